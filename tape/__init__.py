@@ -1,0 +1,10 @@
+"""tape: a gradient engine for NumPy code."""
+
+from tape import errors, ops
+from tape.ops import apply
+from tape.trace import Node, Trace
+from tape.var import Var
+
+__version__ = "0.1.0"
+
+__all__ = ["Node", "Trace", "Var", "apply", "errors", "ops"]

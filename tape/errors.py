@@ -1,0 +1,133 @@
+"""Every exception the library raises, and the words they share.
+
+Each error says what happened, where (the user's own line), and what to do next. All derive from
+`TapeError` and from the built-in a NumPy user would expect to catch, so `except ValueError` keeps
+working. This file knows nothing of traces or operations.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from os.path import dirname, join
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "ConversionError",
+    "DTypeError",
+    "InPlaceError",
+    "OutOfBoundsError",
+    "SeedError",
+    "ShapeError",
+    "TapeError",
+    "TraceDroppedError",
+    "TraceMismatchError",
+    "UnreachableParamError",
+    "UnsupportedError",
+]
+
+_FOREIGN = (join(dirname(__file__), ""), join(dirname(np.__file__), ""))
+
+
+class TapeError(Exception):
+    """Base of every exception raised by tape.
+
+    The message ends with the line of user code that led here, when there is one.
+    """
+
+    def __init__(self, message: str) -> None:
+        place = user_place()
+        super().__init__(f"{message} [at {place}]" if place else message)
+
+
+class ShapeError(TapeError, ValueError):
+    """Shapes, axes or sizes that do not fit the operation."""
+
+
+class DTypeError(TapeError, TypeError):
+    """A dtype the operation, or a derivative, is not defined for."""
+
+
+class OutOfBoundsError(TapeError, IndexError):
+    """An index that is out of range, or of a kind NumPy does not accept."""
+
+
+class SeedError(TapeError, ValueError):
+    """A seed (or tangent) that does not fit what it is meant for, or holds NaN."""
+
+
+class TraceMismatchError(TapeError, ValueError):
+    """Vars of two traces met where one trace was expected."""
+
+
+class TraceDroppedError(TapeError, ReferenceError):
+    """A Var was used after its trace had been freed."""
+
+
+class UnreachableParamError(TapeError, ValueError):
+    """A root does not depend on a param whose gradient was asked for."""
+
+
+class UnsupportedError(TapeError, TypeError):
+    """A NumPy function, or an option of one, that has no derivative rule here."""
+
+
+class ConversionError(TapeError, TypeError):
+    """A Var was about to become a plain array or number, losing its derivative."""
+
+
+class InPlaceError(TapeError, TypeError):
+    """An attempt to write into a recorded value."""
+
+
+def user_place() -> str:
+    """The innermost ``file:line`` outside this package and NumPy, or an empty string."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not filename.startswith(_FOREIGN):
+            return f"{filename}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def describe(operand: Any) -> str:
+    """One operand in a few characters: ``float32[3, 4]`` for arrays, the value for scalars."""
+    if hasattr(operand, "dtype") and hasattr(operand, "shape"):
+        return f"{operand.dtype}{list(operand.shape)}"
+    text = repr(operand)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def describe_all(operands: Iterable[Any]) -> str:
+    """Several operands, in order, separated by commas."""
+    return ", ".join(describe(operand) for operand in operands)
+
+
+def explain(op_name: str, operands: Iterable[Any], error: Exception) -> TapeError:
+    """The tape error for what NumPy raised inside an operation.
+
+    Parameters
+    ----------
+    op_name : str
+        The operation that failed.
+    operands : iterable
+        What it was called with; shapes and dtypes go into the message.
+    error : Exception
+        What NumPy said.
+
+    Returns
+    -------
+    TapeError
+        Of the class that matches ``error``; raise it ``from error``.
+    """
+    what = f"{op_name}({describe_all(operands)}): {str(error).rstrip('.')}"
+    if isinstance(error, ValueError):  # np.exceptions.AxisError is a ValueError and an IndexError
+        return ShapeError(f"{what}. Compare the shapes; reshape or expand_dims makes them line up.")
+    if isinstance(error, IndexError):
+        return OutOfBoundsError(f"{what}. Indices must be within the shape shown.")
+    if isinstance(error, TypeError):
+        return DTypeError(f"{what}. Check the arguments, or convert with astype or np.asarray.")
+    return TapeError(f"{what}.")

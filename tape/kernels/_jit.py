@@ -1,0 +1,27 @@
+"""The one way kernels are compiled: to disk, without the GIL, and without reordered NaNs.
+
+``FASTMATH`` lists the only liberty kernels may take: adding in another order ("reassoc"), which
+lets LLVM use SIMD for sums. NaN, infinity and signed zero keep their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numba
+
+__all__ = ["FASTMATH", "KERNEL_DTYPES", "kernel"]
+
+FASTMATH = {"reassoc"}
+KERNEL_DTYPES = "fd"  # dtype.char of what the kernels are compiled for: float32 and float64
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def kernel(function: F) -> F:
+    """Compile at the first call for each combination of types, and keep the result on disk."""
+    try:
+        return numba.njit(cache=True, nogil=True, fastmath=FASTMATH)(function)
+    except RuntimeError:  # no folder to cache in: neither the package's nor the user's is writable
+        return numba.njit(nogil=True, fastmath=FASTMATH)(function)

@@ -1,0 +1,126 @@
+"""Sums over axes: the reduction that undoes broadcasting.
+
+Whatever the rank, adjacent axes that share a fate (summed or kept) are one axis to the kernel, so
+every case is a chain of sums over the middle axis of a (before, summed, after) view. The chain is
+worked out once for each pair of shapes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+
+__all__ = ["sum_to_shape"]
+
+_BLOCK = 512  # elements added in their own dtype before the total, in float64, takes them up
+
+
+@kernel
+def _sum_middle(x, out):  # type: ignore[no-untyped-def]
+    before, summed, after = x.shape
+    for a in range(before):
+        if after == 1:
+            total = 0.0
+            for start in range(0, summed, _BLOCK):
+                part = out.dtype.type(0)
+                for r in range(start, min(start + _BLOCK, summed)):
+                    part += x[a, r, 0]
+                total += part
+            out[a, 0] = total
+        else:
+            for b in range(after):
+                out[a, b] = 0
+            for r in range(summed):
+                for b in range(after):
+                    out[a, b] += x[a, r, b]
+
+
+@kernel
+def _sum_rows(x, out):  # type: ignore[no-untyped-def]
+    rows, columns = x.shape
+    for j in range(columns):
+        out[j] = 0
+    for i in range(rows):
+        for j in range(columns):
+            out[j] += x[i, j]
+
+
+@lru_cache(maxsize=4096)
+def _chain(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+    """The (before, summed, after) steps that take ``shape`` to ``target``."""
+    padded = (1,) * (len(shape) - len(target)) + target
+    groups: list[tuple[int, bool]] = []  # (length, is summed), adjacent ones alike merged
+    for length, goal in zip(shape, padded, strict=True):
+        is_summed = goal != length
+        if length == 1:
+            continue
+        if groups and groups[-1][1] == is_summed:
+            groups[-1] = (groups[-1][0] * length, is_summed)
+        else:
+            groups.append((length, is_summed))
+    steps = []
+    for i, (length, is_summed) in enumerate(groups):
+        if is_summed:  # left to right: what lies before has been summed already
+            before = prod(size for size, gone in groups[:i] if not gone)
+            steps.append((before, length, prod(size for size, _ in groups[i + 1 :])))
+    return tuple(steps)
+
+
+def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Sum ``x`` down to a shape that broadcasts to its own.
+
+    Parameters
+    ----------
+    x : numpy.ndarray
+        Any dtype and layout; float32 and float64 in C order take the kernel, the rest NumPy.
+    shape : tuple of int
+        Must broadcast to ``x.shape``.
+
+    Returns
+    -------
+    numpy.ndarray or numpy.generic
+        Of the given shape and of the dtype of ``x``.
+
+    Raises
+    ------
+    ValueError
+        If ``shape`` does not broadcast to ``x.shape``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.kernels.reduce import sum_to_shape
+    >>> sum_to_shape(np.ones((2, 3)), (3,))
+    array([2., 2., 2.])
+    """
+    if x.dtype.char not in KERNEL_DTYPES or not x.flags.c_contiguous or not shape or not x.size:
+        return _sum_with_numpy(x, shape)
+    out = np.empty(shape, x.dtype)
+    if x.ndim == 2 and len(shape) == 1 and shape[0] == x.shape[1]:  # a bias: skip the chain
+        _sum_rows(x, out)
+        return out
+    if np.broadcast_shapes(shape, x.shape) != x.shape:
+        raise ValueError(f"{shape} does not broadcast to {x.shape}")
+    steps = _chain(x.shape, shape)
+    if not steps:
+        return x.reshape(shape)
+    for i, (before, summed, after) in enumerate(steps):
+        target = out if i == len(steps) - 1 else np.empty((before, after), x.dtype)
+        _sum_middle(x.reshape(before, summed, after), target.reshape(before, after))
+        x = target
+    return out
+
+
+def _sum_with_numpy(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The same by NumPy alone: for dtypes, layouts and sizes the kernel has no case for."""
+    if np.broadcast_shapes(shape, x.shape) != x.shape:
+        raise ValueError(f"{shape} does not broadcast to {x.shape}")
+    extra = x.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        extra + i for i, length in enumerate(shape) if length == 1 and x.shape[extra + i] != 1
+    )
+    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape) if axes else x.reshape(shape)

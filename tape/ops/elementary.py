@@ -1,0 +1,122 @@
+"""Functions of one variable, element by element, and `apply` for the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape.errors import ShapeError
+from tape.op import Op, elementwise
+from tape.ops.selection import sign, where
+
+__all__ = [
+    "absolute",
+    "apply",
+    "cos",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "reciprocal",
+    "relu",
+    "sigmoid",
+    "sin",
+    "softplus",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+]
+
+exp = elementwise(np.exp, lambda d, out, x: d * out)
+expm1 = elementwise(np.expm1, lambda d, out, x: d * (out + 1))
+log = elementwise(np.log, lambda d, out, x: d / x)
+log1p = elementwise(np.log1p, lambda d, out, x: d / (x + 1))
+sqrt = elementwise(np.sqrt, lambda d, out, x: 0.5 * d / out)
+square = elementwise(np.square, lambda d, out, x: d * (2 * x))
+reciprocal = elementwise(np.reciprocal, lambda d, out, x: -(d * (out * out)))
+absolute = elementwise(np.absolute, lambda d, out, x: d * sign(x))
+sin = elementwise(np.sin, lambda d, out, x: d * cos(x))
+cos = elementwise(np.cos, lambda d, out, x: -(d * sin(x)))
+tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out))
+tanh = elementwise(np.tanh, lambda d, out, x: d * (1 - out * out))
+
+
+def _sigmoid(x: Any) -> Any:
+    decay = np.exp(-np.abs(x))  # never overflows
+    return np.where(x >= 0, 1, decay) / (1 + decay)
+
+
+sigmoid = elementwise(
+    _sigmoid,
+    lambda d, out, x: d * (out * (1 - out)),
+    doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
+)
+
+relu = elementwise(
+    lambda x: np.maximum(x, 0),
+    lambda d, out, x: where(x > 0, d, 0),
+    name="relu",
+    doc="``maximum(x, 0)``; the derivative at 0 is 0.",
+)
+
+softplus = elementwise(
+    lambda x: np.logaddexp(x, 0),
+    lambda d, out, x: d * sigmoid(x),
+    name="softplus",
+    doc="``log(1 + exp(x))``, without overflow.",
+)
+
+
+def _apply(x: Any, *, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
+    result = np.asarray(f(x))
+    if result.shape != x.shape:
+        raise ShapeError(
+            f"apply: f made {list(result.shape)} of {list(x.shape)}. It must work element by element"
+        )
+    return result if result.ndim else result[()]
+
+
+_apply_op = Op(
+    _apply,
+    vjp=[lambda g, out, x, f, df: g * df(x)],
+    jvp=[lambda t, out, x, f, df: t * df(x)],
+)
+_apply_op.explains_errors = False  # what the user's f raises is the user's
+
+
+def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
+    """An elementwise function with a derivative given by the user.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    f : callable
+        ``f(array)``: the function, applied element by element to a plain array.
+    df : callable
+        ``df(array)``: its derivative. Written in NumPy calls or operations, it is itself
+        differentiated for higher orders.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If ``f`` changes the shape.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(np.array([0.0, 1.0]))
+    >>> y = tape.apply(x, lambda a: a**3, lambda a: 3 * a**2)
+    >>> tr.backward_param_grads(y)
+    [array([0., 3.])]
+    """
+    return _apply_op(x, f=f, df=df)

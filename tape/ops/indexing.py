@@ -1,0 +1,115 @@
+"""Reading elements with NumPy's indices, and the scatter that is its transpose."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OutOfBoundsError
+from tape.op import Op
+from tape.trace import Handle
+
+__all__ = ["getitem"]
+
+
+class _Hole:
+    """Stands in a static index for an array, which is an operand."""
+
+    def __repr__(self) -> str:
+        return "[]"
+
+
+_HOLE = _Hole()
+
+
+def _filled(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    remaining = iter(arrays)
+    return tuple(next(remaining) if part is _HOLE else part for part in index)
+
+
+def _scatter_forward(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    out = np.zeros(shape, np.result_type(g))
+    where = _filled(index, arrays)
+    if any(array.dtype.kind != "b" for array in arrays):
+        np.add.at(out, where, g)  # an element may have been read more than once
+    else:
+        out[where] = g
+    return out
+
+
+_getitem = Op(
+    lambda x, *arrays, index: x[_filled(index, arrays)],
+    name="getitem",
+    vjp=lambda g, out, x, *arrays, index: [
+        _scatter(g, *arrays, index=index, shape=x.shape),
+        *(None for _ in arrays),
+    ],
+    jvp=lambda tangents, out, x, *arrays, index: (
+        None if tangents[0] is None else _getitem(tangents[0], *arrays, index=index)
+    ),
+)
+
+_scatter = Op(
+    _scatter_forward,
+    name="scatter",
+    vjp=lambda g, out, x, *arrays, index, shape: [
+        _getitem(g, *arrays, index=index),
+        *(None for _ in arrays),
+    ],
+    jvp=lambda tangents, out, x, *arrays, index, shape: (
+        None if tangents[0] is None else _scatter(tangents[0], *arrays, index=index, shape=shape)
+    ),
+)
+
+
+def getitem(a: Any, index: Any) -> Any:
+    """``a[index]``, with everything NumPy accepts there.
+
+    Parameters
+    ----------
+    a : array_like or Var
+    index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
+        Arrays in an index are operands of the recorded operation: data that may change on replay.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        The gradient adds up for elements that are read more than once.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If the index does not fit, or is of another kind.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(np.array([1.0, 2.0, 3.0]))
+    >>> tr.backward_param_grads(tape.ops.getitem(x, [0, 0, 2]))
+    [array([2., 0., 1.])]
+    """
+    static: list[Any] = []
+    arrays: list[Any] = []
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, slice):
+            static.append(slice(*(_bound(bound) for bound in (part.start, part.stop, part.step))))
+        elif part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
+            static.append(part)
+        elif isinstance(part, (int, np.integer)):
+            static.append(int(part))
+        else:
+            array = part if isinstance(part, Handle) else np.asarray(part)
+            if array.dtype.kind not in "biu" and array.size:
+                raise OutOfBoundsError(
+                    f"an index is {array.dtype}{list(array.shape)}. Use ints, bools, slices, None or Ellipsis"
+                )
+            arrays.append(array if array.dtype.kind in "biu" else np.asarray(array, int))
+            static.append(_HOLE)
+    return _getitem(a, *arrays, index=tuple(static))
+
+
+def _bound(bound: Any) -> int | None:
+    return None if bound is None else operator.index(bound)

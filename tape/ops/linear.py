@@ -1,0 +1,117 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.errors import UnsupportedError
+from tape.op import Op, as_operand, fit, implements
+from tape.ops.arithmetic import multiply
+from tape.ops.shape import expand_dims, reshape, swapaxes, transpose
+
+__all__ = ["dot", "matmul"]
+
+
+def _forward(x: Any, y: Any) -> Any:
+    if np.ndim(x) == np.ndim(y) == 2:
+        return x.dot(y)  # the same product with half of matmul's call overhead
+    return np.matmul(x, y)
+
+
+def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """All three as (stacks of) matrices: a vector on the left is a row, on the right a column."""
+    if x.ndim == 1:
+        x, g = expand_dims(x, 0), expand_dims(g, -1 if y.ndim == 1 else -2)
+    if y.ndim == 1:
+        y, g = expand_dims(y, 1), expand_dims(g, -1)
+    return g, x, y
+
+
+def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
+    if x.ndim == y.ndim == 2:
+        return matmul(g, transpose(y))
+    shape = x.shape
+    g, x, y = _as_matrices(g, x, y)
+    return reshape(fit(matmul(g, swapaxes(y, -1, -2)), x), shape)
+
+
+def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
+    if x.ndim == y.ndim == 2:
+        return matmul(transpose(x), g)
+    shape = y.shape
+    g, x, y = _as_matrices(g, x, y)
+    if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many
+        rows = reshape(x, (-1, x.shape[-1]))
+        return reshape(matmul(transpose(rows), reshape(g, (-1, g.shape[-1]))), shape)
+    return reshape(fit(matmul(swapaxes(x, -1, -2), g), y), shape)
+
+
+matmul = Op(
+    _forward,
+    name="matmul",
+    vjp=[_vjp_left, _vjp_right],
+    numpy=np.matmul,
+    doc="""``x @ y`` with NumPy's rules for vectors, matrices and broadcast stacks of matrices.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        ``(..., n, k)`` or ``(k,)``.
+    y : array_like or Var
+        ``(..., k, m)`` or ``(k,)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, m)``, without the axis of an operand that is a vector.
+
+    Raises
+    ------
+    ShapeError
+        If the inner lengths differ, the stacks do not broadcast, or an operand is a scalar.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> w = tr.param(np.array([1.0, 2.0]))
+    >>> tr.backward_param_grads(np.eye(2) @ w)
+    [array([1., 1.])]
+    """,
+)
+
+
+@implements(np.dot)
+def dot(a: Any, b: Any) -> Any:
+    """``np.dot`` for scalars, vectors and matrices.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        A scalar multiplies; otherwise as `matmul`, ``b`` having at most two axes.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    UnsupportedError
+        If ``b`` has more than two axes, where `numpy.dot` and `matmul` differ.
+    ShapeError
+        If the lengths differ.
+
+    Examples
+    --------
+    >>> import tape
+    >>> float(tape.ops.dot([1.0, 2.0], [3.0, 4.0]))
+    11.0
+    """
+    a, b = as_operand(a), as_operand(b)
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return multiply(a, b)
+    if np.ndim(b) > 2:
+        raise UnsupportedError(f"dot with a second operand of {np.ndim(b)} axes has no rule. Use matmul")
+    return matmul(a, b)

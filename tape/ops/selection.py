@@ -1,0 +1,178 @@
+"""Choosing between values, comparing them, and rounding: piecewise functions and their masks.
+
+What is constant almost everywhere (comparisons, logic, rounding, argmax) records without derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.op import Op, elementwise, implements
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "clip",
+    "equal",
+    "floor",
+    "greater",
+    "greater_equal",
+    "invert",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "not_equal",
+    "rint",
+    "sign",
+    "trunc",
+    "where",
+]
+
+equal = elementwise(np.equal)
+not_equal = elementwise(np.not_equal)
+less = elementwise(np.less)
+less_equal = elementwise(np.less_equal)
+greater = elementwise(np.greater)
+greater_equal = elementwise(np.greater_equal)
+logical_and = elementwise(np.logical_and)
+logical_or = elementwise(np.logical_or)
+logical_xor = elementwise(np.logical_xor)
+logical_not = elementwise(np.logical_not)
+bitwise_and = elementwise(np.bitwise_and)
+bitwise_or = elementwise(np.bitwise_or)
+bitwise_xor = elementwise(np.bitwise_xor)
+invert = elementwise(np.invert)
+isnan = elementwise(np.isnan)
+isinf = elementwise(np.isinf)
+isfinite = elementwise(np.isfinite)
+sign = elementwise(np.sign)
+floor = elementwise(np.floor)
+ceil = elementwise(np.ceil)
+trunc = elementwise(np.trunc)
+rint = elementwise(np.rint)
+
+where = elementwise(
+    np.where,
+    None,
+    lambda d, out, condition, x, y: where(condition, d, 0),
+    lambda d, out, condition, x, y: where(condition, 0, d),
+    numpy=np.where,
+    doc="``x`` where ``condition`` holds, else ``y``.",
+)
+
+
+def _share(d: Any, wins: Any, x: Any, y: Any) -> Any:
+    """``d`` where an operand alone was chosen, half of it where both are equal."""
+    return where(wins, d, where(x == y, 0.5 * d, 0))
+
+
+maximum = elementwise(
+    np.maximum,
+    lambda d, out, x, y: _share(d, x > y, x, y),
+    lambda d, out, x, y: _share(d, y > x, x, y),
+    doc="The larger of two values; equal ones share the derivative.",
+)
+
+minimum = elementwise(
+    np.minimum,
+    lambda d, out, x, y: _share(d, x < y, x, y),
+    lambda d, out, x, y: _share(d, y < x, x, y),
+    doc="The smaller of two values; equal ones share the derivative.",
+)
+
+
+@implements(np.clip)
+def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
+    """Limit values to an interval: ``minimum(maximum(a, a_min), a_max)``.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    a_min, a_max : array_like or Var, optional
+        Bounds that broadcast with ``a``; None for no bound. They are differentiated too.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the broadcast shape. At a bound the derivative is shared, as `maximum` does.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(np.array([-2.0, 0.5, 3.0]))
+    >>> tr.backward_param_grads(tape.ops.clip(x, 0.0, 1.0))
+    [array([0., 1., 0.])]
+    """
+    if a_min is not None:
+        a = maximum(a, a_min)
+    return a if a_max is None else minimum(a, a_max)
+
+
+_argmax = Op(lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax")
+_argmin = Op(lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin")
+
+
+@implements(np.argmax)
+def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    """Index of the largest element; recorded, without derivative.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Not empty along ``axis``.
+    axis : int, optional
+        None for the flattened array.
+    keepdims : bool
+        Keep ``axis`` with length one.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.integer or Var
+        Of an integer dtype.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or nothing along it.
+
+    Examples
+    --------
+    >>> import tape
+    >>> int(tape.ops.argmax([1.0, 3.0, 2.0]))
+    1
+    """
+    return _argmax(a, axis=axis, keepdims=keepdims)
+
+
+@implements(np.argmin)
+def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+    """Index of the smallest element; recorded, without derivative. As `argmax` otherwise.
+
+    Examples
+    --------
+    >>> import tape
+    >>> int(tape.ops.argmin([1.0, 3.0, 2.0]))
+    0
+    """
+    return _argmin(a, axis=axis, keepdims=keepdims)

@@ -1,0 +1,420 @@
+"""Rearranging: the same elements in another shape, joined or taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.errors import ShapeError
+from tape.op import Op, as_operand, cast, implements
+from tape.op import broadcast_to as _broadcast_to
+from tape.ops.indexing import getitem
+
+__all__ = [
+    "astype",
+    "broadcast_to",
+    "concatenate",
+    "expand_dims",
+    "ravel",
+    "reshape",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
+    "transpose",
+]
+
+Axes = int | tuple[int, ...] | None
+
+_reshape = Op(
+    lambda x, *, shape: np.reshape(x, shape),
+    name="reshape",
+    vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
+)
+
+_transpose = Op(
+    lambda x, *, axes: np.transpose(x, axes),
+    name="transpose",
+    vjp=[lambda g, out, x, axes: _transpose(g, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))],
+)
+
+_swapaxes = Op(
+    lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
+    name="swapaxes",
+    vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
+)
+
+_expand_dims = Op(
+    lambda x, *, axis: np.expand_dims(x, axis),
+    name="expand_dims",
+    vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+)
+
+_squeeze = Op(
+    lambda x, *, axis: np.squeeze(x, axis),
+    name="squeeze",
+    vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+)
+
+
+@implements(np.reshape)
+def reshape(a: Any, shape: int | Sequence[int]) -> Any:
+    """The same elements, in C order, in another shape.
+
+    Parameters
+    ----------
+    a : array_like or Var
+    shape : int or sequence of int
+        One entry may be -1: whatever is left.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If the number of elements differs.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.reshape(np.arange(4.0), (2, -1))
+    array([[0., 1.],
+           [2., 3.]])
+    """
+    return _reshape(a, shape=(shape,) if isinstance(shape, int) else tuple(shape))
+
+
+@implements(np.ravel)
+def ravel(a: Any) -> Any:
+    """All elements in one axis, in C order.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.ravel(np.ones((2, 1)))
+    array([1., 1.])
+    """
+    return _reshape(a, shape=(-1,))
+
+
+@implements(np.transpose)
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """Permute the axes.
+
+    Parameters
+    ----------
+    a : array_like or Var
+    axes : sequence of int, optional
+        A permutation of the axes; by default they are reversed.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If ``axes`` is no permutation of the axes.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.transpose(np.ones((2, 3))).shape
+    (3, 2)
+    """
+    return _transpose(a, axes=None if axes is None else tuple(axes))
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Exchange two axes.
+
+    Parameters
+    ----------
+    a : array_like or Var
+    axis1, axis2 : int
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.swapaxes(np.ones((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
+    return _swapaxes(a, axis1=axis1, axis2=axis2)
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
+    """Insert axes of length one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+    axis : int or tuple of int
+        Where they are in the result.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If an axis is out of range or repeated.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.expand_dims(np.ones(3), 0).shape
+    (1, 3)
+    """
+    return _expand_dims(a, axis=axis)
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Axes = None) -> Any:
+    """Remove axes of length one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+    axis : int or tuple of int, optional
+        Which; by default all.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If an axis is longer than one.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.squeeze(np.ones((1, 3, 1))).shape
+    (3,)
+    """
+    return _squeeze(a, axis=axis)
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
+    """Repeat along new axes and axes of length one, without copying.
+
+    Parameters
+    ----------
+    array : array_like or Var
+    shape : int or sequence of int
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Read-only, sharing the memory of ``array``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.broadcast_to(np.arange(2.0), (2, 2))
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    return _broadcast_to(array, shape=(shape,) if isinstance(shape, int) else tuple(shape))
+
+
+_astype = Op(lambda x, *, dtype: x.astype(dtype), name="astype")
+
+
+@implements(np.astype)
+def astype(x: Any, dtype: Any) -> Any:
+    """Convert to another dtype.
+
+    Parameters
+    ----------
+    x : array_like or Var
+    dtype : dtype_like
+        To an integer or bool dtype the result is constant to every derivative.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.astype(np.ones(2), np.float32).dtype
+    dtype('float32')
+    """
+    dtype = np.dtype(dtype)
+    x = as_operand(x)
+    is_differentiable = dtype.kind == "f" and np.result_type(x).kind == "f"
+    return (cast if is_differentiable else _astype)(x, dtype=dtype)
+
+
+def _concatenate_vjp(g: Any, out: Any, *arrays: Any, axis: int) -> list[Any]:
+    pieces, start = [], 0
+    lead = (slice(None),) * (axis % out.ndim)
+    for array in arrays:
+        stop = start + array.shape[axis]
+        pieces.append(getitem(g, (*lead, slice(start, stop))))
+        start = stop
+    return pieces
+
+
+def _concatenate_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
+    return cast(_concatenate(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
+
+
+_concatenate = Op(
+    lambda *arrays, axis: np.concatenate(arrays, axis),
+    name="concatenate",
+    vjp=_concatenate_vjp,
+    jvp=_concatenate_jvp,
+)
+
+
+def _stack_vjp(g: Any, out: Any, *arrays: Any, axis: int) -> list[Any]:
+    lead = (slice(None),) * (axis % out.ndim)
+    return [getitem(g, (*lead, k)) for k in range(len(arrays))]
+
+
+def _stack_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
+    return cast(_stack(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
+
+
+_stack = Op(
+    lambda *arrays, axis: np.stack(arrays, axis),
+    name="stack",
+    vjp=_stack_vjp,
+    jvp=_stack_jvp,
+)
+
+
+def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
+    """Tangents, with zeros where an array stands still."""
+    return [
+        np.zeros(np.shape(array), np.result_type(array)) if tangent is None else tangent
+        for tangent, array in zip(tangents, arrays, strict=True)
+    ]
+
+
+@implements(np.concatenate)
+def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """Join arrays along an axis they have.
+
+    Parameters
+    ----------
+    arrays : sequence of array_like or Var
+        Alike in every axis but this one.
+    axis : int, optional
+        None joins the flattened arrays.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is nothing to join, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.concatenate([np.zeros(1), np.ones(2)])
+    array([0., 1., 1.])
+    """
+    if axis is None:
+        return _concatenate(*(ravel(array) for array in arrays), axis=0)
+    return _concatenate(*arrays, axis=axis)
+
+
+@implements(np.stack)
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Join arrays along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of array_like or Var
+        All of one shape.
+    axis : int
+        Where the new axis is in the result.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is nothing to join, or the shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.stack([np.zeros(2), np.ones(2)], axis=1)
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    return _stack(*arrays, axis=axis)
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Any]:
+    """Take an array apart along an axis.
+
+    Parameters
+    ----------
+    ary : array_like or Var
+    indices_or_sections : int or sequence of int
+        How many equal parts, or where to cut.
+    axis : int
+
+    Returns
+    -------
+    list of numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or it does not divide into equal parts.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.split(np.arange(4.0), [1])
+    [array([0.]), array([1., 2., 3.])]
+    """
+    ary = as_operand(ary)
+    shape = np.shape(ary)
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(f"split: there is no axis {axis} in shape {list(shape)}")
+    length = shape[axis]
+    if isinstance(indices_or_sections, (int, np.integer)):
+        sections = int(indices_or_sections)
+        if sections < 1 or length % sections:
+            raise ShapeError(f"split: {length} elements along axis {axis} do not make {sections} equal parts")
+        cuts = list(range(0, length + 1, length // sections)) if length else [0] * (sections + 1)
+    else:
+        cuts = [0, *(int(cut) for cut in indices_or_sections), length]
+    lead = (slice(None),) * (axis % len(shape))
+    return [getitem(ary, (*lead, slice(a, b))) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]

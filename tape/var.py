@@ -1,0 +1,403 @@
+"""Var: what makes a handle behave like an ndarray.
+
+Operators, attributes and methods each call the operation of that name; NumPy's two protocols look
+the function up in the table that operations register in. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tape import errors, ops
+from tape.listing import short
+from tape.op import NUMPY
+from tape.ops.shape import Axes
+from tape.trace import Handle, Trace
+
+__all__ = ["Var"]
+
+_REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: ops.sum,
+    np.multiply: ops.prod,
+    np.maximum: ops.max,
+    np.minimum: ops.min,
+}
+
+# Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
+_ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
+    {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.result_type,
+        np.can_cast,
+        np.iscomplexobj,
+        np.isrealobj,
+        np.array_equal,
+        np.allclose,
+        np.isclose,
+        np.zeros_like,
+        np.ones_like,
+        np.empty_like,
+        np.full_like,
+        np.shares_memory,
+        np.may_share_memory,
+        np.array_repr,
+        np.array_str,
+        np.array2string,
+    }
+)
+
+
+class Var(Handle):
+    """A recorded value: a handle to one node of a `Trace` that behaves like an ndarray.
+
+    Vars come from `Trace.param`, `Trace.input` and every operation on them. Operators, NumPy
+    functions and the usual ndarray methods record; ``==`` and its like compare element by element,
+    as arrays do. A Var keeps its value but not its trace alive.
+
+    Attributes
+    ----------
+    id : int
+        The position of the node on the tape.
+    node : Node
+        The node itself.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(np.array([1.0, 4.0]), name="x")
+    >>> np.sqrt(x) + 1
+    Var([2. 3.], id=2)
+    """
+
+    __slots__ = ()
+
+    # ---- what it is --------------------------------------------------------------------------
+
+    @property
+    def value(self) -> Any:
+        """The number or array itself, by reference; a Var of the enclosing trace when nested."""
+        return self.node.value
+
+    @property
+    def name(self) -> str | None:
+        """The name it was given."""
+        return self.node.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+        return self.node.value.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Data type of the elements."""
+        return self.node.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.node.value.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.node.value.size
+
+    @property
+    def T(self) -> Var:
+        """The axes in reverse order."""
+        return ops.transpose(self)
+
+    def __repr__(self) -> str:
+        name = f", name={self.name!r}" if self.name else ""
+        return f"Var({short(self.node.value)}{name}, id={self.id})"
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise errors.ShapeError(f"len() of {self!r}, which has no axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Var]:
+        return (self[i] for i in range(len(self)))
+
+    __hash__ = object.__hash__  # by identity, so that Vars can be keys
+
+    # ---- becoming a plain number ---------------------------------------------------------------
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python number, without its derivative."""
+        return _plain(self).item(*index)
+
+    def __bool__(self) -> bool:
+        try:
+            return bool(_plain(self))
+        except ValueError:
+            raise errors.ConversionError(
+                f"the truth of {self!r}, which has {self.size} elements, is ambiguous. "
+                "Use np.where, or .value.any() or .value.all()"
+            ) from None
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            raise errors.ConversionError(f"{self!r} is no integer scalar, and cannot be an index")
+        return int(_plain(self))
+
+    def _scalar(self, target: str) -> Any:
+        if self.size != 1:
+            raise errors.ConversionError(f"{target}() of {self!r}: it has {self.size} elements, not one")
+        return _plain(self).reshape(())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._scalar("float").item(), spec) if spec else repr(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise errors.ConversionError(
+            f"{self!r} was about to become a plain array, which would lose its derivative. "
+            "Use np.stack or np.concatenate to join Vars; .value for the plain array"
+        )
+
+    # ---- operators -----------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Var:
+        return ops.add(self, other)
+
+    def __radd__(self, other: Any) -> Var:
+        return ops.add(other, self)
+
+    def __sub__(self, other: Any) -> Var:
+        return ops.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Var:
+        return ops.subtract(other, self)
+
+    def __mul__(self, other: Any) -> Var:
+        return ops.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Var:
+        return ops.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Var:
+        return ops.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Var:
+        return ops.divide(other, self)
+
+    def __pow__(self, other: Any) -> Var:
+        return ops.power(self, other)
+
+    def __rpow__(self, other: Any) -> Var:
+        return ops.power(other, self)
+
+    def __matmul__(self, other: Any) -> Var:
+        return ops.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Var:
+        return ops.matmul(other, self)
+
+    def __neg__(self) -> Var:
+        return ops.negative(self)
+
+    def __pos__(self) -> Var:
+        return ops.positive(self)
+
+    def __abs__(self) -> Var:
+        return ops.absolute(self)
+
+    def __eq__(self, other: object) -> Var:  # type: ignore[override]
+        return ops.equal(self, other)
+
+    def __ne__(self, other: object) -> Var:  # type: ignore[override]
+        return ops.not_equal(self, other)
+
+    def __lt__(self, other: Any) -> Var:
+        return ops.less(self, other)
+
+    def __le__(self, other: Any) -> Var:
+        return ops.less_equal(self, other)
+
+    def __gt__(self, other: Any) -> Var:
+        return ops.greater(self, other)
+
+    def __ge__(self, other: Any) -> Var:
+        return ops.greater_equal(self, other)
+
+    def __and__(self, other: Any) -> Var:
+        return ops.bitwise_and(self, other)
+
+    def __rand__(self, other: Any) -> Var:
+        return ops.bitwise_and(other, self)
+
+    def __or__(self, other: Any) -> Var:
+        return ops.bitwise_or(self, other)
+
+    def __ror__(self, other: Any) -> Var:
+        return ops.bitwise_or(other, self)
+
+    def __xor__(self, other: Any) -> Var:
+        return ops.bitwise_xor(self, other)
+
+    def __rxor__(self, other: Any) -> Var:
+        return ops.bitwise_xor(other, self)
+
+    def __invert__(self) -> Var:
+        return ops.invert(self)
+
+    def __getitem__(self, index: Any) -> Var:
+        return ops.getitem(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise errors.InPlaceError(
+            f"{self!r} is recorded and cannot be written to. Build the result with np.where, "
+            "np.concatenate or np.stack"
+        )
+
+    # ---- methods -------------------------------------------------------------------------------
+
+    def sum(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.sum` of this."""
+        return ops.sum(self, axis, keepdims=keepdims)
+
+    def mean(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.mean` of this."""
+        return ops.mean(self, axis, keepdims=keepdims)
+
+    def max(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.max` of this."""
+        return ops.max(self, axis, keepdims=keepdims)
+
+    def min(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.min` of this."""
+        return ops.min(self, axis, keepdims=keepdims)
+
+    def prod(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.prod` of this."""
+        return ops.prod(self, axis, keepdims=keepdims)
+
+    def var(self, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Var:
+        """`tape.ops.var` of this."""
+        return ops.var(self, axis, ddof=ddof, keepdims=keepdims)
+
+    def std(self, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Var:
+        """`tape.ops.std` of this."""
+        return ops.std(self, axis, ddof=ddof, keepdims=keepdims)
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.argmax` of this."""
+        return ops.argmax(self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.argmin` of this."""
+        return ops.argmin(self, axis, keepdims=keepdims)
+
+    def reshape(self, *shape: int | Sequence[int]) -> Var:
+        """`tape.ops.reshape` of this; the shape as one tuple or as several ints."""
+        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
+
+    def ravel(self) -> Var:
+        """`tape.ops.ravel` of this."""
+        return ops.ravel(self)
+
+    flatten = ravel
+
+    def transpose(self, *axes: int | Sequence[int]) -> Var:
+        """`tape.ops.transpose` of this; the axes as one tuple or as several ints."""
+        if not axes:
+            return ops.transpose(self)
+        return ops.transpose(self, axes[0] if isinstance(axes[0], (tuple, list)) else axes)  # type: ignore[arg-type]
+
+    def swapaxes(self, axis1: int, axis2: int) -> Var:
+        """`tape.ops.swapaxes` of this."""
+        return ops.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Axes = None) -> Var:
+        """`tape.ops.squeeze` of this."""
+        return ops.squeeze(self, axis)
+
+    def astype(self, dtype: Any) -> Var:
+        """`tape.ops.astype` of this."""
+        return ops.astype(self, dtype)
+
+    def clip(self, min: Any = None, max: Any = None) -> Var:
+        """`tape.ops.clip` of this."""
+        return ops.clip(self, min, max)
+
+    def dot(self, other: Any) -> Var:
+        """`tape.ops.dot` of this and another."""
+        return ops.dot(self, other)
+
+    # ---- NumPy's protocols -----------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            raise errors.InPlaceError(
+                f"np.{ufunc.__name__}(..., out=...) would write a recorded value into a plain array. "
+                "Use the returned value; write x = x + v for x += v"
+            )
+        table: dict[Any, Callable[..., Any]]
+        if method == "__call__":
+            table, name = NUMPY, f"np.{ufunc.__name__}"
+        else:
+            table, name = (_REDUCTIONS if method == "reduce" else {}), f"np.{ufunc.__name__}.{method}"
+        function = table.get(ufunc)
+        if function is None:
+            raise _no_rule(name)
+        if method == "reduce":
+            kwargs.setdefault("axis", 0)
+        elif kwargs:
+            raise errors.UnsupportedError(f"{name} with {', '.join(kwargs)}= has no derivative rule")
+        return _call(function, name, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in _ON_VALUES:
+            return func(*_plain_tree(args), **{key: _plain_tree(value) for key, value in kwargs.items()})
+        name = f"{func.__module__}.{func.__name__}".replace("numpy", "np", 1)
+        function = NUMPY.get(func)
+        if function is None:
+            raise _no_rule(name)
+        return _call(function, name, args, kwargs)
+
+
+Trace.handle = Var
+
+
+def _plain(var: Any) -> Any:
+    """The value below all nesting."""
+    while isinstance(var, Handle):
+        var = var.node.value
+    return var
+
+
+def _plain_tree(argument: Any) -> Any:
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_plain_tree(part) for part in argument)
+    return _plain(argument)
+
+
+def _no_rule(name: str) -> errors.UnsupportedError:
+    return errors.UnsupportedError(
+        f"{name} has no derivative rule. Write it with operations that have one (tape.ops lists them), "
+        "give its derivative with tape.apply, declare it with tape.op.Op, or use .value where no "
+        "derivative is needed"
+    )
+
+
+def _call(function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Call an operation with NumPy's arguments; one that it does not take is named."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        if isinstance(error, errors.TapeError):
+            raise
+        raise errors.UnsupportedError(f"{name}: this way of calling it has no derivative rule: {error}") from error
