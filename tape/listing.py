@@ -1,6 +1,6 @@
 """The tape as text: one aligned line a node, the middle left out when it is long.
 
-Works on anything with ``nodes`` and ``constants``; knows nothing of recording or sweeping.
+Works on anything with ``nodes``; knows nothing of recording or sweeping.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ def _row(trace: Any, i: int) -> tuple[str, str, str, str, str]:
     if node.op is None:
         made = "param" if node.is_param else "input"
     else:
-        operands = [f"%{p}" if p >= 0 else short(trace.constants[~p]) for p in node.parents]
+        operands = [
+            short(operand) if parent is None else f"%{parent}"
+            for parent, operand in zip(node.parents, node.operands, strict=True)
+        ]
         attrs = [f"{key}={short(value)}" for key, value in node.attrs.items()]
         made = f"{node.op.name}({', '.join(operands + attrs)})"
     return f"%{i}", node.name or "", made, errors.describe(node.value), short(node.value)

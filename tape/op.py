@@ -14,24 +14,26 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from tape import errors
 from tape.kernels.reduce import sum_to_shape
-from tape.trace import Handle, Node, Trace
+from tape.trace import Handle, Node, Pull, Trace
 
-__all__ = ["NUMPY", "Elementwise", "Op", "broadcast_to", "cast", "elementwise", "implements", "sum_to"]
+__all__ = ["NUMPY", "Op", "broadcast_to", "cast", "implements", "sum_to"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """What runs when a NumPy function meets a Var: the function or ufunc -> its counterpart in `tape.ops`."""
 
-_NO_ATTRS: dict[str, Any] = {}
 _PYTHON_SCALARS = (float, int, bool)
-_FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32})  # operands that need no check
+NUMPY_ERRORS = (TypeError, ValueError, IndexError)
+"""What NumPy raises for operands that do not fit."""
+FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32})
+"""Types of scalars that are good operands without a check, and adjoints without fitting."""
 
 
 def implements(*functions: Callable[..., Any]) -> Callable[[F], F]:
@@ -101,6 +103,7 @@ class Op:
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
+        self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
         if jvp is None and vjp is not None and not callable(vjp):
             self.jvp = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]
         self.__name__ = self.name
@@ -112,66 +115,63 @@ class Op:
         return f"<op {self.name}>"
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
-        ref = _deepest(operands)
-        if ref is None:
-            return self.compute(_plain_operands(operands), attrs)
-        return self.record(ref, operands, attrs)
+        for operand in operands:
+            if isinstance(operand, Handle):
+                return self.record(_deepest(operands), operands, attrs)
+        return self.compute(plain_operands(operands), attrs)
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run forward on plain arrays; what NumPy raises becomes an error of ours."""
         try:
             return self.forward(*operands, **attrs)
-        except (TypeError, ValueError, IndexError) as error:
-            if not self.explains_errors or isinstance(error, errors.TapeError):
-                raise
-            raise errors.explain(self.name, operands, error) from error
+        except NUMPY_ERRORS as error:
+            self.fail(operands, error)
+
+    def fail(self, operands: Sequence[Any], error: Exception) -> NoReturn:
+        """Raise what an error in forward means to the caller."""
+        if not self.explains_errors or isinstance(error, errors.TapeError):
+            raise error
+        raise errors.explain(self.name, operands, error) from error
 
     def record(self, ref: weakref.ref[Trace], operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node to the trace behind ``ref``; nothing changes if that fails."""
         trace = alive(ref, operands)
         values: list[Any] = []
-        ids: list[int | None] = []
+        parents: list[int | None] = []
         active = []
         for operand in operands:
-            if isinstance(operand, Handle) and operand.trace_ref is ref:
-                values.append(operand.node.value)
-                ids.append(operand.id)
-                active.append(operand.node.is_active)
-            else:
-                values.append(as_operand(operand))
-                ids.append(None)
-                active.append(False)
+            is_ours = isinstance(operand, Handle) and operand.trace_ref is ref
+            values.append(operand.node.value if is_ours else as_operand(operand))
+            parents.append(operand.id if is_ours else None)
+            active.append(is_ours and operand.node.is_active)
         value = self(*values, **attrs) if trace.level else self.compute(values, attrs)
-        vjp = None
-        if self.vjp is not None and True in active:
-            vjp = self.pullback(value, values, attrs, active)
-        parents = tuple(
-            trace.constant(operand) if id is None else id for id, operand in zip(ids, values, strict=True)
-        )
-        return trace.push(Node(value, self, parents, attrs, vjp))
+        pull = self.pull_for(tuple(active)) if True in active else None
+        return trace.push(Node(value, self, tuple(parents), tuple(values), attrs, pull))
 
-    def pullback(
-        self, value: Any, operands: Sequence[Any], attrs: dict[str, Any], active: Sequence[bool]
-    ) -> Callable[[Any], Any] | None:
-        """The closure a node keeps: adjoint in, one contribution an operand out."""
-        if callable(self.vjp):
-            return partial(_pull_jointly, self.vjp, value, operands, attrs, active)
-        rules = [rule if needed else None for rule, needed in zip(self.vjp or (), active, strict=True)]
-        return partial(_pull, rules, value, operands, attrs) if any(rules) else None
+    def pull_for(self, active: tuple[bool, ...]) -> Pull | None:
+        """What a node calls for its vjp, given which operands want an adjoint; None if nothing flows."""
+        if self.vjp is None:
+            return None
+        if active not in self._pulls:
+            if callable(self.vjp):
+                self._pulls[active] = _pull_jointly(self.vjp, active)
+            else:
+                rules = [rule if wanted else None for rule, wanted in zip(self.vjp, active, strict=True)]
+                self._pulls[active] = _pull(rules) if any(rules) else None
+        return self._pulls[active]
 
-    def push_forward(
-        self, tangents: Sequence[Any], value: Any, operands: Sequence[Any], attrs: dict[str, Any]
-    ) -> Any:
-        """The tangent of the result, or None where nothing flows."""
+    def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
+        """The tangent of a node, given those of its operands; None where nothing flows."""
         if self.jvp is None:
             return None
+        value = node.value
         if callable(self.jvp):
-            return self.jvp(tangents, value, *operands, **attrs)
+            return self.jvp(tangents, value, *node.operands, **node.attrs)
         total = None
         for rule, tangent in zip(self.jvp, tangents, strict=True):
             if rule is None or tangent is None:
                 continue
-            part = rule(tangent, value, *operands, **attrs)
+            part = rule(tangent, value, *node.operands, **node.attrs)
             total = part if total is None else total + part
         if total is None:
             return None
@@ -183,127 +183,17 @@ class Op:
         return self(*operands[:k], t, *operands[k + 1 :], **attrs)
 
 
-class Elementwise(Op):
-    """An operation that works element by element, with broadcasting.
-
-    Its Jacobian is diagonal, so one rule an operand, "what a derivative ``d`` is multiplied by",
-    serves both modes; what it adds to an operand is summed over the axes that were broadcast. Use
-    `elementwise` to make one.
-    """
-
-
-class _Unary(Elementwise):
-    """The case of one operand, without the loops of the general case: half of eager's time is here."""
-
-    def __call__(self, x: Any) -> Any:  # type: ignore[override]
-        if not isinstance(x, Handle):
-            return self.compute(_plain_operands((x,)), _NO_ATTRS)
-        ref = x.trace_ref
-        trace = ref() or x.trace
-        parent = x.node
-        operand = parent.value
-        value = self(operand) if trace.level else self.compute((operand,), _NO_ATTRS)
-        vjp = None
-        if self.vjp is not None and (parent.vjp is not None or parent.is_param):
-            vjp = partial(_pull_one, self.vjp[0], value, operand)  # type: ignore[index]
-        node = Node(value, self, (x.id,), _NO_ATTRS, vjp)
-        nodes = trace.nodes
-        nodes.append(node)
-        return trace.handle(ref, len(nodes) - 1, node)
-
-
-class _Binary(Elementwise):
-    """The case of two operands, without the loops of the general case."""
-
-    def __call__(self, x: Any, y: Any) -> Any:  # type: ignore[override]
-        x_is_var, y_is_var = isinstance(x, Handle), isinstance(y, Handle)
-        if x_is_var:
-            ref = x.trace_ref
-            if y_is_var and y.trace_ref is not ref:
-                return super().__call__(x, y)
-        elif y_is_var:
-            ref = y.trace_ref
-        else:
-            return self.compute(_plain_operands((x, y)), _NO_ATTRS)
-        trace = ref() or alive(ref, (x, y))
-        a = x.node.value if x_is_var else as_operand(x)
-        b = y.node.value if y_is_var else as_operand(y)
-        value = self(a, b) if trace.level else self.compute((a, b), _NO_ATTRS)
-        vjp = None
-        if self.vjp is not None:
-            rule_x, rule_y = self.vjp  # type: ignore[misc]
-            if not x_is_var or not x.node.is_active:
-                rule_x = None
-            if not y_is_var or not y.node.is_active:
-                rule_y = None
-            if rule_x or rule_y:
-                vjp = partial(_pull_two, rule_x, rule_y, value, a, b)
-                if (rule_x and not _is_alike(a, value)) or (rule_y and not _is_alike(b, value)):
-                    vjp = partial(_pull, (rule_x, rule_y), value, (a, b), _NO_ATTRS)
-        parents = (x.id if x_is_var else trace.constant(a), y.id if y_is_var else trace.constant(b))
-        node = Node(value, self, parents, _NO_ATTRS, vjp)
-        nodes = trace.nodes
-        nodes.append(node)
-        return trace.handle(ref, len(nodes) - 1, node)
-
-
-def elementwise(
-    forward: Callable[..., Any],
-    *partials: Callable[..., Any] | None,
-    operands: int | None = None,
-    name: str | None = None,
-    numpy: Callable[..., Any] | None = None,
-    doc: str | None = None,
-) -> Elementwise:
-    """Declare an elementwise operation, in one line.
-
-    Parameters
-    ----------
-    forward : callable
-        On plain arrays; a ufunc is registered as its own NumPy counterpart.
-    *partials : callable
-        ``rule(d, out, *operands)`` for each operand: the derivative ``d``, a tangent of the operand
-        or an adjoint of the result, times the partial derivative. Give none at all for a function
-        whose derivative is zero almost everywhere.
-    operands : int, optional
-        How many operands there are, where ``partials`` does not say.
-    name, numpy, doc
-        As for `Op`.
-
-    Returns
-    -------
-    Elementwise
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> from tape.op import elementwise
-    >>> sin = elementwise(np.sin, lambda d, out, x: d * np.cos(x))
-    >>> tr = tape.Trace()
-    >>> tr.backward_param_grads(sin(tr.param(0.0)))
-    [array(1.)]
-    """
-    is_ufunc = isinstance(forward, np.ufunc)
-    count = operands or len(partials) or forward.nin  # type: ignore[attr-defined]
-    kind = {1: _Unary, 2: _Binary}.get(count, Elementwise)
-    return kind(
-        forward,
-        vjp=partials or None,
-        jvp=partials or None,
-        name=name,
-        numpy=numpy or (forward if is_ufunc else None),
-        doc=doc,
-    )
-
-
 def as_operand(operand: Any) -> Any:
     """An operand as rules may rely on it: a Var, an ndarray, or a Python or NumPy scalar.
 
     Python scalars stay what they are, so that they do not widen float32.
     """
-    if type(operand) in _FAST or isinstance(operand, Handle):
+    if type(operand) is np.ndarray:
+        if operand.dtype.kind in "fiub":
+            return operand
+    elif type(operand) in FAST or isinstance(operand, Handle):
         return operand
-    if type(operand) is not np.ndarray:
+    else:
         try:
             operand = np.asarray(operand)
         except ValueError as error:
@@ -320,11 +210,12 @@ def as_operand(operand: Any) -> Any:
     return operand
 
 
-def _plain_operands(operands: Sequence[Any]) -> list[Any]:
+def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:
     """Operands of a call without Vars; Python scalars among themselves follow NumPy's arithmetic."""
-    if all(isinstance(operand, _PYTHON_SCALARS) for operand in operands):
-        return [np.asarray(operand)[()] for operand in operands]
-    return [as_operand(operand) for operand in operands]
+    for operand in operands:
+        if type(operand) not in _PYTHON_SCALARS:
+            return [as_operand(operand) for operand in operands]
+    return [np.asarray(operand)[()] for operand in operands]
 
 
 def alive(ref: weakref.ref[Trace], operands: Sequence[Any]) -> Trace:
@@ -337,6 +228,9 @@ def alive(ref: weakref.ref[Trace], operands: Sequence[Any]) -> Trace:
 
 def fit(contribution: Any, like: Any) -> Any:
     """A contribution in the shape and dtype of the operand it is for: the transpose of promotion."""
+    kind = type(like)
+    if kind is type(contribution) and kind in FAST:
+        return contribution
     shape = like.shape
     if contribution.shape != shape:
         if type(contribution) is np.ndarray:
@@ -346,8 +240,8 @@ def fit(contribution: Any, like: Any) -> Any:
     return contribution if contribution.dtype == like.dtype else cast(contribution, dtype=like.dtype)
 
 
-def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace] | None:
-    """A reference to the deepest trace among the operands; None if there is no Var."""
+def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace]:
+    """A reference to the deepest trace among the operands, of which one at least is a Var."""
     ref: weakref.ref[Trace] | None = None
     for operand in operands:
         if not isinstance(operand, Handle) or operand.trace_ref is ref:
@@ -364,42 +258,33 @@ def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace] | None:
             )
         if second.level > first.level:
             ref = operand.trace_ref
+    assert ref is not None
     return ref
 
 
-def _is_alike(operand: Any, value: Any) -> bool:
-    """Whether a contribution shaped like the result needs no fitting to the operand."""
-    if type(operand) is not type(value):
-        return False
-    return isinstance(value, np.generic) or (operand.shape == value.shape and operand.dtype == value.dtype)
+# ---- what nodes call for their vjp: made once from the rules of an operation ----------------------
 
 
-# Closures are partials of these: smaller and faster to make than nested functions.
+def _pull(rules: Sequence[Any]) -> Pull:
+    def pull(node: Node, g: Any) -> list[Any]:
+        out, operands, attrs = node.value, node.operands, node.attrs
+        return [
+            rule and fit(rule(g, out, *operands, **attrs), operand)
+            for rule, operand in zip(rules, operands, strict=True)
+        ]
+
+    return pull
 
 
-def _pull_one(rule: Any, out: Any, x: Any, g: Any) -> tuple[Any]:
-    return (rule(g, out, x),)
+def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
+    def pull(node: Node, g: Any) -> list[Any]:
+        contributions = rule(g, node.value, *node.operands, **node.attrs)
+        return [
+            fit(contribution, operand) if wanted and contribution is not None else None
+            for contribution, operand, wanted in zip(contributions, node.operands, active, strict=True)
+        ]
 
-
-def _pull_two(rule_x: Any, rule_y: Any, out: Any, x: Any, y: Any, g: Any) -> tuple[Any, Any]:
-    return (rule_x and rule_x(g, out, x, y), rule_y and rule_y(g, out, x, y))
-
-
-def _pull(rules: Sequence[Any], out: Any, operands: Sequence[Any], attrs: dict[str, Any], g: Any) -> list[Any]:
-    return [
-        rule and fit(rule(g, out, *operands, **attrs), operand)
-        for rule, operand in zip(rules, operands)  # noqa: B905  hot
-    ]
-
-
-def _pull_jointly(
-    rule: Any, out: Any, operands: Sequence[Any], attrs: dict[str, Any], active: Sequence[bool], g: Any
-) -> list[Any]:
-    contributions = rule(g, out, *operands, **attrs)
-    return [
-        fit(contribution, operand) if needed and contribution is not None else None
-        for contribution, operand, needed in zip(contributions, operands, active, strict=True)
-    ]
+    return pull
 
 
 # ---- the linear operations that rules lean on ------------------------------------------------------

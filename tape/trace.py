@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "Node", "Trace"]
 
+Pull = Callable[["Node", Any], Sequence[Any]]
+
 _numbers = count()
 _nesting = threading.local()
 
@@ -39,44 +42,66 @@ class Node:
         The result of the operation; a Var of the enclosing trace when traces are nested.
     op : Op or None
         The operation that made it; None for a leaf.
-    parents : tuple of int
-        One entry an operand: the id of the node it came from or, for a constant, a negative number
-        ``k`` that stands for ``trace.constants[~k]``.
+    parents : tuple of int or None
+        The id of the node each operand came from; None for an operand that is a constant.
+    operands : tuple
+        The values of the operands.
     attrs : dict
         The static arguments of the operation (axis, shape, ...).
-    vjp : callable or None
-        ``vjp(adjoint)`` gives one contribution an operand, None where nothing flows. A node that
-        depends on no param has no vjp.
+    pull : callable or None
+        What `vjp` calls, shared by all nodes alike. None for leaves and wherever no param is behind.
     is_param : bool
         Whether this is a leaf to differentiate by.
     name : str or None
         The name the user gave.
     """
 
-    __slots__ = ("attrs", "is_param", "name", "op", "parents", "value", "vjp")
+    # The environment of the vjp closure is the node itself. A closure object for each node would
+    # double the memory of a scalar tape, and the time the garbage collector spends on it.
+    __slots__ = ("attrs", "op", "operands", "parents", "pull", "value")
+
+    is_param = False
+    name: str | None = None
 
     def __init__(
         self,
         value: Any,
         op: Op | None,
-        parents: tuple[int, ...],
+        parents: tuple[int | None, ...],
+        operands: tuple[Any, ...],
         attrs: dict[str, Any],
-        vjp: Callable[[Any], Any] | None,
-        is_param: bool = False,
-        name: str | None = None,
+        pull: Pull | None,
     ) -> None:
         self.value = value
         self.op = op
         self.parents = parents
+        self.operands = operands
         self.attrs = attrs
-        self.vjp = vjp
-        self.is_param = is_param
-        self.name = name
+        self.pull = pull
+
+    @property
+    def vjp(self) -> Callable[[Any], Sequence[Any]] | None:
+        """The closure ``vjp(adjoint)``: one contribution an operand, None where nothing flows.
+
+        None for leaves and for nodes that depend on no param.
+        """
+        return None if self.pull is None else MethodType(self.pull, self)
 
     @property
     def is_active(self) -> bool:
-        """Whether the node depends on a param, and so may receive an adjoint."""
-        return self.is_param or self.vjp is not None
+        """Whether this is a param or depends on one, and so may receive an adjoint."""
+        return self.pull is not None or self.is_param
+
+
+class Leaf(Node):
+    """An entry that no operation made: a param or an input."""
+
+    __slots__ = ("is_param", "name")
+
+    def __init__(self, value: Any, is_param: bool, name: str | None) -> None:
+        super().__init__(value, None, (), (), {}, None)
+        self.is_param = is_param
+        self.name = name
 
 
 class Handle:
@@ -123,8 +148,6 @@ class Trace:
     ----------
     nodes : list of Node
         In execution order.
-    constants : list
-        Operands that were not Vars, in order of use; see `Node.parents`.
     level : int
         Nesting depth. An operation records on the deepest trace among its operands, the others are
         constants to it. A trace is nested in another one by making leaves from its Vars, or by
@@ -140,14 +163,13 @@ class Trace:
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_param_ids", "constants", "level", "name", "nodes", "ref")
+    __slots__ = ("__weakref__", "_param_ids", "level", "name", "nodes", "ref")
 
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or f"#{next(_numbers)}"
         self.nodes: list[Node] = []
-        self.constants: list[Any] = []
         self.level: int = getattr(_nesting, "depth", 0)
         self.ref = weakref.ref(self)
         self._param_ids: list[int] = []
@@ -189,7 +211,7 @@ class Trace:
         """
         value = self._leaf_value(value, is_param=True)
         self._param_ids.append(len(self.nodes))
-        return self.push(Node(value, None, (), {}, None, True, name))
+        return self.push(Leaf(value, True, name))
 
     def input(self, value: Any, name: str | None = None) -> Var:
         """Add a leaf that is data: it gets no adjoint and can be replaced by `set`.
@@ -216,27 +238,23 @@ class Trace:
         >>> tape.Trace().input([1, 2, 3])
         Var([1 2 3], id=0)
         """
-        return self.push(Node(self._leaf_value(value, is_param=False), None, (), {}, None, False, name))
+        value = self._leaf_value(value, is_param=False)
+        return self.push(Leaf(value, False, name))
 
     def push(self, node: Node) -> Var:
         """Append a node whose parents are on the tape already, and return its handle."""
-        self.nodes.append(node)
-        return self[len(self.nodes) - 1]
-
-    def constant(self, value: Any) -> int:
-        """Keep a constant operand; the negative number returned stands for it in `Node.parents`."""
-        self.constants.append(value)
-        return -len(self.constants)
-
-    def operands(self, node: Node) -> list[Any]:
-        """The values of a node's operands, constants included, in the order of `Node.parents`."""
-        nodes, constants = self.nodes, self.constants
-        return [nodes[p].value if p >= 0 else constants[~p] for p in node.parents]
+        nodes = self.nodes
+        id = len(nodes)
+        nodes.append(node)
+        return self.handle(self.ref, id, node)  # type: ignore[return-value]
 
     # ---- looking -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def __bool__(self) -> bool:
+        return True  # an empty tape is a tape all the same
 
     @overload
     def __getitem__(self, index: int) -> Var: ...
@@ -404,9 +422,9 @@ class Trace:
         for i, node in enumerate(self.nodes[: root_id + 1]):
             if node.op is None:
                 continue
-            incoming = [flow[p] if p >= 0 else None for p in node.parents]
+            incoming = [None if parent is None else flow[parent] for parent in node.parents]
             if any(tangent is not None for tangent in incoming):
-                flow[i] = node.op.push_forward(incoming, node.value, self.operands(node), node.attrs)
+                flow[i] = node.op.push_forward(node, incoming)
         tangent = flow[root_id]
         return _separate([_zeros_like(root.node.value) if tangent is None else tangent], given)[0]
 
@@ -455,18 +473,17 @@ class Trace:
             Whatever an operation raises for the new values.
         """
         values: list[Any] = []
+        operands: list[tuple[Any, ...]] = []
         for node in self.nodes:
-            if node.op is None:
-                values.append(node.value)
-            else:
-                operands = [values[p] if p >= 0 else self.constants[~p] for p in node.parents]
-                values.append(node.op(*operands, **node.attrs))
-        for node, value in zip(self.nodes, values, strict=True):
-            node.value = value
-        for node in self.nodes:  # the closures hold values: renew them
-            if node.op is not None and node.vjp is not None:
-                active = [p >= 0 and self.nodes[p].is_active for p in node.parents]
-                node.vjp = node.op.pullback(node.value, self.operands(node), node.attrs, active)
+            operands.append(
+                tuple(
+                    operand if parent is None else values[parent]
+                    for parent, operand in zip(node.parents, node.operands, strict=True)
+                )
+            )
+            values.append(node.value if node.op is None else node.op(*operands[-1], **node.attrs))
+        for node, value, renewed in zip(self.nodes, values, operands, strict=True):
+            node.value, node.operands = value, renewed
 
     # ---- helpers -----------------------------------------------------------------------------
 
@@ -485,16 +502,16 @@ class Trace:
             if adjoint is None:
                 continue
             node = nodes[i]
-            vjp = node.vjp
-            if vjp is None:
+            pull = node.pull
+            if pull is None:
                 continue
-            for parent, contribution in zip(node.parents, vjp(adjoint)):  # noqa: B905  hot
+            for parent, contribution in zip(node.parents, pull(node, adjoint)):  # noqa: B905  hot
                 if contribution is None:
                     continue
                 so_far = adjoints[parent]
                 if so_far is None:
                     adjoints[parent] = contribution
-                elif is_ours[parent]:
+                elif is_ours[parent] and type(contribution) is np.ndarray:
                     accumulate(so_far, contribution)
                 else:
                     total = so_far + contribution
@@ -558,6 +575,8 @@ class Trace:
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
+        if type(value) is np.ndarray and value.dtype.kind == "f":
+            return value
         kind = "param" if is_param else "input"
         if isinstance(value, Handle):
             outer = value.trace

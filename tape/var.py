@@ -170,89 +170,53 @@ class Var(Handle):
 
     # ---- operators -----------------------------------------------------------------------------
 
-    def __add__(self, other: Any) -> Var:
-        return ops.add(self, other)
+    # Elementwise operations are plain functions, and become methods as they are.
+    __add__ = ops.add
+    __sub__ = ops.subtract
+    __mul__ = ops.multiply
+    __truediv__ = ops.divide
+    __pow__ = ops.power
+    __matmul__ = ops.matmul
+    __lt__ = ops.less
+    __le__ = ops.less_equal
+    __gt__ = ops.greater
+    __ge__ = ops.greater_equal
+    __eq__ = ops.equal
+    __ne__ = ops.not_equal
+    __neg__ = ops.negative
+    __pos__ = ops.positive
+    __abs__ = ops.absolute
+    __invert__ = ops.invert
+    __and__ = ops.bitwise_and
+    __or__ = ops.bitwise_or
+    __xor__ = ops.bitwise_xor
 
     def __radd__(self, other: Any) -> Var:
         return ops.add(other, self)
 
-    def __sub__(self, other: Any) -> Var:
-        return ops.subtract(self, other)
-
     def __rsub__(self, other: Any) -> Var:
         return ops.subtract(other, self)
-
-    def __mul__(self, other: Any) -> Var:
-        return ops.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Var:
         return ops.multiply(other, self)
 
-    def __truediv__(self, other: Any) -> Var:
-        return ops.divide(self, other)
-
     def __rtruediv__(self, other: Any) -> Var:
         return ops.divide(other, self)
-
-    def __pow__(self, other: Any) -> Var:
-        return ops.power(self, other)
 
     def __rpow__(self, other: Any) -> Var:
         return ops.power(other, self)
 
-    def __matmul__(self, other: Any) -> Var:
-        return ops.matmul(self, other)
-
     def __rmatmul__(self, other: Any) -> Var:
         return ops.matmul(other, self)
-
-    def __neg__(self) -> Var:
-        return ops.negative(self)
-
-    def __pos__(self) -> Var:
-        return ops.positive(self)
-
-    def __abs__(self) -> Var:
-        return ops.absolute(self)
-
-    def __eq__(self, other: object) -> Var:  # type: ignore[override]
-        return ops.equal(self, other)
-
-    def __ne__(self, other: object) -> Var:  # type: ignore[override]
-        return ops.not_equal(self, other)
-
-    def __lt__(self, other: Any) -> Var:
-        return ops.less(self, other)
-
-    def __le__(self, other: Any) -> Var:
-        return ops.less_equal(self, other)
-
-    def __gt__(self, other: Any) -> Var:
-        return ops.greater(self, other)
-
-    def __ge__(self, other: Any) -> Var:
-        return ops.greater_equal(self, other)
-
-    def __and__(self, other: Any) -> Var:
-        return ops.bitwise_and(self, other)
 
     def __rand__(self, other: Any) -> Var:
         return ops.bitwise_and(other, self)
 
-    def __or__(self, other: Any) -> Var:
-        return ops.bitwise_or(self, other)
-
     def __ror__(self, other: Any) -> Var:
         return ops.bitwise_or(other, self)
 
-    def __xor__(self, other: Any) -> Var:
-        return ops.bitwise_xor(self, other)
-
     def __rxor__(self, other: Any) -> Var:
         return ops.bitwise_xor(other, self)
-
-    def __invert__(self) -> Var:
-        return ops.invert(self)
 
     def __getitem__(self, index: Any) -> Var:
         return ops.getitem(self, index)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.op import elementwise
+from tape.functions import elementwise
 from tape.ops.selection import where
 
 __all__ = ["add", "divide", "multiply", "negative", "positive", "power", "subtract"]

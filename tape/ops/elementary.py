@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.errors import ShapeError
-from tape.op import Op, elementwise
+from tape.functions import elementwise
+from tape.op import Op
 from tape.ops.selection import sign, where
 
 __all__ = [

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tape.errors import UnsupportedError
+from tape.functions import function_of
 from tape.op import Op, as_operand, fit, implements
 from tape.ops.arithmetic import multiply
-from tape.ops.shape import expand_dims, reshape, swapaxes, transpose
+from tape.ops.shape import expand_dims, reshape, swapaxes
 
 __all__ = ["dot", "matmul"]
 
@@ -31,28 +32,27 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
 
 def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == y.ndim == 2:
-        return matmul(g, transpose(y))
+        return matmul(g, y.T)
     shape = x.shape
     g, x, y = _as_matrices(g, x, y)
-    return reshape(fit(matmul(g, swapaxes(y, -1, -2)), x), shape)
+    return reshape(fit(g @ swapaxes(y, -1, -2), x), shape)
 
 
 def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == y.ndim == 2:
-        return matmul(transpose(x), g)
+        return matmul(x.T, g)
     shape = y.shape
     g, x, y = _as_matrices(g, x, y)
     if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many
         rows = reshape(x, (-1, x.shape[-1]))
-        return reshape(matmul(transpose(rows), reshape(g, (-1, g.shape[-1]))), shape)
-    return reshape(fit(matmul(swapaxes(x, -1, -2), g), y), shape)
+        return reshape(rows.T @ reshape(g, (-1, g.shape[-1])), shape)
+    return reshape(fit(swapaxes(x, -1, -2) @ g, y), shape)
 
 
-matmul = Op(
+_matmul = Op(
     _forward,
     name="matmul",
     vjp=[_vjp_left, _vjp_right],
-    numpy=np.matmul,
     doc="""``x @ y`` with NumPy's rules for vectors, matrices and broadcast stacks of matrices.
 
     Parameters
@@ -81,6 +81,8 @@ matmul = Op(
     [array([1., 1.])]
     """,
 )
+
+matmul = function_of(_matmul, 2, np.matmul)
 
 
 @implements(np.dot)

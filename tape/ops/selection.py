@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.op import Op, elementwise, implements
+from tape.functions import elementwise
+from tape.op import Op, implements
 
 __all__ = [
     "argmax",

@@ -7,11 +7,14 @@ from typing import Any, Literal
 import numpy as np
 
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError, TapeError
+from tape.functions import function_of
+from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.op import Op, as_operand
 from tape.ops.elementary import exp
 from tape.ops.reductions import Reduced, _axes, _kept, _sum
 from tape.ops.selection import isfinite, where
 from tape.ops.shape import Axes, expand_dims
+from tape.trace import Handle
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmax_cross_entropy"]
 
@@ -155,12 +158,46 @@ def log_softmax(a: Any, axis: Axes = -1) -> Any:
 _LAST: Reduced = (-1,)
 
 
-def _cross_entropy_forward(logits: Any, target: Any, *, reduction: Reduction) -> Any:
-    log_norm = _logsumexp_forward(logits, axis=_LAST, keepdims=False)
+def _excess_forward(logits: Any, target: Any) -> Any:
     if target.dtype.kind in "iu":
-        losses = log_norm - np.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
-    else:
-        losses = log_norm * np.add.reduce(target, axis=-1) - np.add.reduce(logits * target, axis=-1)
+        return indexed_excess(logits, target)
+    return _softmax_forward(logits, axis=_LAST) * np.add.reduce(target, axis=-1, keepdims=True) - target
+
+
+def _excess_by_logits(d: Any, out: Any, logits: Any, target: Any) -> Any:
+    rule = _softmax_rule(d, _softmax(logits, axis=_LAST), logits, _LAST)
+    return rule if target.dtype.kind in "iu" else rule * _sum(target, axis=_LAST, keepdims=True)
+
+
+def _excess_vjp_target(g: Any, out: Any, logits: Any, target: Any) -> Any:
+    return _sum(g * _softmax(logits, axis=_LAST), axis=_LAST, keepdims=True) - g
+
+
+def _excess_jvp_target(t: Any, out: Any, logits: Any, target: Any) -> Any:
+    return _softmax(logits, axis=_LAST) * _sum(t, axis=_LAST, keepdims=True) - t
+
+
+# The derivative of the losses by the logits: the predicted distribution less the wanted one.
+_excess = function_of(
+    Op(
+        _excess_forward,
+        name="softmax_excess",
+        vjp=[_excess_by_logits, _excess_vjp_target],
+        jvp=[_excess_by_logits, _excess_jvp_target],
+    ),
+    2,
+)
+
+
+def _losses(logits: Any, target: Any) -> Any:
+    if target.dtype.kind in "iu":
+        return indexed_losses(logits, target)
+    log_norm = _logsumexp_forward(logits, axis=_LAST, keepdims=False)
+    return log_norm * np.add.reduce(target, axis=-1) - np.add.reduce(logits * target, axis=-1)
+
+
+def _cross_entropy_forward(logits: Any, target: Any, *, reduction: Reduction) -> Any:
+    losses = _losses(logits, target)
     if reduction == "none":
         return losses
     total = np.add.reduce(losses, axis=None)
@@ -174,34 +211,25 @@ def _per_sample(g: Any, logits: Any, reduction: Reduction) -> Any:
     return g / (logits.size // logits.shape[-1]) if reduction == "mean" else g
 
 
-def _cross_entropy_partials(logits: Any, target: Any) -> Any:
-    probabilities = _softmax(logits, axis=_LAST)
-    if target.dtype.kind in "iu":
-        return probabilities - (expand_dims(target, -1) == np.arange(logits.shape[-1]))
-    return probabilities * _sum(target, axis=_LAST, keepdims=True) - target
-
-
-def _reduced(losses: Any, reduction: Reduction) -> Any:
+def _cross_entropy_jvp(
+    tangents: list[Any], out: Any, logits: Any, target: Any, *, reduction: Reduction
+) -> Any:
+    parts = []
+    if tangents[0] is not None:
+        parts.append(tangents[0] * _excess(logits, target))
+    if tangents[1] is not None:
+        parts.append(-(tangents[1] * _log_softmax(logits, axis=_LAST)))
+    if not parts:
+        return None
+    losses = _sum(parts[0] if len(parts) == 1 else parts[0] + parts[1], axis=_LAST, keepdims=False)
     if reduction == "none":
         return losses
     total = _sum(losses, axis=None, keepdims=False)
     return total / losses.size if reduction == "mean" else total
 
 
-def _cross_entropy_jvp(
-    tangents: list[Any], out: Any, logits: Any, target: Any, *, reduction: Reduction
-) -> Any:
-    losses = None
-    if tangents[0] is not None:
-        losses = _sum(tangents[0] * _cross_entropy_partials(logits, target), axis=_LAST, keepdims=False)
-    if tangents[1] is not None:
-        part = -_sum(tangents[1] * _log_softmax(logits, axis=_LAST), axis=_LAST, keepdims=False)
-        losses = part if losses is None else losses + part
-    return None if losses is None else _reduced(losses, reduction)
-
-
 def _cross_entropy_vjp_logits(g: Any, out: Any, logits: Any, target: Any, *, reduction: Reduction) -> Any:
-    return _per_sample(g, logits, reduction) * _cross_entropy_partials(logits, target)
+    return _per_sample(g, logits, reduction) * _excess(logits, target)
 
 
 def _cross_entropy_vjp_target(g: Any, out: Any, logits: Any, target: Any, *, reduction: Reduction) -> Any:
@@ -249,38 +277,36 @@ def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean
     >>> float(tape.ops.softmax_cross_entropy(np.zeros((3, 4)), np.array([0, 1, 3])))  # log 4
     1.3862943611198...
     """
-    logits, target = _checked_logits(logits, target)
+    logits, target = as_operand(logits), as_operand(target)
+    _check_target(logits, target)
     if reduction not in ("mean", "sum", "none"):
         raise TapeError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
     return _cross_entropy(logits, target, reduction=reduction)
 
 
-def _checked_logits(logits: Any, target: Any) -> tuple[Any, Any]:
-    logits, target = as_operand(logits), as_operand(target)
-    shape, target_shape = np.shape(logits), np.shape(target)
-    kind = np.result_type(target).kind
-    if np.result_type(logits).kind != "f" or kind == "b":
+def _check_target(logits: Any, target: Any) -> None:
+    shape, target_shape = logits.shape, target.shape
+    is_indexed = target.dtype.kind in "iu"
+    if logits.dtype.kind != "f" or target.dtype.kind == "b":
         raise DTypeError(
-            f"softmax_cross_entropy: logits {np.result_type(logits)} and target {np.result_type(target)}. "
+            f"softmax_cross_entropy: logits are {logits.dtype}, the target is {target.dtype}. "
             "Logits are floats, the target integers (class indices) or floats (probabilities)"
         )
     if not shape or not shape[-1]:
         raise ShapeError(
             f"softmax_cross_entropy: logits have shape {list(shape)}; the last axis holds the classes"
         )
-    wanted = shape[:-1] if kind in "iu" else shape
-    if target_shape != wanted:
+    if target_shape != (shape[:-1] if is_indexed else shape):
         raise ShapeError(
-            f"softmax_cross_entropy: logits {list(shape)} need a target of shape {list(wanted)}, "
-            f"not {list(target_shape)}"
+            f"softmax_cross_entropy: logits {list(shape)} and a target {list(target_shape)}. "
+            f"It needs class indices {list(shape[:-1])} or probabilities {list(shape)}"
         )
-    if kind in "iu" and np.prod(target_shape):
-        indices = target
-        while hasattr(indices, "value"):  # a Var: look at the numbers
-            indices = indices.value
-        if indices.min() < 0 or indices.max() >= shape[-1]:
+    if is_indexed and target.size:
+        while isinstance(target, Handle):
+            target = target.node.value
+        lowest, highest = np.minimum.reduce(target, axis=None), np.maximum.reduce(target, axis=None)
+        if lowest < 0 or highest >= shape[-1]:
             raise OutOfBoundsError(
-                f"softmax_cross_entropy: class indices from {indices.min()} to {indices.max()}; "
-                f"there are {shape[-1]} classes, numbered from 0"
+                f"softmax_cross_entropy: class indices run from {lowest} to {highest}; there are "
+                f"{shape[-1]} classes, numbered from 0"
             )
-    return logits, target

@@ -1,0 +1,199 @@
+"""Operations as plain functions of one or two operands, recorded by the shortest path there is.
+
+Half of eager's time is spent recording. The functions made here do what `Op.record` does, without
+its loops, for operations that take no static arguments: the elementwise ones and `matmul`, which is
+nearly every node of a tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape.op import FAST, NUMPY_ERRORS, Op, alive, as_operand, fit, implements, plain_operands
+from tape.trace import Handle, Node, Pull
+
+__all__ = ["elementwise", "function_of"]
+
+_NO_ATTRS: dict[str, Any] = {}
+
+
+def elementwise(
+    forward: Callable[..., Any],
+    *partials: Callable[..., Any] | None,
+    name: str | None = None,
+    numpy: Callable[..., Any] | None = None,
+    doc: str | None = None,
+) -> Callable[..., Any]:
+    """Declare an elementwise operation, with broadcasting.
+
+    Parameters
+    ----------
+    forward : callable
+        On plain arrays; a ufunc is its own NumPy counterpart.
+    *partials : callable
+        ``rule(d, out, *operands)`` for each operand: the derivative ``d`` (a tangent of the operand,
+        or an adjoint of the result) times the partial derivative; None for an operand without one.
+        Rules are written with operations. What a rule adds to an operand is summed over the axes
+        that were broadcast. No rules at all: the derivative is zero almost everywhere.
+    name, numpy, doc
+        As for `Op`.
+
+    Returns
+    -------
+    callable
+        A function of the operands. Its attribute ``op`` is the `Op`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.functions import elementwise
+    >>> sin = elementwise(np.sin, lambda d, out, x: d * np.cos(x))
+    >>> tr = tape.Trace()
+    >>> tr.backward_param_grads(sin(tr.param(0.0)))
+    [array(1.)]
+    """
+    op = Op(forward, vjp=partials or None, jvp=partials or None, name=name, doc=doc)
+    ufunc = forward if isinstance(forward, np.ufunc) else None
+    return function_of(op, ufunc.nin if ufunc else len(partials), numpy or ufunc)
+
+
+def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """An operation without static arguments as a function of ``count`` operands.
+
+    Parameters
+    ----------
+    op : Op
+        Becomes the attribute ``op`` of the function.
+    count : int
+        How many operands it takes.
+    numpy : callable, optional
+        The NumPy function that should run this when it is given a Var.
+
+    Returns
+    -------
+    callable
+    """
+    function = {1: _unary, 2: _binary}.get(count, _general)(op)
+    function.__name__ = function.__qualname__ = op.name
+    function.__doc__ = op.__doc__
+    function.op = op  # type: ignore[attr-defined]
+    if numpy is not None:
+        implements(numpy)(function)
+    return function
+
+
+def _general(op: Op) -> Callable[..., Any]:
+    def record(*operands: Any) -> Any:
+        return op(*operands)
+
+    return record
+
+
+def _unary(op: Op) -> Callable[..., Any]:
+    forward = op.forward
+    pull_x = _pull_unary(*op.vjp) if op.vjp else None  # type: ignore[misc]
+
+    def record(x: Any, /) -> Any:
+        if not isinstance(x, Handle):
+            return op.compute(plain_operands((x,)), _NO_ATTRS)
+        ref = x.trace_ref
+        trace = ref()
+        if trace is None:
+            return x.trace  # which raises
+        parent = x.node
+        a = parent.value
+        if trace.level:
+            value = record(a)
+        else:
+            try:
+                value = forward(a)
+            except NUMPY_ERRORS as error:
+                op.fail((a,), error)
+        pull = pull_x if parent.pull is not None or parent.is_param else None
+        nodes = trace.nodes
+        id = len(nodes)
+        node = Node(value, op, (x.id,), (a,), _NO_ATTRS, pull)
+        nodes.append(node)
+        return trace.handle(ref, id, node)
+
+    return record
+
+
+def _binary(op: Op) -> Callable[..., Any]:
+    forward = op.forward
+    pull_both, pull_x, pull_y = _pull_binary(*op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
+
+    def record(x: Any, y: Any, /) -> Any:
+        pull = None
+        if isinstance(x, Handle):
+            ref = x.trace_ref
+            parent = x.node
+            x_id, a = x.id, parent.value
+            if parent.pull is not None or parent.is_param:
+                pull = pull_x
+            if isinstance(y, Handle):
+                if y.trace_ref is not ref:
+                    return op(x, y)
+                parent = y.node
+                y_id, b = y.id, parent.value
+                if parent.pull is not None or parent.is_param:
+                    pull = pull_y if pull is None else pull_both
+            else:
+                y_id, b = None, y if type(y) in FAST else as_operand(y)
+        elif isinstance(y, Handle):
+            ref = y.trace_ref
+            parent = y.node
+            x_id, a = None, x if type(x) in FAST else as_operand(x)
+            y_id, b = y.id, parent.value
+            if parent.pull is not None or parent.is_param:
+                pull = pull_y
+        else:
+            return op.compute(plain_operands((x, y)), _NO_ATTRS)
+        trace = ref()
+        if trace is None:
+            return alive(ref, (x, y))  # which raises
+        if trace.level:
+            value = record(a, b)
+        else:
+            try:
+                value = forward(a, b)
+            except NUMPY_ERRORS as error:
+                op.fail((a, b), error)
+        nodes = trace.nodes
+        id = len(nodes)
+        node = Node(value, op, (x_id, y_id), (a, b), _NO_ATTRS, pull)
+        nodes.append(node)
+        return trace.handle(ref, id, node)
+
+    return record
+
+
+# What nodes call for their vjp: see `Op.pull_for`, which does the same for any number of operands.
+
+
+def _pull_unary(rule: Any) -> Pull:
+    def pull(node: Node, g: Any) -> tuple[Any]:
+        (x,) = node.operands
+        return (rule(g, node.value, x),)
+
+    return pull
+
+
+def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull, Pull, Pull]:
+    def pull_both(node: Node, g: Any) -> tuple[Any, Any]:
+        x, y = node.operands
+        out = node.value
+        return (fit(rule_x(g, out, x, y), x), fit(rule_y(g, out, x, y), y))
+
+    def pull_x(node: Node, g: Any) -> tuple[Any, None]:
+        x, y = node.operands
+        return (fit(rule_x(g, node.value, x, y), x), None)
+
+    def pull_y(node: Node, g: Any) -> tuple[None, Any]:
+        x, y = node.operands
+        return (None, fit(rule_y(g, node.value, x, y), y))
+
+    return pull_both, pull_x, pull_y

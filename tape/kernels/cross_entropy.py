@@ -1,0 +1,117 @@
+"""Softmax cross-entropy against class indices, and its derivative by the logits, row by row."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+
+__all__ = ["indexed_excess", "indexed_losses"]
+
+# The kernels call the scalar exp of the C library: ahead of NumPy's SIMD exp only where the overhead
+# of NumPy's seven calls counts for more. `python -m benchmarks cross_entropy` shows where they meet.
+_SMALL = 1 << 12
+
+
+@kernel
+def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
+    rows, classes = logits.shape
+    for i in range(rows):
+        largest = logits[i, 0]
+        for j in range(1, classes):
+            largest = max(largest, logits[i, j])
+        total = losses.dtype.type(0)
+        for j in range(classes):
+            total += math.exp(logits[i, j] - largest)
+        losses[i] = math.log(total) + largest - logits[i, target[i]]
+
+
+@kernel
+def _excess(logits, target, out):  # type: ignore[no-untyped-def]
+    rows, classes = logits.shape
+    for i in range(rows):
+        largest = logits[i, 0]
+        for j in range(1, classes):
+            largest = max(largest, logits[i, j])
+        total = out.dtype.type(0)
+        for j in range(classes):
+            out[i, j] = math.exp(logits[i, j] - largest)
+            total += out[i, j]
+        for j in range(classes):
+            out[i, j] /= total
+        out[i, target[i]] -= 1
+
+
+def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
+    return (
+        logits.ndim == 2
+        and logits.size <= _SMALL
+        and logits.dtype.char in KERNEL_DTYPES
+        and logits.flags.c_contiguous
+        and target.dtype == np.int64
+    )
+
+
+def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """``logsumexp(logits) - logits[target]`` along the last axis.
+
+    Parameters
+    ----------
+    logits : numpy.ndarray
+        ``(..., classes)``, of a float dtype.
+    target : numpy.ndarray
+        ``(...)``, integers within ``0 .. classes - 1``: they are not checked here.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``(...)``, of the dtype of the logits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.kernels.cross_entropy import indexed_losses
+    >>> indexed_losses(np.zeros((1, 4)), np.array([2]))  # log 4
+    array([1.386...])
+    """
+    if _suits_kernel(logits, target):
+        losses = np.empty(len(logits), logits.dtype)
+        _losses(logits, target, losses)
+        return losses
+    largest = np.maximum.reduce(logits, axis=-1, keepdims=True)
+    total = np.add.reduce(np.exp(logits - largest), axis=-1)
+    chosen = np.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
+    return np.log(total) + largest[..., 0] - chosen
+
+
+def indexed_excess(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """``softmax(logits) - one_hot(target)`` along the last axis.
+
+    Parameters
+    ----------
+    logits, target : numpy.ndarray
+        As for `indexed_losses`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of the shape and dtype of the logits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.kernels.cross_entropy import indexed_excess
+    >>> indexed_excess(np.zeros((1, 4)), np.array([2]))
+    array([[ 0.25,  0.25, -0.75,  0.25]])
+    """
+    if _suits_kernel(logits, target):
+        out = np.empty_like(logits)
+        _excess(logits, target, out)
+        return out
+    weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
+    weights /= np.add.reduce(weights, axis=-1, keepdims=True)
+    flat, indices = weights.reshape(-1, weights.shape[-1]), target.reshape(-1)
+    flat[np.arange(len(indices)), indices] -= 1
+    return weights
