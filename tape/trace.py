@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
@@ -29,8 +28,14 @@ __all__ = ["Handle", "Node", "Trace"]
 
 Pull = Callable[["Node", Any], Sequence[Any]]
 
-_numbers = count()
-_nesting = threading.local()
+
+class _Nesting(threading.local):
+    """How many traces are open in ``with`` blocks, in each thread."""
+
+    depth = 0
+
+
+_nesting = _Nesting()
 
 
 class Node:
@@ -99,7 +104,11 @@ class Leaf(Node):
     __slots__ = ("is_param", "name")
 
     def __init__(self, value: Any, is_param: bool, name: str | None) -> None:
-        super().__init__(value, None, (), (), {}, None)
+        self.value = value
+        self.op = None
+        self.parents = self.operands = ()
+        self.attrs = {}
+        self.pull = None
         self.is_param = is_param
         self.name = name
 
@@ -168,15 +177,15 @@ class Trace:
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
 
     def __init__(self, name: str | None = None) -> None:
-        self.name = name or f"#{next(_numbers)}"
+        self.name = name
         self.nodes: list[Node] = []
-        self.level: int = getattr(_nesting, "depth", 0)
+        self.level = _nesting.depth
         self.ref = weakref.ref(self)
         self._param_ids: list[int] = []
 
     def __enter__(self) -> Trace:
-        self.level = max(self.level, getattr(_nesting, "depth", 0))
-        _nesting.depth = getattr(_nesting, "depth", 0) + 1
+        self.level = max(self.level, _nesting.depth)
+        _nesting.depth += 1
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -280,7 +289,8 @@ class Trace:
         return [self[i] for i in self._param_ids]
 
     def __repr__(self) -> str:
-        return f"<Trace {self.name}: {len(self.nodes)} nodes, {len(self._param_ids)} params>"
+        name = self.name or f"{id(self):#x}"
+        return f"<Trace {name}: {len(self.nodes)} nodes, {len(self._param_ids)} params>"
 
     def __str__(self) -> str:
         return listing(self)
@@ -363,23 +373,19 @@ class Trace:
         root_id, seed = self._start(root, seed)
         adjoints = self._sweep(root_id, seed, keep_all=False)
         gradients = [adjoints[i] if i <= root_id else None for i in self._param_ids]
-        if unreached == "raise" and any(gradient is None for gradient in gradients):
-            missing = [
-                repr(self[i])
-                for i, gradient in zip(self._param_ids, gradients, strict=True)
-                if gradient is None
-            ]
-            raise errors.UnreachableParamError(
-                f"{root!r} does not depend on {', '.join(missing)}. Leave such params out, use them, "
-                'or pass unreached="zero"'
-            )
-        return _separate(
-            (
+        unreached_ids = [i for i, gradient in zip(self._param_ids, gradients) if gradient is None]  # noqa: B905
+        if unreached_ids:
+            if unreached == "raise":
+                names = ", ".join(repr(self[i]) for i in unreached_ids)
+                raise errors.UnreachableParamError(
+                    f"{root!r} does not depend on {names}. Leave such params out, use them, "
+                    'or pass unreached="zero"'
+                )
+            gradients = [
                 _zeros_like(self.nodes[i].value) if gradient is None else gradient
                 for i, gradient in zip(self._param_ids, gradients, strict=True)
-            ),
-            [seed],
-        )
+            ]
+        return _separate(gradients, seed)
 
     def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
         """Forward sweep: the derivative of ``root`` along the given tangents of leaves.
@@ -413,12 +419,11 @@ class Trace:
         """
         root_id = self._check_root(root)
         flow: list[Any] = [None] * (root_id + 1)
-        given = []
         for leaf, tangent in tangents.items():
             self._check_leaf(leaf, "a key of tangents")
-            given.append(self._check_cotangent(tangent, leaf.node.value, f"the tangent of {leaf!r}"))
+            checked = self._check_cotangent(tangent, leaf.node.value, f"the tangent of {leaf!r}")
             if leaf.id <= root_id:
-                flow[leaf.id] = given[-1]
+                flow[leaf.id] = checked
         for i, node in enumerate(self.nodes[: root_id + 1]):
             if node.op is None:
                 continue
@@ -426,7 +431,10 @@ class Trace:
             if any(tangent is not None for tangent in incoming):
                 flow[i] = node.op.push_forward(node, incoming)
         tangent = flow[root_id]
-        return _separate([_zeros_like(root.node.value) if tangent is None else tangent], given)[0]
+        if tangent is None:
+            return _zeros_like(root.node.value)
+        # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
+        return tangent if isinstance(tangent, Handle) else np.array(tangent)
 
     # ---- replaying ---------------------------------------------------------------------------
 
@@ -530,8 +538,8 @@ class Trace:
                 f"{root!r} is of dtype {value.dtype}, which has no derivative. Differentiate a float"
             )
         if seed is None:
-            ones = np.ones(value.shape, value.dtype)
-            return root_id, ones if value.shape else ones[()]
+            shape, dtype = value.shape, value.dtype
+            return root_id, np.ones(shape, dtype) if shape else dtype.type(1)
         return root_id, self._check_cotangent(seed, value, f"the seed for {root!r}")
 
     def _check_root(self, root: Var) -> int:
@@ -607,15 +615,15 @@ def _zeros_like(value: Any) -> np.ndarray:
     return np.zeros(value.shape, value.dtype)
 
 
-def _separate(gradients: Any, held: list[Any]) -> list[Any]:
+def _separate(gradients: list[Any], held: Any) -> list[Any]:
     """Gradients as arrays that share memory neither with each other nor with what is ``held``."""
-    taken = {id(array) for array in held}
+    taken = {id(held)}
     separate = []
     for gradient in gradients:
-        if not isinstance(gradient, Handle):
+        if type(gradient) is not np.ndarray and not isinstance(gradient, Handle):
             gradient = np.asarray(gradient)
-            if gradient.base is not None or id(gradient) in taken:
-                gradient = gradient.copy()
-            taken.add(id(gradient))
+        elif type(gradient) is np.ndarray and (gradient.base is not None or id(gradient) in taken):
+            gradient = gradient.copy()
+        taken.add(id(gradient))
         separate.append(gradient)
     return separate

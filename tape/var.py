@@ -304,24 +304,21 @@ class Var(Handle):
     # ---- NumPy's protocols -----------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            function = NUMPY.get(ufunc)
+            if function is not None:
+                return function(*inputs)
+        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
         if "out" in kwargs:
             raise errors.InPlaceError(
-                f"np.{ufunc.__name__}(..., out=...) would write a recorded value into a plain array. "
+                f"{name}(..., out=...) would write a recorded value into a plain array. "
                 "Use the returned value; write x = x + v for x += v"
             )
-        table: dict[Any, Callable[..., Any]]
-        if method == "__call__":
-            table, name = NUMPY, f"np.{ufunc.__name__}"
-        else:
-            table, name = (_REDUCTIONS if method == "reduce" else {}), f"np.{ufunc.__name__}.{method}"
-        function = table.get(ufunc)
-        if function is None:
-            raise _no_rule(name)
-        if method == "reduce":
-            kwargs.setdefault("axis", 0)
-        elif kwargs:
+        if method == "reduce" and ufunc in _REDUCTIONS:
+            return _call(_REDUCTIONS[ufunc], name, inputs, {"axis": 0, **kwargs})
+        if method == "__call__" and ufunc in NUMPY:
             raise errors.UnsupportedError(f"{name} with {', '.join(kwargs)}= has no derivative rule")
-        return _call(function, name, inputs, kwargs)
+        raise _no_rule(name)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in _ON_VALUES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,6 +20,8 @@ _SMALL = 1 << 12
 def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
     rows, classes = logits.shape
     for i in range(rows):
+        if not 0 <= target[i] < classes:
+            return False
         largest = logits[i, 0]
         for j in range(1, classes):
             largest = max(largest, logits[i, j])
@@ -26,6 +29,7 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
         for j in range(classes):
             total += math.exp(logits[i, j] - largest)
         losses[i] = math.log(total) + largest - logits[i, target[i]]
+    return True
 
 
 @kernel
@@ -54,6 +58,13 @@ def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
     )
 
 
+def _fail(logits: np.ndarray, target: np.ndarray) -> NoReturn:
+    raise IndexError(
+        f"class indices run from {target.min()} to {target.max()}, and there are {logits.shape[-1]} "
+        "classes, numbered from 0"
+    )
+
+
 def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     """``logsumexp(logits) - logits[target]`` along the last axis.
 
@@ -62,12 +73,17 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     logits : numpy.ndarray
         ``(..., classes)``, of a float dtype.
     target : numpy.ndarray
-        ``(...)``, integers within ``0 .. classes - 1``: they are not checked here.
+        ``(...)``, integers within ``0 .. classes - 1``.
 
     Returns
     -------
     numpy.ndarray
         ``(...)``, of the dtype of the logits.
+
+    Raises
+    ------
+    IndexError
+        If a target is no class.
 
     Examples
     --------
@@ -78,8 +94,11 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     """
     if _suits_kernel(logits, target):
         losses = np.empty(len(logits), logits.dtype)
-        _losses(logits, target, losses)
+        if not _losses(logits, target, losses):
+            _fail(logits, target)
         return losses
+    if target.size and (target.min() < 0 or target.max() >= logits.shape[-1]):
+        _fail(logits, target)
     largest = np.maximum.reduce(logits, axis=-1, keepdims=True)
     total = np.add.reduce(np.exp(logits - largest), axis=-1)
     chosen = np.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
@@ -92,7 +111,7 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     logits, target : numpy.ndarray
-        As for `indexed_losses`.
+        As for `indexed_losses`, which has checked the target.
 
     Returns
     -------

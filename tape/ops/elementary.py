@@ -9,8 +9,9 @@ import numpy as np
 
 from tape.errors import ShapeError
 from tape.functions import elementwise
+from tape.kernels.fused import fused
 from tape.op import Op
-from tape.ops.selection import sign, where
+from tape.ops.selection import sign
 
 __all__ = [
     "absolute",
@@ -42,7 +43,14 @@ absolute = elementwise(np.absolute, lambda d, out, x: d * sign(x))
 sin = elementwise(np.sin, lambda d, out, x: d * cos(x))
 cos = elementwise(np.cos, lambda d, out, x: -(d * sin(x)))
 tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out))
-tanh = elementwise(np.tanh, lambda d, out, x: d * (1 - out * out))
+
+
+@fused
+def _tanh_partial(d: Any, out: Any) -> Any:
+    return d - d * out * out
+
+
+tanh = elementwise(np.tanh, lambda d, out, x: _tanh_partial(d, out))
 
 
 def _sigmoid(x: Any) -> Any:
@@ -50,15 +58,25 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1, decay) / (1 + decay)
 
 
+@fused
+def _sigmoid_partial(d: Any, out: Any) -> Any:
+    return d * (out - out * out)
+
+
 sigmoid = elementwise(
     _sigmoid,
-    lambda d, out, x: d * (out * (1 - out)),
+    lambda d, out, x: _sigmoid_partial(d, out),
     doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
 )
 
+@fused
+def _relu_partial(d: Any, out: Any) -> Any:
+    return d * (out > 0)
+
+
 relu = elementwise(
     lambda x: np.maximum(x, 0),
-    lambda d, out, x: where(x > 0, d, 0),
+    lambda d, out, x: _relu_partial(d, out),
     name="relu",
     doc="``maximum(x, 0)``; the derivative at 0 is 0.",
 )

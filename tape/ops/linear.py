@@ -11,14 +11,20 @@ from tape.functions import function_of
 from tape.op import Op, as_operand, fit, implements
 from tape.ops.arithmetic import multiply
 from tape.ops.shape import expand_dims, reshape, swapaxes
+from tape.trace import Handle
 
 __all__ = ["dot", "matmul"]
 
 
 def _forward(x: Any, y: Any) -> Any:
-    if np.ndim(x) == np.ndim(y) == 2:
+    if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim:
         return x.dot(y)  # the same product with half of matmul's call overhead
     return np.matmul(x, y)
+
+
+def _product(x: Any, y: Any) -> Any:
+    """A product inside a rule: straight to NumPy unless a Var takes part."""
+    return matmul(x, y) if isinstance(x, Handle) or isinstance(y, Handle) else _forward(x, y)
 
 
 def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -32,7 +38,7 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
 
 def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == y.ndim == 2:
-        return matmul(g, y.T)
+        return _product(g, y.T)
     shape = x.shape
     g, x, y = _as_matrices(g, x, y)
     return reshape(fit(g @ swapaxes(y, -1, -2), x), shape)
@@ -40,7 +46,7 @@ def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
 
 def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == y.ndim == 2:
-        return matmul(x.T, g)
+        return _product(x.T, g)
     shape = y.shape
     g, x, y = _as_matrices(g, x, y)
     if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many
