@@ -150,6 +150,8 @@ def _binary(op: Op) -> Callable[..., Any]:
             y_id, b = y.id, parent.value
             if parent.pull is not None or parent.is_param:
                 pull = pull_y
+        elif type(x) is type(y) is np.ndarray and x.dtype.kind in "fiub" and y.dtype.kind in "fiub":
+            return op.compute((x, y), _NO_ATTRS)
         else:
             return op.compute(plain_operands((x, y)), _NO_ATTRS)
         trace = ref()

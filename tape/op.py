@@ -228,15 +228,13 @@ def alive(ref: weakref.ref[Trace], operands: Sequence[Any]) -> Trace:
 
 def fit(contribution: Any, like: Any) -> Any:
     """A contribution in the shape and dtype of the operand it is for: the transpose of promotion."""
-    kind = type(like)
-    if kind is type(contribution) and kind in FAST:
+    kind = type(contribution)
+    if kind in FAST and kind is type(like):
         return contribution
     shape = like.shape
     if contribution.shape != shape:
-        if type(contribution) is np.ndarray:
-            contribution = sum_to_shape(contribution, shape)
-        else:
-            contribution = sum_to(contribution, shape=shape)
+        is_plain = kind is np.ndarray
+        contribution = sum_to_shape(contribution, shape) if is_plain else sum_to(contribution, shape=shape)
     return contribution if contribution.dtype == like.dtype else cast(contribution, dtype=like.dtype)
 
 

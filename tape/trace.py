@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
 
@@ -218,7 +218,8 @@ class Trace:
         >>> tape.Trace().param(3.0, name="a")
         Var(3.0, name='a', id=0)
         """
-        value = self._leaf_value(value, is_param=True)
+        if type(value) is not np.ndarray or value.dtype.kind != "f":
+            value = self._leaf_value(value, is_param=True)
         self._param_ids.append(len(self.nodes))
         return self.push(Leaf(value, True, name))
 
@@ -247,7 +248,8 @@ class Trace:
         >>> tape.Trace().input([1, 2, 3])
         Var([1 2 3], id=0)
         """
-        value = self._leaf_value(value, is_param=False)
+        if type(value) is not np.ndarray or value.dtype.kind not in "fiub":
+            value = self._leaf_value(value, is_param=False)
         return self.push(Leaf(value, False, name))
 
     def push(self, node: Node) -> Var:
@@ -372,20 +374,22 @@ class Trace:
             raise errors.TapeError(f"unreached is 'raise' or 'zero', not {unreached!r}")
         root_id, seed = self._start(root, seed)
         adjoints = self._sweep(root_id, seed, keep_all=False)
-        gradients = [adjoints[i] if i <= root_id else None for i in self._param_ids]
-        unreached_ids = [i for i, gradient in zip(self._param_ids, gradients) if gradient is None]  # noqa: B905
-        if unreached_ids:
-            if unreached == "raise":
-                names = ", ".join(repr(self[i]) for i in unreached_ids)
-                raise errors.UnreachableParamError(
-                    f"{root!r} does not depend on {names}. Leave such params out, use them, "
-                    'or pass unreached="zero"'
-                )
-            gradients = [
-                _zeros_like(self.nodes[i].value) if gradient is None else gradient
-                for i, gradient in zip(self._param_ids, gradients, strict=True)
-            ]
-        return _separate(gradients, seed)
+        gradients = []
+        taken = {id(seed)}
+        for i in self._param_ids:
+            gradient = adjoints[i] if i <= root_id else None
+            if gradient is None:
+                if unreached == "raise":
+                    self._fail_unreached(root, adjoints)
+                gradient = _zeros_like(self.nodes[i].value)
+            elif type(gradient) is not np.ndarray:
+                if not isinstance(gradient, Handle):
+                    gradient = np.asarray(gradient)
+            elif gradient.base is not None or id(gradient) in taken:  # not ours alone
+                gradient = gradient.copy()
+            taken.add(id(gradient))
+            gradients.append(gradient)
+        return gradients
 
     def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
         """Forward sweep: the derivative of ``root`` along the given tangents of leaves.
@@ -417,7 +421,8 @@ class Trace:
         >>> tr.jvp(x * x, {x: [1.0, 0.5]})
         array([2., 2.])
         """
-        root_id = self._check_root(root)
+        self._check_root(root)
+        root_id = root.id
         flow: list[Any] = [None] * (root_id + 1)
         for leaf, tangent in tangents.items():
             self._check_leaf(leaf, "a key of tangents")
@@ -531,28 +536,34 @@ class Trace:
 
     def _start(self, root: Var, seed: Any) -> tuple[int, Any]:
         """The root's id and its checked seed."""
-        root_id = self._check_root(root)
+        self._check_root(root)
         value = root.node.value
-        if value.dtype.kind != "f":
+        dtype = value.dtype
+        if dtype.kind != "f":
             raise errors.DTypeError(
-                f"{root!r} is of dtype {value.dtype}, which has no derivative. Differentiate a float"
+                f"{root!r} is of dtype {dtype}, which has no derivative. Differentiate a float"
             )
-        if seed is None:
-            shape, dtype = value.shape, value.dtype
-            return root_id, np.ones(shape, dtype) if shape else dtype.type(1)
-        return root_id, self._check_cotangent(seed, value, f"the seed for {root!r}")
+        if seed is not None:
+            return root.id, self._check_cotangent(seed, value, f"the seed for {root!r}")
+        return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
 
-    def _check_root(self, root: Var) -> int:
+    def _check_root(self, root: Var) -> None:
         if not isinstance(root, Handle):
             raise errors.TraceMismatchError(
                 f"the root is {errors.describe(root)}, not a Var: nothing recorded it. Compute it "
                 f"from params of {self!r}"
             )
-        if root.trace is not self:
+        if root.trace_ref is not self.ref:
             raise errors.TraceMismatchError(
                 f"the root {root!r} is on {root.trace!r}, not on {self!r}. Call the method of its own trace"
             )
-        return root.id
+
+    def _fail_unreached(self, root: Var, adjoints: list[Any]) -> NoReturn:
+        names = [repr(self[i]) for i in self._param_ids if i >= len(adjoints) or adjoints[i] is None]
+        raise errors.UnreachableParamError(
+            f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
+            'or pass unreached="zero"'
+        )
 
     def _check_leaf(self, leaf: Var, what: str) -> None:
         if not isinstance(leaf, Handle) or leaf.trace is not self or leaf.node.op is not None:
@@ -583,8 +594,6 @@ class Trace:
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
-        if type(value) is np.ndarray and value.dtype.kind == "f":
-            return value
         kind = "param" if is_param else "input"
         if isinstance(value, Handle):
             outer = value.trace
@@ -614,16 +623,3 @@ class Trace:
 def _zeros_like(value: Any) -> np.ndarray:
     return np.zeros(value.shape, value.dtype)
 
-
-def _separate(gradients: list[Any], held: Any) -> list[Any]:
-    """Gradients as arrays that share memory neither with each other nor with what is ``held``."""
-    taken = {id(held)}
-    separate = []
-    for gradient in gradients:
-        if type(gradient) is not np.ndarray and not isinstance(gradient, Handle):
-            gradient = np.asarray(gradient)
-        elif type(gradient) is np.ndarray and (gradient.base is not None or id(gradient) in taken):
-            gradient = gradient.copy()
-        taken.add(id(gradient))
-        separate.append(gradient)
-    return separate

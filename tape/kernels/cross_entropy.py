@@ -18,10 +18,12 @@ _SMALL = 1 << 12
 
 @kernel
 def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
+    """Fill in the losses and return their sum, or -inf, which it cannot be, if a target is no class."""
     rows, classes = logits.shape
+    sum_of_losses = 0.0
     for i in range(rows):
         if not 0 <= target[i] < classes:
-            return False
+            return -np.inf
         largest = logits[i, 0]
         for j in range(1, classes):
             largest = max(largest, logits[i, j])
@@ -29,11 +31,12 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
         for j in range(classes):
             total += math.exp(logits[i, j] - largest)
         losses[i] = math.log(total) + largest - logits[i, target[i]]
-    return True
+        sum_of_losses += losses[i]
+    return sum_of_losses
 
 
 @kernel
-def _excess(logits, target, out):  # type: ignore[no-untyped-def]
+def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
     rows, classes = logits.shape
     for i in range(rows):
         largest = logits[i, 0]
@@ -43,9 +46,10 @@ def _excess(logits, target, out):  # type: ignore[no-untyped-def]
         for j in range(classes):
             out[i, j] = math.exp(logits[i, j] - largest)
             total += out[i, j]
+        scale = weight / total
         for j in range(classes):
-            out[i, j] /= total
-        out[i, target[i]] -= 1
+            out[i, j] *= scale
+        out[i, target[i]] -= weight
 
 
 def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
@@ -65,8 +69,8 @@ def _fail(logits: np.ndarray, target: np.ndarray) -> NoReturn:
     )
 
 
-def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """``logsumexp(logits) - logits[target]`` along the last axis.
+def indexed_losses(logits: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float]:
+    """``logsumexp(logits) - logits[target]`` along the last axis, and the sum of that.
 
     Parameters
     ----------
@@ -79,6 +83,7 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     -------
     numpy.ndarray
         ``(...)``, of the dtype of the logits.
+    float
 
     Raises
     ------
@@ -90,28 +95,30 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     >>> import numpy as np
     >>> from tape.kernels.cross_entropy import indexed_losses
     >>> indexed_losses(np.zeros((1, 4)), np.array([2]))  # log 4
-    array([1.386...])
+    (array([1.386...]), 1.386...)
     """
     if _suits_kernel(logits, target):
         losses = np.empty(len(logits), logits.dtype)
-        if not _losses(logits, target, losses):
+        total = _losses(logits, target, losses)
+        if total == -np.inf:
             _fail(logits, target)
-        return losses
+        return losses, total
     if target.size and (target.min() < 0 or target.max() >= logits.shape[-1]):
         _fail(logits, target)
     largest = np.maximum.reduce(logits, axis=-1, keepdims=True)
-    total = np.add.reduce(np.exp(logits - largest), axis=-1)
     chosen = np.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
-    return np.log(total) + largest[..., 0] - chosen
+    losses = np.log(np.add.reduce(np.exp(logits - largest), axis=-1)) + largest[..., 0] - chosen
+    return losses, float(np.add.reduce(losses, axis=None))
 
 
-def indexed_excess(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """``softmax(logits) - one_hot(target)`` along the last axis.
+def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) -> np.ndarray:
+    """``weight * (softmax(logits) - one_hot(target))`` along the last axis.
 
     Parameters
     ----------
     logits, target : numpy.ndarray
         As for `indexed_losses`, which has checked the target.
+    weight : float
 
     Returns
     -------
@@ -126,11 +133,11 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
     array([[ 0.25,  0.25, -0.75,  0.25]])
     """
     if _suits_kernel(logits, target):
-        out = np.empty_like(logits)
-        _excess(logits, target, out)
+        out = np.empty(logits.shape, logits.dtype)
+        _excess(logits, target, weight, out)
         return out
     weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
-    weights /= np.add.reduce(weights, axis=-1, keepdims=True)
+    weights *= weight / np.add.reduce(weights, axis=-1, keepdims=True)
     flat, indices = weights.reshape(-1, weights.shape[-1]), target.reshape(-1)
-    flat[np.arange(len(indices)), indices] -= 1
+    flat[np.arange(len(indices)), indices] -= logits.dtype.type(weight)
     return weights

@@ -97,17 +97,20 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     >>> sum_to_shape(np.ones((2, 3)), (3,))
     array([2., 2., 2.])
     """
-    if x.dtype.char not in KERNEL_DTYPES or not x.flags.c_contiguous or not shape or not x.size:
+    if x.dtype.char not in KERNEL_DTYPES or not x.flags.c_contiguous:
         return _sum_with_numpy(x, shape)
-    out = np.empty(shape, x.dtype)
     if x.ndim == 2 and len(shape) == 1 and shape[0] == x.shape[1]:  # a bias: skip the chain
+        out = np.empty(shape, x.dtype)
         _sum_rows(x, out)
         return out
+    if not shape or not x.size:
+        return _sum_with_numpy(x, shape)
     if np.broadcast_shapes(shape, x.shape) != x.shape:
         raise ValueError(f"{shape} does not broadcast to {x.shape}")
     steps = _chain(x.shape, shape)
     if not steps:
         return x.reshape(shape)
+    out = np.empty(shape, x.dtype)
     for i, (before, summed, after) in enumerate(steps):
         target = out if i == len(steps) - 1 else np.empty((before, after), x.dtype)
         _sum_middle(x.reshape(before, summed, after), target.reshape(before, after))

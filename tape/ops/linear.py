@@ -11,7 +11,6 @@ from tape.functions import function_of
 from tape.op import Op, as_operand, fit, implements
 from tape.ops.arithmetic import multiply
 from tape.ops.shape import expand_dims, reshape, swapaxes
-from tape.trace import Handle
 
 __all__ = ["dot", "matmul"]
 
@@ -20,11 +19,6 @@ def _forward(x: Any, y: Any) -> Any:
     if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim:
         return x.dot(y)  # the same product with half of matmul's call overhead
     return np.matmul(x, y)
-
-
-def _product(x: Any, y: Any) -> Any:
-    """A product inside a rule: straight to NumPy unless a Var takes part."""
-    return matmul(x, y) if isinstance(x, Handle) or isinstance(y, Handle) else _forward(x, y)
 
 
 def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -37,16 +31,16 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
-    if x.ndim == y.ndim == 2:
-        return _product(g, y.T)
+    if x.ndim == 2 == y.ndim:
+        return g.dot(y.T) if type(g) is type(y) is np.ndarray else matmul(g, y.T)
     shape = x.shape
     g, x, y = _as_matrices(g, x, y)
     return reshape(fit(g @ swapaxes(y, -1, -2), x), shape)
 
 
 def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
-    if x.ndim == y.ndim == 2:
-        return _product(x.T, g)
+    if x.ndim == 2 == y.ndim:
+        return x.T.dot(g) if type(g) is type(x) is np.ndarray else matmul(x.T, g)
     shape = y.shape
     g, x, y = _as_matrices(g, x, y)
     if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many

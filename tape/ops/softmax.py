@@ -10,11 +10,12 @@ import numpy as np
 from tape.errors import DTypeError, ShapeError, TapeError
 from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
-from tape.op import Op, as_operand
+from tape.op import Op
 from tape.ops.elementary import exp
 from tape.ops.reductions import Reduced, _axes, _kept, _sum
 from tape.ops.selection import isfinite, where
 from tape.ops.shape import Axes, expand_dims
+from tape.trace import Handle
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmax_cross_entropy"]
 
@@ -158,10 +159,11 @@ def log_softmax(a: Any, axis: Axes = -1) -> Any:
 _LAST: Reduced = (-1,)
 
 
-def _excess_forward(logits: Any, target: Any) -> Any:
+def _excess_forward(logits: Any, target: Any, weight: float = 1.0) -> Any:
     if target.dtype.kind in "iu":
-        return indexed_excess(logits, target)
-    return _softmax_forward(logits, axis=_LAST) * np.add.reduce(target, axis=-1, keepdims=True) - target
+        return indexed_excess(logits, target, weight)
+    mass = np.add.reduce(target, axis=-1, keepdims=True)
+    return (_softmax_forward(logits, axis=_LAST) * mass - target) * weight
 
 
 def _excess_by_logits(d: Any, out: Any, logits: Any, target: Any) -> Any:
@@ -189,28 +191,56 @@ _excess = function_of(
 )
 
 
-def _losses(logits: Any, target: Any) -> Any:
+def _check_target(logits: Any, target: Any) -> None:
+    if logits.dtype.kind != "f" or target.dtype.kind == "b":
+        raise DTypeError(
+            f"softmax_cross_entropy: logits are {logits.dtype}, the target is {target.dtype}. "
+            "Logits are floats, the target integers (class indices) or floats (probabilities)"
+        )
+    shape = logits.shape
+    if not shape or not shape[-1]:
+        raise ShapeError(
+            f"softmax_cross_entropy: logits have shape {list(shape)}; the last axis holds the classes"
+        )
+    if target.shape != (shape if target.dtype.kind == "f" else shape[:-1]):
+        raise ShapeError(
+            f"softmax_cross_entropy: logits {list(shape)} and a target {list(target.shape)}. "
+            f"It needs class indices {list(shape[:-1])} or probabilities {list(shape)}"
+        )
+
+
+def _losses(logits: Any, target: Any) -> tuple[Any, Any]:
+    """The loss of each sample, and their sum."""
+    _check_target(logits, target)
     if target.dtype.kind in "iu":
         return indexed_losses(logits, target)
     log_norm = _logsumexp_forward(logits, axis=_LAST, keepdims=False)
-    return log_norm * np.add.reduce(target, axis=-1) - np.add.reduce(logits * target, axis=-1)
+    losses = log_norm * np.add.reduce(target, axis=-1) - np.add.reduce(logits * target, axis=-1)
+    return losses, np.add.reduce(losses, axis=None)
 
 
 def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
     """The operation for one reduction: three of them, so that none has static arguments."""
 
     def forward(logits: Any, target: Any) -> Any:
-        losses = _losses(logits, target)
+        losses, total = _losses(logits, target)
         if reduction == "none":
             return losses
-        total = np.add.reduce(losses, axis=None)
-        return total / losses.size if reduction == "mean" else total
+        if reduction == "mean":
+            total = total / losses.size if losses.size else np.nan
+        return losses.dtype.type(total)
 
     def per_sample(g: Any, logits: Any) -> Any:
         """The adjoint of each sample's loss, against the last axis of the logits."""
         if reduction == "none":
             return expand_dims(g, -1)
         return g / (logits.size // logits.shape[-1]) if reduction == "mean" else g
+
+    def by_logits(g: Any, out: Any, logits: Any, target: Any) -> Any:
+        weight = per_sample(g, logits)
+        if type(logits) is type(target) is np.ndarray and isinstance(weight, np.floating):
+            return _excess_forward(logits, target, float(weight))  # weighted while it is computed
+        return weight * _excess(logits, target)
 
     def reduced(products: Any) -> Any:
         losses = _sum(products, axis=_LAST, keepdims=False)
@@ -223,7 +253,7 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
         forward,
         name=f"softmax_cross_entropy_{reduction}",
         vjp=[
-            lambda g, out, logits, target: per_sample(g, logits) * _excess(logits, target),
+            by_logits,
             lambda g, out, logits, target: -(per_sample(g, logits) * _log_softmax(logits, axis=_LAST)),
         ],
         jvp=[
@@ -234,7 +264,7 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
     return function_of(op, 2)
 
 
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
+_CROSS_ENTROPIES: dict[str, Callable[..., Any]] = {
     "mean": _cross_entropy("mean"),
     "sum": _cross_entropy("sum"),
     "none": _cross_entropy("none"),
@@ -274,27 +304,11 @@ def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean
     >>> float(tape.ops.softmax_cross_entropy(np.zeros((3, 4)), np.array([0, 1, 3])))  # log 4
     1.3862943611198...
     """
-    logits, target = as_operand(logits), as_operand(target)
-    _check_target(logits, target)
-    if reduction not in _REDUCTIONS:
+    operation = _CROSS_ENTROPIES.get(reduction)
+    if operation is None:
         raise TapeError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    return _REDUCTIONS[reduction](logits, target)
+    return operation(_as_array(logits), _as_array(target))
 
 
-def _check_target(logits: Any, target: Any) -> None:
-    shape, target_shape = logits.shape, target.shape
-    is_indexed = target.dtype.kind in "iu"
-    if logits.dtype.kind != "f" or target.dtype.kind == "b":
-        raise DTypeError(
-            f"softmax_cross_entropy: logits are {logits.dtype}, the target is {target.dtype}. "
-            "Logits are floats, the target integers (class indices) or floats (probabilities)"
-        )
-    if not shape or not shape[-1]:
-        raise ShapeError(
-            f"softmax_cross_entropy: logits have shape {list(shape)}; the last axis holds the classes"
-        )
-    if target_shape != (shape[:-1] if is_indexed else shape):
-        raise ShapeError(
-            f"softmax_cross_entropy: logits {list(shape)} and a target {list(target_shape)}. "
-            f"It needs class indices {list(shape[:-1])} or probabilities {list(shape)}"
-        )
+def _as_array(operand: Any) -> Any:
+    return operand if isinstance(operand, (np.ndarray, Handle)) else np.asarray(operand)
