@@ -1,8 +1,9 @@
 """tape: a gradient engine for NumPy code."""
 
 from tape import errors, ops
+from tape.node import Node
 from tape.ops import apply
-from tape.trace import Node, Trace
+from tape.trace import Trace
 from tape.var import Var
 
 __version__ = "0.1.0"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from os.path import dirname, join
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -84,12 +85,12 @@ class InPlaceError(TapeError, TypeError):
 
 def user_place() -> str:
     """The innermost ``file:line`` outside this package and NumPy, or an empty string."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         if not filename.startswith(_FOREIGN):
             return f"{filename}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return ""
 
 

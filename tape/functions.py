@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.node import Contributions, Handle, Node, Pull
 from tape.op import FAST, NUMPY_ERRORS, Op, alive, as_operand, fit, implements, plain_operands
-from tape.trace import Handle, Node, Pull
 
 __all__ = ["elementwise", "function_of"]
 
@@ -115,7 +115,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         pull = pull_x if parent.pull is not None or parent.is_param else None
         nodes = trace.nodes
         id = len(nodes)
-        node = Node(value, op, (x.id,), (a,), _NO_ATTRS, pull)
+        node = Node(value, op, (x.id, a), _NO_ATTRS, pull)
         nodes.append(node)
         return trace.handle(ref, id, node)
 
@@ -166,7 +166,7 @@ def _binary(op: Op) -> Callable[..., Any]:
                 op.fail((a, b), error)
         nodes = trace.nodes
         id = len(nodes)
-        node = Node(value, op, (x_id, y_id), (a, b), _NO_ATTRS, pull)
+        node = Node(value, op, (x_id, a, y_id, b), _NO_ATTRS, pull)
         nodes.append(node)
         return trace.handle(ref, id, node)
 
@@ -177,25 +177,31 @@ def _binary(op: Op) -> Callable[..., Any]:
 
 
 def _pull_unary(rule: Any) -> Pull:
-    def pull(node: Node, g: Any) -> tuple[Any]:
-        (x,) = node.operands
-        return (rule(g, node.value, x),)
+    def pull(node: Node, g: Any) -> Contributions:
+        x_id, x = node.inputs
+        return ((x_id, rule(g, node.value, x)),)
 
     return pull
 
 
-def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull, Pull, Pull]:
-    def pull_both(node: Node, g: Any) -> tuple[Any, Any]:
-        x, y = node.operands
+def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pull | None]:
+    """For nodes in which both operands, only x, or only y want a contribution."""
+
+    def pull_both(node: Node, g: Any) -> Contributions:
+        x_id, x, y_id, y = node.inputs
         out = node.value
-        return (fit(rule_x(g, out, x, y), x), fit(rule_y(g, out, x, y), y))
+        return ((x_id, fit(rule_x(g, out, x, y), x)), (y_id, fit(rule_y(g, out, x, y), y)))
 
-    def pull_x(node: Node, g: Any) -> tuple[Any, None]:
-        x, y = node.operands
-        return (fit(rule_x(g, node.value, x, y), x), None)
+    def pull_x(node: Node, g: Any) -> Contributions:
+        x_id, x, _, y = node.inputs
+        return ((x_id, fit(rule_x(g, node.value, x, y), x)),)
 
-    def pull_y(node: Node, g: Any) -> tuple[None, Any]:
-        x, y = node.operands
-        return (None, fit(rule_y(g, node.value, x, y), y))
+    def pull_y(node: Node, g: Any) -> Contributions:
+        _, x, y_id, y = node.inputs
+        return ((y_id, fit(rule_y(g, node.value, x, y), y)),)
 
+    if rule_x is None:
+        return pull_y, None, pull_y
+    if rule_y is None:
+        return pull_x, pull_x, None
     return pull_both, pull_x, pull_y

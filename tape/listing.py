@@ -23,6 +23,7 @@ def listing(trace: Any) -> str:
     Parameters
     ----------
     trace : Trace
+        Any length.
 
     Returns
     -------

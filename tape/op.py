@@ -20,7 +20,8 @@ import numpy as np
 
 from tape import errors
 from tape.kernels.reduce import sum_to_shape
-from tape.trace import Handle, Node, Pull, Trace
+from tape.node import Handle, Node, Pull
+from tape.trace import Trace
 
 __all__ = ["NUMPY", "Op", "broadcast_to", "cast", "implements", "sum_to"]
 
@@ -136,17 +137,16 @@ class Op:
     def record(self, ref: weakref.ref[Trace], operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node to the trace behind ``ref``; nothing changes if that fails."""
         trace = alive(ref, operands)
-        values: list[Any] = []
-        parents: list[int | None] = []
+        inputs: list[Any] = []
         active = []
         for operand in operands:
             is_ours = isinstance(operand, Handle) and operand.trace_ref is ref
-            values.append(operand.node.value if is_ours else as_operand(operand))
-            parents.append(operand.id if is_ours else None)
+            inputs += (operand.id, operand.node.value) if is_ours else (None, as_operand(operand))
             active.append(is_ours and operand.node.is_active)
+        values = inputs[1::2]
         value = self(*values, **attrs) if trace.level else self.compute(values, attrs)
         pull = self.pull_for(tuple(active)) if True in active else None
-        return trace.push(Node(value, self, tuple(parents), tuple(values), attrs, pull))
+        return trace.push(Node(value, self, tuple(inputs), attrs, pull))
 
     def pull_for(self, active: tuple[bool, ...]) -> Pull | None:
         """What a node calls for its vjp, given which operands want an adjoint; None if nothing flows."""
@@ -260,26 +260,31 @@ def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace]:
     return ref
 
 
-# ---- what nodes call for their vjp: made once from the rules of an operation ----------------------
+# ---- what nodes call for their vjp: made once for an operation and a pattern of active operands ----
 
 
 def _pull(rules: Sequence[Any]) -> Pull:
-    def pull(node: Node, g: Any) -> list[Any]:
+    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
         out, operands, attrs = node.value, node.operands, node.attrs
         return [
-            rule and fit(rule(g, out, *operands, **attrs), operand)
-            for rule, operand in zip(rules, operands, strict=True)
+            (parent, fit(rule(g, out, *operands, **attrs), operand))  # type: ignore[misc]
+            for rule, parent, operand in zip(rules, node.parents, operands, strict=True)
+            if rule is not None
         ]
 
     return pull
 
 
 def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
-    def pull(node: Node, g: Any) -> list[Any]:
-        contributions = rule(g, node.value, *node.operands, **node.attrs)
+    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
+        operands = node.operands
+        contributions = rule(g, node.value, *operands, **node.attrs)
         return [
-            fit(contribution, operand) if wanted and contribution is not None else None
-            for contribution, operand, wanted in zip(contributions, node.operands, active, strict=True)
+            (parent, fit(contribution, operand))  # type: ignore[misc]
+            for parent, operand, contribution, wanted in zip(
+                node.parents, operands, contributions, active, strict=True
+            )
+            if wanted and contribution is not None
         ]
 
     return pull
@@ -288,7 +293,7 @@ def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
 # ---- the linear operations that rules lean on ------------------------------------------------------
 
 
-cast = Op(
+cast: Op = Op(
     lambda x, *, dtype: x.astype(dtype),
     name="cast",
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
@@ -302,7 +307,7 @@ sum_to = Op(
     doc="Sum to a shape that broadcasts to that of ``x``: the transpose of `broadcast_to`.",
 )
 
-broadcast_to = Op(
+broadcast_to: Op = Op(
     lambda x, *, shape: np.broadcast_to(x, shape),
     name="broadcast_to",
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],

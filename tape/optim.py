@@ -15,7 +15,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from tape import errors
 from tape.kernels import update
-from tape.trace import Handle
+from tape.node import Handle
 
 __all__ = ["SGD", "Adam"]
 
@@ -335,14 +335,14 @@ class Adam(_Optimizer):
 
     def _update(self, gradients: list[np.ndarray]) -> None:
         self._steps += 1
-        rate = self._lr / (1 - self._beta1**self._steps)
-        scale = 1 / sqrt(1 - self._beta2**self._steps)
-        gain1, gain2 = 1 - self._beta1, 1 - self._beta2
-        eps, decay = self._eps, self._weight_decay
+        # Section 2 of the paper: both corrections folded into the learning rate and eps
+        correction = sqrt(1 - self._beta2**self._steps)
+        rate = self._lr * correction / (1 - self._beta1**self._steps)
+        beta1, beta2, eps, decay = self._beta1, self._beta2, self._eps * correction, self._weight_decay
         for array, gradient, mean, square in zip(
             self._arrays, gradients, self._means, self._squares, strict=True
         ):
-            update.adam(array, gradient, mean, square, rate, gain1, gain2, scale, eps, decay)
+            update.adam(array, gradient, mean, square, rate, beta1, beta2, eps, decay)
 
 
 def _flatten(tree: Any) -> tuple[list[Any], Any]:

@@ -1,32 +1,30 @@
-"""The tape: `Node`, `Trace` (recording, the two sweeps, replay) and the bare `Handle` to a node.
+"""The tape: `Trace` records nodes in a flat list and sweeps over it, backwards, forwards and again.
 
-A trace is a flat list of nodes in execution order, so parents always come before children: a sweep
-is a loop over that list, never a sort and never a recursion. This file relies on the accumulation
-kernel alone. It must never know which operations exist: a node carries its own rule, and values are
-only ever added together.
+Nodes stand in execution order, so parents always come before children: a sweep is a loop over that
+list, never a sort and never a recursion. This file relies on the accumulation kernel alone. It must
+never know which operations exist: a node carries its own rule, and values are only ever added
+together.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MethodType
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
 
 from tape import errors
+from tape.checks import check_cotangent, check_leaf, check_root, leaf_value
 from tape.kernels.accumulate import accumulate
 from tape.listing import listing
+from tape.node import Handle, Leaf, Node
 
 if TYPE_CHECKING:
-    from tape.op import Op
     from tape.var import Var
 
-__all__ = ["Handle", "Node", "Trace"]
-
-Pull = Callable[["Node", Any], Sequence[Any]]
+__all__ = ["Trace"]
 
 
 class _Nesting(threading.local):
@@ -36,113 +34,6 @@ class _Nesting(threading.local):
 
 
 _nesting = _Nesting()
-
-
-class Node:
-    """One entry of a tape.
-
-    Attributes
-    ----------
-    value : numpy.ndarray, numpy.generic or Var
-        The result of the operation; a Var of the enclosing trace when traces are nested.
-    op : Op or None
-        The operation that made it; None for a leaf.
-    parents : tuple of int or None
-        The id of the node each operand came from; None for an operand that is a constant.
-    operands : tuple
-        The values of the operands.
-    attrs : dict
-        The static arguments of the operation (axis, shape, ...).
-    pull : callable or None
-        What `vjp` calls, shared by all nodes alike. None for leaves and wherever no param is behind.
-    is_param : bool
-        Whether this is a leaf to differentiate by.
-    name : str or None
-        The name the user gave.
-    """
-
-    # The environment of the vjp closure is the node itself. A closure object for each node would
-    # double the memory of a scalar tape, and the time the garbage collector spends on it.
-    __slots__ = ("attrs", "op", "operands", "parents", "pull", "value")
-
-    is_param = False
-    name: str | None = None
-
-    def __init__(
-        self,
-        value: Any,
-        op: Op | None,
-        parents: tuple[int | None, ...],
-        operands: tuple[Any, ...],
-        attrs: dict[str, Any],
-        pull: Pull | None,
-    ) -> None:
-        self.value = value
-        self.op = op
-        self.parents = parents
-        self.operands = operands
-        self.attrs = attrs
-        self.pull = pull
-
-    @property
-    def vjp(self) -> Callable[[Any], Sequence[Any]] | None:
-        """The closure ``vjp(adjoint)``: one contribution an operand, None where nothing flows.
-
-        None for leaves and for nodes that depend on no param.
-        """
-        return None if self.pull is None else MethodType(self.pull, self)
-
-    @property
-    def is_active(self) -> bool:
-        """Whether this is a param or depends on one, and so may receive an adjoint."""
-        return self.pull is not None or self.is_param
-
-
-class Leaf(Node):
-    """An entry that no operation made: a param or an input."""
-
-    __slots__ = ("is_param", "name")
-
-    def __init__(self, value: Any, is_param: bool, name: str | None) -> None:
-        self.value = value
-        self.op = None
-        self.parents = self.operands = ()
-        self.attrs = {}
-        self.pull = None
-        self.is_param = is_param
-        self.name = name
-
-
-class Handle:
-    """What the user holds: a trace and a node of it.
-
-    The trace is held weakly: dropping the trace frees the whole tape at once, whatever handles are
-    left. `tape.Var` adds everything that makes a handle behave like an array.
-    """
-
-    __slots__ = ("id", "node", "trace_ref")
-
-    def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
-        self.trace_ref = trace_ref
-        self.id = id
-        self.node = node
-
-    @property
-    def trace(self) -> Trace:
-        """The trace this belongs to.
-
-        Raises
-        ------
-        TraceDroppedError
-            If the trace is gone.
-        """
-        trace = self.trace_ref()
-        if trace is None:
-            raise errors.TraceDroppedError(
-                f"{self!r} was used after its trace was dropped. Keep a reference to the Trace as "
-                "long as its Vars take part in computations; .value still reads the number"
-            )
-        return trace
 
 
 class Trace:
@@ -421,12 +312,12 @@ class Trace:
         >>> tr.jvp(x * x, {x: [1.0, 0.5]})
         array([2., 2.])
         """
-        self._check_root(root)
+        check_root(self, root)
         root_id = root.id
         flow: list[Any] = [None] * (root_id + 1)
         for leaf, tangent in tangents.items():
-            self._check_leaf(leaf, "a key of tangents")
-            checked = self._check_cotangent(tangent, leaf.node.value, f"the tangent of {leaf!r}")
+            check_leaf(self, leaf, "a key of tangents")
+            checked = check_cotangent(self, tangent, leaf.node.value, f"the tangent of {leaf!r}")
             if leaf.id <= root_id:
                 flow[leaf.id] = checked
         for i, node in enumerate(self.nodes[: root_id + 1]):
@@ -471,7 +362,7 @@ class Trace:
         >>> float(y)
         9.0
         """
-        self._check_leaf(leaf, "the first argument of set")
+        check_leaf(self, leaf, "the first argument of set")
         leaf.node.value = self._leaf_value(value, leaf.node.is_param)
 
     def replay(self) -> None:
@@ -486,17 +377,15 @@ class Trace:
             Whatever an operation raises for the new values.
         """
         values: list[Any] = []
-        operands: list[tuple[Any, ...]] = []
+        inputs: list[tuple[Any, ...]] = []
         for node in self.nodes:
-            operands.append(
-                tuple(
-                    operand if parent is None else values[parent]
-                    for parent, operand in zip(node.parents, node.operands, strict=True)
-                )
-            )
-            values.append(node.value if node.op is None else node.op(*operands[-1], **node.attrs))
-        for node, value, renewed in zip(self.nodes, values, operands, strict=True):
-            node.value, node.operands = value, renewed
+            renewed: list[Any] = []
+            for parent, operand in zip(node.parents, node.operands, strict=True):
+                renewed += (parent, operand if parent is None else values[parent])
+            inputs.append(tuple(renewed))
+            values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
+        for node, value, renewed_inputs in zip(self.nodes, values, inputs, strict=True):
+            node.value, node.inputs = value, renewed_inputs
 
     # ---- helpers -----------------------------------------------------------------------------
 
@@ -518,9 +407,7 @@ class Trace:
             pull = node.pull
             if pull is None:
                 continue
-            for parent, contribution in zip(node.parents, pull(node, adjoint)):  # noqa: B905  hot
-                if contribution is None:
-                    continue
+            for parent, contribution in pull(node, adjoint):
                 so_far = adjoints[parent]
                 if so_far is None:
                     adjoints[parent] = contribution
@@ -536,7 +423,7 @@ class Trace:
 
     def _start(self, root: Var, seed: Any) -> tuple[int, Any]:
         """The root's id and its checked seed."""
-        self._check_root(root)
+        check_root(self, root)
         value = root.node.value
         dtype = value.dtype
         if dtype.kind != "f":
@@ -544,19 +431,8 @@ class Trace:
                 f"{root!r} is of dtype {dtype}, which has no derivative. Differentiate a float"
             )
         if seed is not None:
-            return root.id, self._check_cotangent(seed, value, f"the seed for {root!r}")
+            return root.id, check_cotangent(self, seed, value, f"the seed for {root!r}")
         return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
-
-    def _check_root(self, root: Var) -> None:
-        if not isinstance(root, Handle):
-            raise errors.TraceMismatchError(
-                f"the root is {errors.describe(root)}, not a Var: nothing recorded it. Compute it "
-                f"from params of {self!r}"
-            )
-        if root.trace_ref is not self.ref:
-            raise errors.TraceMismatchError(
-                f"the root {root!r} is on {root.trace!r}, not on {self!r}. Call the method of its own trace"
-            )
 
     def _fail_unreached(self, root: Var, adjoints: list[Any]) -> NoReturn:
         names = [repr(self[i]) for i in self._param_ids if i >= len(adjoints) or adjoints[i] is None]
@@ -565,61 +441,12 @@ class Trace:
             'or pass unreached="zero"'
         )
 
-    def _check_leaf(self, leaf: Var, what: str) -> None:
-        if not isinstance(leaf, Handle) or leaf.trace is not self or leaf.node.op is not None:
-            raise errors.TraceMismatchError(
-                f"{what} is {leaf!r}, which is no leaf of {self!r}. Leaves come from param and input"
-            )
-
-    def _check_cotangent(self, given: Any, value: Any, what: str) -> Any:
-        """A seed or tangent for ``value``, checked, of its shape and dtype."""
-        if isinstance(given, Handle):
-            if given.trace is self:
-                raise errors.TraceMismatchError(f"{what} is on the trace it is swept over. Pass its .value")
-            array = given
-        else:
-            array = np.asarray(given)
-            if array.dtype.kind not in "biuf":
-                raise errors.SeedError(f"{what} is {array.dtype}, which does not convert to {value.dtype}")
-        if array.shape != value.shape:
-            raise errors.SeedError(
-                f"{what} has shape {list(array.shape)}; it needs {list(value.shape)}, without broadcasting"
-            )
-        if isinstance(given, Handle):
-            return array
-        if np.isnan(array).any():
-            raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
-        array = array.astype(value.dtype, copy=False)
-        return array if array.ndim else array[()]
-
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
-        """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
-        kind = "param" if is_param else "input"
+        value = leaf_value(self, value, is_param)
         if isinstance(value, Handle):
-            outer = value.trace
-            if outer is self:
-                raise errors.TraceMismatchError(
-                    f"{value!r} is on {self!r} already, and a {kind} is a new leaf. Use the Var as it is"
-                )
-            self.level = max(self.level, outer.level + 1)
-        elif isinstance(value, np.ma.MaskedArray):
-            raise errors.DTypeError(f"a {kind} cannot be a masked array. Fill it, and multiply by the mask")
-        elif type(value) is not np.ndarray:
-            try:
-                value = np.asarray(value)
-            except ValueError as error:  # ragged lists
-                raise errors.ShapeError(f"a {kind} must be array-like: {error}") from error
-            value = value if value.ndim else value[()]
-        allowed = "f" if is_param else "biuf"
-        if getattr(value, "dtype", np.dtype(object)).kind not in allowed:
-            wanted = "a float dtype" if is_param else "numbers or bools"
-            raise errors.DTypeError(
-                f"a {kind} needs {wanted}, not {errors.describe(value)}. "
-                "Convert it, e.g. np.asarray(value, dtype=float)"
-            )
+            self.level = max(self.level, value.trace.level + 1)
         return value
 
 
 def _zeros_like(value: Any) -> np.ndarray:
     return np.zeros(value.shape, value.dtype)
-

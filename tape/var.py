@@ -13,9 +13,10 @@ import numpy as np
 
 from tape import errors, ops
 from tape.listing import short
+from tape.node import Handle
 from tape.op import NUMPY
 from tape.ops.shape import Axes
-from tape.trace import Handle, Trace
+from tape.trace import Trace
 
 __all__ = ["Var"]
 
@@ -361,4 +362,6 @@ def _call(function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, 
     except TypeError as error:
         if isinstance(error, errors.TapeError):
             raise
-        raise errors.UnsupportedError(f"{name}: this way of calling it has no derivative rule: {error}") from error
+        raise errors.UnsupportedError(
+            f"{name}: this way of calling it has no derivative rule: {error}"
+        ) from error

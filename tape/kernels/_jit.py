@@ -7,7 +7,7 @@ lets LLVM use SIMD for sums. NaN, infinity and signed zero keep their meaning.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 import numba
 
@@ -16,10 +16,8 @@ __all__ = ["FASTMATH", "KERNEL_DTYPES", "kernel"]
 FASTMATH = {"reassoc"}
 KERNEL_DTYPES = "fd"  # dtype.char of what the kernels are compiled for: float32 and float64
 
-F = TypeVar("F", bound=Callable[..., object])
 
-
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile at the first call for each combination of types, and keep the result on disk."""
     try:
         return numba.njit(cache=True, nogil=True, fastmath=FASTMATH)(function)

@@ -119,6 +119,7 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
     logits, target : numpy.ndarray
         As for `indexed_losses`, which has checked the target.
     weight : float
+        For all samples.
 
     Returns
     -------

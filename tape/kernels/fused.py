@@ -41,7 +41,7 @@ def fused(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     >>> fused(scale)(np.array([2.0]), np.array([0.25]))
     array([1.5])
     """
-    compiled: Any = kernel(body)
+    compiled = kernel(body)
 
     def call(x: Any, y: Any) -> Any:
         if (

@@ -58,12 +58,12 @@ def _descended_with_momentum(p, g, v, rate, momentum, decay, is_nesterov):  # ty
 
 
 @register_jitable
-def _adam_moved(p, g, mean, square, rate, gain1, gain2, scale, eps, decay):  # type: ignore[no-untyped-def]
+def _adam_moved(p, g, mean, square, rate, beta1, gain1, beta2, gain2, eps, decay):  # type: ignore[no-untyped-def]
     g = g + decay * p
-    mean = mean + gain1 * (g - mean)
-    square = square + gain2 * (g * g - square)
+    mean = beta1 * mean + gain1 * g
+    square = beta2 * square + gain2 * (g * g)
     # np.divide, because numba's / stops at every element to look for a zero
-    return p - rate * np.divide(mean, np.sqrt(square) * scale + eps), mean, square
+    return p - rate * np.divide(mean, np.sqrt(square) + eps), mean, square
 
 
 # ---- the loops ---------------------------------------------------------------------------------------
@@ -88,13 +88,14 @@ def _descend_with_momentum(param, gradient, velocity, rate, momentum, decay, is_
 
 
 @kernel
-def _adam(param, gradient, mean, square, rate, gain1, gain2, scale, eps, decay):  # type: ignore[no-untyped-def]
+def _adam(param, gradient, mean, square, rate, beta1, beta2, eps, decay):  # type: ignore[no-untyped-def]
     number = param.dtype.type
-    rate_, scale_, eps_, decay_ = number(rate), number(scale), number(eps), number(decay)
-    gain1_, gain2_ = number(gain1), number(gain2)
+    rate_, eps_, decay_ = number(rate), number(eps), number(decay)
+    beta1_, gain1_ = number(beta1), number(1 - beta1)  # in float32, 1 - 0.999 is off by 1e-5
+    beta2_, gain2_ = number(beta2), number(1 - beta2)
     for i in range(param.size):
         param[i], mean[i], square[i] = _adam_moved(
-            param[i], gradient[i], mean[i], square[i], rate_, gain1_, gain2_, scale_, eps_, decay_
+            param[i], gradient[i], mean[i], square[i], rate_, beta1_, gain1_, beta2_, gain2_, eps_, decay_
         )
 
 
@@ -199,13 +200,12 @@ def adam(
     mean: np.ndarray,
     square: np.ndarray,
     rate: float,
-    gain1: float,
-    gain2: float,
-    scale: float,
+    beta1: float,
+    beta2: float,
     eps: float,
     decay: float,
 ) -> None:
-    """Do ``param -= rate * mean / (scale * sqrt(square) + eps)`` after renewing both averages.
+    """Do ``param -= rate * mean / (sqrt(square) + eps)`` after renewing both averages.
 
     Parameters
     ----------
@@ -213,23 +213,24 @@ def adam(
         As for `descend`.
     mean, square : numpy.ndarray
         Of the shape of ``param`` and of its `working_dtype`: the running averages of the gradient and
-        of its square. The gradient of this step enters them with the weights ``gain1`` and ``gain2``.
-    rate, scale : float
-        With the correction of the averages' start at zero.
-    gain1, gain2, eps : float
-        As above.
+        of its square.
+    rate, eps : float
+        Scaled by the caller to make up for averages that start at zero.
+    beta1, beta2 : float
+        How much of each average lasts; the gradient of this step makes up the rest.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tape.kernels.update import adam
     >>> param, mean, square = np.ones(1), np.zeros(1), np.zeros(1)
-    >>> adam(param, np.array([4.0]), mean, square, 0.5, 0.5, 0.25, 1.0, 0.0, 0.0)
+    >>> adam(param, np.array([4.0]), mean, square, 0.5, 0.5, 0.75, 0.0, 0.0)
     >>> param, mean, square
     (array([0.5]), array([2.]), array([4.]))
     """
     if _suits_kernel(param, gradient):
-        _adam(param, gradient, mean, square, rate, gain1, gain2, scale, eps, decay)
+        _adam(param, gradient, mean, square, rate, beta1, beta2, eps, decay)
         return
+    gain1, gain2 = 1 - beta1, 1 - beta2
     for g, p, m, s in _blocks(gradient, param, mean, square):
-        p[...], m[...], s[...] = _adam_moved(p, g, m, s, rate, gain1, gain2, scale, eps, decay)
+        p[...], m[...], s[...] = _adam_moved(p, g, m, s, rate, beta1, gain1, beta2, gain2, eps, decay)

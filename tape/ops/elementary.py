@@ -41,7 +41,7 @@ square = elementwise(np.square, lambda d, out, x: d * (2 * x))
 reciprocal = elementwise(np.reciprocal, lambda d, out, x: -(d * (out * out)))
 absolute = elementwise(np.absolute, lambda d, out, x: d * sign(x))
 sin = elementwise(np.sin, lambda d, out, x: d * cos(x))
-cos = elementwise(np.cos, lambda d, out, x: -(d * sin(x)))
+cos: Callable[..., Any] = elementwise(np.cos, lambda d, out, x: -(d * sin(x)))
 tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out))
 
 
@@ -68,6 +68,7 @@ sigmoid = elementwise(
     lambda d, out, x: _sigmoid_partial(d, out),
     doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
 )
+
 
 @fused
 def _relu_partial(d: Any, out: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError
+from tape.node import Handle
 from tape.op import Op
-from tape.trace import Handle
 
 __all__ = ["getitem"]
 
@@ -39,7 +39,7 @@ def _scatter_forward(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[
     return out
 
 
-_getitem = Op(
+_getitem: Op = Op(
     lambda x, *arrays, index: x[_filled(index, arrays)],
     name="getitem",
     vjp=lambda g, out, x, *arrays, index: [
@@ -51,7 +51,7 @@ _getitem = Op(
     ),
 )
 
-_scatter = Op(
+_scatter: Op = Op(
     _scatter_forward,
     name="scatter",
     vjp=lambda g, out, x, *arrays, index, shape: [
@@ -70,6 +70,7 @@ def getitem(a: Any, index: Any) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
         Arrays in an index are operands of the recorded operation: data that may change on replay.
 
@@ -101,7 +102,7 @@ def getitem(a: Any, index: Any) -> Any:
         elif isinstance(part, (int, np.integer)):
             static.append(int(part))
         else:
-            array = part if isinstance(part, Handle) else np.asarray(part)
+            array: Any = part if isinstance(part, Handle) else np.asarray(part)
             if array.dtype.kind not in "biu" and array.size:
                 raise OutOfBoundsError(
                     f"an index is {array.dtype}{list(array.shape)}. Use ints, bools, slices, None or Ellipsis"

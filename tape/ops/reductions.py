@@ -69,7 +69,7 @@ _sum = Op(
 def _mean_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
     count = _count(np.shape(x), axis)
     if x.dtype.char in "fd" and count:  # np.mean's result without its overhead
-        return np.add.reduce(x, axis=axis, keepdims=keepdims) / count
+        return _sum.forward(x, axis=axis, keepdims=keepdims) / count
     return np.mean(x, axis=axis, keepdims=keepdims)
 
 
@@ -92,9 +92,7 @@ def _extreme(name: str, forward: Any) -> Op:
         lambda x, *, axis, keepdims: forward(x, axis=axis, keepdims=keepdims),
         name=name,
         vjp=[
-            lambda g, out, x, axis, keepdims: (
-                _kept(g, x, axis, keepdims) * _weights(out, x, axis, keepdims)
-            )
+            lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _weights(out, x, axis, keepdims)
         ],
         jvp=[
             lambda t, out, x, axis, keepdims: _sum(
@@ -141,9 +139,7 @@ _prod = Op(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     name="prod",
     vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _prod_partials(x, axis)],
-    jvp=[
-        lambda t, out, x, axis, keepdims: _sum(t * _prod_partials(x, axis), axis=axis, keepdims=keepdims)
-    ],
+    jvp=[lambda t, out, x, axis, keepdims: _sum(t * _prod_partials(x, axis), axis=axis, keepdims=keepdims)],
 )
 
 
@@ -191,6 +187,7 @@ def sum(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     axis : int or tuple of int, optional
         By default all.
     keepdims : bool
@@ -289,6 +286,7 @@ def var(a: Any, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     axis : int or tuple of int, optional
         By default all.
     ddof : float

@@ -5,6 +5,7 @@ What is constant almost everywhere (comparisons, logic, rounding, argmax) record
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ ceil = elementwise(np.ceil)
 trunc = elementwise(np.trunc)
 rint = elementwise(np.rint)
 
-where = elementwise(
+where: Callable[..., Any] = elementwise(
     np.where,
     None,
     lambda d, out, condition, x, y: where(condition, d, 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,19 @@ __all__ = [
 
 Axes = int | tuple[int, ...] | None
 
-_reshape = Op(
+_reshape: Op = Op(
     lambda x, *, shape: np.reshape(x, shape),
     name="reshape",
     vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
 )
 
-_transpose = Op(
+_transpose: Op = Op(
     lambda x, *, axes: np.transpose(x, axes),
     name="transpose",
     vjp=[lambda g, out, x, axes: _transpose(g, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))],
 )
 
-_swapaxes = Op(
+_swapaxes: Op = Op(
     lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
     name="swapaxes",
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
@@ -66,6 +67,7 @@ def reshape(a: Any, shape: int | Sequence[int]) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     shape : int or sequence of int
         One entry may be -1: whatever is left.
 
@@ -108,6 +110,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     axes : sequence of int, optional
         A permutation of the axes; by default they are reversed.
 
@@ -136,7 +139,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     axis1, axis2 : int
+        Which; negative ones count from the end.
 
     Returns
     -------
@@ -163,6 +168,7 @@ def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     axis : int or tuple of int
         Where they are in the result.
 
@@ -191,6 +197,7 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     Parameters
     ----------
     a : array_like or Var
+        Any shape.
     axis : int or tuple of int, optional
         Which; by default all.
 
@@ -219,7 +226,9 @@ def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
     Parameters
     ----------
     array : array_like or Var
+        Any shape.
     shape : int or sequence of int
+        One that ``array`` broadcasts to.
 
     Returns
     -------
@@ -251,6 +260,7 @@ def astype(x: Any, dtype: Any) -> Any:
     Parameters
     ----------
     x : array_like or Var
+        Any shape.
     dtype : dtype_like
         To an integer or bool dtype the result is constant to every derivative.
 
@@ -385,9 +395,11 @@ def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> 
     Parameters
     ----------
     ary : array_like or Var
+        At least one axis.
     indices_or_sections : int or sequence of int
         How many equal parts, or where to cut.
     axis : int
+        Along which; negative ones count from the end.
 
     Returns
     -------
@@ -417,4 +429,4 @@ def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> 
     else:
         cuts = [0, *(int(cut) for cut in indices_or_sections), length]
     lead = (slice(None),) * (axis % len(shape))
-    return [getitem(ary, (*lead, slice(a, b))) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [getitem(ary, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

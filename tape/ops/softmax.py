@@ -10,12 +10,12 @@ import numpy as np
 from tape.errors import DTypeError, ShapeError, TapeError
 from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
+from tape.node import Handle
 from tape.op import Op
 from tape.ops.elementary import exp
 from tape.ops.reductions import Reduced, _axes, _kept, _sum
 from tape.ops.selection import isfinite, where
 from tape.ops.shape import Axes, expand_dims
-from tape.trace import Handle
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmax_cross_entropy"]
 

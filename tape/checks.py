@@ -1,0 +1,84 @@
+"""What a trace is given, checked before it does anything: leaves, roots, seeds and tangents.
+
+Each function raises at the user's call and leaves the trace alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors
+from tape.node import Handle
+
+if TYPE_CHECKING:
+    from tape.trace import Trace
+
+__all__ = ["check_cotangent", "check_leaf", "check_root", "leaf_value"]
+
+
+def check_root(trace: Trace, root: Any) -> None:
+    """See that ``root`` is a Var of ``trace``."""
+    if not isinstance(root, Handle):
+        raise errors.TraceMismatchError(
+            f"the root is {errors.describe(root)}, not a Var: nothing recorded it. Compute it "
+            f"from params of {trace!r}"
+        )
+    if root.trace_ref is not trace.ref:
+        raise errors.TraceMismatchError(
+            f"the root {root!r} is on {root.trace!r}, not on {trace!r}. Call the method of its own trace"
+        )
+
+
+def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
+    """See that ``leaf`` is a param or input of ``trace``."""
+    if not isinstance(leaf, Handle) or leaf.trace is not trace or leaf.node.op is not None:
+        raise errors.TraceMismatchError(
+            f"{what} is {leaf!r}, which is no leaf of {trace!r}. Leaves come from param and input"
+        )
+
+
+def check_cotangent(trace: Trace, given: Any, value: Any, what: str) -> Any:
+    """A seed or tangent for ``value``, of its shape and dtype."""
+    is_var = isinstance(given, Handle)
+    if is_var and given.trace is trace:
+        raise errors.TraceMismatchError(f"{what} is on the trace it is swept over. Pass its .value")
+    cotangent = given if is_var else np.asarray(given)
+    if cotangent.dtype.kind not in "biuf":
+        raise errors.SeedError(f"{what} is {cotangent.dtype}, which does not convert to {value.dtype}")
+    if cotangent.shape != value.shape:
+        raise errors.SeedError(
+            f"{what} has shape {list(cotangent.shape)}; without broadcasting, it needs {list(value.shape)}"
+        )
+    if is_var:
+        return cotangent
+    if np.isnan(cotangent).any():
+        raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
+    cotangent = cotangent.astype(value.dtype, copy=False)
+    return cotangent if cotangent.ndim else cotangent[()]
+
+
+def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
+    """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
+    kind = "param" if is_param else "input"
+    if isinstance(value, Handle):
+        if value.trace is trace:
+            raise errors.TraceMismatchError(
+                f"{value!r} is on {trace!r} already, and a {kind} is a new leaf. Use the Var as it is"
+            )
+    elif isinstance(value, np.ma.MaskedArray):
+        raise errors.DTypeError(f"a {kind} cannot be a masked array. Fill it, and multiply by the mask")
+    elif type(value) is not np.ndarray:
+        try:
+            value = np.asarray(value)
+        except ValueError as error:  # ragged lists
+            raise errors.ShapeError(f"a {kind} must be array-like: {error}") from error
+        value = value if value.ndim else value[()]
+    if value.dtype.kind not in ("f" if is_param else "biuf"):
+        wanted = "a float dtype" if is_param else "numbers or bools"
+        raise errors.DTypeError(
+            f"a {kind} needs {wanted}, not {errors.describe(value)}. "
+            "Convert it, e.g. np.asarray(value, dtype=float)"
+        )
+    return value
