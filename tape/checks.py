@@ -62,6 +62,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str) -> Any:
 def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
     """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
     kind = "param" if is_param else "input"
+    is_scalar = False
     if isinstance(value, Handle):
         if value.trace is trace:
             raise errors.TraceMismatchError(
@@ -74,11 +75,11 @@ def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
             value = np.asarray(value)
         except ValueError as error:  # ragged lists
             raise errors.ShapeError(f"a {kind} must be array-like: {error}") from error
-        value = value if value.ndim else value[()]
+        is_scalar = value.ndim == 0
     if value.dtype.kind not in ("f" if is_param else "biuf"):
         wanted = "a float dtype" if is_param else "numbers or bools"
         raise errors.DTypeError(
             f"a {kind} needs {wanted}, not {errors.describe(value)}. "
             "Convert it, e.g. np.asarray(value, dtype=float)"
         )
-    return value
+    return value[()] if is_scalar else value

@@ -198,7 +198,6 @@ def as_operand(operand: Any) -> Any:
             operand = np.asarray(operand)
         except ValueError as error:
             raise errors.ShapeError(f"an operand is no regular array: {error}") from error
-        operand = operand if operand.ndim else operand[()]
     kind = operand.dtype.kind
     if kind not in "biuf":
         advice = (
@@ -207,7 +206,7 @@ def as_operand(operand: Any) -> Any:
             else "It must hold floats, integers or bools; for a list of Vars use np.stack or np.concatenate"
         )
         raise errors.DTypeError(f"an operand is {errors.describe(operand)}. {advice}")
-    return operand
+    return operand if operand.ndim else operand[()]
 
 
 def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:

@@ -137,7 +137,7 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
         out = np.empty(logits.shape, logits.dtype)
         _excess(logits, target, weight, out)
         return out
-    weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
+    weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True), order="C")
     weights *= weight / np.add.reduce(weights, axis=-1, keepdims=True)
     flat, indices = weights.reshape(-1, weights.shape[-1]), target.reshape(-1)
     flat[np.arange(len(indices)), indices] -= logits.dtype.type(weight)

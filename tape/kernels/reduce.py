@@ -126,4 +126,5 @@ def _sum_with_numpy(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     axes = tuple(range(extra)) + tuple(
         extra + i for i, length in enumerate(shape) if length == 1 and x.shape[extra + i] != 1
     )
-    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape) if axes else x.reshape(shape)
+    summed = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True) if axes else x
+    return summed.reshape(shape)

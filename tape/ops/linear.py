@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,8 @@ def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
     shape = y.shape
     g, x, y = _as_matrices(g, x, y)
     if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many
-        rows = reshape(x, (-1, x.shape[-1]))
-        return reshape(rows.T @ reshape(g, (-1, g.shape[-1])), shape)
+        rows = reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
+        return reshape(rows.T @ reshape(g, (rows.shape[0], g.shape[-1])), shape)
     return reshape(fit(swapaxes(x, -1, -2) @ g, y), shape)
 
 

@@ -50,7 +50,7 @@ def _kept(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """A reduced array with the summed axes back, of length one."""
     if keepdims or reduced.ndim == x.ndim:
         return reduced
-    gone = range(x.ndim) if axis is None else axis
+    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
     return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
 
 
