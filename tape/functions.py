@@ -76,7 +76,7 @@ def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     -------
     callable
     """
-    function = {1: _unary, 2: _binary}.get(count, _general)(op)
+    function = _unary(op) if count == 1 else _binary(op) if count == 2 else _general(op, count)
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.__doc__
     function.op = op  # type: ignore[attr-defined]
@@ -85,8 +85,10 @@ def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     return function
 
 
-def _general(op: Op) -> Callable[..., Any]:
+def _general(op: Op, count: int) -> Callable[..., Any]:
     def record(*operands: Any) -> Any:
+        if len(operands) != count:
+            raise TypeError(f"{op.name} takes {count} operands, not {len(operands)}")
         return op(*operands)
 
     return record

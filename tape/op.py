@@ -193,6 +193,8 @@ def as_operand(operand: Any) -> Any:
             return operand
     elif type(operand) in FAST or isinstance(operand, Handle):
         return operand
+    elif isinstance(operand, np.ma.MaskedArray):
+        raise errors.DTypeError("an operand is a masked array. Fill it, and multiply by the mask")
     else:
         try:
             operand = np.asarray(operand)

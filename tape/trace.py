@@ -17,7 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape.checks import check_cotangent, check_leaf, check_root, leaf_value
-from tape.kernels.accumulate import accumulate
+from tape.kernels.accumulate import Scattered, accumulate
 from tape.listing import listing
 from tape.node import Handle, Leaf, Node
 
@@ -411,9 +411,14 @@ class Trace:
                 so_far = adjoints[parent]
                 if so_far is None:
                     adjoints[parent] = contribution
-                elif is_ours[parent] and type(contribution) is np.ndarray:
+                    if type(contribution) is Scattered:
+                        adjoints[parent] = contribution.dense()
+                        is_ours[parent] = True
+                elif is_ours[parent] and not isinstance(contribution, Handle):
                     accumulate(so_far, contribution)
                 else:
+                    if type(contribution) is Scattered:
+                        contribution = contribution.dense()
                     total = so_far + contribution
                     adjoints[parent] = total
                     is_ours[parent] = type(total) is np.ndarray

@@ -276,11 +276,11 @@ class Var(Handle):
 
     flatten = ravel
 
-    def transpose(self, *axes: int | Sequence[int]) -> Var:
+    def transpose(self, *axes: int | Sequence[int] | None) -> Var:
         """`tape.ops.transpose` of this; the axes as one tuple or as several ints."""
-        if not axes:
-            return ops.transpose(self)
-        return ops.transpose(self, axes[0] if isinstance(axes[0], (tuple, list)) else axes)  # type: ignore[arg-type]
+        if len(axes) == 1 and not isinstance(axes[0], int):
+            return ops.transpose(self, axes[0])
+        return ops.transpose(self, axes or None)  # type: ignore[arg-type]
 
     def swapaxes(self, axis1: int, axis2: int) -> Var:
         """`tape.ops.swapaxes` of this."""

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 
 __all__ = ["FASTMATH", "KERNEL_DTYPES", "kernel"]
 
 FASTMATH = {"reassoc"}
-KERNEL_DTYPES = "fd"  # dtype.char of what the kernels are compiled for: float32 and float64
+KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+"""What the kernels are compiled for; not the other byte order."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -11,9 +11,9 @@ from tape.kernels._jit import KERNEL_DTYPES, kernel
 
 __all__ = ["indexed_excess", "indexed_losses"]
 
-# The kernels call the scalar exp of the C library: ahead of NumPy's SIMD exp only where the overhead
-# of NumPy's seven calls counts for more. `python -m benchmarks cross_entropy` shows where they meet.
-_SMALL = 1 << 12
+# The kernels call the scalar exp of the C library. Rows of this many classes cost less than NumPy's
+# seven passes; longer ones gain more from its SIMD exp. `python -m benchmarks cross_entropy` shows both.
+_FEW_CLASSES = 64
 
 
 @kernel
@@ -55,8 +55,8 @@ def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
 def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
     return (
         logits.ndim == 2
-        and logits.size <= _SMALL
-        and logits.dtype.char in KERNEL_DTYPES
+        and logits.shape[1] <= _FEW_CLASSES
+        and logits.dtype in KERNEL_DTYPES
         and logits.flags.c_contiguous
         and target.dtype == np.int64
     )

@@ -50,7 +50,7 @@ def fused(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             and 0 < x.ndim <= 2  # numba compiles anew for every rank: stay with the frequent ones
             and x.shape == y.shape
             and x.dtype == y.dtype
-            and x.dtype.char in KERNEL_DTYPES
+            and x.dtype in KERNEL_DTYPES
             and x.flags.c_contiguous
             and y.flags.c_contiguous
         ):

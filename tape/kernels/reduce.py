@@ -24,11 +24,13 @@ def _sum_middle(x, out):  # type: ignore[no-untyped-def]
     before, summed, after = x.shape
     for a in range(before):
         if after == 1:
+            row = x[a].reshape(summed)
             total = 0.0
             for start in range(0, summed, _BLOCK):
+                block = row[start : start + _BLOCK]  # a slice of its own, or LLVM makes no SIMD of it
                 part = out.dtype.type(0)
-                for r in range(start, min(start + _BLOCK, summed)):
-                    part += x[a, r, 0]
+                for r in range(block.size):
+                    part += block[r]
                 total += part
             out[a, 0] = total
         else:
@@ -52,6 +54,8 @@ def _sum_rows(x, out):  # type: ignore[no-untyped-def]
 @lru_cache(maxsize=4096)
 def _chain(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
     """The (before, summed, after) steps that take ``shape`` to ``target``."""
+    if np.broadcast_shapes(shape, target) != shape:
+        raise ValueError(f"{target} does not broadcast to {shape}")
     padded = (1,) * (len(shape) - len(target)) + target
     groups: list[tuple[int, bool]] = []  # (length, is summed), adjacent ones alike merged
     for length, goal in zip(shape, padded, strict=True):
@@ -97,16 +101,16 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     >>> sum_to_shape(np.ones((2, 3)), (3,))
     array([2., 2., 2.])
     """
-    if x.dtype.char not in KERNEL_DTYPES or not x.flags.c_contiguous:
+    if not shape:
+        return np.add.reduce(x, axis=None, dtype=x.dtype)
+    if x.dtype not in KERNEL_DTYPES or not x.flags.c_contiguous:
         return _sum_with_numpy(x, shape)
     if x.ndim == 2 and len(shape) == 1 and shape[0] == x.shape[1]:  # a bias: skip the chain
         out = np.empty(shape, x.dtype)
         _sum_rows(x, out)
         return out
-    if not shape or not x.size:
+    if not x.size:
         return _sum_with_numpy(x, shape)
-    if np.broadcast_shapes(shape, x.shape) != x.shape:
-        raise ValueError(f"{shape} does not broadcast to {x.shape}")
     steps = _chain(x.shape, shape)
     if not steps:
         return x.reshape(shape)

@@ -102,7 +102,7 @@ def _adam(param, gradient, mean, square, rate, beta1, beta2, eps, decay):  # typ
 def _suits_kernel(param: np.ndarray, gradient: np.ndarray) -> bool:
     return (
         param.ndim == 1  # numba compiles anew for every rank: the caller flattens
-        and param.dtype.char in KERNEL_DTYPES
+        and param.dtype in KERNEL_DTYPES
         and param.dtype.isnative
         and param.flags.carray
         and gradient.flags.c_contiguous

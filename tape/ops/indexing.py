@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError
+from tape.kernels.accumulate import Scattered
 from tape.node import Handle
 from tape.op import Op
 
@@ -29,30 +30,25 @@ def _filled(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(next(remaining) if part is _HOLE else part for part in index)
 
 
-def _scatter_forward(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    out = np.zeros(shape, np.result_type(g))
-    where = _filled(index, arrays)
-    if any(array.dtype.kind != "b" for array in arrays):
-        np.add.at(out, where, g)  # an element may have been read more than once
+def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
+    if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
+        contribution = _scatter(g, *arrays, index=index, shape=x.shape)
     else:
-        out[where] = g
-    return out
+        contribution = Scattered(g, _filled(index, arrays), x.shape)  # for the sweep to add in place
+    return [contribution, *(None for _ in arrays)]
 
 
 _getitem: Op = Op(
     lambda x, *arrays, index: x[_filled(index, arrays)],
     name="getitem",
-    vjp=lambda g, out, x, *arrays, index: [
-        _scatter(g, *arrays, index=index, shape=x.shape),
-        *(None for _ in arrays),
-    ],
+    vjp=_getitem_vjp,
     jvp=lambda tangents, out, x, *arrays, index: (
         None if tangents[0] is None else _getitem(tangents[0], *arrays, index=index)
     ),
 )
 
 _scatter: Op = Op(
-    _scatter_forward,
+    lambda g, *arrays, index, shape: Scattered(g, _filled(index, arrays), shape).dense(),
     name="scatter",
     vjp=lambda g, out, x, *arrays, index, shape: [
         _getitem(g, *arrays, index=index),

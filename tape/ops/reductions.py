@@ -68,7 +68,7 @@ _sum = Op(
 
 def _mean_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
     count = _count(np.shape(x), axis)
-    if x.dtype.char in "fd" and count:  # np.mean's result without its overhead
+    if x.dtype in (np.float32, np.float64) and count:  # np.mean's result without its overhead
         return _sum.forward(x, axis=axis, keepdims=keepdims) / count
     return np.mean(x, axis=axis, keepdims=keepdims)
 
@@ -144,7 +144,8 @@ _prod = Op(
 
 
 def _var_partials(x: Any, axis: Reduced | None, ddof: float) -> Any:
-    return (x - _mean(x, axis=axis, keepdims=True)) * (2 / (_count(x.shape, axis) - ddof))
+    freedom = _count(x.shape, axis) - ddof
+    return (x - _mean(x, axis=axis, keepdims=True)) * (2 / freedom if freedom > 0 else np.nan)
 
 
 _var = Op(

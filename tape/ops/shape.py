@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.errors import ShapeError
+from tape.errors import DTypeError, ShapeError
 from tape.op import Op, as_operand, cast, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.indexing import getitem
@@ -60,6 +60,10 @@ _squeeze = Op(
 )
 
 
+def _as_shape(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
+
+
 @implements(np.reshape)
 def reshape(a: Any, shape: int | Sequence[int]) -> Any:
     """The same elements, in C order, in another shape.
@@ -87,7 +91,7 @@ def reshape(a: Any, shape: int | Sequence[int]) -> Any:
     array([[0., 1.],
            [2., 3.]])
     """
-    return _reshape(a, shape=(shape,) if isinstance(shape, int) else tuple(shape))
+    return _reshape(a, shape=_as_shape(shape))
 
 
 @implements(np.ravel)
@@ -247,7 +251,7 @@ def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
     array([[0., 1.],
            [0., 1.]])
     """
-    return _broadcast_to(array, shape=(shape,) if isinstance(shape, int) else tuple(shape))
+    return _broadcast_to(array, shape=_as_shape(shape))
 
 
 _astype = Op(lambda x, *, dtype: x.astype(dtype), name="astype")
@@ -262,11 +266,16 @@ def astype(x: Any, dtype: Any) -> Any:
     x : array_like or Var
         Any shape.
     dtype : dtype_like
-        To an integer or bool dtype the result is constant to every derivative.
+        Of an integer or bool dtype the result is constant to every derivative.
 
     Returns
     -------
     numpy.ndarray or Var
+
+    Raises
+    ------
+    DTypeError
+        If ``dtype`` is of any other kind.
 
     Examples
     --------
@@ -275,6 +284,8 @@ def astype(x: Any, dtype: Any) -> Any:
     dtype('float32')
     """
     dtype = np.dtype(dtype)
+    if dtype.kind not in "biuf":
+        raise DTypeError(f"astype: {dtype} holds neither floats, integers nor bools")
     x = as_operand(x)
     is_differentiable = dtype.kind == "f" and np.result_type(x).kind == "f"
     return (cast if is_differentiable else _astype)(x, dtype=dtype)

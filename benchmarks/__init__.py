@@ -1,0 +1,1 @@
+"""Benchmarks: `tape` next to hand-written NumPy, PyTorch, JAX and autograd. Run ``python -m benchmarks``."""

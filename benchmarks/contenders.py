@@ -1,0 +1,129 @@
+"""The frameworks: how each is loaded, and how each is asked for a value and its gradients.
+
+A loss is a function ``loss(framework, *params, *data)`` in the idiom of its framework, which gets the
+loaded module as its first argument: a workload can be read, and listed, without importing anything.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Call, NotAvailableError
+from benchmarks.machine import thread_limit
+
+__all__ = ["TRACED", "gradients_by", "load", "require"]
+
+TRACED = frozenset({"tape", "kernel", "numpy", "autograd"})
+"""Contenders whose arrays are NumPy's, which `tracemalloc` sees. Torch and XLA have own allocators."""
+
+Loss = Callable[..., Any]
+
+
+def require(name: str) -> None:
+    """Raise `NotAvailableError` unless the module ``name`` can be imported."""
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError:  # the parent of a dotted name
+        found = None
+    if found is None:
+        raise NotAvailableError(f"{name} is not installed")
+
+
+def load(name: str) -> ModuleType:
+    """Import a framework and set it up for a fair comparison.
+
+    Raises
+    ------
+    NotAvailableError
+        If it is not installed.
+    """
+    require(name)
+    module = importlib.import_module(name)
+    if name == "torch":
+        module.set_num_threads(thread_limit())
+    elif name == "jax":
+        module.config.update("jax_enable_x64", True)  # float32 stays float32; float64 becomes possible
+    elif name == "autograd":
+        importlib.import_module("autograd.scipy.special")  # and autograd.numpy
+    return module
+
+
+def gradients_by(
+    losses: Mapping[str, Loss], params: Sequence[np.ndarray], data: Sequence[np.ndarray]
+) -> dict[str, Callable[[], Call]]:
+    """Contenders whose call computes a loss and its gradients by all params.
+
+    Parameters
+    ----------
+    losses : mapping of str to callable
+        For each framework ``loss(framework, *params, *data)``, a scalar.
+    params, data : sequence of numpy.ndarray
+        Handed over as the framework's own arrays, converted beforehand.
+
+    Returns
+    -------
+    dict of str to callable
+        As `Case.contenders`. A call returns ``[value, *gradients]``.
+    """
+    return {name: partial(_ADAPTERS[name], loss, params, data) for name, loss in losses.items()}
+
+
+def _with_tape(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    tape = load("tape")
+
+    def call() -> list[Any]:
+        trace = tape.Trace()
+        root = loss(tape, *[trace.param(param) for param in params], *data)
+        return [root.value, *trace.backward_param_grads(root)]
+
+    return call
+
+
+def _with_torch(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    torch = load("torch")
+    leaves = [torch.tensor(param, requires_grad=True) for param in params]
+    tensors = [torch.tensor(array) for array in data]
+
+    def call() -> list[Any]:
+        root = loss(torch, *leaves, *tensors)
+        return [root.detach(), *torch.autograd.grad(root, leaves)]
+
+    return call
+
+
+def _with_jax(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    jax = load("jax")
+    function = jax.jit(jax.value_and_grad(partial(loss, jax), argnums=tuple(range(len(params)))))
+    arguments = [jax.numpy.asarray(array) for array in (*params, *data)]
+
+    def call() -> list[Any]:
+        value, gradients = jax.block_until_ready(function(*arguments))
+        return [value, *gradients]
+
+    return call
+
+
+def _with_autograd(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    autograd = load("autograd")
+    function = autograd.value_and_grad(partial(loss, autograd), tuple(range(len(params))))
+
+    def call() -> list[Any]:
+        value, gradients = function(*params, *data)
+        return [value, *gradients]
+
+    return call
+
+
+_ADAPTERS: dict[str, Callable[[Loss, Sequence[np.ndarray], Sequence[np.ndarray]], Call]] = {
+    "tape": _with_tape,
+    "torch": _with_torch,
+    "jax": _with_jax,
+    "autograd": _with_autograd,
+}

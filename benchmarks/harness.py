@@ -1,0 +1,340 @@
+"""Measuring contenders side by side: make, check, calibrate, interleave, summarise.
+
+A `Case` is one computation with several contenders. Machines drift (clock rates, other jobs), so
+contenders take turns in blocks of a few milliseconds, in an order that rotates, and are compared
+round by round: what slows a whole round slows everyone, and the ratio stays. This file knows arrays
+and clocks. It must never know a framework, a workload, or how results are printed.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = [
+    "BASELINE",
+    "Case",
+    "CaseResult",
+    "Contender",
+    "MismatchError",
+    "NotAvailableError",
+    "Ratio",
+    "Timing",
+    "measure",
+    "prepare",
+]
+
+BASELINE = "tape"
+_REFERENCE = "numpy"
+_FEWEST_ROUNDS = 5  # run even when the time is used up: quartiles of less say nothing
+_MOST_CALLS = 1 << 20  # in one block
+
+Call = Callable[[], Sequence[Any]]
+Clock = Callable[[], float]
+
+
+class MismatchError(Exception):
+    """A contender's result is not the reference's: its time would mean nothing."""
+
+
+class NotAvailableError(Exception):
+    """A contender needs a module that is not there."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One computation, and who computes it.
+
+    Attributes
+    ----------
+    label : str
+        Tells it from the other cases of its workload.
+    contenders : mapping of str to callable
+        ``contenders[name]()`` imports what it needs, sets up its data and returns the call to measure,
+        which returns a flat list of results: arrays, or anything `numpy.asarray` takes. It raises
+        `NotAvailableError` if a module is missing.
+    reference : callable, optional
+        The results that are right. By default those of the contender ``"numpy"``.
+    tolerance : float, optional
+        Allowed error relative to the largest element; by default 1,000 roundings of the dtype.
+    unit, units
+        Times are reported per unit; one call is so many of them.
+    memory : {"call", "unit", "none"}
+        Whether peak memory is that of a call, is spread over its units, or would not be meaningful.
+    """
+
+    label: str
+    contenders: Mapping[str, Callable[[], Call]]
+    reference: Call | None = None
+    tolerance: float | None = None
+    unit: str = "call"
+    units: int = 1
+    memory: Literal["call", "unit", "none"] = "call"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A contender that is ready: made, called once, and found right."""
+
+    name: str
+    call: Call
+    first_seconds: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time relative to the baseline's in the same round: the median over rounds, and the quartiles."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured of one contender. ``seconds`` is per unit, the other figures are per call."""
+
+    name: str
+    seconds: float
+    ratio: Ratio | None
+    first_seconds: float
+    peak_bytes: int | None
+    calls_per_block: int
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What was measured of one case."""
+
+    case: Case
+    rounds: int
+    timings: list[Timing]
+    missing: dict[str, str] = field(default_factory=dict)
+    """Contenders that are not available, and why."""
+
+
+def measure(
+    case: Case,
+    *,
+    rounds: int,
+    seconds: float,
+    only: Collection[str] | None = None,
+    memory_of: Collection[str] = (),
+    clock: Clock = time.perf_counter,
+    on_round: Callable[[], object] = lambda: None,
+) -> CaseResult:
+    """Measure the contenders of a case.
+
+    Parameters
+    ----------
+    case : Case
+        Its contenders are made here, in their order.
+    rounds : int
+        How often each contender gets its turn, at most. When the time is used up fewer are run, but
+        at least five.
+    seconds : float
+        Time to spend on the rounds. Set-up, first calls and the memory pass come on top.
+    only : collection of str, optional
+        The contenders to measure; all by default. The reference is computed all the same.
+    memory_of : collection of str
+        The contenders whose memory `tracemalloc` sees.
+    clock : callable
+        Seconds since any origin.
+    on_round : callable
+        Called after each round.
+
+    Returns
+    -------
+    CaseResult
+
+    Raises
+    ------
+    MismatchError
+        If a contender's first result is not the reference's.
+    """
+    contenders, missing = prepare(case, only=only, clock=clock)
+    if not contenders:
+        return CaseResult(case, 0, [], missing)
+    with _quiet_heap():
+        block = seconds / (rounds * len(contenders))
+        calls = [_calls_per_block(contender.call, block, clock) for contender in contenders]
+        times = _interleave(contenders, calls, rounds, seconds, clock, on_round)
+    baseline = next((times[c.name] for c in contenders if c.name == BASELINE), None)
+    timings = [
+        Timing(
+            name=contender.name,
+            seconds=float(np.median(times[contender.name])) / case.units,
+            ratio=None if baseline is None else _ratio(times[contender.name], baseline),
+            first_seconds=contender.first_seconds,
+            peak_bytes=(
+                _peak_memory(contender.call)
+                if case.memory != "none" and contender.name in memory_of
+                else None
+            ),
+            calls_per_block=count,
+        )
+        for contender, count in zip(contenders, calls, strict=True)
+    ]
+    return CaseResult(case, len(times[contenders[0].name]), timings, missing)
+
+
+def prepare(
+    case: Case, *, only: Collection[str] | None = None, clock: Clock = time.perf_counter
+) -> tuple[list[Contender], dict[str, str]]:
+    """Make the contenders, time the first call of each, and compare its result to the reference.
+
+    Returns
+    -------
+    contenders : list of Contender
+    missing : dict of str to str
+        Those that are not available, and why.
+
+    Raises
+    ------
+    MismatchError
+        If a result is not the reference's.
+    """
+    expected: list[np.ndarray] | None = None
+    if case.reference is not None:
+        expected = _arrays(case.reference())
+    elif _REFERENCE in case.contenders:
+        # Made anew, so that contenders which update their data in place all start from the same.
+        expected = _arrays(case.contenders[_REFERENCE]()())
+    contenders = []
+    missing = {}
+    for name in sorted(case.contenders, key=lambda name: name != BASELINE):  # the others keep their order
+        if only is not None and name not in only:
+            continue
+        try:
+            call = case.contenders[name]()
+            start = clock()
+            result = call()
+            first_seconds = clock() - start
+        except NotAvailableError as error:
+            missing[name] = str(error)
+            continue
+        except Exception as error:
+            error.add_note(f"raised by the contender {_title(name, case)}")
+            raise
+        if expected is not None:
+            _check(_title(name, case), _arrays(result), expected, case.tolerance)
+        contenders.append(Contender(name, call, first_seconds))
+    return contenders, missing
+
+
+# ---- checking --------------------------------------------------------------------------------------
+
+
+def _title(name: str, case: Case) -> str:
+    return f"{name}, case {case.label}" if case.label else name
+
+
+def _arrays(result: Sequence[Any]) -> list[np.ndarray]:
+    """Copies, since a contender may go on writing to what it returned."""
+    return [np.array(np.asarray(part)) for part in result]
+
+
+def _check(who: str, result: list[np.ndarray], expected: list[np.ndarray], tolerance: float | None) -> None:
+    if len(result) != len(expected):
+        raise MismatchError(f"{who}: {len(result)} results where {len(expected)} were expected")
+    for i, (got, want) in enumerate(zip(result, expected, strict=True)):
+        if got.shape != want.shape or got.dtype != want.dtype:
+            raise MismatchError(
+                f"{who}: result {i} is {got.dtype}{list(got.shape)}, "
+                f"the reference {want.dtype}{list(want.shape)}"
+            )
+        relative = 1000 * float(np.finfo(want.dtype).eps) if tolerance is None else tolerance
+        allowed = relative * float(np.max(np.abs(want), initial=0))
+        error = float(np.max(np.abs(got - want), initial=0))
+        if not error <= allowed:  # a NaN is a mismatch too
+            raise MismatchError(
+                f"{who}: result {i} differs from the reference by {error:.3g}, {allowed:.3g} is allowed"
+            )
+
+
+# ---- timing ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _quiet_heap() -> Iterator[None]:
+    """Hide what exists now from the garbage collector.
+
+    The collector stays on, as it is for users, but a contender that makes many objects does not pay
+    for walking over the modules that the other contenders have imported.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _block_seconds(call: Call, calls: int, clock: Clock) -> float:
+    start = clock()
+    for _ in repeat(None, calls):
+        call()
+    return clock() - start
+
+
+def _calls_per_block(call: Call, block: float, clock: Clock) -> int:
+    """How many calls take about ``block`` seconds; at least one."""
+    calls = 1
+    while calls < _MOST_CALLS:
+        elapsed = _block_seconds(call, calls, clock)
+        if elapsed >= block / 4:
+            return min(max(round(calls * block / elapsed), 1), _MOST_CALLS) if elapsed else 1
+        calls *= 4
+    return _MOST_CALLS
+
+
+def _interleave(
+    contenders: list[Contender],
+    calls: list[int],
+    rounds: int,
+    seconds: float,
+    clock: Clock,
+    on_round: Callable[[], object],
+) -> dict[str, list[float]]:
+    """Seconds per call of each contender in each round."""
+    times: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    turns = list(zip(contenders, calls, strict=True))
+    start = clock()
+    for done in range(rounds):
+        if done >= _FEWEST_ROUNDS and clock() - start > seconds:
+            break
+        first = done % len(turns)
+        for contender, count in turns[first:] + turns[:first]:
+            gc.collect()  # nobody pays for cycles that another one left
+            times[contender.name].append(_block_seconds(contender.call, count, clock) / count)
+        on_round()
+    return times
+
+
+def _ratio(times: list[float], baseline: list[float]) -> Ratio:
+    low, median, high = np.percentile(np.divide(times, baseline), [25, 50, 75])
+    return Ratio(float(median), float(low), float(high))
+
+
+# ---- memory ----------------------------------------------------------------------------------------
+
+
+def _peak_memory(call: Call) -> int:
+    """Peak of what one call allocates through Python and NumPy, in bytes, results included."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        call()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return peak - before

@@ -1,0 +1,108 @@
+"""What the numbers were measured on, and how many threads they may use.
+
+Thread counts are read once, when a library loads: `limit_threads` comes before the first import of
+NumPy, so this file imports the standard library alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["facts", "header", "limit_threads", "thread_limit"]
+
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NPROC",  # the size of XLA's pool
+)
+_PACKAGES = ("tape", "numpy", "numba", "scipy", "torch", "jax", "autograd")
+
+
+def limit_threads(count: int) -> None:
+    """Let every library use ``count`` threads.
+
+    Raises
+    ------
+    RuntimeError
+        If NumPy has been imported already, and with it BLAS.
+    """
+    if "numpy" in sys.modules:
+        raise RuntimeError("limit_threads after the import of NumPy: its BLAS has its threads already")
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(count)))
+    if count == 1:
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+
+
+def thread_limit() -> int:
+    """How many threads libraries were told to use; all cores if they were told nothing."""
+    return int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
+
+
+def facts() -> dict[str, Any]:
+    """The machine and the versions, ready for JSON."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "threads": thread_limit(),
+        "load_average": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in _PACKAGES},
+        "blas": _blas(),
+    }
+
+
+def header(machine: dict[str, Any]) -> str:
+    """The facts in a few lines."""
+    count = machine["threads"]
+    load = machine["load_average"]
+    versions = [f"{name} {version or 'not installed'}" for name, version in machine["versions"].items()]
+    lines = [
+        f"{machine['cpu']}, {machine['cores']} cores, {count} thread{'s' if count > 1 else ''} used"
+        + (f", load average {load:.1f}" if load is not None else ""),
+        f"Python {machine['python']}, {', '.join(versions)}",
+    ]
+    if machine["blas"]:
+        lines.append(f"BLAS: {machine['blas']}")
+    return "\n".join(lines)
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:  # not Linux
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _blas() -> str | None:
+    """NumPy's BLAS and the kernels it chose; None without threadpoolctl, which is optional."""
+    if importlib.util.find_spec("threadpoolctl") is None:
+        return None
+    importlib.import_module("numpy")  # which loads it
+    threadpoolctl = importlib.import_module("threadpoolctl")
+    for library in threadpoolctl.threadpool_info():
+        if library["user_api"] == "blas":
+            parts = (library["internal_api"], library["version"], library.get("architecture"))
+            return " ".join(part for part in parts if part)
+    return None

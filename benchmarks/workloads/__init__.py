@@ -1,0 +1,1 @@
+"""The workloads, one family a file; `benchmarks.registry` finds them by itself."""

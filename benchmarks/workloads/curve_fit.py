@@ -1,0 +1,128 @@
+"""The curve fit that rustograd uses as its benchmark: a whole fit, of small operations only.
+
+80 points of 0.75 exp(-(x - 1.2)^2 / 0.35), the model scale * exp(-(x - mu)^2 / sigma^2), the sum of
+squared residuals, 100 steps of gradient descent. Every contender must arrive at the same parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.contenders import load
+from benchmarks.harness import Call, Case
+from benchmarks.registry import workload
+
+_EPOCHS = 100
+_RATE = 0.01
+_START = (0.0, 1.0, 1.0)  # mu, sigma, scale
+_FITTED = (1.1999999630566605, 0.5957563205013943, 0.7452019038775677)
+_X = np.arange(-40, 40) * 0.1
+_Y = 0.75 * np.exp(-((_X - 1.2) ** 2) / 0.35)
+
+
+@workload("curve-fit")
+def curve_fit(seed: int) -> list[Case]:
+    """The curve fit of rustograd: 80 points, 100 epochs, three parameters, float64; the whole fit."""
+    contenders = {
+        "tape": _with_tape,
+        "numpy": lambda: _by_hand,
+        "torch": _with_torch,
+        "jax": _with_jax,
+        "autograd": _with_autograd,
+    }
+    return [Case("", contenders, reference=lambda: _FITTED, tolerance=1e-12, unit="fit")]
+
+
+def _by_hand() -> list[Any]:
+    mu, sigma, scale = _START
+    for _ in range(_EPOCHS):
+        u = (_X - mu) / sigma
+        bell = np.exp(-(u * u))
+        weighted = (scale * bell - _Y) * bell
+        pull = weighted * u
+        factor = 4 * scale / sigma
+        mu, sigma, scale = (
+            mu - _RATE * factor * pull.sum(),
+            sigma - _RATE * factor * (pull @ u),
+            scale - _RATE * 2 * weighted.sum(),
+        )
+    return [mu, sigma, scale]
+
+
+def _with_tape() -> Call:
+    tape = load("tape")
+
+    def call() -> list[Any]:
+        params = [np.float64(start) for start in _START]
+        for _ in range(_EPOCHS):
+            trace = tape.Trace()
+            mu, sigma, scale = map(trace.param, params)
+            loss = np.sum((_Y - scale * np.exp(-((_X - mu) ** 2) / sigma / sigma)) ** 2)
+            gradients = trace.backward_param_grads(loss)
+            params = [param - _RATE * gradient for param, gradient in zip(params, gradients, strict=True)]
+        return params
+
+    return call
+
+
+def _with_torch() -> Call:
+    torch = load("torch")
+    x, y = torch.tensor(_X), torch.tensor(_Y)
+
+    def call() -> list[Any]:
+        params = [torch.tensor(start, dtype=torch.float64, requires_grad=True) for start in _START]
+        mu, sigma, scale = params
+        for _ in range(_EPOCHS):
+            loss = torch.sum((y - scale * torch.exp(-((x - mu) ** 2) / sigma / sigma)) ** 2)
+            gradients = torch.autograd.grad(loss, params)
+            with torch.no_grad():
+                for param, gradient in zip(params, gradients, strict=True):
+                    param.sub_(gradient, alpha=_RATE)
+        return [param.detach() for param in params]
+
+    return call
+
+
+def _with_jax() -> Call:
+    jax = load("jax")
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        mu, sigma, scale = params
+        return jax.numpy.sum((y - scale * jax.numpy.exp(-((x - mu) ** 2) / sigma / sigma)) ** 2)
+
+    def update(params: Any, x: Any, y: Any) -> Any:
+        gradients = jax.grad(loss)(params, x, y)
+        return [param - _RATE * gradient for param, gradient in zip(params, gradients, strict=True)]
+
+    step = jax.jit(update)  # the update included: one dispatch an epoch
+    x, y = jax.numpy.asarray(_X), jax.numpy.asarray(_Y)
+    start = [jax.numpy.asarray(number, dtype=float) for number in _START]
+
+    def call() -> list[Any]:
+        params = start
+        for _ in range(_EPOCHS):
+            params = step(params, x, y)
+        return list(jax.block_until_ready(params))
+
+    return call
+
+
+def _with_autograd() -> Call:
+    autograd = load("autograd")
+
+    def loss(mu: Any, sigma: Any, scale: Any) -> Any:
+        residual = _Y - scale * autograd.numpy.exp(-((_X - mu) ** 2) / sigma / sigma)
+        return autograd.numpy.sum(residual**2)
+
+    gradient_of_loss = autograd.grad(loss, (0, 1, 2))
+
+    def call() -> list[Any]:
+        params = list(_START)
+        for _ in range(_EPOCHS):
+            gradients = gradient_of_loss(*params)
+            params = [param - _RATE * gradient for param, gradient in zip(params, gradients, strict=True)]
+        return params
+
+    return call
