@@ -1,6 +1,6 @@
 """tape: a gradient engine for NumPy code."""
 
-from tape import errors, ops
+from tape import errors, ops, optim
 from tape.node import Node
 from tape.ops import apply
 from tape.trace import Trace
@@ -8,4 +8,4 @@ from tape.var import Var
 
 __version__ = "0.1.0"
 
-__all__ = ["Node", "Trace", "Var", "apply", "errors", "ops"]
+__all__ = ["Node", "Trace", "Var", "apply", "errors", "ops", "optim"]

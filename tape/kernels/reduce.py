@@ -102,7 +102,7 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     array([2., 2., 2.])
     """
     if not shape:
-        return np.add.reduce(x, axis=None, dtype=x.dtype)
+        return np.add.reduce(x, axis=None, dtype=x.dtype.type)
     if x.dtype not in KERNEL_DTYPES or not x.flags.c_contiguous:
         return _sum_with_numpy(x, shape)
     if x.ndim == 2 and len(shape) == 1 and shape[0] == x.shape[1]:  # a bias: skip the chain
@@ -130,5 +130,5 @@ def _sum_with_numpy(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     axes = tuple(range(extra)) + tuple(
         extra + i for i, length in enumerate(shape) if length == 1 and x.shape[extra + i] != 1
     )
-    summed = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True) if axes else x
+    summed = np.add.reduce(x, axis=axes, dtype=x.dtype.type, keepdims=True) if axes else x
     return summed.reshape(shape)

@@ -103,7 +103,6 @@ def _suits_kernel(param: np.ndarray, gradient: np.ndarray) -> bool:
     return (
         param.ndim == 1  # numba compiles anew for every rank: the caller flattens
         and param.dtype in KERNEL_DTYPES
-        and param.dtype.isnative
         and param.flags.carray
         and gradient.flags.c_contiguous
         and gradient.flags.aligned

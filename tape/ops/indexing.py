@@ -26,6 +26,8 @@ _HOLE = _Hole()
 
 
 def _filled(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not arrays:
+        return index
     remaining = iter(arrays)
     return tuple(next(remaining) if part is _HOLE else part for part in index)
 
