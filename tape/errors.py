@@ -19,6 +19,7 @@ __all__ = [
     "ConversionError",
     "DTypeError",
     "InPlaceError",
+    "OptionError",
     "OutOfBoundsError",
     "SeedError",
     "ShapeError",
@@ -80,7 +81,11 @@ class ConversionError(TapeError, TypeError):
 
 
 class InPlaceError(TapeError, TypeError):
-    """An attempt to write into a recorded value."""
+    """An attempt to write into a recorded value, or into an array that is read-only."""
+
+
+class OptionError(TapeError, ValueError):
+    """A setting that is out of range or not among the choices."""
 
 
 def user_place() -> str:

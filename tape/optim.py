@@ -191,8 +191,10 @@ class SGD(_Optimizer):
 
     Raises
     ------
+    OptionError
+        If a setting is out of range.
     TapeError
-        If a setting is out of range, there is no parameter, or two share memory.
+        If there is no parameter, or two share memory.
     DTypeError
         If a parameter is no array of floats.
     InPlaceError
@@ -231,7 +233,7 @@ class SGD(_Optimizer):
         self._weight_decay = _checked("weight_decay", weight_decay)
         self._is_nesterov = bool(nesterov)
         if self._is_nesterov and not self._momentum:
-            raise errors.TapeError("nesterov needs a momentum above 0")
+            raise errors.OptionError("nesterov needs a momentum above 0")
         super().__init__(params, lr)
         self._velocities = self._zeros() if self._momentum else []
 
@@ -281,8 +283,10 @@ class Adam(_Optimizer):
 
     Raises
     ------
+    OptionError
+        If a setting is out of range.
     TapeError
-        If a setting is out of range, there is no parameter, or two share memory.
+        If there is no parameter, or two share memory.
     DTypeError
         If a parameter is no array of floats.
     InPlaceError
@@ -317,7 +321,7 @@ class Adam(_Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise errors.TapeError(f"betas is a pair of numbers, not {errors.describe(betas)}")
+            raise errors.OptionError(f"betas is a pair of numbers, not {errors.describe(betas)}")
         self._beta1 = _checked("betas[0]", betas[0], below=1.0)
         self._beta2 = _checked("betas[1]", betas[1], below=1.0)
         self._eps = _checked("eps", eps)
@@ -360,10 +364,10 @@ def _checked(name: str, number: Any, below: float = float("inf")) -> float:
     try:
         converted = float(number)
     except (TypeError, ValueError):
-        raise errors.TapeError(f"{name} is a number, not {errors.describe(number)}") from None
+        raise errors.OptionError(f"{name} is a number, not {errors.describe(number)}") from None
     if not 0 <= converted < below:
         limit = "finite" if below == float("inf") else f"below {below:g}"
-        raise errors.TapeError(f"{name} is {converted}; it must be at least 0 and {limit}")
+        raise errors.OptionError(f"{name} is {converted}; it must be at least 0 and {limit}")
     return converted
 
 

@@ -262,7 +262,7 @@ class Trace:
         [array([1., 0.])]
         """
         if unreached not in ("raise", "zero"):
-            raise errors.TapeError(f"unreached is 'raise' or 'zero', not {unreached!r}")
+            raise errors.OptionError(f"unreached is 'raise' or 'zero', not {unreached!r}")
         root_id, seed = self._start(root, seed)
         adjoints = self._sweep(root_id, seed, keep_all=False)
         gradients = []

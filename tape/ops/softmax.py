@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape.errors import DTypeError, ShapeError, TapeError
+from tape.errors import DTypeError, OptionError, ShapeError
 from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.node import Handle
@@ -306,7 +306,7 @@ def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean
     """
     operation = _CROSS_ENTROPIES.get(reduction)
     if operation is None:
-        raise TapeError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+        raise OptionError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
     return operation(_as_array(logits), _as_array(target))
 
 

@@ -1,0 +1,118 @@
+"""What derivatives are checked against: differences of high order, and the sweeps as functions.
+
+`difference` knows nothing of tape. `vjp` and `jvp` are one trace each; called with functions that call
+them again they nest, which gives the higher orders.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tape
+
+STEP = 0.01
+STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # Fornberg 1988, order 8
+
+LAYOUTS = ("C", "F", "gaps", "backwards")
+
+
+def laid_out(x: np.ndarray, layout: str) -> np.ndarray:
+    """The same elements in C or Fortran order, as every second one of a larger array, or turned round."""
+    if x.ndim == 0:
+        return x.copy()
+    if layout in "CF":
+        return np.array(x, order=layout)
+    if layout == "gaps":
+        view = np.zeros(tuple(2 * n for n in x.shape), x.dtype)[(slice(None, None, 2),) * x.ndim]
+        view[...] = x
+        return view
+    turn = (slice(None, None, -1),) * x.ndim
+    return x[turn].copy()[turn]
+
+
+def is_float(array: Any) -> bool:
+    """Whether an argument is differentiated; the others are data."""
+    return array.dtype.kind == "f"
+
+
+def flat(arrays: Sequence[Any]) -> np.ndarray:
+    """All elements of all arrays, as one vector."""
+    return np.concatenate([np.ravel(array) for array in arrays])
+
+
+def unit_directions(rng: np.random.Generator, arrays: Sequence[Any]) -> list[Any]:
+    """A random direction for every differentiated argument, no element moving faster than one."""
+    return [rng.uniform(-1, 1, a.shape).astype(a.dtype) for a in arrays if is_float(a)]
+
+
+def move(args: Sequence[Any], directions: Sequence[Any], distance: float) -> list[Any]:
+    """The arguments after a step along the directions."""
+    remaining = iter(directions)
+    return [a + distance * next(remaining) if is_float(a) else a for a in args]
+
+
+def difference(f: Callable, args: Sequence[Any], directions: Sequence[Any]) -> Any:
+    """The derivative of ``f`` along the directions, by central differences of order 8."""
+    return (
+        sum(
+            weight * (f(*move(args, directions, k * STEP)) - f(*move(args, directions, -k * STEP)))
+            for k, weight in STENCIL
+        )
+        / STEP
+    )
+
+
+def difference_jacobian(f: Callable, x: np.ndarray) -> np.ndarray:
+    """The Jacobian of ``f`` at ``x``, ``(f.size, x.size)``, one difference a column."""
+    jacobian = np.zeros((np.size(f(x)), x.size))
+    for i, unit in enumerate(np.eye(x.size)):
+        jacobian[:, i] = np.ravel(difference(f, [x], [unit.reshape(x.shape)]))
+    return jacobian
+
+
+def record(f: Callable, args: Sequence[Any]) -> tuple[tape.Trace, list[Any], Any]:
+    """A trace of ``f``, its leaves (floats are params, the rest inputs) and the result."""
+    trace = tape.Trace()
+    leaves = [trace.param(a) if is_float(a) else trace.input(a) for a in args]
+    return trace, leaves, f(*leaves)
+
+
+def vjp(f: Callable, args: Sequence[Any], seed: Any = None) -> list[Any]:
+    """The gradients of ``sum(seed * f(*args))`` by the float arguments; nests."""
+    trace, _, root = record(f, args)
+    if not isinstance(root, tape.Var) or root.trace is not trace:
+        return [np.zeros(a.shape, a.dtype) for a in args if is_float(a)]
+    return trace.backward_param_grads(root, seed, unreached="zero")
+
+
+def jvp(f: Callable, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The derivative of ``f`` along the tangents of the float arguments; nests."""
+    trace, _, root = record(f, args)
+    if not isinstance(root, tape.Var) or root.trace is not trace:
+        return np.zeros(np.shape(root), np.result_type(root))
+    return trace.jvp(root, dict(zip(trace.params, tangents, strict=True)))
+
+
+def inner(xs: Sequence[Any], ys: Sequence[Any]) -> Any:
+    """The inner product of two lists of arrays or Vars."""
+    return sum((tape.ops.sum(x * y) for x, y in zip(xs, ys, strict=True)), start=0.0)
+
+
+def assert_close(actual: Any, expected: Any, tolerance: float = 1e-9) -> None:
+    """Equal shapes, and equal elements relative to the largest (or to one, if all are smaller)."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape, f"{actual.shape} is not {expected.shape}"
+    scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
+
+
+def derivative(f: Callable, order: int) -> Callable:
+    """The derivative of a function of one array, element by element, by that many nested traces."""
+    if order == 0:
+        return f
+
+    def derived(x: Any) -> Any:
+        return vjp(derivative(f, order - 1), [x])[0]
+
+    return derived

@@ -1,0 +1,258 @@
+"""The benchmark harness with stubs and a clock of its own, the command line, and the workloads' results.
+
+Nothing here depends on how fast anything is.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.contenders import load, require
+from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
+from benchmarks.machine import facts, header, limit_threads
+from benchmarks.registry import all_workloads
+from benchmarks.report import as_data, table
+
+ROOT = Path(__file__).resolve().parent.parent
+BY_TAPE_OR_HAND = ("tape", "numpy")
+
+
+class Bench:
+    """A clock that only stubs move, and a log of who was called."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slowness = 1.0
+        self.log: list[str] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def stub(self, name: str, cost: float = 1.0, result: Any = 1.0) -> Callable[[], Callable[[], list[Any]]]:
+        def call() -> list[Any]:
+            self.now += cost * self.slowness
+            self.log.append(name)
+            return [result]
+
+        return lambda: call
+
+    def case(self, costs: dict[str, float], **settings: Any) -> Case:
+        return Case("stub", {name: self.stub(name, cost) for name, cost in costs.items()}, **settings)
+
+    def next_round(self) -> None:
+        self.log.append("|")
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+# ---- the harness -----------------------------------------------------------------------------------
+
+
+def test_contenders_take_turns_in_rotating_order(bench: Bench) -> None:
+    case = bench.case({"numpy": 1.0, "tape": 1.0, "torch": 1.0})
+    result = measure(case, rounds=4, seconds=12.0, clock=bench.clock, on_round=bench.next_round)
+    assert result.rounds == 4
+    rounds = " ".join(bench.log).split(" |")
+    assert [turn.split()[-3:] for turn in rounds[:4]] == [
+        ["tape", "numpy", "torch"],
+        ["numpy", "torch", "tape"],
+        ["torch", "tape", "numpy"],
+        ["tape", "numpy", "torch"],
+    ]
+
+
+def test_blocks_are_calibrated_to_last_alike(bench: Bench) -> None:
+    case = bench.case({"tape": 1.0, "numpy": 0.25})
+    result = measure(case, rounds=5, seconds=80.0, clock=bench.clock)
+    assert {timing.name: timing.calls_per_block for timing in result.timings} == {"tape": 8, "numpy": 32}
+
+
+def test_ratios_survive_a_machine_that_gets_slower(bench: Bench) -> None:
+    def slow_down() -> None:
+        bench.slowness *= 2
+
+    case = bench.case({"tape": 1.0, "numpy": 3.0})
+    result = measure(case, rounds=5, seconds=40.0, clock=bench.clock, on_round=slow_down)
+    tape, numpy = result.timings
+    assert tape.ratio is not None
+    assert tape.ratio.median == pytest.approx(1)
+    assert numpy.ratio is not None
+    assert [numpy.ratio.low, numpy.ratio.median, numpy.ratio.high] == pytest.approx([3, 3, 3])
+    assert tape.seconds == pytest.approx(4)  # the median of 1, 2, 4, 8, 16
+
+
+def test_times_are_per_unit_and_first_calls_are_not(bench: Bench) -> None:
+    result = measure(bench.case({"tape": 10.0}, units=5), rounds=3, seconds=1.0, clock=bench.clock)
+    assert result.timings[0].seconds == pytest.approx(2)
+    assert result.timings[0].first_seconds == pytest.approx(10)
+
+
+def test_without_the_baseline_there_are_no_ratios(bench: Bench) -> None:
+    result = measure(bench.case({"numpy": 1.0}), rounds=2, seconds=1.0, clock=bench.clock)
+    assert result.timings[0].ratio is None
+
+
+def test_rounds_end_with_the_time_but_not_before_the_fifth(bench: Bench) -> None:
+    result = measure(bench.case({"tape": 1.0}), rounds=100, seconds=0.001, clock=bench.clock)
+    assert result.rounds == 5
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [1.1, np.nan, np.float32(1), np.ones(1)],
+    ids=["value", "nan", "dtype", "shape"],
+)
+def test_a_wrong_result_is_an_error_before_anything_is_timed(bench: Bench, wrong: Any) -> None:
+    case = Case("stub", {"tape": bench.stub("tape", result=wrong), "numpy": bench.stub("numpy")})
+    with pytest.raises(MismatchError, match="tape, case stub: result 0"):
+        measure(case, rounds=1, seconds=1.0, clock=bench.clock)
+    assert bench.log.count("tape") == 1
+
+
+def test_a_missing_result_is_an_error(bench: Bench) -> None:
+    case = Case("stub", {"tape": lambda: list, "numpy": bench.stub("numpy")})
+    with pytest.raises(MismatchError, match="0 results where 1"):
+        prepare(case, clock=bench.clock)
+
+
+def test_only_limits_who_is_timed_but_not_the_check(bench: Bench) -> None:
+    case = Case("stub", {"tape": bench.stub("tape", result=2.0), "numpy": bench.stub("numpy")})
+    with pytest.raises(MismatchError):
+        prepare(case, only=["tape"], clock=bench.clock)
+    right = bench.case({"tape": 1.0, "numpy": 1.0})
+    assert [contender.name for contender in prepare(right, only=["tape"])[0]] == ["tape"]
+
+
+def test_results_may_be_updated_in_place() -> None:
+    def make() -> Callable[[], list[Any]]:
+        total = np.zeros(3)
+        return lambda: [np.add(total, 1.0, out=total)]
+
+    measure(Case("stub", {"tape": make, "numpy": make}), rounds=1, seconds=1e-6)
+
+
+def test_what_is_not_installed_is_listed(bench: Bench) -> None:
+    def make() -> Callable[[], list[Any]]:
+        framework = load("no_such_framework")
+        return lambda: [framework]
+
+    case = Case("stub", {"tape": bench.stub("tape"), "other": make})
+    result = measure(case, rounds=1, seconds=1.0, clock=bench.clock)
+    assert result.missing == {"other": "no_such_framework is not installed"}
+    assert "no_such_framework is not installed" in table("name", "summary", [result])
+    with pytest.raises(NotAvailableError):
+        require("no_such.module")
+
+
+def test_an_error_names_its_contender() -> None:
+    def make() -> Callable[[], list[Any]]:
+        return lambda: [1 / 0]
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        prepare(Case("stub", {"tape": make}))
+    assert caught.value.__notes__ == ["raised by the contender tape, case stub"]
+
+
+def test_memory_is_measured_only_where_it_is_seen() -> None:
+    def make() -> Callable[[], list[Any]]:
+        return lambda: [np.ones(10**6)]
+
+    case = Case("stub", {"tape": make, "torch": make})
+    tape, torch = measure(case, rounds=1, seconds=1e-6, memory_of=["tape"]).timings
+    assert tape.peak_bytes is not None
+    assert 8_000_000 <= tape.peak_bytes < 8_100_000
+    assert torch.peak_bytes is None
+
+
+# ---- the report ------------------------------------------------------------------------------------
+
+
+def test_table_is_aligned_and_scaled(bench: Bench) -> None:
+    case = bench.case({"tape": 0.00125, "numpy": 0.0000005})
+    result = measure(case, rounds=3, seconds=0.01, clock=bench.clock)
+    lines = table("name", "summary", [result]).splitlines()
+    assert lines[0] == "name: summary"
+    assert lines[1].split() == ["time/call", "vs", "tape", "quartiles", "first", "peak"]
+    assert lines[2].split() == ["tape", "1.25", "ms", "1.00", "1.25", "ms", "n/a"]
+    assert lines[3].split()[:3] == ["numpy", "500", "ns"]
+    assert len({len(line) for line in lines[1:]}) == 1
+
+
+def test_data_is_json(bench: Bench) -> None:
+    result = measure(bench.case({"tape": 1.0, "numpy": 2.0}), rounds=3, seconds=1.0, clock=bench.clock)
+    data = json.loads(json.dumps(as_data("name", "summary", [result])))
+    numpy = data["cases"][0]["contenders"][1]
+    assert numpy["name"] == "numpy"
+    assert numpy["ratio_to_tape"] == pytest.approx(2)
+
+
+# ---- the command line ------------------------------------------------------------------------------
+
+
+def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    printed = capsys.readouterr().out
+    for name in ("mlp", "mlp-large", "rnn", "chain", "chain-million", "doubling", "reduce"):
+        assert f" {name} " in printed
+    for name in ("accumulate", "cross_entropy", "curve-fit", "import", "optim"):
+        assert f" {name} " in printed
+
+
+def test_json_on_stdout() -> None:
+    process = run("doubling", "--rounds=1", "--seconds=0.01", "--only=tape,numpy", "--json=-")
+    assert process.returncode == 0, process.stderr
+    printed = json.loads(process.stdout)
+    assert printed["machine"]["threads"] == 1
+    (case,) = printed["workloads"][0]["cases"]
+    assert [timing["name"] for timing in case["contenders"]] == ["tape", "numpy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-workload"], "there is no workload 'no-such-workload'"),
+        (["doubling", "--only=nobody"], "there is no contender 'nobody'"),
+    ],
+)
+def test_unknown_names_are_refused(arguments: list[str], message: str) -> None:
+    process = run(*arguments)
+    assert process.returncode == 2
+    assert message in process.stderr
+
+
+def test_threads_cannot_be_limited_after_numpy() -> None:
+    with pytest.raises(RuntimeError, match="after the import of NumPy"):
+        limit_threads(1)
+
+
+def test_header_tells_the_versions() -> None:
+    assert f"numpy {np.__version__}" in header(facts())
+
+
+# ---- the workloads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in all_workloads() if name != "import"])
+def test_tape_agrees_with_what_is_written_by_hand(name: str) -> None:
+    for case in all_workloads()[name].cases(1):
+        if case.units > 10**4:
+            continue
+        contenders, missing = prepare(case, only=BY_TAPE_OR_HAND)
+        assert missing or "tape" in [contender.name for contender in contenders]

@@ -1,0 +1,276 @@
+"""Bad input: the class of the error, what its message names, and a tape that is as it was."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, ops
+
+
+class Bench:
+    """A trace with some of everything on it, and the lengths of its lists."""
+
+    def __init__(self):
+        self.trace = tape.Trace(name="mine")
+        self.v = self.trace.param(np.arange(6.0).reshape(2, 3), name="v")
+        self.x = self.trace.input(np.arange(3), name="x")
+        self.y = self.v * 2.0
+        self.row, self.part, self.none, self.mask = self.v[0], self.v[:, :2], self.v[:0], self.v > 0
+        self.turned, self.stack = self.v.T, self.v.reshape(3, 2, 1)
+        self.other_trace = tape.Trace(name="yours")
+        self.other = self.other_trace.param(np.ones(3), name="other")
+
+    def state(self):
+        traces = (self.trace, self.other_trace)
+        params = [p.id for trace in traces for p in trace.params]
+        return params, [(node, id(node.value), node.parents) for trace in traces for node in trace.nodes]
+
+    def check_against(self, before):
+        """Nothing was recorded or changed, and the tape still works."""
+        assert self.state() == before
+        self.trace.replay()
+        (grad,) = self.trace.backward_param_grads(self.y * self.v)
+        np.testing.assert_array_equal(grad, 4 * self.v.value)
+
+
+def place_of(function):
+    """``test_errors.py:line`` for a function written on one line."""
+    return f"test_errors.py:{function.__code__.co_firstlineno}"
+
+
+BUILTIN = {
+    errors.ShapeError: ValueError,
+    errors.SeedError: ValueError,
+    errors.TraceMismatchError: ValueError,
+    errors.UnreachableParamError: ValueError,
+    errors.OutOfBoundsError: IndexError,
+    errors.DTypeError: TypeError,
+    errors.UnsupportedError: TypeError,
+    errors.ConversionError: TypeError,
+    errors.InPlaceError: TypeError,
+    errors.TraceDroppedError: ReferenceError,
+}
+
+BAD_INPUT = [
+    # shapes
+    (lambda b: b.v + np.ones(4), errors.ShapeError, ["add", "float64[2, 3]", "float64[4]"]),
+    (lambda b: np.ones((3, 2), np.float32) * b.v, errors.ShapeError, ["multiply", "float32[3, 2]", "[2, 3]"]),
+    (lambda b: np.maximum(b.v, b.part), errors.ShapeError, ["maximum", "[2, 3]", "[2, 2]"]),
+    (lambda b: np.where(np.ones(4) > 0, b.v, 0), errors.ShapeError, ["where", "bool[4]", "[2, 3]"]),
+    (lambda b: ops.clip(b.v, np.zeros(2), 1), errors.ShapeError, ["maximum", "[2, 3]", "[2]"]),
+    (lambda b: b.v @ b.v, errors.ShapeError, ["matmul", "float64[2, 3], float64[2, 3]"]),
+    (lambda b: b.v @ 2.0, errors.ShapeError, ["matmul", "2.0"]),
+    (lambda b: np.dot(b.v, np.ones(2)), errors.ShapeError, ["[2, 3]", "[2]"]),
+    (lambda b: np.ones((5, 2, 2)) @ b.stack, errors.ShapeError, ["matmul", "[3, 2, 1]"]),
+    (lambda b: np.concatenate([b.v, np.ones((2, 4))]), errors.ShapeError, ["concatenate", "[2, 4]"]),
+    (lambda b: ops.concatenate([]), errors.ShapeError, ["concatenate"]),
+    (lambda b: np.stack([b.v, b.row]), errors.ShapeError, ["stack", "[2, 3]", "[3]"]),
+    (lambda b: ops.stack([]), errors.ShapeError, ["stack"]),
+    (lambda b: b.v.reshape(4, 2), errors.ShapeError, ["reshape", "[2, 3]"]),
+    (lambda b: b.v.reshape(-1, 4), errors.ShapeError, ["reshape", "[2, 3]"]),
+    (lambda b: np.broadcast_to(b.v, (2, 4)), errors.ShapeError, ["broadcast_to", "[2, 3]"]),
+    (lambda b: np.squeeze(b.v, 0), errors.ShapeError, ["squeeze", "[2, 3]"]),
+    (lambda b: np.split(b.v, 2, axis=1), errors.ShapeError, ["split", "3"]),
+    (lambda b: b.v * [[1.0], [2.0, 3.0]], errors.ShapeError, ["regular"]),
+    (lambda b: b.trace.param([[1.0], [2.0, 3.0]]), errors.ShapeError, ["array-like"]),
+    # axes
+    (lambda b: b.v.sum(axis=2), errors.ShapeError, ["sum", "2", "[2, 3]"]),
+    (lambda b: b.v.mean(axis=(0, -3)), errors.ShapeError, ["mean", "(0, -3)", "[2, 3]"]),
+    (lambda b: b.v.prod(axis=(0, 0)), errors.ShapeError, ["prod", "(0, 0)", "twice"]),
+    (lambda b: b.v.var(axis="rows"), errors.ShapeError, ["var", "rows"]),
+    (lambda b: ops.softmax(b.v, axis=5), errors.ShapeError, ["softmax", "5", "[2, 3]"]),
+    (lambda b: ops.logsumexp(b.v, axis=-3), errors.ShapeError, ["logsumexp", "-3", "[2, 3]"]),
+    (lambda b: b.v.argmax(axis=2), errors.ShapeError, ["argmax", "2", "[2, 3]"]),
+    (lambda b: np.transpose(b.v, (0, 0)), errors.ShapeError, ["transpose", "[2, 3]"]),
+    (lambda b: np.swapaxes(b.v, 0, 2), errors.ShapeError, ["swapaxes", "[2, 3]"]),
+    (lambda b: np.expand_dims(b.v, 4), errors.ShapeError, ["expand_dims", "[2, 3]"]),
+    (lambda b: np.concatenate([b.v, b.v], axis=2), errors.ShapeError, ["concatenate", "[2, 3]"]),
+    (lambda b: np.split(b.v, 1, axis=2), errors.ShapeError, ["split", "2", "[2, 3]"]),
+    (lambda b: ops.max(b.none), errors.ShapeError, ["max", "no elements", "[0, 3]"]),
+    (lambda b: ops.argmin(b.none), errors.ShapeError, ["argmin", "[0, 3]"]),
+    # indices
+    (lambda b: b.v[2], errors.OutOfBoundsError, ["getitem", "[2, 3]"]),
+    (lambda b: b.v[0, 1, 0], errors.OutOfBoundsError, ["getitem", "[2, 3]"]),
+    (lambda b: b.v[:, [0, 3]], errors.OutOfBoundsError, ["getitem", "[2, 3]"]),
+    (lambda b: b.v[np.ones(3, bool)], errors.OutOfBoundsError, ["getitem", "[2, 3]"]),
+    (lambda b: b.v[1.0], errors.OutOfBoundsError, ["float64"]),
+    (lambda b: b.v["rows"], errors.OutOfBoundsError, ["index"]),
+    (lambda b: b.v[b.v], errors.OutOfBoundsError, ["float64[2, 3]"]),
+    (lambda b: b.trace[9], errors.OutOfBoundsError, ["9", "mine"]),
+    # dtypes
+    (lambda b: b.trace.param(3), errors.DTypeError, ["param", "int64", "float"]),
+    (lambda b: b.trace.param([True]), errors.DTypeError, ["param", "bool[1]"]),
+    (lambda b: b.trace.param(np.arange(3)), errors.DTypeError, ["param", "int64[3]"]),
+    (lambda b: b.trace.param(1j), errors.DTypeError, ["param", "complex128"]),
+    (lambda b: b.trace.param("one"), errors.DTypeError, ["param"]),
+    (lambda b: b.trace.param(None), errors.DTypeError, ["param", "object"]),
+    (lambda b: b.trace.param(np.array([None, 1.0])), errors.DTypeError, ["param", "object[2]"]),
+    (lambda b: b.trace.param(np.ma.masked_array([1.0, 2.0], [0, 1])), errors.DTypeError, ["masked"]),
+    (lambda b: b.trace.input("one"), errors.DTypeError, ["input"]),
+    (lambda b: b.trace.input(np.ones(2, complex)), errors.DTypeError, ["input", "complex128[2]"]),
+    (lambda b: b.v + 1j, errors.DTypeError, ["complex"]),
+    (lambda b: b.v * np.array(["a", "b", "c"]), errors.DTypeError, ["[3]"]),
+    (lambda b: b.v + None, errors.DTypeError, ["object"]),
+    (lambda b: b.v + np.ma.masked_array(np.ones(3), [0, 1, 0]), errors.DTypeError, ["masked"]),
+    (lambda b: b.v.astype(complex), errors.DTypeError, ["complex128"]),
+    (lambda b: b.x ** -1, errors.TapeError, ["power", "negative"]),
+    (lambda b: b.v & 1, errors.DTypeError, ["bitwise_and", "float64[2, 3]", "1"]),
+    (lambda b: ~b.v, errors.DTypeError, ["invert", "float64[2, 3]"]),
+    (lambda b: b.trace.backward_param_grads(b.x), errors.DTypeError, ["int64", "derivative"]),
+    (lambda b: b.trace.backward(b.mask), errors.DTypeError, ["bool", "derivative"]),
+    # cross-entropy
+    (lambda b: ops.softmax_cross_entropy(b.v, np.array([0, 3])), errors.OutOfBoundsError, ["3 classes"]),
+    (lambda b: ops.softmax_cross_entropy(b.v, np.array([0, -1])), errors.OutOfBoundsError, ["-1"]),
+    (lambda b: ops.softmax_cross_entropy(b.v, np.array([0, 1, 2])), errors.ShapeError, ["[2, 3]", "[3]"]),
+    (lambda b: ops.softmax_cross_entropy(b.v, np.ones(2)), errors.ShapeError, ["[2, 3]", "[2]"]),
+    (lambda b: ops.softmax_cross_entropy(b.x, b.x), errors.DTypeError, ["int64"]),
+    (lambda b: ops.softmax_cross_entropy(b.v, b.v.value > 0), errors.DTypeError, ["bool"]),
+    (lambda b: ops.softmax_cross_entropy(b.v, [0, 1], "avg"), errors.TapeError, ["reduction", "avg"]),
+    # traces, roots
+    (lambda b: b.v + b.other, errors.TraceMismatchError, ["mine", "yours", "level 0"]),
+    (lambda b: b.other @ b.turned, errors.TraceMismatchError, ["mine", "yours"]),
+    (lambda b: np.concatenate([b.row, b.other]), errors.TraceMismatchError, ["mine", "yours"]),
+    (lambda b: b.trace.param(b.v), errors.TraceMismatchError, ["mine", "leaf"]),
+    (lambda b: b.trace.backward(b.other), errors.TraceMismatchError, ["root", "yours", "mine"]),
+    (lambda b: b.trace.backward_param_grads(3.0), errors.TraceMismatchError, ["root", "3.0", "Var"]),
+    (lambda b: b.trace.backward_param_grads(b.v.value), errors.TraceMismatchError, ["float64[2, 3]"]),
+    (lambda b: b.trace.jvp(None, {b.v: b.v.value}), errors.TraceMismatchError, ["None"]),
+    (lambda b: b.trace.jvp(b.y, {b.y: np.ones((2, 3))}), errors.TraceMismatchError, ["no leaf", "mine"]),
+    (lambda b: b.trace.jvp(b.y, {b.other: np.ones(3)}), errors.TraceMismatchError, ["other", "mine"]),
+    (lambda b: b.trace.jvp(b.y, {"v": 1.0}), errors.TraceMismatchError, ["'v'", "mine"]),
+    (lambda b: b.trace.set(b.y, 1.0), errors.TraceMismatchError, ["no leaf", "mine"]),
+    (lambda b: b.trace.set(b.v, np.arange(3)), errors.DTypeError, ["param", "int64[3]"]),
+    # seeds and tangents
+    (lambda b: b.trace.backward(b.y, np.ones(3)), errors.SeedError, ["[3]", "[2, 3]", "broadcast"]),
+    (lambda b: b.trace.backward(b.y, 1.0), errors.SeedError, ["seed", "[]", "[2, 3]"]),
+    (lambda b: b.trace.backward(b.y, np.ones((2, 3), complex)), errors.SeedError, ["complex128"]),
+    (lambda b: b.trace.backward(b.y, np.full((2, 3), "a")), errors.SeedError, ["seed"]),
+    (lambda b: b.trace.backward_param_grads(b.y, np.full((2, 3), np.nan)), errors.SeedError, ["NaN"]),
+    (lambda b: b.trace.backward_param_grads(b.y, b.y), errors.TraceMismatchError, [".value"]),
+    (lambda b: b.trace.jvp(b.y, {b.v: np.ones(3)}), errors.SeedError, ["tangent", "[3]", "[2, 3]"]),
+    (lambda b: b.trace.jvp(b.y, {b.v: np.full((2, 3), np.nan)}), errors.SeedError, ["tangent", "NaN"]),
+    # what would lose the derivative
+    (lambda b: np.cumsum(b.v), errors.UnsupportedError, ["np.cumsum"]),
+    (lambda b: np.dot(b.v, np.ones((2, 3, 4))), errors.UnsupportedError, ["dot", "matmul"]),
+    (lambda b: np.where(b.v), errors.UnsupportedError, ["np.where"]),
+    (lambda b: np.asarray(b.v), errors.ConversionError, ["name='v'", ".value"]),
+    (lambda b: b.v.__setitem__(0, 1.0), errors.InPlaceError, ["name='v'", "np.where"]),
+    (lambda b: tape.apply(b.v, np.sum, np.sum), errors.ShapeError, ["apply", "[2, 3]"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "words"), BAD_INPUT, ids=[place_of(row[0]) for row in BAD_INPUT])
+def test_bad_input(call, error, words):
+    bench = Bench()
+    before = bench.state()
+    with pytest.raises(error) as caught:
+        call(bench)
+    message = str(caught.value)
+    assert isinstance(caught.value, errors.TapeError)
+    assert isinstance(caught.value, BUILTIN.get(error, Exception))
+    for word in words:
+        assert word in message
+    assert message.endswith(f"{place_of(call)}]")
+    bench.check_against(before)
+
+
+# ---- Vars of a trace that is gone ----------------------------------------------------------------
+
+USES = {
+    "add": lambda v: v + 1,
+    "radd": lambda v: 1 + v,
+    "exp": lambda v: np.exp(v),
+    "sum": lambda v: v.sum(),
+    "matmul": lambda v: v @ v,
+    "concatenate": lambda v: np.concatenate([np.ones(1), v]),
+    "getitem": lambda v: v[0],
+    "trace": lambda v: v.trace,
+    "param": lambda v: tape.Trace().param(v),
+    "root": lambda v: tape.Trace().backward(v),
+    "with another": lambda v: v + tape.Trace(name="new").param(1.0),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_var_of_a_dropped_trace_only_has_its_value(use):
+    v = tape.Trace().param(np.ones(3), name="orphan")
+    with pytest.raises(errors.TraceDroppedError, match="name='orphan'") as caught:
+        USES[use](v)
+    assert place_of(USES[use]) in str(caught.value)
+    np.testing.assert_array_equal(v.value, 1)
+    assert (v.shape, v.dtype, v.name) == ((3,), np.float64, "orphan")
+    assert "orphan" in repr(v)
+
+
+# ---- what the user's own code raises -------------------------------------------------------------
+
+
+class OwnError(Exception):
+    """Something only the user knows."""
+
+
+def failing(error):
+    def f(x):
+        raise error
+
+    return f
+
+
+@pytest.mark.parametrize(
+    "error", [OwnError("mine"), ValueError("mine"), TypeError("mine"), IndexError("mine")]
+)
+def test_errors_of_an_applied_function_stay_what_they_are(error):
+    bench = Bench()
+    before = bench.state()
+    with pytest.raises(type(error)) as caught:
+        tape.apply(bench.v, failing(error), np.cos)
+    assert caught.value is error
+    bench.check_against(before)
+
+
+def test_errors_of_an_applied_derivative_stay_what_they_are():
+    bench = Bench()
+    error = ValueError("mine")
+    y = tape.apply(bench.v, np.sin, failing(error))
+    before = bench.state()
+    for sweep in (lambda: bench.trace.backward(y), lambda: bench.trace.jvp(y, {bench.v: bench.v.value})):
+        with pytest.raises(ValueError, match="mine") as caught:
+            sweep()
+        assert caught.value is error
+    bench.check_against(before)
+
+
+def test_an_error_inside_a_nested_operation_leaves_both_tapes_alone():
+    bench = Bench()
+    inner = tape.Trace()
+    w = inner.param(bench.v)
+    before = bench.state()
+    with pytest.raises(errors.ShapeError, match="matmul"):
+        _ = w @ w
+    assert len(inner) == 1
+    bench.check_against(before)
+
+
+# ---- the words -----------------------------------------------------------------------------------
+
+
+def test_every_exception_is_documented_and_derives_from_a_builtin():
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        assert kind.__doc__
+        assert issubclass(kind, errors.TapeError)
+        if kind is not errors.TapeError:
+            assert issubclass(kind, BUILTIN[kind])
+
+
+def test_the_cause_is_kept():
+    bench = Bench()
+    with pytest.raises(errors.ShapeError) as caught:
+        _ = bench.v @ bench.v
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_long_operands_are_cut_short():
+    with pytest.raises(errors.DTypeError) as caught:
+        _ = Bench().v + ("x" * 1000)
+    assert len(str(caught.value)) < 400

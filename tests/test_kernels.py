@@ -1,0 +1,223 @@
+"""The kernels against brute force, over ranks, dtypes and memory layouts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tape.kernels.accumulate import accumulate
+from tape.kernels.cross_entropy import indexed_excess, indexed_losses
+from tape.kernels.reduce import sum_to_shape
+from tests import naive
+from tests.oracles import LAYOUTS, laid_out
+
+FLOATS = [np.float64, np.float32, np.float16]
+DTYPES = [*FLOATS, np.int64, np.int32]
+quick = settings(max_examples=100, deadline=None)
+small_shapes = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
+
+
+layouts = st.sampled_from(LAYOUTS)
+
+
+def arrays(shape, dtype=None):
+    """Arrays of small integers, whose sums are exact in every dtype."""
+    values = st.integers(-8, 8)
+    dtypes = st.sampled_from(DTYPES) if dtype is None else st.just(dtype)
+    return st.builds(
+        lambda x, dtype, layout: laid_out(x.astype(dtype), layout),
+        hnp.arrays(np.int64, shape, elements=values), dtypes, layouts,
+    )  # fmt: skip
+
+
+def tolerance(dtype):
+    return {"f": 2e-6, "d": 1e-14, "e": 4e-3}[np.dtype(dtype).char]
+
+
+# ---- sum_to_shape --------------------------------------------------------------------------------
+
+
+@quick
+@given(st.data())
+def test_sum_to_any_shape_that_broadcasts(data):
+    x = data.draw(arrays(data.draw(small_shapes)))
+    kept = [n if data.draw(st.booleans()) else 1 for n in x.shape]
+    dropped = data.draw(st.integers(0, x.ndim))
+    shape = tuple(kept[dropped:])
+    copy = x.copy()
+    out = sum_to_shape(x, shape)
+    assert (np.shape(out), out.dtype) == (shape, x.dtype)
+    np.testing.assert_array_equal(out, naive.sum_to_shape(x, shape))
+    np.testing.assert_array_equal(x, copy)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("shape", "target"),
+    [
+        ((7, 5), (5,)), ((7, 5), (7, 1)), ((7, 5), ()), ((7, 5), (1, 5)), ((2, 3, 4), (3, 1)), ((3,), (1,)),
+        ((2, 3, 4, 5), (3, 1, 5)), ((2, 3, 4, 5), (2, 1, 4, 1)), ((1, 4, 1), (1, 1)), ((0, 3), (3,)),
+        ((0, 3), (1, 1)), ((3, 0), (3, 1)), ((2, 3), (2, 3)), ((), ()), ((1, 1), ()), ((1, 3), (3,)),
+    ],
+)  # fmt: skip
+def test_sum_of_random_values(shape, target, dtype):
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    expected = naive.sum_to_shape(x.astype(np.float64), target)
+    np.testing.assert_allclose(sum_to_shape(x, target), expected, rtol=0, atol=60 * tolerance(dtype))
+
+
+@pytest.mark.parametrize(("shape", "target"), [((100_000,), ()), ((100_000,), (1,)), ((1, 100_000), (1, 1)),
+                                               ((3, 50_001), (3, 1)), ((50_001, 3), (3,))])  # fmt: skip
+def test_long_sums_in_float32_stay_accurate(shape, target):
+    x = np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(np.float32)
+    expected = sum_to_shape(x.astype(np.float64), target)
+    np.testing.assert_allclose(sum_to_shape(x, target), expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("wrong", [(2,), (3, 2), (1, 2, 3), (4, 2, 3), (0,), (2, 1, 1)])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_sum_refuses_a_shape_that_does_not_broadcast(wrong, dtype):
+    with pytest.raises(ValueError, match="broadcast"):
+        sum_to_shape(np.ones((2, 3), dtype), wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("target", [(3,), (4, 1), (), (1, 1)])
+def test_sums_propagate_nan_and_infinity(target, dtype):
+    x = np.ones((4, 3), dtype)
+    x[0, 0], x[1, 1], x[2, 2], x[3, 2] = np.nan, np.inf, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(sum_to_shape(x, target), naive.sum_to_shape(x, target))
+
+
+def test_the_other_byte_order_is_only_slower():
+    x = np.arange(6.0).reshape(2, 3).astype(np.dtype(np.float64).newbyteorder())
+    np.testing.assert_array_equal(sum_to_shape(x, (3,)), [3, 5, 7])
+    total = x.copy()
+    accumulate(total, x)
+    np.testing.assert_array_equal(total, 2 * x)
+    classes = np.array([0, 2])
+    np.testing.assert_allclose(indexed_losses(x, classes)[0], naive.softmax_cross_entropy(x, classes, "none"))
+    np.testing.assert_allclose(indexed_excess(x, classes), naive.softmax_excess(x.astype(float), classes))
+
+
+@pytest.mark.parametrize("offset", [1, 4])
+def test_unaligned_arrays_are_read_as_they_are(offset):
+    x = np.frombuffer(bytes(offset) + np.arange(6.0).tobytes(), offset=offset).reshape(2, 3)
+    np.testing.assert_array_equal(sum_to_shape(x, (3,)), [3, 5, 7])
+    total = np.zeros((2, 3))
+    accumulate(total, x)
+    np.testing.assert_array_equal(total, x)
+
+
+# ---- accumulate ----------------------------------------------------------------------------------
+
+
+@quick
+@given(st.data())
+def test_accumulate_is_addition_in_place(data):
+    shape = data.draw(small_shapes)
+    dtype = data.draw(st.sampled_from(DTYPES))
+    total, contribution = data.draw(arrays(shape, dtype)), data.draw(arrays(shape, dtype))
+    expected, copy = total + contribution, contribution.copy()
+    accumulate(total, contribution)
+    np.testing.assert_array_equal(total, expected)
+    np.testing.assert_array_equal(contribution, copy)
+
+
+@pytest.mark.parametrize("size", [65_535, 65_536, 65_537])
+def test_accumulate_on_both_sides_of_the_switch(size):
+    total = np.arange(size, dtype=float)
+    accumulate(total, total[::-1].copy())
+    np.testing.assert_array_equal(total, np.full(size, size - 1.0))
+
+
+def test_accumulating_an_array_onto_itself_doubles_it():
+    total = np.arange(5.0)
+    accumulate(total, total)
+    np.testing.assert_array_equal(total, 2 * np.arange(5.0))
+
+
+def test_accumulate_takes_what_broadcasting_made():
+    total = np.zeros((2, 3))
+    accumulate(total, np.broadcast_to(np.arange(3.0), (2, 3)))
+    np.testing.assert_array_equal(total, [[0, 1, 2], [0, 1, 2]])
+
+
+def test_accumulate_propagates_nan_and_infinity():
+    total = np.array([np.nan, np.inf, 1.0, -0.0])
+    accumulate(total, np.array([1.0, 1.0, np.nan, -0.0]))
+    np.testing.assert_array_equal(total, [np.nan, np.inf, np.nan, -0.0])
+    assert np.signbit(total[3])
+
+
+# ---- cross-entropy -------------------------------------------------------------------------------
+
+
+@quick
+@given(st.data())
+def test_cross_entropy_kernels_are_the_formulas(data):
+    lead = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3))
+    count = data.draw(st.integers(1, 5))
+    dtype = data.draw(st.sampled_from(FLOATS))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    logits = laid_out(rng.normal(size=(*lead, count)).astype(dtype), data.draw(layouts))
+    classes = rng.integers(0, count, lead).astype(data.draw(st.sampled_from([np.int64, np.int32, np.uint8])))
+    classes = laid_out(classes, data.draw(layouts))
+    copies = logits.copy(), classes.copy()
+    (losses, total), excess = indexed_losses(logits, classes), indexed_excess(logits, classes, 0.5)
+    wide = logits.astype(np.float64)
+    assert losses.dtype == excess.dtype == dtype
+    close = {"rtol": 0, "atol": 20 * tolerance(dtype)}
+    np.testing.assert_allclose(losses, naive.softmax_cross_entropy(wide, classes, "none"), **close)
+    np.testing.assert_allclose(total, np.sum(losses, dtype=float), rtol=0, atol=60 * tolerance(dtype))
+    np.testing.assert_allclose(excess, 0.5 * naive.softmax_excess(wide, classes), **close)
+    np.testing.assert_array_equal(logits, copies[0])
+    np.testing.assert_array_equal(classes, copies[1])
+
+
+@pytest.mark.parametrize("rows", [3, 2000])  # small: the kernel; large: NumPy
+@pytest.mark.parametrize("wrong", [-1, 4, 2**40])
+def test_a_class_that_does_not_exist_is_refused(rows, wrong):
+    classes = np.zeros(rows, np.int64)
+    classes[-1] = wrong
+    with pytest.raises(IndexError, match="there are 4 classes"):
+        indexed_losses(np.zeros((rows, 4)), classes)
+
+
+@pytest.mark.parametrize("rows", [3, 2000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_kernel_and_numpy_agree_on_extremes(rows, dtype):
+    logits = np.zeros((rows, 3), dtype)
+    logits[0], logits[1] = [1e4, -1e4, 0], [-np.inf, 0, 0]
+    classes = np.zeros(rows, np.int64)
+    classes[0] = 1
+    (losses, total), excess = indexed_losses(logits, classes), indexed_excess(logits, classes)
+    assert total == np.inf
+    np.testing.assert_allclose(losses[:3], [2e4, np.inf, np.log(3)], rtol=1e-6)
+    np.testing.assert_allclose(excess[:2], [[1, -1, 0], [-1, 0.5, 0.5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [3, 2000])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_nan_in_a_row_makes_its_loss_and_gradient_nan(rows, place):
+    logits = np.zeros((rows, 3))
+    logits[1, place] = np.nan
+    classes = np.zeros(rows, np.int64)
+    (losses, total), excess = indexed_losses(logits, classes), indexed_excess(logits, classes)
+    assert np.isnan(losses[1])
+    assert np.isnan(total)
+    assert np.isnan(excess[1]).all()
+    assert not np.isnan(np.delete(losses, 1)).any()
+    assert not np.isnan(np.delete(excess, 1, axis=0)).any()
+
+
+@quick
+@given(hnp.arrays(np.float64, (4, 3), elements=st.floats(-50, 50)), st.floats(-1e3, 1e3))
+def test_a_constant_added_to_all_logits_changes_nothing(logits, shift):
+    classes = np.array([0, 1, 2, 0])
+    np.testing.assert_allclose(
+        indexed_losses(logits + shift, classes)[0], indexed_losses(logits, classes)[0], rtol=0, atol=1e-11
+    )
+    np.testing.assert_allclose(indexed_excess(logits, classes).sum(axis=1), 0, atol=1e-14)

@@ -1,0 +1,509 @@
+"""Every operation of the table: values, both first-order rules, all second-order ones, and manners."""
+
+import inspect
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import tape
+from tape import ops
+from tests import naive
+from tests.op_table import CASES, Case
+from tests.oracles import (
+    LAYOUTS,
+    assert_close,
+    difference,
+    difference_jacobian,
+    flat,
+    inner,
+    is_float,
+    jvp,
+    laid_out,
+    record,
+    unit_directions,
+    vjp,
+)
+
+DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
+CONSTANT = [case for case in CASES if not case.has_derivative]
+NARROWABLE = [  # NumPy promotes arrays of ints and narrow floats to float64
+    case for case in DIFFERENTIABLE if "ints" not in case.name.split() and case.op != "astype"
+]
+NUMPY_HAS = [case for case in CASES if hasattr(np, case.op)]
+
+every_case = pytest.mark.parametrize("case", CASES, ids=repr)
+every_derivative = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+
+
+def seed_for(case: Case, args: list[np.ndarray]) -> np.ndarray:
+    """A random adjoint of the result."""
+    value = case.on(ops)(*args)
+    return case.rng(7).uniform(-1, 1, np.shape(value)).astype(np.result_type(value))
+
+
+def assert_same(actual, expected):
+    """Equal in value, shape and dtype."""
+    assert np.result_type(actual) == np.result_type(expected)
+    assert np.shape(actual) == np.shape(expected)
+    np.testing.assert_array_equal(actual, expected)
+
+
+# ---- the table is complete -----------------------------------------------------------------------
+
+
+def public_operations():
+    return {name for name, value in vars(ops).items() if not name.startswith("_") and callable(value)}
+
+
+def test_the_table_covers_every_operation_and_nothing_else():
+    assert {case.op for case in CASES} == public_operations()
+
+
+@pytest.mark.parametrize("name", sorted(public_operations()))
+def test_operations_are_documented(name):
+    assert inspect.getdoc(getattr(ops, name))
+    assert getattr(ops, name).__name__ == name
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+@every_case
+def test_value_is_that_of_plain_numpy(case):
+    args = case.args()
+    expected = case.on(naive)(*args)
+    value = case.on(ops)(*args)
+    assert not isinstance(value, tape.Var)
+    assert np.result_type(value) == np.result_type(expected)
+    assert_close(value, expected, 1e-14)
+
+
+@every_case
+def test_recorded_value_is_the_computed_one(case):
+    args = case.args()
+    _, _, out = record(case.on(ops), args)
+    assert isinstance(out, tape.Var)
+    assert_same(out.value, case.on(ops)(*args))
+    assert (out.shape, out.dtype, out.ndim, out.size) == (
+        np.shape(out.value), out.value.dtype, np.ndim(out.value), np.size(out.value)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NUMPY_HAS, ids=repr)
+def test_numpy_functions_record_the_same_nodes(case):
+    args = case.args()
+    by_ops, by_numpy = record(case.on(ops), args)[0], record(case.on(np), args)[0]
+    assert [node.op for node in by_numpy.nodes] == [node.op for node in by_ops.nodes]
+    assert [node.parents for node in by_numpy.nodes] == [node.parents for node in by_ops.nodes]
+    for a, b in zip(by_numpy.nodes, by_ops.nodes, strict=True):
+        assert_same(a.value, b.value)
+
+
+@every_case
+def test_replay_equals_recording_anew(case):
+    old, new = case.args(salt=1), case.args(salt=2)
+    trace, leaves, _ = record(case.on(ops), old)
+    anew, _, _ = record(case.on(ops), new)
+    for leaf, value in zip(leaves, new, strict=True):
+        trace.set(leaf, value)
+    trace.replay()
+    for replayed, recorded in zip(trace.nodes, anew.nodes, strict=True):
+        assert_same(replayed.value, recorded.value)
+
+
+@pytest.mark.parametrize("case", CONSTANT, ids=repr)
+def test_piecewise_constants_carry_no_derivative(case):
+    args = case.args()
+    trace, _, out = record(case.on(ops), args)
+    assert out.node.vjp is None
+    tangents = {p: np.ones(p.shape) for p in trace.params}
+    assert not np.any(trace.jvp(out, tangents))
+    if out.dtype.kind != "f":
+        with pytest.raises(tape.errors.DTypeError):
+            trace.backward_param_grads(out)
+    elif trace.params:
+        with pytest.raises(tape.errors.UnreachableParamError):
+            trace.backward_param_grads(out)
+
+
+# ---- first order ---------------------------------------------------------------------------------
+
+
+@every_derivative
+def test_jvp_is_the_directional_difference(case):
+    args = case.args()
+    directions = unit_directions(case.rng(3), args)
+    assert_close(jvp(case.on(ops), args, directions), difference(case.on(naive), args, directions))
+
+
+@every_derivative
+def test_vjp_is_the_difference_jacobian_transposed(case):
+    args = case.args()
+    seed = seed_for(case, args)
+    grads = iter(vjp(case.on(ops), args, seed))
+    for k, arg in enumerate(args):
+        if is_float(arg):
+            jacobian = difference_jacobian(lambda x, k=k: case.on(naive)(*args[:k], x, *args[k + 1 :]), arg)
+            assert_close(next(grads), (seed.ravel() @ jacobian).reshape(arg.shape))
+
+
+@every_derivative
+def test_the_two_modes_are_transposes(case):
+    args = case.args()
+    seed, directions = seed_for(case, args), unit_directions(case.rng(3), args)
+    pushed = np.sum(seed * jvp(case.on(ops), args, directions))
+    pulled = inner(vjp(case.on(ops), args, seed), directions)
+    assert abs(pushed - pulled) <= 1e-13 * max(1, abs(pushed))
+
+
+# ---- second order: sweeps of an inner trace, swept again -----------------------------------------
+
+
+def gradient(case, seed):
+    return lambda *args: vjp(case.on(ops), args, seed)
+
+
+@every_derivative
+def test_second_order_agrees_with_differences_of_the_first(case):
+    args = case.args()
+    seed, along = seed_for(case, args), unit_directions(case.rng(4), args)
+
+    def gradient_along(*args):
+        return inner(vjp(case.on(ops), args, seed), along)
+
+    def pushed(*args):
+        return jvp(case.on(ops), args, along)
+
+    hessian_along = difference(lambda *args: flat(vjp(case.on(ops), args, seed)), args, along)
+    parts = range(len(along))
+    forward_over_reverse = [
+        jvp(lambda *args, k=k: vjp(case.on(ops), args, seed)[k], args, along) for k in parts
+    ]
+    assert_close(flat(forward_over_reverse), hessian_along)
+    assert_close(flat(vjp(gradient_along, args)), hessian_along)  # reverse over reverse
+    assert_close(flat(vjp(pushed, args, seed)), hessian_along)  # reverse over forward
+    assert_close(jvp(pushed, args, along), difference(pushed, args, along))  # forward over forward
+
+
+# ---- manners -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("case", NARROWABLE, ids=repr)
+def test_dtype_in_is_dtype_out(case, dtype):
+    narrow = case.args(dtype)
+    wide = [a.astype(np.float64) if is_float(a) else a for a in narrow]
+    seed, directions = seed_for(case, narrow), unit_directions(case.rng(3), narrow)
+    trace, _, out = record(case.on(ops), narrow)
+    assert {node.value.dtype for node in trace.nodes if node.value.dtype.kind == "f"} == {np.dtype(dtype)}
+    grads, tangent = vjp(case.on(ops), narrow, seed), jvp(case.on(ops), narrow, directions)
+    assert {g.dtype for g in [*grads, tangent]} == {np.dtype(dtype)}
+    if dtype == np.float32:
+        assert_close(out.value, case.on(ops)(*wide), 1e-5)
+        assert_close(flat(grads), flat(vjp(case.on(ops), wide, seed)), 1e-4)
+        assert_close(tangent, jvp(case.on(ops), wide, directions), 1e-4)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if any(a.shape for a in c.arguments)], ids=repr)
+def test_memory_layout_does_not_matter(case):
+    args = case.args()
+    expected = case.on(ops)(*args)
+    seed = seed_for(case, args)
+    for layout in LAYOUTS[1:]:
+        others = [laid_out(a, layout) for a in args]
+        assert_close(case.on(ops)(*others), expected, 1e-14)
+        if case.has_derivative:
+            grads = vjp(case.on(ops), others, laid_out(seed, layout))
+            assert_close(flat(grads), flat(vjp(case.on(ops), args, seed)), 1e-13)
+
+
+@every_derivative
+def test_gradients_own_their_memory_and_inputs_keep_their_values(case):
+    args = case.args()
+    seed, directions = seed_for(case, args), unit_directions(case.rng(3), args)
+    held = [*args, seed, *directions]
+    copies = [array.copy() for array in held]
+    trace, _, out = record(case.on(ops), args)
+    values = [np.copy(node.value) for node in trace.nodes]
+    grads = trace.backward_param_grads(out, seed, unreached="zero")
+    tangent = trace.jvp(out, dict(zip(trace.params, directions, strict=True)))
+    for grad in grads:
+        assert type(grad) is np.ndarray
+        assert grad.flags.writeable
+    recorded = [operand for node in trace.nodes for operand in (node.value, *node.operands)]
+    for made in (*grads, tangent):
+        assert not any(np.shares_memory(made, other) for other in [*held, *recorded])
+    assert not any(np.shares_memory(a, b) for a, b in itertools.combinations(grads, 2))
+    for made in grads:
+        made[...] = np.nan
+    for array, copy in zip(held, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    for node, value in zip(trace.nodes, values, strict=True):
+        np.testing.assert_array_equal(node.value, value)
+
+
+@pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if len(c.arguments) > 1], ids=repr)
+def test_each_operand_alone_gets_the_gradient_it_gets_in_company(case):
+    args = case.args()
+    seed = seed_for(case, args)
+    together = iter(vjp(case.on(ops), args, seed))
+    for k, arg in enumerate(args):
+        if is_float(arg):
+            alone = vjp(lambda x, k=k: case.on(ops)(*args[:k], x, *args[k + 1 :]), [arg], seed)
+            assert_close(alone[0], next(together), 1e-14)
+
+
+# ---- properties over random shapes, indices and axes ---------------------------------------------
+
+SMALL = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
+quick = settings(max_examples=60, deadline=None)
+
+
+def drawn(shape, offset=0.0):
+    return np.random.default_rng(int(np.prod(shape)) + len(shape)).uniform(0.5, 2, shape) + offset
+
+
+@quick
+@given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, min_side=0, max_side=3))
+def test_gradients_of_broadcast_operands_are_sums(shapes):
+    x, y = (drawn(shape) for shape in shapes.input_shapes)
+    seed = drawn(shapes.result_shape)
+    for got, full in zip(vjp(lambda a, b: a * b, [x, y], seed), [seed * y, seed * x], strict=True):
+        assert_close(got, naive.sum_to_shape(np.asarray(full), got.shape), 1e-13)
+
+
+@quick
+@given(st.data())
+def test_where_broadcasts_all_three(data):
+    shapes = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=3, max_dims=3, min_side=0, max_side=3))
+    condition = drawn(shapes.input_shapes[0]) > 1.2
+    x, y = (drawn(shape) for shape in shapes.input_shapes[1:])
+    seed = drawn(shapes.result_shape)
+    dx, dy = vjp(lambda a, b: np.where(condition, a, b), [x, y], seed)
+    assert_close(dx, naive.sum_to_shape(np.asarray(seed * condition), x.shape), 1e-13)
+    assert_close(dy, naive.sum_to_shape(np.asarray(seed * ~condition), y.shape), 1e-13)
+
+
+@quick
+@given(hnp.mutually_broadcastable_shapes(signature=np.matmul.signature, max_dims=2, min_side=0, max_side=3))
+def test_matmul_of_all_ranks(shapes):
+    x, y = (drawn(shape) for shape in shapes.input_shapes)
+    seed, v, w = drawn(shapes.result_shape), drawn(x.shape, 1), drawn(y.shape, -1)
+    assert_same(ops.matmul(x, y), np.matmul(x, y))
+    tangent = jvp(np.matmul, [x, y], [v, w])
+    assert_close(tangent, np.matmul(v, y) + np.matmul(x, w), 1e-13)
+    pulled = inner(vjp(np.matmul, [x, y], seed), [v, w])
+    assert_close(pulled, np.sum(seed * tangent), 1e-13)
+
+
+@quick
+@given(st.data())
+def test_getitem_with_any_basic_index(data):
+    x = drawn(data.draw(SMALL))
+    index = data.draw(hnp.basic_indices(x.shape, allow_newaxis=True))
+    check_getitem(x, index)
+
+
+@quick
+@given(st.data())
+def test_getitem_with_any_integer_arrays(data):
+    x = drawn(data.draw(hnp.array_shapes(min_dims=1, max_dims=3, max_side=3)))
+    check_getitem(x, data.draw(hnp.integer_array_indices(x.shape)))
+
+
+@quick
+@given(st.data())
+def test_getitem_with_any_mask(data):
+    x = drawn(data.draw(SMALL))
+    axes = data.draw(st.integers(0, x.ndim))
+    check_getitem(x, data.draw(hnp.arrays(bool, x.shape[:axes])))
+
+
+def check_getitem(x, index):
+    expected = np.zeros(x.shape)
+    seed = drawn(np.shape(x[index]))
+    np.add.at(expected, index, seed)
+    assert_same(record(lambda v: v[index], [x])[2].value, x[index])
+    assert_close(vjp(lambda v: v[index], [x], seed)[0], expected, 1e-14)
+    assert_same(jvp(lambda v: v[index], [x], [x]), x[index])
+
+
+def axes_of(shape):
+    some = st.lists(st.integers(-len(shape), len(shape) - 1), unique_by=lambda i: i % max(1, len(shape)))
+    return st.none() | (some.map(tuple) if shape else st.just(()))
+
+
+@quick
+@given(st.data(), st.booleans())
+def test_sums_and_products_over_any_axes(data, keepdims):
+    x = drawn(data.draw(SMALL))
+    axis = data.draw(axes_of(x.shape))
+    for op, reference in ((ops.sum, np.sum), (ops.prod, np.prod)):
+        value = record(lambda v, op=op: op(v, axis, keepdims=keepdims), [x])[2].value
+        assert_same(value, reference(x, axis=axis, keepdims=keepdims))
+        (grad,) = vjp(lambda v, op=op: op(v, axis, keepdims=keepdims), [x])
+        partials = np.broadcast_to(reference(x, axis=axis, keepdims=True), x.shape) / x
+        assert_close(grad, np.ones(x.shape) if op is ops.sum else partials, 1e-13)
+
+
+@quick
+@given(st.data(), st.booleans())
+def test_extremes_over_any_axes(data, keepdims):
+    x = data.draw(hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, max_dims=3, max_side=3),
+                             elements=st.sampled_from([0.0, 1.0, 2.0])))  # fmt: skip
+    axis = data.draw(axes_of(x.shape))
+    for op, reference in ((ops.max, np.max), (ops.min, np.min)):
+        chosen = x == reference(x, axis=axis, keepdims=True)
+        (grad,) = vjp(lambda v, op=op: op(v, axis, keepdims=keepdims), [x])
+        assert_close(grad, chosen / np.sum(chosen, axis=axis, keepdims=True), 1e-14)
+
+
+@quick
+@given(hnp.arrays(np.float64, st.integers(1, 9), elements=st.sampled_from([0.0, -1.0, 2.0, 3.0])))
+def test_derivatives_of_products_with_any_zeros(x):
+    others = [np.prod(np.delete(x, i)) for i in range(x.size)]
+    assert_close(vjp(ops.prod, [x])[0], others, 1e-14)
+    pairs = [[np.prod(np.delete(x, [i, j])) * (i != j) for j in range(x.size)] for i in range(x.size)]
+    hessian = [jvp(lambda v: vjp(ops.prod, [v])[0], [x], [unit]) for unit in np.eye(x.size)]
+    assert_close(hessian, pairs, 1e-13)
+
+
+@quick
+@given(st.data())
+def test_transpose_by_any_permutation(data):
+    x = drawn(data.draw(SMALL))
+    axes = data.draw(st.permutations(range(x.ndim)))
+    signed = [i - x.ndim * data.draw(st.integers(0, 1)) for i in axes]
+    (grad,) = vjp(lambda v: np.transpose(v, signed) * np.transpose(x, axes), [x])
+    assert_same(grad, x)
+
+
+# ---- conventions and extremes --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "expected"),
+    [
+        (ops.relu, [0.0], [0.0]),
+        (ops.absolute, [0.0], [0.0]),
+        (ops.max, [2.0, 1.0, 2.0], [0.5, 0.0, 0.5]),
+        (ops.min, [1.0, 1.0, 1.0, 1.0], [0.25] * 4),
+        (lambda x: ops.maximum(x, 0), [0.0], [0.5]),
+        (lambda x: ops.minimum(0, x), [0.0], [0.5]),
+        (lambda x: ops.clip(x, 0.0, 1.0), [0.0, 0.5, 1.0], [0.5, 1.0, 0.5]),
+        (ops.std, [3.0, 3.0], [0.0, 0.0]),
+        (lambda x: x**2, [0.0], [0.0]),
+        (lambda x: x**1, [0.0], [1.0]),
+        (lambda x: x**0, [0.0], [0.0]),
+        (lambda x: x ** np.array([0.0, 1.0, 2.0]), [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+        (lambda y: np.array([0.0, 0.0]) ** y, [1.0, 2.0], [0.0, 0.0]),
+        (ops.sign, [0.0, 3.0], None),
+        (lambda x: ops.where(x > 0, x, 0), [0.0], [0.0]),
+    ],
+)
+def test_derivative_at_a_kink(f, x, expected):
+    x = np.array(x)
+    if expected is None:
+        expected = np.zeros(x.shape)
+    assert_same(vjp(f, [x])[0], np.array(expected))
+    seen = [np.sum(jvp(f, [x], [unit])) for unit in np.eye(x.size)]
+    assert_close(seen, expected, 1e-15)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "value", "slope"),
+    [
+        (ops.sigmoid, [-1e4, 1e4], [0, 1], [0, 0]),
+        (ops.softplus, [-1e4, 1e4], [0, 1e4], [0, 1]),
+        (ops.tanh, [-1e4, 1e4], [-1, 1], [0, 0]),
+        (ops.logsumexp, [1e4, 1e4], 1e4 + np.log(2), [0.5, 0.5]),
+        (ops.logsumexp, [-np.inf, 3.0], 3, [0, 1]),
+        (ops.logsumexp, [-1e4, -1e4], -1e4 + np.log(2), [0.5, 0.5]),
+        (ops.softmax, [1e4, -1e4], [1, 0], [0, 0]),
+        (lambda x: ops.log_softmax(x)[0], [1e4, -1e4], 0, [0, 0]),
+        (lambda x: ops.softmax_cross_entropy(x, 1), [1e4, -1e4], 2e4, [1, -1]),
+        (lambda x: ops.softmax_cross_entropy(x, [0.0, 1.0]), [1e4, -1e4], 2e4, [1, -1]),
+        (ops.log1p, [1e-20], [1e-20], [1]),
+        (ops.expm1, [1e-20], [1e-20], [1]),
+    ],
+)
+def test_nothing_overflows_or_cancels(f, x, value, slope):
+    x = np.array(x)
+    np.testing.assert_allclose(f(x), value, rtol=1e-14)
+    np.testing.assert_allclose(vjp(f, [x])[0], slope, rtol=1e-12, atol=1e-300)
+    along = slope if np.ndim(value) else np.sum(slope)
+    np.testing.assert_allclose(jvp(f, [x], [np.ones(x.shape)]), along)
+
+
+@pytest.mark.parametrize("op", [ops.var, ops.std])
+def test_too_many_degrees_of_freedom_are_nan_not_an_error(op):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        (grad,) = vjp(lambda x: op(x, axis=0, ddof=1), [np.ones((1, 3))])
+    assert grad.shape == (1, 3)
+    assert not np.isfinite(grad).any()
+
+
+def test_nan_and_infinity_propagate():
+    x = np.array([np.nan, np.inf, -np.inf])
+    for op in (ops.add, ops.multiply, ops.maximum, ops.minimum):
+        assert_same(record(lambda v, op=op: op(v, 1.0), [x])[2].value, getattr(np, op.__name__)(x, 1.0))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(vjp(lambda v: v * v, [x])[0][0])
+        assert np.isnan(ops.sum(x))
+        assert np.isnan(ops.softmax(x)).all()
+
+
+@pytest.mark.parametrize("op", [ops.add, ops.subtract, ops.multiply, ops.divide, ops.power, ops.maximum])
+def test_mixed_precision_gives_each_gradient_its_own_dtype(op):
+    x, y = np.ones((2, 3), np.float32), np.full(3, 2.0)
+    trace, _, out = record(op, [x, y])
+    assert out.dtype == np.float64
+    assert [g.dtype for g in trace.backward_param_grads(out)] == [np.float32, np.float64]
+    first, second = trace.params
+    assert trace.jvp(out, {first: np.ones((2, 3))}).dtype == np.float64
+    assert trace.jvp(out, {second: np.ones(3)}).dtype == np.float64
+
+
+@pytest.mark.parametrize("scalar", [2, 2.0, True, np.float32(2), np.float64(2)])
+@pytest.mark.parametrize("op", [ops.add, ops.subtract, ops.multiply, ops.divide, ops.power, ops.minimum])
+def test_scalar_operands_promote_as_in_numpy(op, scalar):
+    x = np.full(3, 1.5, np.float32)
+    reference = getattr(np, op.__name__)
+    for f in (lambda v, op: op(v, scalar), lambda v, op: op(scalar, v)):
+        out = record(lambda v, f=f: f(v, op), [x])[2]
+        assert_same(out.value, f(x, reference))
+        (grad,) = vjp(lambda v, f=f: f(v, op), [x])
+        assert grad.dtype == np.float32
+
+
+def test_operations_on_plain_scalars_compute():
+    assert_same(ops.add(1, 2), np.add(1, 2))
+    assert_same(ops.divide(1, 2), np.divide(1, 2))
+    assert_same(ops.exp(0), np.exp(0))
+    assert_same(ops.sum([[1, 2], [3, 4]], axis=0), np.array([4, 6]))
+    assert_same(ops.greater(2.0, 1.0), np.greater(2.0, 1.0))
+
+
+def test_split_makes_the_parts_numpy_makes():
+    x = drawn((6, 4))
+    for cuts, axis in ((3, 0), (2, 1), ([1, 4], 0), ([2, 2], -1), ([-1], 0), (np.int64(2), 0)):
+        parts = record(lambda v, cuts=cuts, axis=axis: v, [x])[2]
+        assert parts.shape == x.shape
+        for mine, theirs in zip(ops.split(x, cuts, axis), np.split(x, cuts, axis), strict=True):
+            assert_same(mine, theirs)
+
+
+def test_an_index_var_is_data_that_replay_may_change():
+    trace = tape.Trace()
+    x, i = trace.param([1.0, 2.0, 3.0]), trace.input([0, 0])
+    y = x[i]
+    assert_same(trace.backward_param_grads(y)[0], np.array([2.0, 0.0, 0.0]))
+    trace.set(i, [2, 1, 1])
+    trace.replay()
+    assert_same(y.value, np.array([3.0, 2.0, 2.0]))
+    assert_same(trace.backward_param_grads(y)[0], np.array([0.0, 2.0, 1.0]))

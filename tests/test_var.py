@@ -1,0 +1,345 @@
+"""Var: it behaves like the ndarray it holds, records what can be differentiated and refuses the rest."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tests.oracles import assert_close, vjp
+
+
+@pytest.fixture
+def trace():
+    return tape.Trace()
+
+
+@pytest.fixture
+def v(trace):
+    return trace.param(np.array([[1.5, 0.5, 2.5], [0.25, 3.0, 1.0]]), name="v")
+
+
+def assert_same(out, expected):
+    """A recorded result equals what NumPy makes of the plain array."""
+    assert isinstance(out, tape.Var)
+    assert out.dtype == np.result_type(expected)
+    np.testing.assert_array_equal(out.value, expected, strict=np.ndim(expected) > 0)
+
+
+# ---- operators -----------------------------------------------------------------------------------
+
+ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+OTHERS = [
+    2, 0.5, np.float64(0.5), np.float32(0.5), np.int64(2), np.array(2.0), np.array([1.0, 2.0, 0.5]),
+    np.array([[2], [3]]), [1.0, 2.0, 0.5], (1, 2, 3), [[0.25], [0.5]], True,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=repr)
+@pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS])
+def test_operators_on_both_sides(v, op, other):
+    assert_same(op(v, other), op(v.value, np.asarray(other) if isinstance(other, (list, tuple)) else other))
+    assert_same(op(other, v), op(np.asarray(other) if isinstance(other, (list, tuple)) else other, v.value))
+    assert len(v.trace) == 3
+
+
+@pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS])
+def test_operators_between_vars(v, op):
+    assert_same(op(v, v), op(v.value, v.value))
+    assert_same(op(v, v[0]), op(v.value, v.value[0]))
+
+
+@pytest.mark.parametrize("op", ARITHMETIC)
+def test_gradients_flow_from_both_sides(op):
+    x, y = np.array([1.5, 2.0]), np.array([0.5, 3.0])
+    left, right = vjp(op, [x, y])
+    assert_close(vjp(lambda v: op(v, y), [x])[0], left, 0)
+    assert_close(vjp(lambda v: op(x, v), [y])[0], right, 0)
+    assert_close(vjp(lambda v: op(list(x), v), [y])[0], right, 0)
+
+
+def test_matmul_on_both_sides(v):
+    a = np.arange(6.0).reshape(3, 2)
+    assert_same(v @ a, v.value @ a)
+    assert_same(a @ v, a @ v.value)
+    assert_same(a.tolist() @ v, a @ v.value)
+    assert_same(v @ a.tolist(), v.value @ a)
+    assert_same(v.dot(a), v.value.dot(a))
+
+
+def test_unary_operators(v):
+    for op in (operator.neg, operator.pos, operator.abs):
+        assert_same(op(v), op(v.value))
+
+
+def test_logic_of_masks(v):
+    m, plain = v > 1, v.value > 1
+    k = np.array([True, False, True])
+    for op in (operator.and_, operator.or_, operator.xor):
+        assert_same(op(m, k), op(plain, k))
+        assert_same(op(k, m), op(k, plain))
+        assert_same(op(True, m), op(True, plain))
+    assert_same(~m, ~plain)
+    assert (m & k).node.vjp is None
+
+
+def test_augmented_assignment_makes_a_new_var(v):
+    x = v
+    x += 1
+    x *= 2
+    assert_same(x, (v.value + 1) * 2)
+    assert v.value[0, 0] == 1.5
+
+
+# ---- what it is ----------------------------------------------------------------------------------
+
+
+def test_attributes_are_those_of_the_value(v):
+    assert (v.shape, v.dtype, v.ndim, v.size, v.name) == ((2, 3), np.float64, 2, 6, "v")
+    assert len(v) == 2
+    assert_same(v.T, v.value.T)
+    assert [row.value.tolist() for row in v] == v.value.tolist()
+    first, second = v
+    assert_same(first * second, v.value[0] * v.value[1])
+    assert v.trace.nodes[v.id] is v.node
+
+
+def test_scalars_convert(trace):
+    x, n = trace.param(2.5), trace.input(3)
+    assert (float(x), int(x), bool(x), x.item()) == (2.5, 2, True, 2.5)
+    assert not trace.param(0.0)
+    assert float(trace.param([[2.5]])) == 2.5
+    assert [10, 20, 30, 40][n] == 40
+    assert list(range(n)) == [0, 1, 2]
+    assert f"{x:.3f}|{x:>8}|{x}" == f"2.500|     2.5|{x!r}"
+    with pytest.raises(errors.ConversionError, match="no integer"):
+        operator.index(x)
+    with pytest.raises(errors.ShapeError, match="no axes"):
+        len(x)
+    with pytest.raises(errors.ShapeError, match="no axes"):
+        iter(x)
+
+
+def test_scalars_convert_below_all_nesting():
+    outer = tape.Trace()
+    inner = tape.Trace()
+    y = inner.param(outer.param(2.5))
+    assert (float(y), int(y), bool(y), y.item(), f"{y:.1f}") == (2.5, 2, True, 2.5, "2.5")
+    assert bool(y > 2)
+
+
+def test_arrays_do_not_convert_to_scalars(v):
+    for convert in (float, int):
+        with pytest.raises(errors.ConversionError, match=r"6 elements"):
+            convert(v)
+    with pytest.raises(errors.ConversionError, match=r"ambiguous.*np\.where"):
+        bool(v > 0)
+    with pytest.raises(errors.ConversionError):
+        _ = f"{v:.2f}"
+    assert v.item(0, 1) == 0.5
+
+
+def test_repr_says_value_name_and_id(trace, v):
+    assert repr(trace.param(2.0, name="b")) == "Var(2.0, name='b', id=1)"
+    assert "id=2" in repr(v * 2)
+    assert len(repr(trace.param(np.zeros((100, 100))))) < 80
+
+
+def test_vars_are_keys_by_identity(v):
+    w = v + 0
+    assert {v: 1, w: 2}[v] == 1
+    assert hash(v) != hash(w)
+    assert hash(v) == hash(v)
+
+
+# ---- methods -------------------------------------------------------------------------------------
+
+METHODS = {
+    "sum": lambda x: [x.sum(), x.sum(0), x.sum(axis=(0, 1), keepdims=True)],
+    "mean": lambda x: [x.mean(), x.mean(-1)],
+    "max": lambda x: [x.max(), x.max(axis=1)],
+    "min": lambda x: [x.min(), x.min(axis=1, keepdims=True)],
+    "prod": lambda x: [x.prod(), x.prod(0)],
+    "var": lambda x: [x.var(), x.var(axis=0, ddof=1)],
+    "std": lambda x: [x.std(), x.std(axis=0, ddof=1, keepdims=True)],
+    "argmax": lambda x: [x.argmax(), x.argmax(1)],
+    "argmin": lambda x: [x.argmin(), x.argmin(axis=0)],
+    "reshape": lambda x: [
+        x.reshape(3, 2),
+        x.reshape((3, 2)),
+        x.reshape(-1),
+        x.reshape([6, 1]),
+        x.reshape(np.int64(6)),
+    ],
+    "ravel": lambda x: [x.ravel(), x.flatten()],
+    "transpose": lambda x: [x.transpose(), x.transpose(1, 0), x.transpose(None), x.transpose((0, 1)), x.T],
+    "swapaxes": lambda x: [x.swapaxes(0, 1)],
+    "squeeze": lambda x: [x[:, :1].squeeze(), x[:, :1].squeeze(1)],
+    "astype": lambda x: [x.astype(np.float32), x.astype(int), x.astype("float64")],
+    "clip": lambda x: [x.clip(0.5, 2), x.clip(0.5), x.clip(max=2), x.clip(min=1)],
+    "dot": lambda x: [x.dot(np.ones(3)), x.dot(x.T)],
+    "getitem": lambda x: [x[0], x[..., None], x[:, ::-1], x[[0, 0]], x[x > 1], x[1, 2], x[-1][[1]]],
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_are_those_of_an_array(v, method):
+    for out, expected in zip(METHODS[method](v), METHODS[method](v.value), strict=True):
+        assert_same(out, expected)
+
+
+# ---- NumPy functions -----------------------------------------------------------------------------
+
+RECORDED = {
+    "tanh": lambda x: np.tanh(x),
+    "exp": lambda x: np.exp(x[0]),
+    "sum": lambda x: np.sum(x, axis=0, keepdims=True),
+    "sum positional": lambda x: np.sum(x, 1),
+    "add.reduce": lambda x: np.add.reduce(x),
+    "add.reduce axis": lambda x: np.add.reduce(x, axis=None),
+    "add.reduce keepdims": lambda x: np.add.reduce(x, axis=1, keepdims=True),
+    "multiply.reduce": lambda x: np.multiply.reduce(x, axis=-1),
+    "maximum.reduce": lambda x: np.maximum.reduce(x),
+    "minimum.reduce": lambda x: np.minimum.reduce(x, axis=(0, 1)),
+    "amax": lambda x: np.amax(x, axis=0),
+    "concatenate": lambda x: np.concatenate([x, np.ones((1, 3))]),
+    "concatenate arrays first": lambda x: np.concatenate((np.ones((2, 1)), x), axis=1),
+    "stack": lambda x: np.stack([x, x]),
+    "where": lambda x: np.where(x > 1, x, 0.0),
+    "where arrays": lambda x: np.where(np.array([True, False, True]), 1.0, x),
+    "clip": lambda x: np.clip(x, 0.5, 2.0),
+    "maximum": lambda x: np.maximum(1.0, x),
+    "dot": lambda x: np.dot(np.ones(2), x),
+    "matmul": lambda x: np.matmul(x, x.T),
+    "reshape": lambda x: np.reshape(x, (3, 2)),
+    "reshape NumPy int": lambda x: np.reshape(x, np.int64(-1)),
+    "transpose": lambda x: np.transpose(x, (1, 0)),
+    "broadcast_to NumPy int": lambda x: np.broadcast_to(x[0, 0], np.int64(2)),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 2, 3)),
+    "expand_dims": lambda x: np.expand_dims(x, (0, -1)),
+    "var": lambda x: np.var(x, axis=0, ddof=1),
+    "astype": lambda x: np.astype(x, np.float32),
+    "power": lambda x: np.power(x, 2),
+    "absolute": lambda x: np.abs(x),
+    "isnan": lambda x: np.isnan(x),
+    "logical_not": lambda x: np.logical_not(x > 1),
+    "true_divide": lambda x: np.true_divide(x, 2),
+    "argmax": lambda x: np.argmax(x, axis=1),
+    "list comparison": lambda x: np.equal([1, 2, 3], x),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_numpy_functions_record(v, name):
+    assert_same(RECORDED[name](v), RECORDED[name](v.value))
+
+
+def test_split_gives_vars(v):
+    for part, expected in zip(np.split(v, 3, axis=1), np.split(v.value, 3, axis=1), strict=True):
+        assert_same(part, expected)
+
+
+def test_questions_about_arrays_are_answered_not_recorded(v):
+    plain = v.value
+    assert (np.shape(v), np.ndim(v), np.size(v), np.result_type(v)) == ((2, 3), 2, 6, np.float64)
+    assert np.result_type(v, np.float32) == np.float64
+    for function in (np.zeros_like, np.ones_like, np.empty_like):
+        out = function(v)
+        assert (type(out), out.shape, out.dtype) == (np.ndarray, (2, 3), np.float64)
+    np.testing.assert_array_equal(np.full_like(v, 7), np.full((2, 3), 7.0))
+    assert np.allclose(v, plain)
+    assert np.isclose(v, plain).all()
+    assert np.array_equal(v, plain)
+    assert np.isrealobj(v)
+    assert np.shares_memory(v, plain)
+    assert np.array2string(v) == np.array2string(plain)
+    assert len(v.trace) == 1
+
+
+REFUSED = {
+    "np.fft.fft": lambda x: np.fft.fft(x),
+    "np.linalg.inv": lambda x: np.linalg.inv(x),
+    "np.cumsum": lambda x: np.cumsum(x),
+    "np.sort": lambda x: np.sort(x),
+    "np.einsum": lambda x: np.einsum("ij->i", x),
+    "np.hypot": lambda x: np.hypot(x, 1.0),
+    "np.add.accumulate": lambda x: np.add.accumulate(x),
+    "np.subtract.reduce": lambda x: np.subtract.reduce(x),
+    "np.multiply.outer": lambda x: np.multiply.outer(x, x),
+    "np.add.at": lambda x: np.add.at(x, [0], 1.0),
+}
+
+REFUSED_OPTIONS = {
+    ("np.sum", "dtype"): lambda x: np.sum(x, dtype=np.float32),
+    ("np.sum", "where"): lambda x: np.sum(x, where=x.value > 1),
+    ("np.sum", "initial"): lambda x: np.sum(x, initial=1.0),
+    ("np.add", "where"): lambda x: np.add(x, 1, where=x.value > 1),
+    ("np.add", "dtype"): lambda x: np.add(x, 1, dtype=np.float32),
+    ("np.exp", "dtype"): lambda x: np.exp(x, dtype=np.float32),
+    ("np.add.reduce", "initial"): lambda x: np.add.reduce(x, initial=1.0),
+    ("np.reshape", "order"): lambda x: np.reshape(x, (3, 2), order="F"),
+    ("np.mean", "dtype"): lambda x: np.mean(x, dtype=np.float32),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_functions_without_a_rule_are_refused_by_name(v, name):
+    with pytest.raises(errors.UnsupportedError, match=name.replace(".", r"\.")) as caught:
+        REFUSED[name](v)
+    assert isinstance(caught.value, TypeError)
+    assert len(v.trace) == 1
+
+
+@pytest.mark.parametrize(("name", "option"), REFUSED_OPTIONS)
+def test_options_without_a_rule_are_refused_by_name(v, name, option):
+    with pytest.raises(errors.UnsupportedError, match=name.replace(".", r"\.") + f".*{option}"):
+        REFUSED_OPTIONS[name, option](v)
+    assert len(v.trace) == 1
+
+
+# ---- what would lose the derivative, or write into a recorded value ------------------------------
+
+CONVERSIONS = {
+    "asarray": lambda x: np.asarray(x),
+    "array": lambda x: np.array(x),
+    "array of a list": lambda x: np.array([x, x]),
+    "asarray of a row": lambda x: np.asarray([x[0, 0], 1.0]),
+    "float64": lambda x: np.float64(x),
+    "setting an element": lambda x: np.zeros((2, 3)).__setitem__(slice(None), x),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_conversion_is_refused(v, name):
+    with pytest.raises(errors.ConversionError, match=r"\.value") as caught:
+        CONVERSIONS[name](v)
+    assert isinstance(caught.value, TypeError)
+
+
+def add_in_place(array, x):
+    array += x
+
+
+IN_PLACE = {
+    "item": lambda x: x.__setitem__(0, 1.0),
+    "out": lambda x: np.add(x, 1, out=np.zeros((2, 3))),
+    "out of a reduction": lambda x: np.add.reduce(x, out=np.zeros(3)),
+    "array += v": lambda x: add_in_place(np.ones((2, 3)), x),
+    "array *= v": lambda x: operator.imul(np.ones((2, 3)), x),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_writing_in_place_is_refused(v, name):
+    with pytest.raises(errors.InPlaceError) as caught:
+        IN_PLACE[name](v)
+    assert isinstance(caught.value, TypeError)
+    assert len(v.trace) == 1
+
+
+def test_np_sum_into_out_is_refused(v):
+    with pytest.raises(errors.TapeError, match="out"):
+        np.sum(v, axis=0, out=np.zeros(3))
+    assert len(v.trace) == 1
