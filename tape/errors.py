@@ -112,6 +112,12 @@ def describe_all(operands: Iterable[Any]) -> str:
     return ", ".join(describe(operand) for operand in operands)
 
 
+def _advice(complaint: str) -> str:
+    if any(word in complaint for word in ("broadcast", "shape", "dimension", "match", "align")):
+        return "Compare the shapes; reshape or expand_dims makes them line up"
+    return "Check the values against what the operation takes"
+
+
 def explain(op_name: str, operands: Iterable[Any], error: Exception) -> TapeError:
     """The tape error for what NumPy raised inside an operation.
 
@@ -131,7 +137,7 @@ def explain(op_name: str, operands: Iterable[Any], error: Exception) -> TapeErro
     """
     what = f"{op_name}({describe_all(operands)}): {str(error).rstrip('.')}"
     if isinstance(error, ValueError):  # np.exceptions.AxisError is a ValueError and an IndexError
-        return ShapeError(f"{what}. Compare the shapes; reshape or expand_dims makes them line up.")
+        return ShapeError(f"{what}. {_advice(str(error))}")
     if isinstance(error, IndexError):
         return OutOfBoundsError(f"{what}. Indices must be within the shape shown.")
     if isinstance(error, TypeError):

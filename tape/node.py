@@ -75,7 +75,8 @@ class Node:
     def vjp(self) -> Callable[[Any], Contributions] | None:
         """The closure ``vjp(adjoint)``: (parent id, contribution) for each operand that wants one.
 
-        None for leaves and for nodes that depend on no param.
+        None for leaves and for nodes that depend on no param. A contribution to elements that were
+        read by index is a `tape.kernels.accumulate.Scattered`; its ``dense()`` is the array.
         """
         return None if self.pull is None else MethodType(self.pull, self)
 

@@ -124,9 +124,10 @@ class Op:
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run forward on plain arrays; what NumPy raises becomes an error of ours."""
         try:
-            return self.forward(*operands, **attrs)
+            value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
+        return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
 
     def fail(self, operands: Sequence[Any], error: Exception) -> NoReturn:
         """Raise what an error in forward means to the caller."""

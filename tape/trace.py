@@ -63,7 +63,16 @@ class Trace:
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_param_ids", "level", "name", "nodes", "ref")
+    __slots__ = (
+        "__weakref__",
+        "_depth_outside",
+        "_is_enclosing",
+        "_param_ids",
+        "level",
+        "name",
+        "nodes",
+        "ref",
+    )
 
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
 
@@ -72,15 +81,19 @@ class Trace:
         self.nodes: list[Node] = []
         self.level = _nesting.depth
         self.ref = weakref.ref(self)
+        self._is_enclosing = False
+        self._depth_outside: int | None = None
         self._param_ids: list[int] = []
 
     def __enter__(self) -> Trace:
         self.level = max(self.level, _nesting.depth)
-        _nesting.depth += 1
+        self._depth_outside = _nesting.depth
+        _nesting.depth = self.level + 1
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _nesting.depth -= 1
+        _nesting.depth = self._depth_outside or 0
+        self._depth_outside = None
 
     # ---- recording ---------------------------------------------------------------------------
 
@@ -449,8 +462,21 @@ class Trace:
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         value = leaf_value(self, value, is_param)
         if isinstance(value, Handle):
-            self.level = max(self.level, value.trace.level + 1)
+            self._nest_in(value.trace)
         return value
+
+    def _nest_in(self, outer: Trace) -> None:
+        """Make this trace deeper than ``outer``, one of whose Vars it is given as a leaf."""
+        if self.level <= outer.level:
+            if self._is_enclosing:
+                raise errors.TraceMismatchError(
+                    f"{self!r} was given a Var of {outer!r}, which is no trace around it: other traces are "
+                    "nested in it at its present depth. Make the leaves from outer traces first"
+                )
+            self.level = outer.level + 1
+            if self._depth_outside is not None:  # open: traces made from now on are deeper still
+                _nesting.depth = max(_nesting.depth, self.level + 1)
+        outer._is_enclosing = True
 
 
 def _zeros_like(value: Any) -> np.ndarray:

@@ -423,6 +423,7 @@ def test_derivative_at_a_kink(f, x, expected):
         (ops.tanh, [-1e4, 1e4], [-1, 1], [0, 0]),
         (ops.logsumexp, [1e4, 1e4], 1e4 + np.log(2), [0.5, 0.5]),
         (ops.logsumexp, [-np.inf, 3.0], 3, [0, 1]),
+        (ops.logsumexp, [-np.inf, -np.inf], -np.inf, [0, 0]),
         (ops.logsumexp, [-1e4, -1e4], -1e4 + np.log(2), [0.5, 0.5]),
         (ops.softmax, [1e4, -1e4], [1, 0], [0, 0]),
         (lambda x: ops.log_softmax(x)[0], [1e4, -1e4], 0, [0, 0]),

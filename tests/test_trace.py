@@ -236,6 +236,26 @@ def test_views_of_one_adjoint_do_not_corrupt_each_other(trace):
     np.testing.assert_array_equal(seed, 1)
 
 
+def test_pieces_read_in_a_loop_add_up_beside_other_uses(trace):
+    x = trace.param(np.arange(4.0))
+    s = trace.param(np.array(2.0))
+    rows = [x[k] * x[k] for k in range(4)] + [
+        x[[0, 0]].sum(),
+        (x * x).sum(),
+        x[x > 1].sum(),
+        s[()] * s[None].sum(),
+    ]
+    root = sum(rows, start=x[1:].sum())
+    dx, ds = trace.backward_param_grads(root)
+    np.testing.assert_array_equal(dx, 4 * x.value + [2, 0, 0, 0] + (x.value > 1) + [0, 1, 1, 1])
+    assert ds == 4
+    seed = np.array([5.0])
+    head, tail = trace.param(np.ones(3)), trace.param(1.0)
+    grads = trace.backward_param_grads(head[:1] + head[1:2] + tail, seed, unreached="zero")
+    np.testing.assert_array_equal(grads[2], [5, 5, 0])
+    assert grads[3] == seed == 5
+
+
 def test_adjoints_kept_by_backward_are_those_of_each_node(trace):
     x = trace.param(np.array([1.0, 2.0]))
     a = x * 3.0
@@ -438,6 +458,9 @@ def test_levels_follow_nesting():
     assert (outer.level, inner.level, innermost.level) == (0, 1, 2)
     with outer, tape.Trace() as opened:
         assert opened.level > outer.level
+    early = tape.Trace()
+    with tape.Trace(), early:
+        assert early.level == 1
     assert tape.Trace().level == 0
 
 

@@ -68,26 +68,41 @@ class Scattered:
             and total.dtype == values.dtype
             and total.dtype in KERNEL_DTYPES
         ):
-            rows = (_add_elements, _add_rows)[total.ndim - 1]
-            rows(total, arrays[0], np.ascontiguousarray(values))
+            add = (_add_elements, _add_rows)[total.ndim - 1]
+            if not add(total, arrays[0], np.ascontiguousarray(values)):
+                raise IndexError(
+                    f"an index runs from {arrays[0].min()} to {arrays[0].max()} and no longer fits "
+                    f"{len(total)} elements: it was changed in place after it had been used"
+                )
         else:
             np.add.at(total, index, values)
 
 
 @kernel
+def _fits(index, length):  # type: ignore[no-untyped-def]
+    return index.size == 0 or (index.min() >= -length and index.max() < length)
+
+
+@kernel
 def _add_elements(total, index, values):  # type: ignore[no-untyped-def]
+    if not _fits(index, total.size):
+        return False
     for k in range(index.size):
         i = index[k]
         total[i if i >= 0 else i + total.size] += values[k]
+    return True
 
 
 @kernel
 def _add_rows(total, index, values):  # type: ignore[no-untyped-def]
+    if not _fits(index, total.shape[0]):
+        return False
     for k in range(index.size):
         i = index[k]
         row = total[i if i >= 0 else i + total.shape[0]]
         for j in range(row.size):
             row[j] += values[k, j]
+    return True
 
 
 def accumulate(total: np.ndarray, contribution: np.ndarray | Scattered) -> None:

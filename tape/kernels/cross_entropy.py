@@ -39,6 +39,8 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
 def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
     rows, classes = logits.shape
     for i in range(rows):
+        if not 0 <= target[i] < classes:
+            return False
         largest = logits[i, 0]
         for j in range(1, classes):
             largest = max(largest, logits[i, j])
@@ -50,6 +52,7 @@ def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
         for j in range(classes):
             out[i, j] *= scale
         out[i, target[i]] -= weight
+    return True
 
 
 def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
@@ -67,6 +70,11 @@ def _fail(logits: np.ndarray, target: np.ndarray) -> NoReturn:
         f"class indices run from {target.min()} to {target.max()}, and there are {logits.shape[-1]} "
         "classes, numbered from 0"
     )
+
+
+def _check_classes(logits: np.ndarray, target: np.ndarray) -> None:
+    if target.size and (target.min() < 0 or target.max() >= logits.shape[-1]):
+        _fail(logits, target)
 
 
 def indexed_losses(logits: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, float]:
@@ -103,8 +111,7 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, 
         if total == -np.inf:
             _fail(logits, target)
         return losses, total
-    if target.size and (target.min() < 0 or target.max() >= logits.shape[-1]):
-        _fail(logits, target)
+    _check_classes(logits, target)
     largest = np.maximum.reduce(logits, axis=-1, keepdims=True)
     chosen = np.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
     losses = np.log(np.add.reduce(np.exp(logits - largest), axis=-1)) + largest[..., 0] - chosen
@@ -117,7 +124,7 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
     Parameters
     ----------
     logits, target : numpy.ndarray
-        As for `indexed_losses`, which has checked the target.
+        As for `indexed_losses`.
     weight : float
         For all samples.
 
@@ -125,6 +132,11 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
     -------
     numpy.ndarray
         Of the shape and dtype of the logits.
+
+    Raises
+    ------
+    IndexError
+        If a target is no class.
 
     Examples
     --------
@@ -135,8 +147,10 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
     """
     if _suits_kernel(logits, target):
         out = np.empty(logits.shape, logits.dtype)
-        _excess(logits, target, weight, out)
+        if not _excess(logits, target, weight, out):
+            _fail(logits, target)
         return out
+    _check_classes(logits, target)
     weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True), order="C")
     weights *= weight / np.add.reduce(weights, axis=-1, keepdims=True)
     flat, indices = weights.reshape(-1, weights.shape[-1]), target.reshape(-1)

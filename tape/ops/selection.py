@@ -98,7 +98,7 @@ minimum = elementwise(
 
 
 @implements(np.clip)
-def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Limit values to an interval: ``minimum(maximum(a, a_min), a_max)``.
 
     Parameters
@@ -107,6 +107,8 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
         Any shape.
     a_min, a_max : array_like or Var, optional
         Bounds that broadcast with ``a``; None for no bound. They are differentiated too.
+    min, max : array_like or Var, optional
+        Other names for the bounds.
 
     Returns
     -------
@@ -126,9 +128,10 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
     >>> tr.backward_param_grads(tape.ops.clip(x, 0.0, 1.0))
     [array([0., 1., 0.])]
     """
-    if a_min is not None:
-        a = maximum(a, a_min)
-    return a if a_max is None else minimum(a, a_max)
+    lower, upper = (a_min if min is None else min), (a_max if max is None else max)
+    if lower is not None:
+        a = maximum(a, lower)
+    return a if upper is None else minimum(a, upper)
 
 
 _argmax = Op(lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax")

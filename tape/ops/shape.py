@@ -283,7 +283,10 @@ def astype(x: Any, dtype: Any) -> Any:
     >>> tape.ops.astype(np.ones(2), np.float32).dtype
     dtype('float32')
     """
-    dtype = np.dtype(dtype)
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"astype: {error}. Use a NumPy dtype or its name") from error
     if dtype.kind not in "biuf":
         raise DTypeError(f"astype: {dtype} holds neither floats, integers nor bools")
     x = as_operand(x)

@@ -37,8 +37,8 @@ def _logsumexp_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
 
 
 def _logsumexp_partials(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    out = _kept(out, x, axis, keepdims)
-    return exp(x - where(isfinite(out), out, 0))
+    # exp(x - out) would be off by the rounding of out, which may be large. Nothing flows to -inf.
+    return where(isfinite(_kept(out, x, axis, keepdims)), _softmax(x, axis=axis), 0)
 
 
 _logsumexp = Op(
@@ -58,8 +58,9 @@ _logsumexp = Op(
 
 
 def _softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
-    weights = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
-    return weights / np.add.reduce(weights, axis=axis, keepdims=True)
+    weights = np.exp(x - _shift(x, axis))
+    with np.errstate(invalid="ignore"):  # NaN is the right answer where every element is -inf
+        return weights / np.add.reduce(weights, axis=axis, keepdims=True)
 
 
 def _softmax_rule(d: Any, out: Any, x: Any, axis: Reduced | None) -> Any:
