@@ -116,3 +116,16 @@ def derivative(f: Callable, order: int) -> Callable:
         return vjp(derivative(f, order - 1), [x])[0]
 
     return derived
+
+
+def scalar(gradients):
+    """The only gradient there is, as a number."""
+    (gradient,) = gradients
+    return float(gradient)
+
+
+def assert_same(actual, expected):
+    """Equal in value, shape and dtype."""
+    assert np.result_type(actual) == np.result_type(expected)
+    assert np.shape(actual) == np.shape(expected)
+    np.testing.assert_array_equal(actual, expected)
