@@ -34,13 +34,18 @@ def check_root(trace: Trace, root: Any) -> None:
 def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
     """See that ``leaf`` is a param or input of ``trace``."""
     if not isinstance(leaf, Handle) or leaf.trace is not trace or leaf.node.op is not None:
+        given = repr(leaf) if isinstance(leaf, Handle) else errors.describe(leaf)
         raise errors.TraceMismatchError(
-            f"{what} is {leaf!r}, which is no leaf of {trace!r}. Leaves come from param and input"
+            f"{what} is {given}, which is no leaf of {trace!r}. Leaves come from param and input"
         )
 
 
 def check_cotangent(trace: Trace, given: Any, value: Any, what: str) -> Any:
     """A seed or tangent for ``value``, of its shape and dtype."""
+    if value.dtype.kind != "f":
+        raise errors.SeedError(f"{what} cannot be: {value.dtype} has no derivative. Differentiate a float")
+    if isinstance(given, np.ma.MaskedArray):
+        raise errors.SeedError(f"{what} is a masked array. Fill it")
     is_var = isinstance(given, Handle)
     if is_var and given.trace is trace:
         raise errors.TraceMismatchError(f"{what} is on the trace it is swept over. Pass its .value")
@@ -52,7 +57,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str) -> Any:
             f"{what} has shape {list(cotangent.shape)}; without broadcasting, it needs {list(value.shape)}"
         )
     if is_var:
-        return cotangent
+        return cotangent if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
     if np.isnan(cotangent).any():
         raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
     cotangent = cotangent.astype(value.dtype, copy=False)
@@ -61,25 +66,25 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str) -> Any:
 
 def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
     """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
-    kind = "param" if is_param else "input"
+    kind = "a param" if is_param else "an input"
     is_scalar = False
     if isinstance(value, Handle):
         if value.trace is trace:
             raise errors.TraceMismatchError(
-                f"{value!r} is on {trace!r} already, and a {kind} is a new leaf. Use the Var as it is"
+                f"{value!r} is on {trace!r} already, and {kind} is a new leaf. Use the Var as it is"
             )
     elif isinstance(value, np.ma.MaskedArray):
-        raise errors.DTypeError(f"a {kind} cannot be a masked array. Fill it, and multiply by the mask")
+        raise errors.DTypeError(f"{kind} cannot be a masked array. Fill it, and multiply by the mask")
     elif type(value) is not np.ndarray:
         try:
             value = np.asarray(value)
         except ValueError as error:  # ragged lists
-            raise errors.ShapeError(f"a {kind} must be array-like: {error}") from error
+            raise errors.ShapeError(f"{kind} must be array-like: {error}") from error
         is_scalar = value.ndim == 0
     if value.dtype.kind not in ("f" if is_param else "biuf"):
         wanted = "a float dtype" if is_param else "numbers or bools"
         raise errors.DTypeError(
-            f"a {kind} needs {wanted}, not {errors.describe(value)}. "
+            f"{kind} needs {wanted}, not {errors.describe(value)}. "
             "Convert it, e.g. np.asarray(value, dtype=float)"
         )
     return value[()] if is_scalar else value

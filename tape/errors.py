@@ -19,6 +19,7 @@ __all__ = [
     "ConversionError",
     "DTypeError",
     "InPlaceError",
+    "MissingAttributeError",
     "OptionError",
     "OutOfBoundsError",
     "SeedError",
@@ -84,6 +85,10 @@ class InPlaceError(TapeError, TypeError):
     """An attempt to write into a recorded value, or into an array that is read-only."""
 
 
+class MissingAttributeError(TapeError, AttributeError):
+    """An attribute or method of ndarray that Var does not have."""
+
+
 class OptionError(TapeError, ValueError):
     """A setting that is out of range or not among the choices."""
 
@@ -113,7 +118,7 @@ def describe_all(operands: Iterable[Any]) -> str:
 
 
 def _advice(complaint: str) -> str:
-    if any(word in complaint for word in ("broadcast", "shape", "dimension", "match", "align")):
+    if any(word in complaint for word in ("broadcast", "shape", "match", "align")):
         return "Compare the shapes; reshape or expand_dims makes them line up"
     return "Check the values against what the operation takes"
 
@@ -135,7 +140,7 @@ def explain(op_name: str, operands: Iterable[Any], error: Exception) -> TapeErro
     TapeError
         Of the class that matches ``error``; raise it ``from error``.
     """
-    what = f"{op_name}({describe_all(operands)}): {str(error).rstrip('.')}"
+    what = f"{op_name}({describe_all(operands)}): {str(error).rstrip(' .')}"
     if isinstance(error, ValueError):  # np.exceptions.AxisError is a ValueError and an IndexError
         return ShapeError(f"{what}. {_advice(str(error))}")
     if isinstance(error, IndexError):

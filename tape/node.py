@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
+from tape.kernels.accumulate import Scattered
 
 if TYPE_CHECKING:
     from tape.op import Op
@@ -75,10 +75,19 @@ class Node:
     def vjp(self) -> Callable[[Any], Contributions] | None:
         """The closure ``vjp(adjoint)``: (parent id, contribution) for each operand that wants one.
 
-        None for leaves and for nodes that depend on no param. A contribution to elements that were
-        read by index is a `tape.kernels.accumulate.Scattered`; its ``dense()`` is the array.
+        None for leaves and for nodes that depend on no param.
         """
-        return None if self.pull is None else MethodType(self.pull, self)
+        pull = self.pull
+        if pull is None:
+            return None
+
+        def vjp(adjoint: Any) -> Contributions:
+            return [
+                (parent, part.dense() if isinstance(part, Scattered) else part)
+                for parent, part in pull(self, adjoint)
+            ]
+
+        return vjp
 
     @property
     def is_active(self) -> bool:

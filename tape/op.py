@@ -31,7 +31,7 @@ NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """What runs when a NumPy function meets a Var: the function or ufunc -> its counterpart in `tape.ops`."""
 
 _PYTHON_SCALARS = (float, int, bool)
-NUMPY_ERRORS = (TypeError, ValueError, IndexError)
+NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
 """What NumPy raises for operands that do not fit."""
 FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32})
 """Types of scalars that are good operands without a check, and adjoints without fitting."""
@@ -59,7 +59,8 @@ class Op:
         The reverse rule. A sequence holds ``rule(g, out, *operands, **attrs)`` for each operand, None
         for one without derivative. A single callable of the same signature returns a contribution
         for every operand at once. Rules are written with operations, so that they can be
-        differentiated; promotion of dtypes is undone by the caller. Without it the result is a
+        differentiated; promotion of dtypes is undone by the caller. They return the adjoint, a view
+        of it, or an array of their own, never one they were given. Without a rule the result is a
         constant to every derivative.
     jvp : sequence of callables, or callable, optional
         The forward rule. A sequence holds ``rule(t, out, *operands, **attrs)``, what the tangent of
@@ -127,6 +128,8 @@ class Op:
             value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
+        if isinstance(value, (tuple, list)):
+            raise errors.UnsupportedError(f"{self.name} returned {len(value)} results. An Op has one")
         return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
 
     def fail(self, operands: Sequence[Any], error: Exception) -> NoReturn:

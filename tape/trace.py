@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["Trace"]
 
 
-class _Nesting(threading.local):
-    """How many traces are open in ``with`` blocks, in each thread."""
+class _Open(threading.local):
+    """The traces open in ``with`` blocks, outermost first, in each thread."""
 
-    depth = 0
+    def __init__(self) -> None:
+        self.traces: list[Trace] = []
 
 
-_nesting = _Nesting()
+_open = _Open()
 
 
 class Trace:
@@ -65,9 +66,8 @@ class Trace:
 
     __slots__ = (
         "__weakref__",
-        "_depth_outside",
         "_is_enclosing",
-        "_param_ids",
+        "_params",
         "level",
         "name",
         "nodes",
@@ -79,21 +79,34 @@ class Trace:
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         self.nodes: list[Node] = []
-        self.level = _nesting.depth
+        self.level = 0
         self.ref = weakref.ref(self)
         self._is_enclosing = False
-        self._depth_outside: int | None = None
-        self._param_ids: list[int] = []
+        if _open.traces:
+            self._nest_in(_open.traces[-1])
+        self._params: list[Var] = []
 
     def __enter__(self) -> Trace:
-        self.level = max(self.level, _nesting.depth)
-        self._depth_outside = _nesting.depth
-        _nesting.depth = self.level + 1
+        if self in _open.traces:
+            raise errors.TraceMismatchError(f"{self!r} is open already. Open another Trace inside it")
+        if _open.traces and self.level <= _open.traces[-1].level:
+            self._nest_in(_open.traces[-1])
+        _open.traces.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _nesting.depth = self._depth_outside or 0
-        self._depth_outside = None
+        _open.traces.remove(self)
+
+    def __copy__(self) -> NoReturn:
+        raise errors.UnsupportedError(
+            f"{self!r} cannot be copied or pickled: its Vars belong to it alone. Record again, or replay"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        self.__copy__()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        self.__copy__()
 
     # ---- recording ---------------------------------------------------------------------------
 
@@ -124,8 +137,9 @@ class Trace:
         """
         if type(value) is not np.ndarray or value.dtype.kind != "f":
             value = self._leaf_value(value, is_param=True)
-        self._param_ids.append(len(self.nodes))
-        return self.push(Leaf(value, True, name))
+        param = self.push(Leaf(value, True, name))
+        self._params.append(param)
+        return param
 
     def input(self, value: Any, name: str | None = None) -> Var:
         """Add a leaf that is data: it gets no adjoint and can be replaced by `set`.
@@ -192,11 +206,11 @@ class Trace:
     @property
     def params(self) -> list[Var]:
         """The params, in the order they were made."""
-        return [self[i] for i in self._param_ids]
+        return list(self._params)
 
     def __repr__(self) -> str:
         name = self.name or f"{id(self):#x}"
-        return f"<Trace {name}: {len(self.nodes)} nodes, {len(self._param_ids)} params>"
+        return f"<Trace {name}: {len(self.nodes)} nodes, {len(self._params)} params>"
 
     def __str__(self) -> str:
         return listing(self)
@@ -240,14 +254,15 @@ class Trace:
         return adjoints + [None] * (len(self.nodes) - len(adjoints))
 
     def backward_param_grads(
-        self, root: Var, seed: Any = None, *, unreached: Literal["raise", "zero"] = "raise"
+        self, root: Any, seed: Any = None, *, unreached: Literal["raise", "zero"] = "raise"
     ) -> list[Any]:
         """Reverse sweep: the gradients of the params.
 
         Parameters
         ----------
         root : Var
-            What is differentiated; any shape (the gradient is that of ``sum(root * seed)``).
+            What is differentiated; any shape (the gradient is that of ``sum(root * seed)``). With
+            ``unreached="zero"`` also a plain number or array, which depends on nothing.
         seed : array_like, optional
             The root's adjoint, of the root's shape. Ones by default.
         unreached : {"raise", "zero"}
@@ -257,7 +272,7 @@ class Trace:
         -------
         list of numpy.ndarray
             In the order the params were made, each of its param's shape and dtype, writable, and
-            sharing memory with nothing else. Vars of the enclosing trace when traces are nested.
+            sharing memory with nothing else. Those that depend on an enclosing trace are its Vars.
 
         Raises
         ------
@@ -276,16 +291,18 @@ class Trace:
         """
         if unreached not in ("raise", "zero"):
             raise errors.OptionError(f"unreached is 'raise' or 'zero', not {unreached!r}")
+        if unreached == "zero" and not isinstance(root, Handle):
+            return [_zeros_like(param.node.value) for param in self._params]  # a constant reaches none
         root_id, seed = self._start(root, seed)
         adjoints = self._sweep(root_id, seed, keep_all=False)
         gradients = []
         taken = {id(seed)}
-        for i in self._param_ids:
-            gradient = adjoints[i] if i <= root_id else None
+        for param in self._params:
+            gradient = adjoints[param.id] if param.id <= root_id else None
             if gradient is None:
                 if unreached == "raise":
                     self._fail_unreached(root, adjoints)
-                gradient = _zeros_like(self.nodes[i].value)
+                gradient = _zeros_like(param.node.value)
             elif type(gradient) is not np.ndarray:
                 if not isinstance(gradient, Handle):
                     gradient = np.asarray(gradient)
@@ -328,9 +345,13 @@ class Trace:
         check_root(self, root)
         root_id = root.id
         flow: list[Any] = [None] * (root_id + 1)
+        given = set()
         for leaf, tangent in tangents.items():
             check_leaf(self, leaf, "a key of tangents")
             checked = check_cotangent(self, tangent, leaf.node.value, f"the tangent of {leaf!r}")
+            if leaf.id in given:
+                raise errors.SeedError(f"two of the tangents are for {leaf!r}. Give their sum")
+            given.add(leaf.id)
             if leaf.id <= root_id:
                 flow[leaf.id] = checked
         for i, node in enumerate(self.nodes[: root_id + 1]):
@@ -338,7 +359,11 @@ class Trace:
                 continue
             incoming = [None if parent is None else flow[parent] for parent in node.parents]
             if any(tangent is not None for tangent in incoming):
-                flow[i] = node.op.push_forward(node, incoming)
+                try:
+                    flow[i] = node.op.push_forward(node, incoming)
+                except Exception as error:
+                    error.add_note(f"in the jvp of {node.op!r}, node %{i} of {self!r}")
+                    raise
         tangent = flow[root_id]
         if tangent is None:
             return _zeros_like(root.node.value)
@@ -355,7 +380,9 @@ class Trace:
         leaf : Var
             A param or input of this trace.
         value : array_like
-            Held by reference. Another shape is fine if the recorded operations accept it.
+            Held by reference, of a dtype of the same kind. Another shape is fine if the recorded
+            operations accept it; what the Python code made of the old one (slices, axes counted from
+            the front, branches) stays.
 
         Raises
         ------
@@ -376,7 +403,13 @@ class Trace:
         9.0
         """
         check_leaf(self, leaf, "the first argument of set")
-        leaf.node.value = self._leaf_value(value, leaf.node.is_param)
+        value = self._leaf_value(value, leaf.node.is_param)
+        if value.dtype.kind != leaf.node.value.dtype.kind:
+            raise errors.DTypeError(
+                f"{leaf!r} is {leaf.node.value.dtype} and cannot become {value.dtype}: what was recorded "
+                "depends on the kind of number. Convert the value, or record again"
+            )
+        leaf.node.value = value
 
     def replay(self) -> None:
         """Recompute every value, in order, from the current leaves.
@@ -396,7 +429,11 @@ class Trace:
             for parent, operand in zip(node.parents, node.operands, strict=True):
                 renewed += (parent, operand if parent is None else values[parent])
             inputs.append(tuple(renewed))
-            values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
+            try:
+                values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
+            except Exception as error:
+                error.add_note(f"in the replay of {node.op!r}, node %{len(values)} of {self!r}")
+                raise
         for node, value, renewed_inputs in zip(self.nodes, values, inputs, strict=True):
             node.value, node.inputs = value, renewed_inputs
 
@@ -420,7 +457,12 @@ class Trace:
             pull = node.pull
             if pull is None:
                 continue
-            for parent, contribution in pull(node, adjoint):
+            try:
+                contributions = pull(node, adjoint)
+            except Exception as error:
+                error.add_note(f"in the vjp of {node.op!r}, node %{i} of {self!r}")
+                raise
+            for parent, contribution in contributions:
                 so_far = adjoints[parent]
                 if so_far is None:
                     adjoints[parent] = contribution
@@ -453,7 +495,7 @@ class Trace:
         return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
 
     def _fail_unreached(self, root: Var, adjoints: list[Any]) -> NoReturn:
-        names = [repr(self[i]) for i in self._param_ids if i >= len(adjoints) or adjoints[i] is None]
+        names = [repr(p) for p in self._params if p.id >= len(adjoints) or adjoints[p.id] is None]
         raise errors.UnreachableParamError(
             f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
             'or pass unreached="zero"'
@@ -466,16 +508,14 @@ class Trace:
         return value
 
     def _nest_in(self, outer: Trace) -> None:
-        """Make this trace deeper than ``outer``, one of whose Vars it is given as a leaf."""
+        """Make this trace deeper than ``outer``, unless others have been nested in it as it is."""
         if self.level <= outer.level:
             if self._is_enclosing:
                 raise errors.TraceMismatchError(
-                    f"{self!r} was given a Var of {outer!r}, which is no trace around it: other traces are "
-                    "nested in it at its present depth. Make the leaves from outer traces first"
+                    f"{self!r} cannot be nested in {outer!r}: other traces are nested in it at its present "
+                    "depth. Open a trace, or make its leaves, before nesting others in it"
                 )
             self.level = outer.level + 1
-            if self._depth_outside is not None:  # open: traces made from now on are deeper still
-                _nesting.depth = max(_nesting.depth, self.level + 1)
         outer._is_enclosing = True
 
 

@@ -6,6 +6,9 @@ the function up in the table that operations register in. Nothing is computed he
 
 from __future__ import annotations
 
+import dis
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -19,6 +22,8 @@ from tape.ops.shape import Axes
 from tape.trace import Trace
 
 __all__ = ["Var"]
+
+_STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
 
 _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
     np.add: ops.sum,
@@ -39,7 +44,6 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
         np.isrealobj,
         np.array_equal,
         np.allclose,
-        np.isclose,
         np.zeros_like,
         np.ones_like,
         np.empty_like,
@@ -121,8 +125,25 @@ class Var(Handle):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise errors.ShapeError(f"len() of {self!r}, which has no axes")
+            raise errors.ConversionError(f"{self!r} has no axes, and so no length and no elements")
         return self.shape[0]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise errors.MissingAttributeError(
+                f"a Var has no {name!r}. Write it with what tape.ops has, or use .value.{name} where no "
+                "derivative is needed"
+            )
+        raise AttributeError(f"a Var has no {name!r}")
+
+    def __copy__(self) -> Var:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Var:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
 
     def __iter__(self) -> Iterator[Var]:
         return (self[i] for i in range(len(self)))
@@ -145,10 +166,24 @@ class Var(Handle):
             ) from None
 
     def __float__(self) -> float:
+        self._refuse_to_be_stored()
         return float(self._scalar("float"))
 
     def __int__(self) -> int:
+        self._refuse_to_be_stored()
         return int(self._scalar("int"))
+
+    def _refuse_to_be_stored(self) -> None:
+        """Raise if the user's line is ``array[index] = self``, for which NumPy asks for a float.
+
+        NumPy chains a ValueError of its own to it; either way nothing is lost in silence.
+        """
+        frame = sys._getframe(2)
+        if self.node.is_active and frame.f_code.co_code[frame.f_lasti] == _STORE_SUBSCR:
+            raise errors.InPlaceError(
+                f"{self!r} was about to be written into a plain array, which would lose its derivative. "
+                "Collect the Vars in a list and np.stack or np.concatenate them"
+            )
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
@@ -161,12 +196,13 @@ class Var(Handle):
         return _plain(self).reshape(())
 
     def __format__(self, spec: str) -> str:
-        return format(self._scalar("float").item(), spec) if spec else repr(self)
+        return format(self._scalar("format").item(), spec) if spec else repr(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise errors.ConversionError(
             f"{self!r} was about to become a plain array, which would lose its derivative. "
-            "Use np.stack or np.concatenate to join Vars; .value for the plain array"
+            "Use np.stack or np.concatenate to join Vars, tape.ops.getitem to index an array by a Var; "
+            ".value for the plain array"
         )
 
     # ---- operators -----------------------------------------------------------------------------
@@ -182,8 +218,6 @@ class Var(Handle):
     __le__ = ops.less_equal
     __gt__ = ops.greater
     __ge__ = ops.greater_equal
-    __eq__ = ops.equal
-    __ne__ = ops.not_equal
     __neg__ = ops.negative
     __pos__ = ops.positive
     __abs__ = ops.absolute
@@ -218,6 +252,12 @@ class Var(Handle):
 
     def __rxor__(self, other: Any) -> Var:
         return ops.bitwise_xor(other, self)
+
+    def __eq__(self, other: object) -> Var:  # type: ignore[override]
+        return NotImplemented if other is None or isinstance(other, str) else ops.equal(self, other)
+
+    def __ne__(self, other: object) -> Var:  # type: ignore[override]
+        return NotImplemented if other is None or isinstance(other, str) else ops.not_equal(self, other)
 
     def __getitem__(self, index: Any) -> Var:
         return ops.getitem(self, index)
@@ -261,6 +301,14 @@ class Var(Handle):
     def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Var:
         """`tape.ops.argmax` of this."""
         return ops.argmax(self, axis, keepdims=keepdims)
+
+    def all(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.all` of this."""
+        return ops.all(self, axis, keepdims=keepdims)
+
+    def any(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
+        """`tape.ops.any` of this."""
+        return ops.any(self, axis, keepdims=keepdims)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Var:
         """`tape.ops.argmin` of this."""
@@ -322,13 +370,14 @@ class Var(Handle):
         raise _no_rule(name)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in _ON_VALUES:
+        fill_value = kwargs.get("fill_value", args[1] if len(args) > 1 else None)
+        if func in _ON_VALUES and not (func is np.full_like and isinstance(fill_value, Handle)):
             return func(*_plain_tree(args), **{key: _plain_tree(value) for key, value in kwargs.items()})
         name = f"{func.__module__}.{func.__name__}".replace("numpy", "np", 1)
         function = NUMPY.get(func)
         if function is None:
             raise _no_rule(name)
-        return _call(function, name, args, kwargs)
+        return _call(function, name, args, kwargs, func)
 
 
 Trace.handle = Var
@@ -355,13 +404,32 @@ def _no_rule(name: str) -> errors.UnsupportedError:
     )
 
 
-def _call(function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+def _call(
+    function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any], func: Any = None
+) -> Any:
     """Call an operation with NumPy's arguments; one that it does not take is named."""
     try:
         return function(*args, **kwargs)
     except TypeError as error:
         if isinstance(error, errors.TapeError):
             raise
-        raise errors.UnsupportedError(
-            f"{name}: this way of calling it has no derivative rule: {error}"
-        ) from error
+        if func is not None:
+            fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
+            if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
+                return _call(function, name, fewer_args, fewer_kwargs)
+        raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error
+
+
+def _without_defaults(func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a NumPy function less those that say what is so anyway, like ``out=None``."""
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    leading: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        default = bound.signature.parameters[name].default
+        is_default = value is default or (isinstance(value, str | bool) and value == default)
+        if is_default or named or len(leading) < list(bound.arguments).index(name):
+            named |= {} if is_default else {name: value}
+        else:
+            leading.append(value)
+    return leading, named

@@ -291,6 +291,9 @@ CASES: list[Case] = [
     Case("less floats", _call("less"), grid(2, 3), grid(3), has_derivative=False),
     Case("equal floats", _call("equal"), grid(2, 3), grid(3), has_derivative=False),
     *unary("invert", bools, has_derivative=False),
+    Case("isclose", lambda ns, x, y: ns.isclose(x, y, atol=0.5), grid(2, 3), grid(3), has_derivative=False),
+    Case("all axis", lambda ns, x: ns.all(x, 1), bools(2, 3), has_derivative=False),
+    Case("any keepdims", lambda ns, x: ns.any(x, keepdims=True), bools(2, 3), has_derivative=False),
     *position("argmax", grid),
     *position("argmin", grid),
     # reductions

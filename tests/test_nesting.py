@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tape
-from tests.oracles import assert_close, derivative, jvp, scalar, vjp
+from tape import errors
+from tests.oracles import assert_close, assert_same, derivative, jvp, scalar, vjp
 
 # ---- nesting -------------------------------------------------------------------------------------
 
@@ -147,3 +148,52 @@ def test_a_with_block_left_by_an_exception_restores_the_level():
     with pytest.raises(ZeroDivisionError), tape.Trace():
         _ = 1 / 0
     assert tape.Trace().level == 0
+
+
+def test_a_trace_others_are_nested_in_stays_where_it_is():
+    outer = tape.Trace("outer")
+    x = outer.param(3.0)
+    inner = tape.Trace("inner")
+    y = inner.param(x)
+    with tape.Trace(), tape.Trace(), pytest.raises(errors.TraceMismatchError, match="outer"):
+        outer.__enter__()
+    with pytest.raises(errors.TraceMismatchError, match="outer"):
+        outer.param(y)
+    assert (x * y).trace is inner
+
+
+def test_a_trace_does_not_take_vars_of_those_opened_in_it():
+    with tape.Trace("outer") as outer, tape.Trace("inner") as inner:
+        y = inner.param(2.0)
+        with pytest.raises(errors.TraceMismatchError):
+            outer.param(y)
+
+
+def test_an_open_trace_cannot_be_opened_again():
+    with tape.Trace() as outer:
+        x = outer.param(3.0)
+        with pytest.raises(errors.TraceMismatchError, match="open already"):
+            outer.__enter__()
+        with tape.Trace() as inner:
+            assert (x * inner.param(2.0)).trace is inner
+
+
+def test_derivatives_that_become_constant_are_zero_on_request():
+    def grad(f):
+        def df(x):
+            with tape.Trace() as trace:
+                return trace.backward_param_grads(f(trace.param(x)), unreached="zero")[0]
+
+        return df
+
+    for f in (lambda x: 3.0 * x, np.abs, lambda x: np.maximum(x, 0.0)):
+        assert_same(grad(grad(f))(2.0), np.array(0.0))
+    assert_same(grad(lambda x: 3.0)(2.0), np.array(0.0))
+
+
+def test_a_seed_var_takes_the_dtype_of_the_root():
+    outer, inner = tape.Trace(), tape.Trace()
+    w = inner.param(np.ones(2, np.float32))
+    seed = outer.param(np.ones(2))
+    (gradient,) = inner.backward_param_grads(w, seed)
+    assert gradient.dtype == np.float32

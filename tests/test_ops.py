@@ -263,11 +263,13 @@ def test_each_operand_alone_gets_the_gradient_it_gets_in_company(case):
         (lambda x: ops.minimum(0, x), [0.0], [0.5]),
         (lambda x: ops.clip(x, 0.0, 1.0), [0.0, 0.5, 1.0], [0.5, 1.0, 0.5]),
         (ops.std, [3.0, 3.0], [0.0, 0.0]),
+        (ops.std, [0.1] * 7, [0.0] * 7),  # whose mean is not quite 0.1
         (lambda x: x**2, [0.0], [0.0]),
         (lambda x: x**1, [0.0], [1.0]),
         (lambda x: x**0, [0.0], [0.0]),
         (lambda x: x ** np.array([0.0, 1.0, 2.0]), [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
         (lambda y: np.array([0.0, 0.0]) ** y, [1.0, 2.0], [0.0, 0.0]),
+        (lambda x: ops.softmax_cross_entropy(x, np.array([0.0, 1.0])), [-np.inf, 0.0], [0.0, 0.0]),
         (ops.sign, [0.0, 3.0], None),
         (lambda x: ops.where(x > 0, x, 0), [0.0], [0.0]),
     ],

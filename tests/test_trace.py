@@ -1,7 +1,9 @@
 """The tape: what sweeps give back, how adjoints add up, replay, size and memory."""
 
+import copy
 import gc
 import math
+import pickle
 import sys
 import weakref
 
@@ -319,3 +321,43 @@ def test_a_deep_tape_is_freed_without_recursion():
     gone = weakref.ref(trace)
     del trace, v
     assert gone() is None
+
+
+def test_params_are_the_vars_that_param_returned(trace):
+    w = trace.param(1.0)
+    assert trace.params[0] is w
+
+
+def test_traces_are_not_copied(trace):
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(errors.UnsupportedError, match="copied"):
+            attempt(trace)
+
+
+def test_tangents_need_a_float_and_come_once(trace):
+    n, x = trace.input([1, 2]), trace.param(2.0)
+    with pytest.raises(errors.SeedError, match="int64"):
+        trace.jvp(n * x, {n: [0.5, 0.5]})
+    with pytest.raises(errors.SeedError, match="two"):
+        trace.jvp(n * x, {x: 1.0, trace[1]: 1.0})
+
+
+def test_set_keeps_the_kind_of_number(trace):
+    n = trace.input([1, 2])
+    with pytest.raises(errors.DTypeError, match="cannot become float64"):
+        trace.set(n, [0.5, 1.0])
+
+
+def test_negative_axes_are_counted_anew_on_replay(trace):
+    x = trace.input(np.ones((3, 4)))
+    results = [x.sum(axis=-1), tape.ops.softmax(x), x.max(axis=(-1,)), np.isclose(x, 1.0)]
+    trace.set(x, np.ones((2, 3, 4)))
+    trace.replay()
+    assert [r.shape for r in results] == [(2, 3), (2, 3, 4), (2, 3), (2, 3, 4)]
+
+
+def test_an_error_in_a_sweep_names_the_node(trace):
+    y = tape.apply(trace.param(np.ones(3)), np.exp, lambda a: np.ones((3, 3)))
+    with pytest.raises(errors.ShapeError, match="df made") as caught:
+        trace.backward_param_grads(y)
+    assert "node %1" in caught.value.__notes__[0]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.errors import OutOfBoundsError
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 
 __all__ = ["Scattered", "accumulate"]
@@ -70,7 +71,7 @@ class Scattered:
         ):
             add = (_add_elements, _add_rows)[total.ndim - 1]
             if not add(total, arrays[0], np.ascontiguousarray(values)):
-                raise IndexError(
+                raise OutOfBoundsError(
                     f"an index runs from {arrays[0].min()} to {arrays[0].max()} and no longer fits "
                     f"{len(total)} elements: it was changed in place after it had been used"
                 )

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from tape.errors import OutOfBoundsError
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 
 __all__ = ["indexed_excess", "indexed_losses"]
@@ -66,9 +67,9 @@ def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
 
 
 def _fail(logits: np.ndarray, target: np.ndarray) -> NoReturn:
-    raise IndexError(
-        f"class indices run from {target.min()} to {target.max()}, and there are {logits.shape[-1]} "
-        "classes, numbered from 0"
+    raise OutOfBoundsError(
+        f"softmax_cross_entropy: class indices run from {target.min()} to {target.max()}, and there are "
+        f"{logits.shape[-1]} classes, numbered from 0"
     )
 
 
@@ -95,7 +96,7 @@ def indexed_losses(logits: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, 
 
     Raises
     ------
-    IndexError
+    OutOfBoundsError
         If a target is no class.
 
     Examples
@@ -135,7 +136,7 @@ def indexed_excess(logits: np.ndarray, target: np.ndarray, weight: float = 1.0) 
 
     Raises
     ------
-    IndexError
+    OutOfBoundsError
         If a target is no class.
 
     Examples

@@ -75,7 +75,7 @@ def _power_base(d: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _power_exponent(d: Any, out: Any, x: Any, y: Any) -> Any:
-    return d * out * np.log(where(x == 0, 1, x))
+    return d * (where(x == 0, 0, out) * np.log(where(x == 0, 1, x)))
 
 
 power = elementwise(

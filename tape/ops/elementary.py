@@ -99,11 +99,16 @@ def _apply(x: Any, *, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
     return result if result.ndim else result[()]
 
 
-_apply_op = Op(
-    _apply,
-    vjp=[lambda g, out, x, f, df: g * df(x)],
-    jvp=[lambda t, out, x, f, df: t * df(x)],
-)
+def _apply_partial(d: Any, out: Any, x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
+    slope = df(x)
+    if np.shape(slope) not in (x.shape, ()):
+        raise ShapeError(
+            f"apply: df made {list(np.shape(slope))} of {list(x.shape)}. It must work element by element"
+        )
+    return d * slope
+
+
+_apply_op = Op(_apply, vjp=[_apply_partial], jvp=[_apply_partial])
 _apply_op.explains_errors = False  # what the user's f raises is the user's
 
 
@@ -128,7 +133,7 @@ def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
     Raises
     ------
     ShapeError
-        If ``f`` changes the shape.
+        If ``f`` changes the shape; in a sweep, if ``df`` does.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.errors import OutOfBoundsError
 from tape.kernels.accumulate import Scattered
 from tape.node import Handle
@@ -100,7 +101,7 @@ def getitem(a: Any, index: Any) -> Any:
         elif isinstance(part, (int, np.integer)):
             static.append(int(part))
         else:
-            array: Any = part if isinstance(part, Handle) else np.asarray(part)
+            array = _index_array(part)
             if array.dtype.kind not in "biu" and array.size:
                 raise OutOfBoundsError(
                     f"an index is {array.dtype}{list(array.shape)}. Use ints, bools, slices, None or Ellipsis"
@@ -110,5 +111,19 @@ def getitem(a: Any, index: Any) -> Any:
     return _getitem(a, *arrays, index=tuple(static))
 
 
+def _index_array(part: Any) -> Any:
+    if isinstance(part, Handle):
+        return part
+    if isinstance(part, np.ma.MaskedArray):
+        raise OutOfBoundsError("an index is a masked array. Fill it")
+    try:
+        return np.asarray(part)
+    except ValueError as error:
+        raise OutOfBoundsError(f"an index is no regular array: {error}") from error
+
+
 def _bound(bound: Any) -> int | None:
-    return None if bound is None else operator.index(bound)
+    try:
+        return None if bound is None else operator.index(bound)
+    except TypeError as error:
+        raise OutOfBoundsError(f"a slice has the bound {errors.describe(bound)}. Use ints") from error

@@ -6,6 +6,7 @@ of axes, checked at the call.
 
 from __future__ import annotations
 
+import operator
 from math import prod as _product
 from typing import Any
 
@@ -23,7 +24,10 @@ Reduced = tuple[int, ...]
 
 
 def _axes(name: str, a: Any, axis: Axes, *, allow_empty: bool = True) -> tuple[Any, Reduced | None]:
-    """The operand, and its axes as sorted non-negative numbers; None stays None."""
+    """The operand, and its axes, checked, as a tuple; None stays None.
+
+    Negative axes stay negative: they mean the same after a replay with more axes.
+    """
     a = as_operand(a)
     shape = np.shape(a)
     if axis is None:
@@ -31,10 +35,11 @@ def _axes(name: str, a: Any, axis: Axes, *, allow_empty: bool = True) -> tuple[A
     else:
         given = axis if isinstance(axis, (tuple, list)) else (axis,)
         try:
-            axes = tuple(sorted(range(len(shape))[i] for i in given))
+            axes = tuple(operator.index(i) for i in given)
+            counted = {range(len(shape))[i] for i in axes}
         except (IndexError, TypeError):
             raise ShapeError(f"{name}: there is no axis {axis} in shape {list(shape)}") from None
-        if len(set(axes)) != len(axes):
+        if len(counted) != len(axes):
             raise ShapeError(f"{name}: axis {axis} names an axis twice")
     if not allow_empty and _count(shape, axes) == 0:
         raise ShapeError(f"{name} of no elements: shape {list(shape)}, axis {axis}. There is none to choose")
@@ -73,10 +78,14 @@ def _mean_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
     return np.mean(x, axis=axis, keepdims=keepdims)
 
 
+def _divide(g: Any, count: int) -> Any:
+    return g * (1 / count) if count else g  # float16 has no room for a count above 65504
+
+
 _mean = Op(
     _mean_forward,
     name="mean",
-    vjp=[lambda g, out, x, axis, keepdims: _spread(g / _count(x.shape, axis), x, axis, keepdims)],
+    vjp=[lambda g, out, x, axis, keepdims: _spread(_divide(g, _count(x.shape, axis)), x, axis, keepdims)],
 )
 
 
@@ -84,7 +93,7 @@ def _weights(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """One for the extreme element of each reduction; several equal ones share it."""
     is_extreme = x == _kept(out, x, axis, keepdims)
     ties = astype(_sum(is_extreme, axis=axis, keepdims=True), x.dtype)
-    return where(is_extreme, 1 / ties, 0)
+    return where(is_extreme, 1 / where(ties == 0, 1, ties), 0)  # NaN equals nothing
 
 
 def _extreme(name: str, forward: Any) -> Op:
@@ -127,7 +136,7 @@ def _prod_partials(x: Any, axis: Reduced | None) -> Any:
     """The derivative of a product by each of its factors, in the shape of ``x``."""
     if not _product(x.shape):
         return np.zeros(x.shape, x.dtype)
-    gone = tuple(range(x.ndim)) if axis is None else axis
+    gone = tuple(range(x.ndim)) if axis is None else tuple(i % x.ndim for i in axis)
     order = (*(i for i in range(x.ndim) if i not in gone), *gone)
     moved = transpose(x, order)
     flat = reshape(moved, (*moved.shape[: x.ndim - len(gone)], _count(x.shape, axis)))
@@ -161,8 +170,10 @@ _var = Op(
 
 
 def _std_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims: bool) -> Any:
-    spread = _kept(out, x, axis, keepdims)
-    return _var_partials(x, axis, ddof) / (2 * where(spread == 0, 1, spread))  # 0 where all are equal
+    # All equal: 0, and not what rounding makes of 0 / 0.
+    is_constant = _max(x, axis=axis, keepdims=True) == _min(x, axis=axis, keepdims=True)
+    spread = where(is_constant, 1, _kept(out, x, axis, keepdims))
+    return _var_partials(x, axis, ddof) * where(is_constant, 0, 0.5 / spread)
 
 
 _std = Op(

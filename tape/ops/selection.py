@@ -14,6 +14,8 @@ from tape.functions import elementwise
 from tape.op import Op, implements
 
 __all__ = [
+    "all",
+    "any",
     "argmax",
     "argmin",
     "bitwise_and",
@@ -26,6 +28,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "invert",
+    "isclose",
     "isfinite",
     "isinf",
     "isnan",
@@ -134,8 +137,50 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return a if upper is None else minimum(a, upper)
 
 
+_isclose = Op(lambda a, b, **tolerances: np.isclose(a, b, **tolerances), name="isclose")
+_all = Op(lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), name="all")
+_any = Op(lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), name="any")
 _argmax = Op(lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax")
 _argmin = Op(lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin")
+
+
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether values are equal within a tolerance, as `numpy.isclose`; recorded, without derivative.
+
+    Examples
+    --------
+    >>> import tape
+    >>> bool(tape.ops.isclose(1.0, 1.0 + 1e-9))
+    True
+    """
+    return _isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+@implements(np.all)
+def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+    """Whether all elements hold, over axes, as `numpy.all`; recorded, without derivative.
+
+    Examples
+    --------
+    >>> import tape
+    >>> bool(tape.ops.all([True, False]))
+    False
+    """
+    return _all(a, axis=axis, keepdims=keepdims)
+
+
+@implements(np.any)
+def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+    """Whether any element holds, over axes, as `numpy.any`; recorded, without derivative.
+
+    Examples
+    --------
+    >>> import tape
+    >>> bool(tape.ops.any([True, False]))
+    True
+    """
+    return _any(a, axis=axis, keepdims=keepdims)
 
 
 @implements(np.argmax)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -61,7 +62,11 @@ _squeeze = Op(
 
 
 def _as_shape(shape: Any) -> tuple[int, ...]:
-    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(length) for length in shape)
+    try:
+        lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
+        return tuple(operator.index(length) for length in lengths)
+    except TypeError as error:
+        raise ShapeError(f"a shape is an int or a sequence of ints, not {shape!r}") from error
 
 
 @implements(np.reshape)
@@ -441,6 +446,6 @@ def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> 
             raise ShapeError(f"split: {length} elements along axis {axis} do not make {sections} equal parts")
         cuts = list(range(0, length + 1, length // sections)) if length else [0] * (sections + 1)
     else:
-        cuts = [0, *(int(cut) for cut in indices_or_sections), length]
+        cuts = [0, *(operator.index(cut) for cut in indices_or_sections), length]
     lead = (slice(None),) * (axis % len(shape))
     return [getitem(ary, (*lead, slice(a, b))) for a, b in pairwise(cuts)]

@@ -216,8 +216,13 @@ def _losses(logits: Any, target: Any) -> tuple[Any, Any]:
     if target.dtype.kind in "iu":
         return indexed_losses(logits, target)
     log_norm = _logsumexp_forward(logits, axis=_LAST, keepdims=False)
-    losses = log_norm * np.add.reduce(target, axis=-1) - np.add.reduce(logits * target, axis=-1)
+    losses = log_norm * np.add.reduce(target, axis=-1) - _expected(logits, target)
     return losses, np.add.reduce(losses, axis=None)
+
+
+def _expected(logits: Any, target: Any) -> Any:
+    with np.errstate(invalid="ignore"):  # a logit of -inf counts for nothing where its probability is 0
+        return np.add.reduce(np.where(target == 0, 0, logits * target), axis=-1)
 
 
 def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
