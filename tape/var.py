@@ -423,13 +423,12 @@ def _call(
 def _without_defaults(func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a NumPy function less those that say what is so anyway, like ``out=None``."""
     bound = inspect.signature(func).bind(*args, **kwargs)
-    leading: list[Any] = []
+    positional: list[Any] = []
     named: dict[str, Any] = {}
     for name, value in bound.arguments.items():
-        default = bound.signature.parameters[name].default
-        is_default = value is default or (isinstance(value, str | bool) and value == default)
-        if is_default or named or len(leading) < list(bound.arguments).index(name):
-            named |= {} if is_default else {name: value}
-        else:
-            leading.append(value)
-    return leading, named
+        parameter = bound.signature.parameters[name]
+        if parameter.kind is parameter.POSITIONAL_ONLY or not positional:
+            positional.append(value)
+        elif value is not parameter.default and not (isinstance(value, str) and value == parameter.default):
+            named[name] = value
+    return positional, named

@@ -360,7 +360,7 @@ def test_writing_a_var_into_an_array_is_refused(trace):
     with pytest.raises(ValueError, match="array element") as caught:  # NumPy's, chained to
         out[0] = x[0]
     assert isinstance(caught.value.__cause__, errors.InPlaceError)
-    with pytest.raises(ValueError, match="array element"):
+    with pytest.raises(ValueError, match="single item"):
         out.flat[1] = x[1]
     assert not out.any()
     out[0] = trace.input(3.0)  # has no derivative to lose
