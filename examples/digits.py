@@ -3,7 +3,7 @@
     python examples/digits.py --epochs 30 --output digits.png
 
 The model is plain NumPy code. Given Vars it records itself on a tape, and a backward sweep over the
-tape returns the gradients; given arrays it just predicts. Needs ``pip install tape[examples]``.
+tape returns the gradients; given arrays it just predicts. Needs ``pip install '.[examples]'``.
 """
 
 import argparse
@@ -130,8 +130,8 @@ def number(kind: Callable[[str], Any], low: float, below: float = math.inf) -> C
     def parse(text: str) -> Any:
         value = kind(text)
         if not low <= value < below:
-            limit = f" and below {below}" if below < math.inf else ""
-            raise argparse.ArgumentTypeError(f"{text} is not at least {low}{limit}")
+            limit = f"below {below}" if below < math.inf else "finite"
+            raise argparse.ArgumentTypeError(f"{text} is not at least {low} and {limit}")
         return value
 
     parse.__name__ = kind.__name__  # for argparse's own message: invalid int value
@@ -143,8 +143,8 @@ def picture(text: str) -> Path | None:
     if not text:
         return None
     path = Path(text)
-    if path.suffix not in (".png", ".pdf", ".svg"):
-        raise argparse.ArgumentTypeError(f"{text} does not end in .png, .pdf or .svg")
+    if path.suffix.lower() not in (".png", ".pdf", ".svg") or path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is not the name of a .png, .pdf or .svg file")
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
     return path
@@ -156,8 +156,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     add = parser.add_argument
     add("--epochs", type=number(int, 1), default=30, help="passes over the data (%(default)s)")
     add("--batch-size", type=number(int, 1), default=32, help="images in a step (%(default)s)")
-    add("--learning-rate", type=number(float, 0), default=0.2, help="at first; falls to 0 (%(default)s)")
-    add("--momentum", type=number(float, 0, 1), default=0.9, help="of the descent (%(default)s)")
+    add(
+        "--learning-rate",
+        type=number(float, 0),
+        default=0.2,
+        help="of the first step; falls to 0 (%(default)s)",
+    )
+    add(
+        "--momentum",
+        type=number(float, 0, 1),
+        default=0.9,
+        help="what lasts of a step in the next (%(default)s)",
+    )
     add("--seed", type=number(int, 0, 2**32), default=0, help="of all random numbers (%(default)s)")
     add("--output", type=picture, default="digits.png", help='the picture; "" for none (%(default)s)')
     options = parser.parse_args(argv)
@@ -170,6 +180,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     _, test_images, _, test_labels = data
     predicted = model(params, test_images).argmax(axis=1)
     print("test loss {2:.6f}, test accuracy {3:.2%}".format(*history[-1]))
+    if not np.isfinite(history).all():
+        parser.exit(1, f"training diverged: try a --learning-rate below {options.learning_rate:g}\n")
     if options.output:
         draw(history, test_images, test_labels, predicted).savefig(options.output, dpi=150)
         print(f"picture saved as {options.output}")

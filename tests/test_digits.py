@@ -64,7 +64,7 @@ def test_any_number_of_mistakes_can_be_drawn(count, tmp_path):
         (["--learning-rate", "nan"], "--learning-rate: nan is not at least 0"),
         (["--momentum", "1"], "--momentum: 1 is not at least 0 and below 1"),
         (["--seed", "-1"], "--seed: -1 is not at least 0"),
-        (["--output", "digits.txt"], "--output: digits.txt does not end in"),
+        (["--output", "digits.txt"], "--output: digits.txt is not the name of"),
         (["--output", "no/such/digits.png"], "--output: there is no folder"),
     ],
 )
