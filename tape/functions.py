@@ -207,6 +207,9 @@ def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pu
     def pull_both(node: Node, g: Any) -> Contributions:
         x_id, x, y_id, y = node.inputs
         out = node.value
+        kind = type(out)
+        if kind in FAST and kind is type(x) and kind is type(y):  # scalars alike: nothing to fit
+            return ((x_id, rule_x(g, out, x, y)), (y_id, rule_y(g, out, x, y)))
         return ((x_id, fit(rule_x(g, out, x, y), x)), (y_id, fit(rule_y(g, out, x, y), y)))
 
     def pull_x(node: Node, g: Any) -> Contributions:
