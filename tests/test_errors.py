@@ -57,9 +57,11 @@ BAD_INPUT = [
     # shapes
     (lambda b: b.v + np.ones(4), errors.ShapeError, ["add", "float64[2, 3]", "float64[4]"]),
     (lambda b: np.ones((3, 2), np.float32) * b.v, errors.ShapeError, ["multiply", "float32[3, 2]", "[2, 3]"]),
+    (lambda b: np.clip(b.v, 0, np.ones(7)), errors.ShapeError, ["clip", "float64[2, 3]", "float64[7]"]),
+    (lambda b: np.concatenate([b.v, [[1], [2, 3]]], None), errors.ShapeError, ["no regular array"]),
     (lambda b: np.maximum(b.v, b.part), errors.ShapeError, ["maximum", "[2, 3]", "[2, 2]"]),
     (lambda b: np.where(np.ones(4) > 0, b.v, 0), errors.ShapeError, ["where", "bool[4]", "[2, 3]"]),
-    (lambda b: ops.clip(b.v, np.zeros(2), 1), errors.ShapeError, ["maximum", "[2, 3]", "[2]"]),
+    (lambda b: ops.clip(b.v, np.zeros(2), 1), errors.ShapeError, ["clip", "[2, 3]", "[2]"]),
     (lambda b: b.v @ b.v, errors.ShapeError, ["matmul", "float64[2, 3], float64[2, 3]"]),
     (lambda b: b.v @ 2.0, errors.ShapeError, ["matmul", "2.0"]),
     (lambda b: np.dot(b.v, np.ones(2)), errors.ShapeError, ["[2, 3]", "[2]"]),

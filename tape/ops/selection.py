@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.functions import elementwise
-from tape.op import Op, implements
+from tape.op import Op, as_operand, implements
 
 __all__ = [
     "all",
@@ -132,6 +133,11 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     [array([0., 1., 0.])]
     """
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
+    bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
+    try:  # before the first of two operations is recorded
+        np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
+    except ValueError as error:
+        raise errors.explain("clip", [a, *bounds], error) from error
     if lower is not None:
         a = maximum(a, lower)
     return a if upper is None else minimum(a, upper)

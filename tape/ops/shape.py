@@ -373,7 +373,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     array([0., 1., 1.])
     """
     if axis is None:
-        return _concatenate(*(ravel(array) for array in arrays), axis=0)
+        return _concatenate(*map(ravel, [as_operand(array) for array in arrays]), axis=0)
     return _concatenate(*arrays, axis=axis)
 
 
