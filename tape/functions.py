@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.node import Contributions, Handle, Node, Pull
+from tape.node import Call, Contributions, Handle, Node, Pull
 from tape.op import FAST, NUMPY_ERRORS, Op, alive, as_operand, fit, implements, plain_operands
 
 __all__ = ["elementwise", "function_of"]
@@ -97,7 +97,8 @@ def _general(op: Op, count: int) -> Callable[..., Any]:
 
 def _unary(op: Op) -> Callable[..., Any]:
     forward = op.forward
-    pull_x = _pull_unary(*op.vjp) if op.vjp else None  # type: ignore[misc]
+    inactive = Call(op, _NO_ATTRS, None)
+    active = Call(op, _NO_ATTRS, _pull_unary(*op.vjp)) if op.vjp else inactive  # type: ignore[misc]
 
     def record(x: Any, /) -> Any:
         if not isinstance(x, Handle):
@@ -115,13 +116,11 @@ def _unary(op: Op) -> Callable[..., Any]:
                 value = forward(a)
             except NUMPY_ERRORS as error:
                 op.fail((a,), error)
-        pull = pull_x if parent.pull is not None or parent.is_param else None
+        call = active if parent.call.pull is not None or parent.is_param else inactive
         node = _new(Node)
         node.value = value
-        node.op = op
+        node.call = call
         node.inputs = (x.id, a)
-        node.attrs = _NO_ATTRS
-        node.pull = pull
         var = _new(trace.handle)
         var.trace_ref = ref
         var.id = len(trace.nodes)
@@ -134,23 +133,25 @@ def _unary(op: Op) -> Callable[..., Any]:
 
 def _binary(op: Op) -> Callable[..., Any]:
     forward = op.forward
-    pull_both, pull_x, pull_y = _pull_binary(*op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
+    pulls = _pull_binary(*op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
+    active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
+    inactive = Call(op, _NO_ATTRS, None)
 
     def record(x: Any, y: Any, /) -> Any:
-        pull = None
+        call = inactive
         if isinstance(x, Handle):
             ref = x.trace_ref
             parent = x.node
             x_id, a = x.id, parent.value
-            if parent.pull is not None or parent.is_param:
-                pull = pull_x
+            if parent.call.pull is not None or parent.is_param:
+                call = active_x
             if isinstance(y, Handle):
                 if y.trace_ref is not ref:
                     return op(x, y)
                 parent = y.node
                 y_id, b = y.id, parent.value
-                if parent.pull is not None or parent.is_param:
-                    pull = pull_y if pull is None else pull_both
+                if parent.call.pull is not None or parent.is_param:
+                    call = active_y if call is inactive else active_both
             else:
                 y_id, b = None, y if type(y) in FAST else as_operand(y)
         elif isinstance(y, Handle):
@@ -158,8 +159,8 @@ def _binary(op: Op) -> Callable[..., Any]:
             parent = y.node
             x_id, a = None, x if type(x) in FAST else as_operand(x)
             y_id, b = y.id, parent.value
-            if parent.pull is not None or parent.is_param:
-                pull = pull_y
+            if parent.call.pull is not None or parent.is_param:
+                call = active_y
         elif type(x) is type(y) is np.ndarray and x.dtype.kind in "fiub" and y.dtype.kind in "fiub":
             return op.compute((x, y), _NO_ATTRS)
         else:
@@ -176,10 +177,8 @@ def _binary(op: Op) -> Callable[..., Any]:
                 op.fail((a, b), error)
         node = _new(Node)
         node.value = value
-        node.op = op
+        node.call = call
         node.inputs = (x_id, a, y_id, b)
-        node.attrs = _NO_ATTRS
-        node.pull = pull
         var = _new(trace.handle)
         var.trace_ref = ref
         var.id = len(trace.nodes)

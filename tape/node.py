@@ -17,10 +17,31 @@ if TYPE_CHECKING:
     from tape.op import Op
     from tape.trace import Trace
 
-__all__ = ["Contributions", "Handle", "Leaf", "Node", "Pull"]
+__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull"]
 
 Contributions = Iterable[tuple[int, Any]]
 Pull = Callable[["Node", Any], Contributions]
+
+
+class Call:
+    """An operation as it was called: what nodes that differ only in their operands have in common.
+
+    Parameters
+    ----------
+    op : Op or None
+        The operation; None for a leaf.
+    attrs : dict
+        The static arguments (axis, shape, ...).
+    pull : callable or None
+        ``pull(node, adjoint)``: what `Node.vjp` calls. None for leaves and where no param is behind.
+    """
+
+    __slots__ = ("attrs", "op", "pull")
+
+    def __init__(self, op: Op | None, attrs: dict[str, Any], pull: Pull | None) -> None:
+        self.op = op
+        self.attrs = attrs
+        self.pull = pull
 
 
 class Node:
@@ -30,36 +51,38 @@ class Node:
     ----------
     value : numpy.ndarray, numpy.generic or Var
         The result of the operation; a Var of the enclosing trace when traces are nested.
-    op : Op or None
-        The operation that made it; None for a leaf.
+    call : Call
+        The operation that made it, with its static arguments; shared by nodes alike.
     inputs : tuple
         For each operand the id of the node it came from, None for a constant, and its value:
         ``(id, value, id, value, ...)``. `parents` and `operands` are the two halves.
-    attrs : dict
-        The static arguments of the operation (axis, shape, ...).
-    pull : callable or None
-        What `vjp` calls, shared by all nodes alike. None for leaves and where no param is behind.
     is_param : bool
         Whether this is a leaf to differentiate by.
     name : str or None
         The name the user gave.
     """
 
-    # The environment of the vjp closure is the node itself, and parents and operands share a tuple:
-    # every further object would cost a scalar tape memory, and the garbage collector time.
-    __slots__ = ("attrs", "inputs", "op", "pull", "value")
+    # The environment of the vjp closure is the node itself, and a node refers to as little as it can:
+    # everything more costs a scalar tape memory, and the garbage collector half of a sweep's time.
+    __slots__ = ("call", "inputs", "value")
 
     is_param = False
     name: str | None = None
 
-    def __init__(
-        self, value: Any, op: Op | None, inputs: tuple[Any, ...], attrs: dict[str, Any], pull: Pull | None
-    ) -> None:
+    def __init__(self, value: Any, call: Call, inputs: tuple[Any, ...]) -> None:
         self.value = value
-        self.op = op
+        self.call = call
         self.inputs = inputs
-        self.attrs = attrs
-        self.pull = pull
+
+    @property
+    def op(self) -> Op | None:
+        """The operation that made it; None for a leaf."""
+        return self.call.op
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The static arguments of the operation (axis, shape, ...)."""
+        return self.call.attrs
 
     @property
     def parents(self) -> tuple[int | None, ...]:
@@ -77,7 +100,7 @@ class Node:
 
         None for leaves and for nodes that depend on no param.
         """
-        pull = self.pull
+        pull = self.call.pull
         if pull is None:
             return None
 
@@ -92,7 +115,10 @@ class Node:
     @property
     def is_active(self) -> bool:
         """Whether this is a param or depends on one, and so may receive an adjoint."""
-        return self.pull is not None or self.is_param
+        return self.call.pull is not None or self.is_param
+
+
+_NO_CALL = Call(None, {}, None)
 
 
 class Leaf(Node):
@@ -102,10 +128,8 @@ class Leaf(Node):
 
     def __init__(self, value: Any, is_param: bool, name: str | None) -> None:
         self.value = value
-        self.op = None
+        self.call = _NO_CALL
         self.inputs = ()
-        self.attrs = {}
-        self.pull = None
         self.is_param = is_param
         self.name = name
 

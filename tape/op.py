@@ -20,7 +20,7 @@ import numpy as np
 
 from tape import errors
 from tape.kernels.reduce import sum_to_shape
-from tape.node import Handle, Node, Pull
+from tape.node import Call, Handle, Node, Pull
 from tape.trace import Trace
 
 __all__ = ["NUMPY", "Op", "broadcast_to", "cast", "implements", "sum_to"]
@@ -150,7 +150,7 @@ class Op:
         values = inputs[1::2]
         value = self(*values, **attrs) if trace.level else self.compute(values, attrs)
         pull = self.pull_for(tuple(active)) if True in active else None
-        return trace.push(Node(value, self, tuple(inputs), attrs, pull))
+        return trace.push(Node(value, Call(self, attrs, pull), tuple(inputs)))
 
     def pull_for(self, active: tuple[bool, ...]) -> Pull | None:
         """What a node calls for its vjp, given which operands want an adjoint; None if nothing flows."""

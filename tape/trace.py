@@ -454,7 +454,7 @@ class Trace:
             if adjoint is None:
                 continue
             node = nodes[i]
-            pull = node.pull
+            pull = node.call.pull
             if pull is None:
                 continue
             try:
