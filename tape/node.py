@@ -63,7 +63,7 @@ class Node:
     """
 
     # The environment of the vjp closure is the node itself, and a node refers to as little as it can:
-    # everything more costs a scalar tape memory, and the garbage collector half of a sweep's time.
+    # on a long scalar tape, every further slot costs memory and makes each garbage collection longer.
     __slots__ = ("call", "inputs", "value")
 
     is_param = False
