@@ -1,11 +1,12 @@
 """tape: a gradient engine for NumPy code."""
 
-from tape import errors, ops, optim
+from tape import errors, ops, optim, transforms
 from tape.node import Node
 from tape.ops import apply
 from tape.trace import Trace
+from tape.transforms import *  # noqa: F403
 from tape.var import Var
 
 __version__ = "0.1.0"
 
-__all__ = ["Node", "Trace", "Var", "apply", "errors", "ops", "optim"]
+__all__ = ["Node", "Trace", "Var", "apply", "errors", "ops", "optim", *transforms.__all__]

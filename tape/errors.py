@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "ConstantResultWarning",
     "ConversionError",
     "DTypeError",
     "InPlaceError",
@@ -93,6 +94,10 @@ class OptionError(TapeError, ValueError):
     """A setting that is out of range or not among the choices."""
 
 
+class ConstantResultWarning(UserWarning):
+    """A function returned something that does not depend on what it is differentiated by."""
+
+
 def user_place() -> str:
     """The innermost ``file:line`` outside this package and NumPy, or an empty string."""
     frame: FrameType | None = sys._getframe(1)
@@ -102,6 +107,14 @@ def user_place() -> str:
             return f"{filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def user_depth() -> int:
+    """How many frames, counted from the caller, lie between it and the user's code."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOREIGN):
+        depth, frame = depth + 1, frame.f_back
+    return depth
 
 
 def describe(operand: Any) -> str:

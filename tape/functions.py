@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tape import batch_rules
 from tape.node import Call, Contributions, Handle, Node, Pull
 from tape.op import FAST, NUMPY_ERRORS, Op, alive, as_operand, fit, implements, plain_operands
+from tape.scope import REGIONS, region_above
 
 __all__ = ["elementwise", "function_of"]
 
@@ -24,6 +26,7 @@ _new: Callable[[type], Any] = object.__new__  # half the time of a call that run
 def elementwise(
     forward: Callable[..., Any],
     *partials: Callable[..., Any] | None,
+    taylor: Callable[..., Any] | None = None,
     name: str | None = None,
     numpy: Callable[..., Any] | None = None,
     doc: str | None = None,
@@ -39,7 +42,7 @@ def elementwise(
         or an adjoint of the result) times the partial derivative; None for an operand without one.
         Rules are written with operations. What a rule adds to an operand is summed over the axes
         that were broadcast. No rules at all: the derivative is zero almost everywhere.
-    name, numpy, doc
+    taylor, name, numpy, doc
         As for `Op`.
 
     Returns
@@ -51,12 +54,20 @@ def elementwise(
     --------
     >>> import numpy as np, tape
     >>> from tape.functions import elementwise
-    >>> sin = elementwise(np.sin, lambda d, out, x: d * np.cos(x))
+    >>> cbrt = elementwise(np.cbrt, lambda d, out, x: d / (3 * out * out))
     >>> tr = tape.Trace()
-    >>> tr.backward_param_grads(sin(tr.param(0.0)))
-    [array(1.)]
+    >>> tr.backward_param_grads(cbrt(tr.param(1.0)))
+    [array(0.33333333)]
     """
-    op = Op(forward, vjp=partials or None, jvp=partials or None, name=name, doc=doc)
+    op = Op(
+        forward,
+        vjp=partials or None,
+        jvp=partials or None,
+        taylor=taylor,
+        batch=batch_rules.elementwise,
+        name=name,
+        doc=doc,
+    )
     ufunc = forward if isinstance(forward, np.ufunc) else None
     return function_of(op, ufunc.nin if ufunc else len(partials), numpy or ufunc)
 
@@ -109,7 +120,11 @@ def _unary(op: Op) -> Callable[..., Any]:
             return x.trace  # which raises
         parent = x.node
         a = parent.value
-        if trace.level:
+        if trace.level and trace.is_batch:
+            return trace.run(op, (x,), _NO_ATTRS)
+        if REGIONS and (region := region_above(trace.level)):
+            return region.run(op, (x,), _NO_ATTRS)
+        if trace.level and isinstance(a, Handle):
             value = record(a)
         else:
             try:
@@ -168,7 +183,11 @@ def _binary(op: Op) -> Callable[..., Any]:
         trace = ref()
         if trace is None:
             return alive(ref, (x, y))  # which raises
-        if trace.level:
+        if trace.level and trace.is_batch:
+            return trace.run(op, (x, y), _NO_ATTRS)
+        if REGIONS and (region := region_above(trace.level)):
+            return region.run(op, (x, y), _NO_ATTRS)
+        if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):
             value = record(a, b)
         else:
             try:

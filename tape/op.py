@@ -18,9 +18,12 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from tape import errors
+from tape import errors, series
+from tape.batch_rules import BatchRule, elementwise, lift
 from tape.kernels.reduce import sum_to_shape
 from tape.node import Call, Handle, Node, Pull
+from tape.scope import REGIONS, region_above
+from tape.series import TaylorRule
 from tape.trace import Trace
 
 __all__ = ["NUMPY", "Op", "broadcast_to", "cast", "implements", "sum_to"]
@@ -67,6 +70,11 @@ class Op:
         each operand adds to that of the result. A single callable gets the list of all tangents,
         None where an operand stands still, as its first argument. By default the operation is taken
         to be linear in each operand.
+    taylor : callable, optional
+        How it acts on whole power series: see `tape.series`. Operations that are linear in each
+        operand, and those without derivative, have one by default.
+    batch : callable, optional
+        How it runs on a batch of operands at once: see `tape.batch_rules`. By default one by one.
     name : str, optional
         By default that of ``forward``.
     numpy : callable, optional
@@ -97,6 +105,8 @@ class Op:
         *,
         vjp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
         jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
+        taylor: TaylorRule | None = None,
+        batch: BatchRule | None = None,
         name: str | None = None,
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
@@ -105,9 +115,15 @@ class Op:
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
+        self.taylor = taylor
+        self.batch = batch
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
         if jvp is None and vjp is not None and not callable(vjp):
             self.jvp = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]
+            if taylor is None:
+                self.taylor = series.multilinear
+        elif vjp is None and jvp is None and taylor is None:
+            self.taylor = series.constant
         self.__name__ = self.name
         self.__doc__ = doc or forward.__doc__
         if numpy is not None:
@@ -139,8 +155,17 @@ class Op:
         raise errors.explain(self.name, operands, error) from error
 
     def record(self, ref: weakref.ref[Trace], operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Compute, and append a node to the trace behind ``ref``; nothing changes if that fails."""
+        """Compute and append a node to the trace behind ``ref``, or what its region does instead."""
         trace = alive(ref, operands)
+        if trace.is_batch:
+            return trace.run(self, operands, attrs)
+        if REGIONS and (region := region_above(trace.level)):
+            return region.run(self, operands, attrs)
+        return self.push_node(trace, operands, attrs)
+
+    def push_node(self, trace: Trace, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute, and append a node to a trace; nothing changes if that fails."""
+        ref = trace.ref
         inputs: list[Any] = []
         active = []
         for operand in operands:
@@ -148,7 +173,8 @@ class Op:
             inputs += (operand.id, operand.node.value) if is_ours else (None, as_operand(operand))
             active.append(is_ours and operand.node.is_active)
         values = inputs[1::2]
-        value = self(*values, **attrs) if trace.level else self.compute(values, attrs)
+        is_nested = trace.level and any(isinstance(value, Handle) for value in values)
+        value = self(*values, **attrs) if is_nested else self.compute(values, attrs)
         pull = self.pull_for(tuple(active)) if True in active else None
         return trace.push(Node(value, Call(self, attrs, pull), tuple(inputs)))
 
@@ -166,22 +192,27 @@ class Op:
 
     def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
         """The tangent of a node, given those of its operands; None where nothing flows."""
+        return self.tangent(node.value, node.operands, tangents, node.call.attrs)
+
+    def tangent(
+        self, out: Any, operands: Sequence[Any], tangents: Sequence[Any], attrs: dict[str, Any]
+    ) -> Any:
+        """The tangent of the result, given those of the operands; None where nothing flows."""
         if self.jvp is None:
             return None
-        value = node.value
         if callable(self.jvp):
-            return self.jvp(tangents, value, *node.operands, **node.attrs)
+            return self.jvp(tangents, out, *operands, **attrs)
         total = None
         for rule, tangent in zip(self.jvp, tangents, strict=True):
             if rule is None or tangent is None:
                 continue
-            part = rule(tangent, value, *node.operands, **node.attrs)
+            part = rule(tangent, out, *operands, **attrs)
             total = part if total is None else total + part
         if total is None:
             return None
-        if total.shape != value.shape:
-            total = broadcast_to(total, shape=value.shape)
-        return total if total.dtype == value.dtype else cast(total, dtype=value.dtype)
+        if total.shape != out.shape:
+            total = broadcast_to(total, shape=out.shape)
+        return total if total.dtype == out.dtype else cast(total, dtype=out.dtype)
 
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         return self(*operands[:k], t, *operands[k + 1 :], **attrs)
@@ -298,10 +329,21 @@ def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
 # ---- the linear operations that rules lean on ------------------------------------------------------
 
 
+def _batch_sum_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,), shape = operands, attrs["shape"]
+    kept = (size, *(1,) * (x.ndim - 1 - len(shape)), *shape)
+    return op(x, shape=kept).reshape((size, *shape))
+
+
+def _batch_broadcast_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return op(lift(operands[0], True, len(attrs["shape"])), shape=(size, *attrs["shape"]))
+
+
 cast: Op = Op(
     lambda x, *, dtype: x.astype(dtype),
     name="cast",
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
+    batch=elementwise,
     doc="Convert to another float dtype.",
 )
 
@@ -309,6 +351,7 @@ sum_to = Op(
     lambda x, *, shape: sum_to_shape(np.asarray(x), shape),
     name="sum_to",
     vjp=[lambda g, out, x, shape: broadcast_to(g, shape=x.shape)],
+    batch=_batch_sum_to,
     doc="Sum to a shape that broadcasts to that of ``x``: the transpose of `broadcast_to`.",
 )
 
@@ -316,5 +359,6 @@ broadcast_to: Op = Op(
     lambda x, *, shape: np.broadcast_to(x, shape),
     name="broadcast_to",
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
+    batch=_batch_broadcast_to,
     doc="Repeat along new axes and axes of length one, without copying.",
 )

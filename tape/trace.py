@@ -1,40 +1,28 @@
 """The tape: `Trace` records nodes in a flat list and sweeps over it, backwards, forwards and again.
 
 Nodes stand in execution order, so parents always come before children: a sweep is a loop over that
-list, never a sort and never a recursion. This file relies on the accumulation kernel alone. It must
-never know which operations exist: a node carries its own rule, and values are only ever added
-together.
+list, never a sort and never a recursion (`tape.sweep` has the loops). This file must never know which
+operations exist: a node carries its own rule.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
 
-from tape import errors
+from tape import errors, scope
 from tape.checks import check_cotangent, check_leaf, check_root, leaf_value
-from tape.kernels.accumulate import Scattered, accumulate
 from tape.listing import listing
 from tape.node import Handle, Leaf, Node
+from tape.sweep import pull_back, push_forward, recompute
 
 if TYPE_CHECKING:
     from tape.var import Var
 
 __all__ = ["Trace"]
-
-
-class _Open(threading.local):
-    """The traces open in ``with`` blocks, outermost first, in each thread."""
-
-    def __init__(self) -> None:
-        self.traces: list[Trace] = []
-
-
-_open = _Open()
 
 
 class Trace:
@@ -51,8 +39,8 @@ class Trace:
         In execution order.
     level : int
         Nesting depth. An operation records on the deepest trace among its operands, the others are
-        constants to it. A trace is nested in another one by making leaves from its Vars, or by
-        opening it in a ``with`` block inside the other's.
+        constants to it. A trace is nested in another one by making leaves from its Vars. One that is
+        opened in a ``with`` block is deeper than all that are not, and than those opened around it.
 
     Examples
     --------
@@ -74,6 +62,7 @@ class Trace:
         "ref",
     )
 
+    is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
 
     def __init__(self, name: str | None = None) -> None:
@@ -82,20 +71,24 @@ class Trace:
         self.level = 0
         self.ref = weakref.ref(self)
         self._is_enclosing = False
-        if _open.traces:
-            self._nest_in(_open.traces[-1])
+        around = scope.innermost()
+        if around is not None:
+            self._nest_in(around, around.level + 1)
         self._params: list[Var] = []
 
     def __enter__(self) -> Trace:
-        if self in _open.traces:
+        if scope.is_open(self):
             raise errors.TraceMismatchError(f"{self!r} is open already. Open another Trace inside it")
-        if _open.traces and self.level <= _open.traces[-1].level:
-            self._nest_in(_open.traces[-1])
-        _open.traces.append(self)
+        around = scope.innermost()
+        if around is None and not self._is_enclosing:
+            self.level = scope.level_within()
+        elif around is not None and (self.level <= around.level or not self._is_enclosing):
+            self._nest_in(around, scope.level_within())
+        scope.push(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _open.traces.remove(self)
+        scope.remove(self)
 
     def __copy__(self) -> NoReturn:
         raise errors.UnsupportedError(
@@ -250,7 +243,8 @@ class Trace:
         >>> [float(adjoint) for adjoint in tr.backward(a * b)]
         [4.0, 3.0, 1.0]
         """
-        adjoints = self._sweep(*self._start(root, seed), keep_all=True)
+        root_id, seed = self._start(root, seed)
+        adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         return adjoints + [None] * (len(self.nodes) - len(adjoints))
 
     def backward_param_grads(
@@ -294,21 +288,48 @@ class Trace:
         if unreached == "zero" and not isinstance(root, Handle):
             return [_zeros_like(param.node.value) for param in self._params]  # a constant reaches none
         root_id, seed = self._start(root, seed)
-        adjoints = self._sweep(root_id, seed, keep_all=False)
-        gradients = []
-        taken = {id(seed)}
-        for param in self._params:
-            gradient = adjoints[param.id] if param.id <= root_id else None
+        gradients = self.pull_back({root_id: seed})
+        if unreached == "raise" and any(gradient is None for gradient in gradients):
+            self._fail_unreached(root, gradients)
+        for k, gradient in enumerate(gradients):
             if gradient is None:
-                if unreached == "raise":
-                    self._fail_unreached(root, adjoints)
-                gradient = _zeros_like(param.node.value)
-            elif type(gradient) is not np.ndarray:
-                if not isinstance(gradient, Handle):
-                    gradient = np.asarray(gradient)
-            elif gradient.base is not None or id(gradient) in taken:  # not ours alone
-                gradient = gradient.copy()
-            taken.add(id(gradient))
+                gradients[k] = _zeros_like(self._params[k].node.value)
+            elif not isinstance(gradient, (np.ndarray, Handle)):
+                gradients[k] = np.asarray(gradient)
+        return gradients
+
+    def pull_back(self, seeds: Mapping[int, Any]) -> list[Any]:
+        """Reverse sweep from any number of roots at once, for transforms: nothing is checked.
+
+        Parameters
+        ----------
+        seeds : mapping of int to array
+            The adjoint of each root, by node id, of the node's shape and dtype.
+
+        Returns
+        -------
+        list
+            The gradient of each param, in order: an array that shares memory with nothing, a NumPy
+            scalar, a Var of an enclosing trace, or None where nothing flows.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> x = tr.param(3.0)
+        >>> y, z = 2 * x, x * x
+        >>> [float(gradient) for gradient in tr.pull_back({y.id: np.float64(1), z.id: np.float64(10)})]
+        [62.0]
+        """
+        adjoints = pull_back(self.nodes, seeds, where=self)
+        gradients: list[Any] = []
+        taken = {id(seed) for seed in seeds.values()}
+        for param in self._params:
+            gradient = adjoints[param.id] if param.id < len(adjoints) else None
+            if type(gradient) is np.ndarray:
+                if gradient.base is not None or id(gradient) in taken:  # not ours alone
+                    gradient = gradient.copy()
+                taken.add(id(gradient))
             gradients.append(gradient)
         return gradients
 
@@ -343,32 +364,45 @@ class Trace:
         array([2., 2.])
         """
         check_root(self, root)
-        root_id = root.id
-        flow: list[Any] = [None] * (root_id + 1)
-        given = set()
+        seeds: dict[int, Any] = {}
         for leaf, tangent in tangents.items():
             check_leaf(self, leaf, "a key of tangents")
             checked = check_cotangent(self, tangent, leaf.node.value, f"the tangent of {leaf!r}")
-            if leaf.id in given:
+            if leaf.id in seeds:
                 raise errors.SeedError(f"two of the tangents are for {leaf!r}. Give their sum")
-            given.add(leaf.id)
-            if leaf.id <= root_id:
-                flow[leaf.id] = checked
-        for i, node in enumerate(self.nodes[: root_id + 1]):
-            if node.op is None:
-                continue
-            incoming = [None if parent is None else flow[parent] for parent in node.parents]
-            if any(tangent is not None for tangent in incoming):
-                try:
-                    flow[i] = node.op.push_forward(node, incoming)
-                except Exception as error:
-                    error.add_note(f"in the jvp of {node.op!r}, node %{i} of {self!r}")
-                    raise
-        tangent = flow[root_id]
+            seeds[leaf.id] = checked
+        (tangent,) = self.push_forward(seeds, [root.id])
         if tangent is None:
             return _zeros_like(root.node.value)
         # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
         return tangent if isinstance(tangent, Handle) else np.array(tangent)
+
+    def push_forward(self, seeds: Mapping[int, Any], roots: Sequence[int]) -> list[Any]:
+        """Forward sweep to any number of roots at once, for transforms: nothing is checked.
+
+        Parameters
+        ----------
+        seeds : mapping of int to array
+            The tangent of each leaf that moves, by node id, of the node's shape and dtype.
+        roots : sequence of int
+            Node ids.
+
+        Returns
+        -------
+        list
+            The tangent of each root, which may be a seed; None where nothing flows.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> x = tr.param(3.0)
+        >>> y, z = 2 * x, x * x
+        >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
+        [20.0, 60.0]
+        """
+        tangents = push_forward(self.nodes, seeds, max(roots, default=-1) + 1, where=self)
+        return [tangents[root] for root in roots]
 
     # ---- replaying ---------------------------------------------------------------------------
 
@@ -422,64 +456,9 @@ class Trace:
         TapeError
             Whatever an operation raises for the new values.
         """
-        values: list[Any] = []
-        inputs: list[tuple[Any, ...]] = []
-        for node in self.nodes:
-            renewed: list[Any] = []
-            for parent, operand in zip(node.parents, node.operands, strict=True):
-                renewed += (parent, operand if parent is None else values[parent])
-            inputs.append(tuple(renewed))
-            try:
-                values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
-            except Exception as error:
-                error.add_note(f"in the replay of {node.op!r}, node %{len(values)} of {self!r}")
-                raise
-        for node, value, renewed_inputs in zip(self.nodes, values, inputs, strict=True):
-            node.value, node.inputs = value, renewed_inputs
+        recompute(self.nodes, where=self)
 
     # ---- helpers -----------------------------------------------------------------------------
-
-    def _sweep(self, root_id: int, seed: Any, *, keep_all: bool) -> list[Any]:
-        """The reverse sweep. Without ``keep_all``, adjoints are freed as soon as they are used up.
-
-        The first contribution to an adjoint may alias anything. The second makes an array of our
-        own, and from then on contributions are added in place.
-        """
-        nodes = self.nodes
-        adjoints: list[Any] = [None] * (root_id + 1)
-        is_ours = bytearray(root_id + 1)
-        adjoints[root_id] = seed
-        for i in range(root_id, -1, -1):
-            adjoint = adjoints[i]
-            if adjoint is None:
-                continue
-            node = nodes[i]
-            pull = node.call.pull
-            if pull is None:
-                continue
-            try:
-                contributions = pull(node, adjoint)
-            except Exception as error:
-                error.add_note(f"in the vjp of {node.op!r}, node %{i} of {self!r}")
-                raise
-            for parent, contribution in contributions:
-                so_far = adjoints[parent]
-                if so_far is None:
-                    adjoints[parent] = contribution
-                    if type(contribution) is Scattered:
-                        adjoints[parent] = contribution.dense()
-                        is_ours[parent] = True
-                elif is_ours[parent] and not isinstance(contribution, Handle):
-                    accumulate(so_far, contribution)
-                else:
-                    if type(contribution) is Scattered:
-                        contribution = contribution.dense()
-                    total = so_far + contribution
-                    adjoints[parent] = total
-                    is_ours[parent] = type(total) is np.ndarray
-            if not keep_all:
-                adjoints[i] = None
-        return adjoints
 
     def _start(self, root: Var, seed: Any) -> tuple[int, Any]:
         """The root's id and its checked seed."""
@@ -494,8 +473,8 @@ class Trace:
             return root.id, check_cotangent(self, seed, value, f"the seed for {root!r}")
         return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
 
-    def _fail_unreached(self, root: Var, adjoints: list[Any]) -> NoReturn:
-        names = [repr(p) for p in self._params if p.id >= len(adjoints) or adjoints[p.id] is None]
+    def _fail_unreached(self, root: Var, gradients: Sequence[Any]) -> NoReturn:
+        names = [repr(p) for p, gradient in zip(self._params, gradients, strict=True) if gradient is None]
         raise errors.UnreachableParamError(
             f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
             'or pass unreached="zero"'
@@ -504,19 +483,22 @@ class Trace:
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         value = leaf_value(self, value, is_param)
         if isinstance(value, Handle):
-            self._nest_in(value.trace)
+            if self.level <= value.trace.level:
+                self._nest_in(value.trace, value.trace.level + 1)
+            else:
+                value.trace._is_enclosing = True
         return value
 
-    def _nest_in(self, outer: Trace) -> None:
-        """Make this trace deeper than ``outer``, unless others have been nested in it as it is."""
-        if self.level <= outer.level:
-            if self._is_enclosing:
-                raise errors.TraceMismatchError(
-                    f"{self!r} cannot be nested in {outer!r}: other traces are nested in it at its present "
-                    "depth. Open a trace, or make its leaves, before nesting others in it"
-                )
-            self.level = outer.level + 1
-        outer._is_enclosing = True
+    def _nest_in(self, outer: Any, level: int) -> None:
+        """Make this trace deeper than another scope, unless others have been nested in it as it is."""
+        if self._is_enclosing:
+            raise errors.TraceMismatchError(
+                f"{self!r} cannot be nested in {outer!r}: other traces are nested in it at its present "
+                "depth. Open a trace, or make its leaves, before nesting others in it"
+            )
+        self.level = level
+        if isinstance(outer, Trace):
+            outer._is_enclosing = True
 
 
 def _zeros_like(value: Any) -> np.ndarray:

@@ -46,8 +46,8 @@ def test_levels_follow_nesting():
     with outer, tape.Trace() as opened:
         assert opened.level > outer.level
     early = tape.Trace()
-    with tape.Trace(), early:
-        assert early.level == 1
+    with tape.Trace() as opened, early:
+        assert early.level > opened.level > innermost.level
     assert tape.Trace().level == 0
 
 
@@ -137,11 +137,11 @@ def test_traces_in_threads_do_not_nest_into_each_other():
         with tape.Trace() as trace:
             levels.append(trace.level)
 
-    with tape.Trace():
+    with tape.Trace() as outermost:
         thread = threading.Thread(target=open_one)
         thread.start()
         thread.join()
-    assert levels == [0]
+    assert levels == [outermost.level]
 
 
 def test_a_with_block_left_by_an_exception_restores_the_level():

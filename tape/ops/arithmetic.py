@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import series
 from tape.functions import elementwise
 from tape.ops.selection import where
 
@@ -18,6 +19,7 @@ add = elementwise(
     operator.add,
     lambda d, out, x, y: d,
     lambda d, out, x, y: d,
+    taylor=series.linear,
     numpy=np.add,
     doc="``x + y``.",
 )
@@ -27,6 +29,7 @@ subtract = elementwise(
     lambda d, out, x, y: d,
     lambda d, out, x, y: -d,
     name="subtract",
+    taylor=series.linear,
     numpy=np.subtract,
     doc="``x - y``.",
 )
@@ -36,6 +39,7 @@ multiply = elementwise(
     lambda d, out, x, y: d * y,
     lambda d, out, x, y: d * x,
     name="multiply",
+    taylor=series.multiply,
     numpy=np.multiply,
     doc="``x * y``.",
 )
@@ -45,6 +49,7 @@ divide = elementwise(
     lambda d, out, x, y: d / y,
     lambda d, out, x, y: -(d * out / y),
     name="divide",
+    taylor=series.divide,
     numpy=np.divide,
     doc="``x / y``.",
 )
@@ -53,6 +58,7 @@ negative = elementwise(
     operator.neg,
     lambda d, out, x: -d,
     name="negative",
+    taylor=series.linear,
     numpy=np.negative,
     doc="``-x``.",
 )
@@ -61,6 +67,7 @@ positive = elementwise(
     operator.pos,
     lambda d, out, x: d,
     name="positive",
+    taylor=series.linear,
     numpy=np.positive,
     doc="``+x``.",
 )
@@ -83,6 +90,7 @@ power = elementwise(
     _power_base,
     _power_exponent,
     name="power",
+    taylor=series.power,
     numpy=np.power,
     doc="``x ** y``. The derivative by the exponent is taken as 0 where the base is 0.",
 )

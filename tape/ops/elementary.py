@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import pi
 from typing import Any
 
 import numpy as np
 
+from tape import batch_rules, series
 from tape.errors import ShapeError
 from tape.functions import elementwise
 from tape.kernels.fused import fused
@@ -16,7 +18,9 @@ from tape.ops.selection import sign
 __all__ = [
     "absolute",
     "apply",
+    "arctan",
     "cos",
+    "erf",
     "exp",
     "expm1",
     "log",
@@ -32,17 +36,35 @@ __all__ = [
     "tanh",
 ]
 
-exp = elementwise(np.exp, lambda d, out, x: d * out)
-expm1 = elementwise(np.expm1, lambda d, out, x: d * (out + 1))
-log = elementwise(np.log, lambda d, out, x: d / x)
-log1p = elementwise(np.log1p, lambda d, out, x: d / (x + 1))
-sqrt = elementwise(np.sqrt, lambda d, out, x: 0.5 * d / out)
-square = elementwise(np.square, lambda d, out, x: d * (2 * x))
-reciprocal = elementwise(np.reciprocal, lambda d, out, x: -(d * (out * out)))
-absolute = elementwise(np.absolute, lambda d, out, x: d * sign(x))
-sin = elementwise(np.sin, lambda d, out, x: d * cos(x))
-cos: Callable[..., Any] = elementwise(np.cos, lambda d, out, x: -(d * sin(x)))
-tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out))
+exp = elementwise(np.exp, lambda d, out, x: d * out, taylor=series.exp)
+expm1 = elementwise(np.expm1, lambda d, out, x: d * (out + 1), taylor=series.expm1)
+log = elementwise(np.log, lambda d, out, x: d / x, taylor=series.log)
+log1p = elementwise(np.log1p, lambda d, out, x: d / (x + 1), taylor=series.log1p)
+sqrt = elementwise(np.sqrt, lambda d, out, x: 0.5 * d / out, taylor=series.square_root)
+square = elementwise(np.square, lambda d, out, x: d * (2 * x), taylor=series.square)
+reciprocal = elementwise(np.reciprocal, lambda d, out, x: -(d * (out * out)), taylor=series.reciprocal)
+absolute = elementwise(np.absolute, lambda d, out, x: d * sign(x), taylor=series.linear)
+sin = elementwise(np.sin, lambda d, out, x: d * cos(x), taylor=series.sin)
+cos: Callable[..., Any] = elementwise(np.cos, lambda d, out, x: -(d * sin(x)), taylor=series.cos)
+tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out), taylor=series.tan)
+arctan = elementwise(np.arctan, lambda d, out, x: d / (1 + x * x), taylor=series.arctan)
+
+
+_ERF_SLOPE = 2 / pi**0.5
+
+
+def _erf(x: Any) -> Any:
+    from scipy.special import erf  # late: it takes half as long to import as all the rest
+
+    return erf(x)
+
+
+erf = elementwise(
+    _erf,
+    lambda d, out, x: d * (_ERF_SLOPE * exp(-(x * x))),
+    taylor=series.erf,
+    doc="The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x.",
+)
 
 
 @fused
@@ -50,7 +72,7 @@ def _tanh_partial(d: Any, out: Any) -> Any:
     return d - d * out * out
 
 
-tanh = elementwise(np.tanh, lambda d, out, x: _tanh_partial(d, out))
+tanh = elementwise(np.tanh, lambda d, out, x: _tanh_partial(d, out), taylor=series.tanh)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -66,6 +88,7 @@ def _sigmoid_partial(d: Any, out: Any) -> Any:
 sigmoid = elementwise(
     _sigmoid,
     lambda d, out, x: _sigmoid_partial(d, out),
+    taylor=series.sigmoid,
     doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
 )
 
@@ -78,6 +101,7 @@ def _relu_partial(d: Any, out: Any) -> Any:
 relu = elementwise(
     lambda x: np.maximum(x, 0),
     lambda d, out, x: _relu_partial(d, out),
+    taylor=series.linear,
     name="relu",
     doc="``maximum(x, 0)``; the derivative at 0 is 0.",
 )
@@ -85,6 +109,7 @@ relu = elementwise(
 softplus = elementwise(
     lambda x: np.logaddexp(x, 0),
     lambda d, out, x: d * sigmoid(x),
+    taylor=series.softplus,
     name="softplus",
     doc="``log(1 + exp(x))``, without overflow.",
 )
@@ -108,7 +133,7 @@ def _apply_partial(d: Any, out: Any, x: Any, f: Callable[[Any], Any], df: Callab
     return d * slope
 
 
-_apply_op = Op(_apply, vjp=[_apply_partial], jvp=[_apply_partial])
+_apply_op = Op(_apply, vjp=[_apply_partial], jvp=[_apply_partial], batch=batch_rules.elementwise)
 _apply_op.explains_errors = False  # what the user's f raises is the user's
 
 

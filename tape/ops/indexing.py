@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors
+from tape import errors, series
 from tape.errors import OutOfBoundsError
 from tape.kernels.accumulate import Scattered
 from tape.node import Handle
@@ -33,6 +33,31 @@ def _filled(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(next(remaining) if part is _HOLE else part for part in index)
 
 
+def _batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | None:
+    """An index for a batch; None where the batch would not stay in front."""
+    where = [k for k, part in enumerate(index) if part is _HOLE or isinstance(part, (int, bool))]
+    is_together = not where or where[-1] - where[0] == len(where) - 1
+    if (
+        any(is_batched[1:])
+        or (_HOLE in index and not is_together)
+        or any(isinstance(part, (bool, np.bool_)) for part in index)
+    ):
+        return None
+    return (slice(None), *index)
+
+
+def _batch_getitem(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    index = _batch_index(attrs["index"], is_batched)
+    return NotImplemented if index is None else op(*operands, index=index)
+
+
+def _batch_scatter(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    index = _batch_index(attrs["index"], is_batched)
+    if index is None:
+        return NotImplemented
+    return op(*operands, index=index, shape=(size, *attrs["shape"]))
+
+
 def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
     if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
         contribution = _scatter(g, *arrays, index=index, shape=x.shape)
@@ -48,6 +73,8 @@ _getitem: Op = Op(
     jvp=lambda tangents, out, x, *arrays, index: (
         None if tangents[0] is None else _getitem(tangents[0], *arrays, index=index)
     ),
+    taylor=series.linear,
+    batch=_batch_getitem,
 )
 
 _scatter: Op = Op(
@@ -60,6 +87,8 @@ _scatter: Op = Op(
     jvp=lambda tangents, out, x, *arrays, index, shape: (
         None if tangents[0] is None else _scatter(tangents[0], *arrays, index=index, shape=shape)
     ),
+    taylor=series.linear,
+    batch=_batch_scatter,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.batch_rules import lift
 from tape.errors import UnsupportedError
 from tape.functions import function_of
 from tape.op import Op, as_operand, fit, implements
@@ -50,10 +51,30 @@ def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
     return reshape(fit(swapaxes(x, -1, -2) @ g, y), shape)
 
 
+def _batch_matmul(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    x, y = operands
+    x_ndim, y_ndim = (np.ndim(a) - inside for a, inside in zip(operands, is_batched, strict=True))
+    if is_batched == [False, True] and (x_ndim, y_ndim) == (2, 1):
+        return op(y, x.T)
+    if is_batched == [True, False] and x_ndim and y_ndim == 2:  # one product instead of many
+        rows = x.reshape((prod(x.shape[:-1]), x.shape[-1]))
+        return op(rows, y).reshape((*x.shape[:-1], y.shape[-1]))
+    if x_ndim == 1:
+        x = x.reshape((*x.shape[:-1], 1, x.shape[-1]))
+    if y_ndim == 1:
+        y = y.reshape((*y.shape, 1))
+    ndim = max(x_ndim, y_ndim, 2)
+    out = op(*(lift(a, inside, ndim) for a, inside in zip((x, y), is_batched, strict=True)))
+    columns = () if y_ndim == 1 else out.shape[-1:]
+    rows = () if x_ndim == 1 else out.shape[-2:-1]
+    return out.reshape((*out.shape[:-2], *rows, *columns))
+
+
 _matmul = Op(
     _forward,
     name="matmul",
     vjp=[_vjp_left, _vjp_right],
+    batch=_batch_matmul,
     doc="""``x @ y`` with NumPy's rules for vectors, matrices and broadcast stacks of matrices.
 
     Parameters

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tape import series
+from tape.batch_rules import along_axes
 from tape.errors import ShapeError
 from tape.op import Op, as_operand, broadcast_to, implements
 from tape.ops.arithmetic import multiply
@@ -67,6 +69,7 @@ def _spread(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
 _sum = Op(
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
     name="sum",
+    batch=along_axes,
     vjp=[lambda g, out, x, axis, keepdims: _spread(g, x, axis, keepdims)],
 )
 
@@ -85,6 +88,7 @@ def _divide(g: Any, count: int) -> Any:
 _mean = Op(
     _mean_forward,
     name="mean",
+    batch=along_axes,
     vjp=[lambda g, out, x, axis, keepdims: _spread(_divide(g, _count(x.shape, axis)), x, axis, keepdims)],
 )
 
@@ -100,6 +104,8 @@ def _extreme(name: str, forward: Any) -> Op:
     return Op(
         lambda x, *, axis, keepdims: forward(x, axis=axis, keepdims=keepdims),
         name=name,
+        taylor=series.linear,
+        batch=along_axes,
         vjp=[
             lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _weights(out, x, axis, keepdims)
         ],
@@ -147,6 +153,7 @@ def _prod_partials(x: Any, axis: Reduced | None) -> Any:
 _prod = Op(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     name="prod",
+    batch=along_axes,
     vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _prod_partials(x, axis)],
     jvp=[lambda t, out, x, axis, keepdims: _sum(t * _prod_partials(x, axis), axis=axis, keepdims=keepdims)],
 )
@@ -160,6 +167,7 @@ def _var_partials(x: Any, axis: Reduced | None, ddof: float) -> Any:
 _var = Op(
     lambda x, *, axis, ddof, keepdims: np.var(x, axis=axis, ddof=ddof, keepdims=keepdims),
     name="var",
+    batch=along_axes,
     vjp=[lambda g, out, x, axis, ddof, keepdims: _kept(g, x, axis, keepdims) * _var_partials(x, axis, ddof)],
     jvp=[
         lambda t, out, x, axis, ddof, keepdims: _sum(
@@ -179,6 +187,7 @@ def _std_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims:
 _std = Op(
     lambda x, *, axis, ddof, keepdims: np.std(x, axis=axis, ddof=ddof, keepdims=keepdims),
     name="std",
+    batch=along_axes,
     vjp=[
         lambda g, out, x, axis, ddof, keepdims: (
             _kept(g, x, axis, keepdims) * _std_partials(out, x, axis, ddof, keepdims)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors
+from tape import batch_rules, errors, series
+from tape.batch_rules import along_axes
 from tape.functions import elementwise
 from tape.op import Op, as_operand, implements
 
@@ -76,6 +77,7 @@ where: Callable[..., Any] = elementwise(
     None,
     lambda d, out, condition, x, y: where(condition, d, 0),
     lambda d, out, condition, x, y: where(condition, 0, d),
+    taylor=series.linear,
     numpy=np.where,
     doc="``x`` where ``condition`` holds, else ``y``.",
 )
@@ -90,6 +92,7 @@ maximum = elementwise(
     np.maximum,
     lambda d, out, x, y: _share(d, x > y, x, y),
     lambda d, out, x, y: _share(d, y > x, x, y),
+    taylor=series.linear,
     doc="The larger of two values; equal ones share the derivative.",
 )
 
@@ -97,6 +100,7 @@ minimum = elementwise(
     np.minimum,
     lambda d, out, x, y: _share(d, x < y, x, y),
     lambda d, out, x, y: _share(d, y < x, x, y),
+    taylor=series.linear,
     doc="The smaller of two values; equal ones share the derivative.",
 )
 
@@ -143,11 +147,17 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return a if upper is None else minimum(a, upper)
 
 
-_isclose = Op(lambda a, b, **tolerances: np.isclose(a, b, **tolerances), name="isclose")
-_all = Op(lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), name="all")
-_any = Op(lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), name="any")
-_argmax = Op(lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax")
-_argmin = Op(lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin")
+_isclose = Op(
+    lambda a, b, **tolerances: np.isclose(a, b, **tolerances), name="isclose", batch=batch_rules.elementwise
+)
+_all = Op(lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), name="all", batch=along_axes)
+_any = Op(lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), name="any", batch=along_axes)
+_argmax = Op(
+    lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax", batch=along_axes
+)
+_argmin = Op(
+    lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin", batch=along_axes
+)
 
 
 @implements(np.isclose)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tape import series
+from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
 from tape.errors import DTypeError, ShapeError
 from tape.op import Op, as_operand, cast, implements
 from tape.op import broadcast_to as _broadcast_to
@@ -30,34 +32,76 @@ __all__ = [
 
 Axes = int | tuple[int, ...] | None
 
+
+def _batch_reshape(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,) = operands
+    return op(x, shape=(size, *resolved(attrs["shape"], x.shape[1:])))
+
+
+def _batch_transpose(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,), axes = operands, attrs["axes"]
+    order = range(x.ndim - 1)[::-1] if axes is None else [i % (x.ndim - 1) for i in axes]
+    return op(x, axes=(0, *(i + 1 for i in order)))
+
+
+def _batch_swapaxes(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return op(*operands, axis1=inner_axis(attrs["axis1"]), axis2=inner_axis(attrs["axis2"]))
+
+
+def _batch_expand_dims(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    axis = attrs["axis"]
+    return op(*operands, axis=tuple(map(inner_axis, axis)) if isinstance(axis, tuple) else inner_axis(axis))
+
+
+def _batch_squeeze(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,), axis = operands, attrs["axis"]
+    if axis is None:
+        axis = tuple(i for i, length in enumerate(x.shape[1:]) if length == 1)
+    return op(x, axis=inner_axes(axis, x.ndim - 1))
+
+
+def _batch_join(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """Of concatenate and stack: what is not batched is repeated."""
+    whole = [
+        x if inside else _broadcast_to(x, shape=(size, *np.shape(x)))
+        for x, inside in zip(operands, is_batched, strict=True)
+    ]
+    return op(*whole, axis=inner_axis(attrs["axis"]))
+
+
 _reshape: Op = Op(
     lambda x, *, shape: np.reshape(x, shape),
     name="reshape",
     vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
+    batch=_batch_reshape,
 )
 
 _transpose: Op = Op(
     lambda x, *, axes: np.transpose(x, axes),
     name="transpose",
     vjp=[lambda g, out, x, axes: _transpose(g, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))],
+    batch=_batch_transpose,
 )
 
 _swapaxes: Op = Op(
     lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
     name="swapaxes",
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
+    batch=_batch_swapaxes,
 )
 
 _expand_dims = Op(
     lambda x, *, axis: np.expand_dims(x, axis),
     name="expand_dims",
     vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    batch=_batch_expand_dims,
 )
 
 _squeeze = Op(
     lambda x, *, axis: np.squeeze(x, axis),
     name="squeeze",
     vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    batch=_batch_squeeze,
 )
 
 
@@ -259,7 +303,7 @@ def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
     return _broadcast_to(array, shape=_as_shape(shape))
 
 
-_astype = Op(lambda x, *, dtype: x.astype(dtype), name="astype")
+_astype = Op(lambda x, *, dtype: x.astype(dtype), name="astype", batch=elementwise)
 
 
 @implements(np.astype)
@@ -317,6 +361,8 @@ _concatenate = Op(
     lambda *arrays, axis: np.concatenate(arrays, axis),
     name="concatenate",
     vjp=_concatenate_vjp,
+    taylor=series.linear,
+    batch=_batch_join,
     jvp=_concatenate_jvp,
 )
 
@@ -334,6 +380,8 @@ _stack = Op(
     lambda *arrays, axis: np.stack(arrays, axis),
     name="stack",
     vjp=_stack_vjp,
+    taylor=series.linear,
+    batch=_batch_join,
     jvp=_stack_jvp,
 )
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tape.batch_rules import along_axes
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
@@ -44,6 +45,7 @@ def _logsumexp_partials(out: Any, x: Any, axis: Reduced | None, keepdims: bool) 
 _logsumexp = Op(
     _logsumexp_forward,
     name="logsumexp",
+    batch=along_axes,
     vjp=[
         lambda g, out, x, axis, keepdims: (
             _kept(g, x, axis, keepdims) * _logsumexp_partials(out, x, axis, keepdims)
@@ -67,7 +69,7 @@ def _softmax_rule(d: Any, out: Any, x: Any, axis: Reduced | None) -> Any:
     return out * (d - _sum(out * d, axis=axis, keepdims=True))  # a symmetric Jacobian
 
 
-_softmax = Op(_softmax_forward, name="softmax", vjp=[_softmax_rule], jvp=[_softmax_rule])
+_softmax = Op(_softmax_forward, name="softmax", batch=along_axes, vjp=[_softmax_rule], jvp=[_softmax_rule])
 
 
 def _log_softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
@@ -78,6 +80,7 @@ def _log_softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
 _log_softmax = Op(
     _log_softmax_forward,
     name="log_softmax",
+    batch=along_axes,
     vjp=[lambda g, out, x, axis: g - exp(out) * _sum(g, axis=axis, keepdims=True)],
     jvp=[lambda t, out, x, axis: t - _sum(exp(out) * t, axis=axis, keepdims=True)],
 )

@@ -1,0 +1,96 @@
+"""What is open on a thread: traces in ``with`` blocks, and regions that change how operations run.
+
+Each scope has a level, deeper than those of the scopes around it. An operation belongs to the deepest
+trace among its operands; a `Region` is asked first about operations of all traces that are less deep
+than itself. This file relies on nothing and knows neither traces nor operations.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+__all__ = ["REGIONS", "Region", "innermost", "is_open", "level_within", "region_above", "resolve"]
+
+_STRIDE = 1024  # leaves room for the levels of traces that are nested without being opened
+
+REGIONS: list[Region] = []
+"""The regions open on any thread: while it is empty, which is nearly always, nobody needs to look."""
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.scopes: list[Any] = []
+
+
+_stack = _Stack()
+
+
+def innermost() -> Any | None:
+    """The innermost open scope of this thread."""
+    return _stack.scopes[-1] if _stack.scopes else None
+
+
+def is_open(scope: Any) -> bool:
+    """Whether a scope is open on this thread."""
+    return any(opened is scope for opened in _stack.scopes)
+
+
+def level_within() -> int:
+    """The level of a scope about to be opened: deeper than every one there is, open or not."""
+    return ((_stack.scopes[-1].level // _STRIDE if _stack.scopes else 0) + 1) * _STRIDE
+
+
+def push(scope: Any) -> None:
+    """Open a scope on this thread."""
+    _stack.scopes.append(scope)
+
+
+def remove(scope: Any) -> None:
+    """Close a scope, wherever it is."""
+    scopes = _stack.scopes
+    for i in reversed(range(len(scopes))):
+        if scopes[i] is scope:
+            del scopes[i]
+            return
+
+
+class Region:
+    """A stretch of code in which operations on the traces around it run in another way."""
+
+    level: int
+
+    def __enter__(self) -> Any:
+        self.level = level_within()
+        push(self)
+        REGIONS.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        REGIONS.remove(self)
+        remove(self)
+
+    def resolve(self, var: Any) -> Any:
+        """What a Var of a trace around this region is to the code in it."""
+        return var
+
+    def run(self, op: Any, operands: Any, attrs: dict[str, Any]) -> Any:
+        """Do what ``op`` does in this region, for operands of which some belong to traces around it."""
+        raise NotImplementedError
+
+
+def region_above(level: int) -> Region | None:
+    """The innermost region of this thread that is deeper than a trace of this level."""
+    for scope in reversed(_stack.scopes):
+        if scope.level <= level:
+            return None
+        if isinstance(scope, Region):
+            return scope
+    return None
+
+
+def resolve(leaf: Any) -> Any:
+    """What a function of this region sees of a Var from outside of it; anything else is itself."""
+    if REGIONS and hasattr(leaf, "trace_ref") and (region := region_above(leaf.trace.level)):
+        return region.resolve(leaf)
+    return leaf

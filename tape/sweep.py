@@ -1,0 +1,138 @@
+"""Walks over a tape: backwards for adjoints, forwards for tangents, forwards again for values.
+
+Nodes stand in execution order, so each walk is one loop: never a sort, never a recursion. What is
+given has been checked already; values are only ever added together, all else is in the nodes' rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.kernels.accumulate import Scattered, accumulate
+from tape.node import Handle, Node
+
+__all__ = ["pull_back", "push_forward", "recompute"]
+
+
+def pull_back(
+    nodes: Sequence[Node], seeds: Mapping[int, Any], *, where: object, keep_all: bool = False
+) -> list[Any]:
+    """The adjoints of all nodes up to the last one with a seed.
+
+    The first contribution to an adjoint may alias anything. The second makes an array of our own,
+    and from then on contributions are added in place.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A tape.
+    seeds : mapping of int to array
+        The adjoints to start from, by node id.
+    where : object
+        What errors name as the place of a node.
+    keep_all : bool
+        Keep the adjoints of all nodes; otherwise only those of leaves, and the others are freed as
+        soon as they are used up.
+
+    Returns
+    -------
+    list
+        By node id; None where nothing flows.
+    """
+    count = max(seeds, default=-1) + 1
+    adjoints: list[Any] = [None] * count
+    is_ours = bytearray(count)
+    for i, seed in seeds.items():
+        adjoints[i] = seed
+    for i in range(count - 1, -1, -1):
+        adjoint = adjoints[i]
+        if adjoint is None:
+            continue
+        node = nodes[i]
+        pull = node.call.pull
+        if pull is None:
+            continue
+        try:
+            contributions = pull(node, adjoint)
+        except Exception as error:
+            error.add_note(f"in the vjp of {node.op!r}, node %{i} of {where!r}")
+            raise
+        for parent, contribution in contributions:
+            so_far = adjoints[parent]
+            if so_far is None:
+                adjoints[parent] = contribution
+                if type(contribution) is Scattered:
+                    adjoints[parent] = contribution.dense()
+                    is_ours[parent] = True
+            elif is_ours[parent] and not isinstance(contribution, Handle):
+                accumulate(so_far, contribution)
+            else:
+                if type(contribution) is Scattered:
+                    contribution = contribution.dense()
+                total = so_far + contribution
+                adjoints[parent] = total
+                is_ours[parent] = type(total) is np.ndarray
+        if not keep_all:
+            adjoints[i] = None
+    return adjoints
+
+
+def push_forward(nodes: Sequence[Node], seeds: Mapping[int, Any], count: int, *, where: object) -> list[Any]:
+    """The tangents of the first ``count`` nodes.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A tape.
+    seeds : mapping of int to array
+        The tangents of leaves that move, by node id.
+    count : int
+        Where to stop.
+    where : object
+        What errors name as the place of a node.
+
+    Returns
+    -------
+    list
+        By node id; None where nothing flows.
+    """
+    tangents: list[Any] = [None] * count
+    for i, seed in seeds.items():
+        if i < count:
+            tangents[i] = seed
+    for i in range(min(seeds, default=count) + 1, count):
+        node = nodes[i]
+        inputs = node.inputs
+        incoming = [None if parent is None else tangents[parent] for parent in inputs[::2]]
+        for tangent in incoming:
+            if tangent is not None:
+                break
+        else:
+            continue
+        try:
+            tangents[i] = node.call.op.push_forward(node, incoming)  # type: ignore[union-attr]
+        except Exception as error:
+            error.add_note(f"in the jvp of {node.op!r}, node %{i} of {where!r}")
+            raise
+    return tangents
+
+
+def recompute(nodes: Sequence[Node], *, where: object) -> None:
+    """Compute every value anew from the leaves; on an error nothing has changed."""
+    values: list[Any] = []
+    inputs: list[tuple[Any, ...]] = []
+    for node in nodes:
+        renewed: list[Any] = []
+        for parent, operand in zip(node.parents, node.operands, strict=True):
+            renewed += (parent, operand if parent is None else values[parent])
+        inputs.append(tuple(renewed))
+        try:
+            values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
+        except Exception as error:
+            error.add_note(f"in the replay of {node.op!r}, node %{len(values)} of {where!r}")
+            raise
+    for node, value, renewed_inputs in zip(nodes, values, inputs, strict=True):
+        node.value, node.inputs = value, renewed_inputs

@@ -1,0 +1,27 @@
+"""Functions of functions: derivatives in either mode and at any order, one file a transform.
+
+Each is a few lines over a `Recording`: a function, run once on a trace of its own.
+"""
+
+from tape.transforms.grad import elementwise_grad, grad, value_and_grad
+from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
+from tape.transforms.jvp import directional_derivative, jvp, linearize
+from tape.transforms.products import gnvp, hvp, rop
+from tape.transforms.vjp import vjp
+
+__all__ = [
+    "directional_derivative",
+    "divergence",
+    "elementwise_grad",
+    "gnvp",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "laplacian",
+    "linearize",
+    "rop",
+    "value_and_grad",
+    "vjp",
+]

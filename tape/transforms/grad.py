@@ -1,0 +1,123 @@
+"""`grad`, `value_and_grad` and `elementwise_grad`: one reverse sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape.transforms._record import Argnums, Recording, name_of
+
+__all__ = ["elementwise_grad", "grad", "value_and_grad"]
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """The gradient of a function that returns a scalar.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code. Arguments to differentiate by are floats, float arrays, or trees of them.
+    argnums : int or tuple of int
+        Which positional arguments to differentiate by.
+    has_aux : bool
+        Whether ``f`` returns a pair: the scalar, and anything that should come along.
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``. Returns the gradient, in the structure, shapes and dtypes of the
+        argument (a tuple if ``argnums`` is one), or the pair of gradient and aux.
+
+    Raises
+    ------
+    ShapeError
+        When called, if ``f`` returns no scalar.
+    DTypeError
+        When called, if an argument to differentiate by holds integers, or ``f`` returns one.
+    OutOfBoundsError
+        When called, if there is no such argument.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    >>> float(tape.grad(tape.grad(np.tanh))(1.0))
+    -0.6397000084492...
+    >>> tape.grad(lambda p, x: p["a"] * x + p["b"])({"a": 2.0, "b": 1.0}, 3.0)
+    {'a': np.float64(3.0), 'b': np.float64(1.0)}
+    """
+    both = value_and_grad(f, argnums, has_aux=has_aux)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    gradient.__name__ = f"grad({name_of(f)})"
+    return gradient
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The value of a function that returns a scalar, and its gradient; arguments as for `grad`.
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``. Returns ``(value, gradient)``; with ``has_aux``,
+        ``((value, aux), gradient)``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> value, gradient = tape.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> float(value), gradient
+    (5.0, array([2., 4.]))
+    """
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        recording = Recording(f, args, kwargs, argnums, has_aux=has_aux)
+        out = recording.scalar("grad")
+        gradients = recording.restore_args(recording.pull_back([np.ones_like(recording.plain(out))[()]]))
+        value = recording.value
+        return ((value, recording.aux) if has_aux else value), gradients
+
+    both.__name__ = f"value_and_grad({name_of(f)})"
+    return both
+
+
+def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The derivative of a function that works element by element, for all elements at once.
+
+    For any other function this is the gradient of the sum of its results.
+
+    Parameters
+    ----------
+    f : callable
+        As for `grad`, but it may return arrays.
+    argnums : int or tuple of int
+        Which positional arguments to differentiate by.
+
+    Returns
+    -------
+    callable
+        With the arguments of ``f``; returns what `grad` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.elementwise_grad(lambda x: x**3)(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    """
+
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        recording = Recording(f, args, kwargs, argnums)
+        recording.check_dtypes("elementwise_grad")
+        ones = [np.ones(np.shape(out), np.result_type(out))[()] for out in recording.outs]
+        return recording.restore_args(recording.pull_back(ones))
+
+    derivative.__name__ = f"elementwise_grad({name_of(f)})"
+    return derivative

@@ -1,0 +1,130 @@
+"""`jvp`, `linearize` and `directional_derivative`: forward sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tape import tree
+from tape.transforms._record import Recording, name_of
+
+__all__ = ["directional_derivative", "jvp", "linearize"]
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of a function, and its derivative along tangents: the Jacobian times a vector.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; arguments and result are trees.
+    primals : tuple or list
+        Its arguments: floats, float arrays, or trees of them.
+    tangents : tuple or list
+        How each of them moves, in its structure and shapes.
+    has_aux : bool
+        Whether ``f`` returns a pair: what is differentiated, and anything that should come along.
+
+    Returns
+    -------
+    out : tree
+        What ``f`` returned.
+    tangent : tree
+        How that moves, in its structure, shapes and dtypes.
+    aux : Any
+        With ``has_aux`` only.
+
+    Raises
+    ------
+    DTypeError
+        If a primal holds integers.
+    ShapeError, SeedError
+        If primals and tangents do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.jvp(np.sin, (0.0,), (2.0,))
+    (np.float64(0.0), np.float64(2.0))
+    """
+    recording = _recorded(f, primals, "jvp", has_aux=has_aux)
+    moved = recording.push_forward(recording.tangents(tangents))
+    tangent = tree.restore(recording.out_structure, moved)
+    return (recording.value, tangent, recording.aux) if has_aux else (recording.value, tangent)
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Record a function once, to multiply with its Jacobian as often as wanted.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; arguments and result are trees.
+    *primals : tree
+        Its arguments: floats, float arrays, or trees of them.
+
+    Returns
+    -------
+    out : tree
+        What ``f`` returned.
+    linear_map : callable
+        ``linear_map(*tangents)`` is how that moves, given how each of the primals does.
+
+    Raises
+    ------
+    DTypeError
+        If a primal holds integers.
+    ShapeError, SeedError
+        By ``linear_map``, if the tangents do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> out, linear_map = tape.linearize(np.sin, 0.0)
+    >>> float(linear_map(1.0)), float(linear_map(10.0))
+    (1.0, 10.0)
+    """
+    recording = _recorded(f, primals, "linearize")
+
+    def linear_map(*tangents: Any) -> Any:
+        moved = recording.push_forward(recording.tangents(tangents))
+        return tree.restore(recording.out_structure, moved)
+
+    linear_map.__name__ = f"linearize({name_of(f)})"
+    return recording.value, linear_map
+
+
+def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The derivative of a function of one argument along a direction.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; argument and result are trees.
+
+    Returns
+    -------
+    callable
+        ``(x, direction)``, both of one structure; returns a tree as ``f`` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> slope = tape.directional_derivative(lambda x: x[0] * x[1])
+    >>> float(slope(np.array([2.0, 3.0]), np.array([1.0, 0.0])))
+    3.0
+    """
+
+    def derivative(x: Any, direction: Any) -> Any:
+        return jvp(f, (x,), (direction,))[1]
+
+    derivative.__name__ = f"directional_derivative({name_of(f)})"
+    return derivative
+
+
+def _recorded(f: Callable[..., Any], primals: Any, transform: str, *, has_aux: bool = False) -> Recording:
+    recording = Recording(f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
+    recording.check_dtypes(transform)
+    return recording

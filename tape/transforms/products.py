@@ -1,0 +1,140 @@
+"""`hvp`, `gnvp` and `rop`: products of second derivatives and of Jacobians with vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from tape import errors, tree
+from tape.transforms._record import Argnums, Recording, name_of
+from tape.transforms.grad import grad
+from tape.transforms.jvp import jvp
+from tape.transforms.vjp import vjp
+
+__all__ = ["gnvp", "hvp", "rop"]
+
+
+def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The Hessian of a function times a vector, without the Hessian: reverse over forward.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code that returns a scalar.
+    argnums : int or tuple of int
+        Which positional arguments to differentiate by.
+
+    Returns
+    -------
+    callable
+        ``(*args, v)``: the arguments of ``f``, and the vector in the structure of the differentiated
+        one (a tuple if ``argnums`` is one). The product has that structure too.
+
+    Raises
+    ------
+    ShapeError, DTypeError, OutOfBoundsError, SeedError
+        As `grad` and `jvp`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
+    array([  6., 120.])
+    """
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        *primals, v = args
+
+        def slope(*primals: Any) -> Any:
+            recording = Recording(f, primals, kwargs, argnums)
+            recording.scalar("hvp")
+            (moved,) = recording.push_forward(recording.tangents(v))
+            return moved
+
+        slope.__name__ = name_of(f)
+        return grad(slope, argnums)(*primals)
+
+    product.__name__ = f"hvp({name_of(f)})"
+    return product
+
+
+def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> Callable[[Any, Any], Any]:
+    """The Gauss-Newton matrix of ``loss(f(x))`` times a vector: ``J.T @ H @ J @ v``.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code, from a tree to a tree; J is its Jacobian.
+    loss : callable, optional
+        From what ``f`` returns to a scalar; H is its Hessian. By default half the sum of squares,
+        of which H is the identity.
+
+    Returns
+    -------
+    callable
+        ``(x, v)``, both of one structure, as is the product.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.gnvp(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([ 4., 16.])
+    """
+
+    def product(x: Any, v: Any) -> Any:
+        recording = Recording(f, (x,))
+        recording.check_dtypes("gnvp")
+        moved = recording.push_forward(recording.tangents(v))
+        if loss is not None:
+            tangent = tree.restore(recording.out_structure, moved)
+            moved, _ = tree.flatten(hvp(loss)(recording.value, tangent))
+        return recording.restore_args(recording.pull_back(moved))
+
+    product.__name__ = f"gnvp({name_of(f)})"
+    return product
+
+
+def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "double_lop"] = "forward") -> Any:
+    """The Jacobian of a function times a vector: by a forward sweep, or by two reverse sweeps.
+
+    A reverse sweep computes ``Lop(w) = J.T @ w``, which is linear in w; a reverse sweep over that, for
+    the derivative by w, computes ``J @ v``. The value of w drops out. ``examples/rop.md`` walks through it.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code, from a tree to a tree.
+    x : tree
+        Where.
+    v : tree
+        The vector, in the structure and shapes of ``x``.
+    method : {"forward", "double_lop"}
+        How. The numbers are the same.
+
+    Returns
+    -------
+    tree
+        As ``f`` returns.
+
+    Raises
+    ------
+    OptionError
+        If there is no such method.
+    ShapeError, DTypeError, SeedError
+        As `jvp`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> x, v = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    >>> tape.rop(np.sin, x, v), tape.rop(np.sin, x, v, method="double_lop")
+    (array([1., 0.]), array([1., 0.]))
+    """
+    if method not in ("forward", "double_lop"):
+        raise errors.OptionError(f"method is 'forward' or 'double_lop', not {method!r}")
+    if method == "forward":
+        return jvp(f, (x,), (v,))[1]
+    out, lop = vjp(f, x)
+    w = tree.map_leaves(lambda leaf: leaf * 0, out)
+    _, lop_of_lop = vjp(lambda w: lop(w)[0], w)
+    return lop_of_lop(v)[0]

@@ -1,0 +1,57 @@
+"""`vjp`: a function's value, and its reverse sweep as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tape.transforms._record import Recording
+
+__all__ = ["vjp"]
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """Record a function once, to multiply with its transposed Jacobian as often as wanted.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; arguments and result are trees.
+    *primals : tree
+        Its arguments, all of them differentiated: floats, float arrays, or trees of them.
+    has_aux : bool
+        Whether ``f`` returns a pair: what is differentiated, and anything that should come along.
+
+    Returns
+    -------
+    out : tree
+        What ``f`` returned.
+    pullback : callable
+        ``pullback(cotangent)``, the cotangent being in the structure and shapes of ``out``, returns a
+        tuple with the gradient by each of the primals.
+    aux : Any
+        With ``has_aux`` only.
+
+    Raises
+    ------
+    DTypeError
+        If a primal holds integers, or ``f`` returns one that was computed from them.
+    ShapeError, SeedError
+        By ``pullback``, if the cotangent does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> out, pullback = tape.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), 3.0)
+    >>> out
+    array([3., 6.])
+    >>> pullback(np.array([1.0, 10.0]))
+    (array([ 3., 30.]), np.float64(21.0))
+    """
+    recording = Recording(f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
+    recording.check_dtypes("vjp")
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        return recording.restore_args(recording.pull_back(recording.cotangents(cotangent)))
+
+    return (recording.value, pullback, recording.aux) if has_aux else (recording.value, pullback)
