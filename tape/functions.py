@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import batch_rules
 from tape.node import Call, Contributions, Handle, Node, Pull
-from tape.op import FAST, NUMPY_ERRORS, Op, alive, as_operand, fit, implements, plain_operands
+from tape.op import FAST, NUMPY_ERRORS, Op, as_operand, fit, implements, plain_operands
 from tape.scope import REGIONS, region_above
 
 __all__ = ["elementwise", "function_of"]
@@ -117,7 +117,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         ref = x.trace_ref
         trace = ref()
         if trace is None:
-            return x.trace  # which raises
+            return op(x)  # which raises, outside of regions
         parent = x.node
         a = parent.value
         if trace.level and trace.is_batch:
@@ -182,7 +182,7 @@ def _binary(op: Op) -> Callable[..., Any]:
             return op.compute(plain_operands((x, y)), _NO_ATTRS)
         trace = ref()
         if trace is None:
-            return alive(ref, (x, y))  # which raises
+            return op(x, y)  # which raises, outside of regions
         if trace.level and trace.is_batch:
             return trace.run(op, (x, y), _NO_ATTRS)
         if REGIONS and (region := region_above(trace.level)):

@@ -22,7 +22,7 @@ from tape import errors, series
 from tape.batch_rules import BatchRule, elementwise, lift
 from tape.kernels.reduce import sum_to_shape
 from tape.node import Call, Handle, Node, Pull
-from tape.scope import REGIONS, region_above
+from tape.scope import REGIONS, Region, region_above
 from tape.series import TaylorRule
 from tape.trace import Trace
 
@@ -117,6 +117,7 @@ class Op:
         self.jvp = jvp
         self.taylor = taylor
         self.batch = batch
+        self._constant: Op | None = None
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
         if jvp is None and vjp is not None and not callable(vjp):
             self.jvp = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]
@@ -135,7 +136,7 @@ class Op:
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         for operand in operands:
             if isinstance(operand, Handle):
-                return self.record(_deepest(operands), operands, attrs)
+                return self.record(operands, attrs)
         return self.compute(plain_operands(operands), attrs)
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -154,14 +155,32 @@ class Op:
             raise error
         raise errors.explain(self.name, operands, error) from error
 
-    def record(self, ref: weakref.ref[Trace], operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Compute and append a node to the trace behind ``ref``, or what its region does instead."""
-        trace = alive(ref, operands)
+    def record(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute and append a node to the deepest trace, or do what the region around says instead."""
+        if REGIONS and (region := _region_over(operands)):
+            return region.run(self, operands, attrs)
+        trace = alive(_deepest(operands), operands)
         if trace.is_batch:
             return trace.run(self, operands, attrs)
-        if REGIONS and (region := region_above(trace.level)):
-            return region.run(self, operands, attrs)
         return self.push_node(trace, operands, attrs)
+
+    def record_outside(self, region: Region, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Record on behalf of a region; those around it have their say."""
+        trace = alive(_deepest(operands), operands)
+        if trace.is_batch:
+            return trace.run(self, operands, attrs)
+        if outer := region_above(trace.level, outside=region):
+            return outer.run(self, operands, attrs)
+        return self.push_node(trace, operands, attrs)
+
+    def without_rules(self) -> Op:
+        """The same operation, constant to every derivative."""
+        if self.vjp is None and self.jvp is None:
+            return self
+        if self._constant is None:
+            self._constant = Op(self.forward, name=self.name, batch=self.batch)
+            self._constant.explains_errors = self.explains_errors
+        return self._constant
 
     def push_node(self, trace: Trace, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node to a trace; nothing changes if that fails."""
@@ -208,11 +227,16 @@ class Op:
                 continue
             part = rule(tangent, out, *operands, **attrs)
             total = part if total is None else total + part
-        if total is None:
+        return self.fitted(total, out)
+
+    @staticmethod
+    def fitted(tangent: Any, out: Any) -> Any:
+        """A tangent in the shape and dtype of the result it is for."""
+        if tangent is None:
             return None
-        if total.shape != out.shape:
-            total = broadcast_to(total, shape=out.shape)
-        return total if total.dtype == out.dtype else cast(total, dtype=out.dtype)
+        if tangent.shape != out.shape:
+            tangent = broadcast_to(tangent, shape=out.shape)
+        return tangent if tangent.dtype == out.dtype else cast(tangent, dtype=out.dtype)
 
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         return self(*operands[:k], t, *operands[k + 1 :], **attrs)
@@ -277,8 +301,12 @@ def fit(contribution: Any, like: Any) -> Any:
 def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace]:
     """A reference to the deepest trace among the operands, of which one at least is a Var."""
     ref: weakref.ref[Trace] | None = None
+    gone: weakref.ref[Trace] | None = None
     for operand in operands:
         if not isinstance(operand, Handle) or operand.trace_ref is ref:
+            continue
+        if REGIONS and operand.trace_ref() is None and region_above(-1):
+            gone = operand.trace_ref  # the region has another Var in its place, once its turn comes
             continue
         if ref is None:
             ref = operand.trace_ref
@@ -292,8 +320,21 @@ def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace]:
             )
         if second.level > first.level:
             ref = operand.trace_ref
+    ref = ref or gone
     assert ref is not None
     return ref
+
+
+def _region_over(operands: Sequence[Any]) -> Region | None:
+    """The region that is asked about these operands before their traces are."""
+    level = -1  # that of a trace which is gone: a region may have another Var in its place
+    for operand in operands:
+        trace = operand.trace_ref() if isinstance(operand, Handle) else None
+        if trace is not None:
+            if trace.is_batch:
+                return None
+            level = max(level, trace.level)
+    return region_above(level)
 
 
 # ---- what nodes call for their vjp: made once for an operation and a pattern of active operands ----

@@ -79,18 +79,25 @@ class Region:
         raise NotImplementedError
 
 
-def region_above(level: int) -> Region | None:
-    """The innermost region of this thread that is deeper than a trace of this level."""
+def region_above(level: int, outside: Region | None = None) -> Region | None:
+    """The innermost region of this thread that is deeper than a trace of this level.
+
+    With ``outside``, the next one around that.
+    """
     for scope in reversed(_stack.scopes):
         if scope.level <= level:
             return None
-        if isinstance(scope, Region):
+        if scope is outside:
+            outside = None
+        elif outside is None and isinstance(scope, Region):
             return scope
     return None
 
 
 def resolve(leaf: Any) -> Any:
     """What a function of this region sees of a Var from outside of it; anything else is itself."""
-    if REGIONS and hasattr(leaf, "trace_ref") and (region := region_above(leaf.trace.level)):
-        return region.resolve(leaf)
+    if REGIONS and hasattr(leaf, "trace_ref"):
+        trace = leaf.trace_ref()
+        region = region_above(-1 if trace is None else trace.level)
+        return leaf if region is None else region.resolve(leaf)
     return leaf

@@ -49,7 +49,7 @@ def convolved(
 
 
 def linear(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) -> Series:
-    """For what is linear, in all operands together and perhaps piece by piece: each coefficient for itself."""
+    """For what is linear, in all operands together, and be it piece by piece: each coefficient for itself."""
     operands = [s[0] for s in series]
     rest = [op.tangent(out, operands, list(parts), attrs) for parts in list(zip(*series, strict=True))[1:]]
     return [out, *rest]

@@ -3,13 +3,17 @@
 Each is a few lines over a `Recording`: a function, run once on a trace of its own.
 """
 
+from tape.transforms.checkpoint import checkpoint
 from tape.transforms.grad import elementwise_grad, grad, value_and_grad
 from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
 from tape.transforms.jvp import directional_derivative, jvp, linearize
 from tape.transforms.products import gnvp, hvp, rop
+from tape.transforms.stop import no_grad, stop_gradient
+from tape.transforms.taylor import taylor
 from tape.transforms.vjp import vjp
 
 __all__ = [
+    "checkpoint",
     "directional_derivative",
     "divergence",
     "elementwise_grad",
@@ -21,7 +25,10 @@ __all__ = [
     "jvp",
     "laplacian",
     "linearize",
+    "no_grad",
     "rop",
+    "stop_gradient",
+    "taylor",
     "value_and_grad",
     "vjp",
 ]

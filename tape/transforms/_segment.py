@@ -1,0 +1,257 @@
+"""A stretch of Python code as one operation: its results packed, its arguments and captured Vars operands.
+
+The code runs on plain arrays, so that nothing of it is recorded; `Captures` finds the Vars it closes
+over. Rules run it again, on a trace of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops, tree
+from tape.node import Handle
+from tape.op import Op, plain_operands
+from tape.scope import Region
+from tape.sweep import push_series
+from tape.trace import Trace
+
+__all__ = ["Captures", "Packing", "Segment", "StandIns", "is_float", "plain"]
+
+
+def plain(value: Any) -> Any:
+    """The array below all nesting."""
+    while isinstance(value, Handle):
+        value = value.node.value
+    return value
+
+
+def is_float(value: Any) -> bool:
+    """Whether something can be differentiated by."""
+    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+
+
+class Captures(Region):
+    """A region in which Vars from outside are plain arrays; it remembers which ones were met."""
+
+    def __init__(self) -> None:
+        self.vars: list[Any] = []
+        self._seen: set[int] = set()
+
+    def resolve(self, var: Any) -> Any:
+        """The plain value of a Var from outside."""
+        if not isinstance(var, Handle):
+            return var
+        trace = var.trace_ref()  # None: it is gone, and a region further out has another Var for this one
+        if trace is not None and (trace.level > self.level or trace.is_batch):
+            return var
+        if id(var.node) not in self._seen:
+            self._seen.add(id(var.node))
+            self.vars.append(var)
+        return plain(var)
+
+    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute with plain values."""
+        return op(*map(self.resolve, operands), **attrs)
+
+
+class StandIns(Region):
+    """A region in which captured Vars are replaced.
+
+    Parameters
+    ----------
+    captured : sequence of Var
+        What the code in the region closes over.
+    values : sequence
+        What it shall see in their place.
+    """
+
+    def __init__(self, captured: Sequence[Any], values: Sequence[Any]) -> None:
+        self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
+
+    def resolve(self, var: Any) -> Any:
+        """What stands in for a captured Var; anything else is itself."""
+        return self._values.get(id(var.node), var) if isinstance(var, Handle) else var
+
+    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Do the operation on what stands in."""
+        operands = [self.resolve(operand) for operand in operands]
+        if any(isinstance(operand, Handle) for operand in operands):
+            return op.record_outside(self, operands, attrs)
+        return op.compute(plain_operands(operands), attrs)
+
+
+class Packing:
+    """Float arrays of any shapes as one operand, and back; what holds no floats is kept aside.
+
+    Parameters
+    ----------
+    out : tree
+        Plain arrays and numbers.
+    """
+
+    def __init__(self, out: Any) -> None:
+        leaves, self.structure = tree.flatten(out)
+        self.leaves = [np.float64(leaf) if isinstance(leaf, float) else leaf for leaf in leaves]
+        self.floats = [i for i, leaf in enumerate(self.leaves) if is_float(leaf)]
+        likes = [self.leaves[i] for i in self.floats]
+        self.shapes = [like.shape for like in likes]
+        self.dtypes = [like.dtype for like in likes]
+        self.is_single = len(likes) == 1
+        self.dtype = np.result_type(*self.dtypes) if likes else np.dtype(float)
+
+    def pack(self, parts: Sequence[Any]) -> Any:
+        """The float leaves as one array."""
+        if self.is_single:
+            return parts[0]
+        if not parts:
+            return np.zeros(0)
+        return ops.concatenate([ops.astype(ops.ravel(part), self.dtype) for part in parts])
+
+    def unpack(self, packed: Any) -> list[Any]:
+        """The float leaves from one array."""
+        if self.is_single:
+            return [packed]
+        parts, start = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            stop = start + prod(shape)
+            part = ops.reshape(packed[start:stop], shape)
+            parts.append(part if dtype == self.dtype else ops.astype(part, dtype))
+            start = stop
+        return parts
+
+    def restore(self, packed: Any) -> Any:
+        """The whole tree, from the packed floats and what was kept aside."""
+        leaves = list(self.leaves)
+        for i, part in zip(self.floats, self.unpack(packed), strict=True):
+            leaves[i] = part
+        return tree.restore(self.structure, leaves)
+
+    def parts_of(self, out: Any, name: str) -> list[Any]:
+        """The float leaves of another tree alike."""
+        leaves, structure = tree.flatten(out)
+        if structure != self.structure:
+            raise errors.ShapeError(
+                f"{name} returned a tree {structure}, and {self.structure} before. It must always return "
+                "the same structure"
+            )
+        parts = [leaves[i] for i in self.floats]
+        for part, shape in zip(parts, self.shapes, strict=True):
+            if np.shape(part) != shape:
+                raise errors.ShapeError(
+                    f"{name} returned an array of shape {list(np.shape(part))}, and {list(shape)} before. "
+                    "It must always return the same shapes"
+                )
+        return parts
+
+
+class Segment:
+    """One call of a function, to be run again as often as derivatives need it.
+
+    Parameters
+    ----------
+    f : callable
+        The function; it may close over Vars.
+    args, kwargs
+        Its arguments: trees with Vars, or anything else.
+    name : str
+        Of the function, in messages.
+
+    Attributes
+    ----------
+    operands : list of Var
+        The Vars among the arguments, then those captured.
+    packing : Packing
+        Of the result.
+    """
+
+    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any], name: str) -> None:
+        self.f = f
+        self.name = name
+        self._leaves, self._structure = tree.flatten((args, kwargs))
+        self._places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
+        variables = [self._leaves[i] for i in self._places]
+        with Captures() as region:
+            out = self._call([plain(var) for var in variables])
+            out = tree.map_leaves(region.resolve, out)
+        self.captured = region.vars
+        self.operands = variables + region.vars
+        self.packing = Packing(out)
+        self._first: Any = self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
+
+    def arguments(self, values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
+        """The arguments of the function, with values in place of the Vars among them."""
+        leaves = list(self._leaves)
+        for i, value in zip(self._places, values, strict=True):
+            leaves[i] = value
+        return tree.restore(self._structure, leaves)
+
+    def _call(self, values: Sequence[Any]) -> Any:
+        args, kwargs = self.arguments(values)
+        return self.f(*args, **kwargs)
+
+    def run(self, *operands: Any) -> Any:
+        """The packed result for other operands."""
+        count = len(self._places)
+        if not self.captured:
+            out = self._call(operands)
+        else:
+            with StandIns(self.captured, operands[count:]) as region:
+                out = self._call(operands[:count])
+                out = tree.map_leaves(region.resolve, out)
+        return self.packing.pack(self.packing.parts_of(out, self.name))
+
+    def forward(self, *operands: Any) -> Any:
+        """The packed result for plain operands; the first one is known already."""
+        first, self._first = self._first, None
+        return self.run(*operands) if first is None else first
+
+    def as_node(self, op: Op) -> Any:
+        """The result, recorded as one node of ``op``; plain if there are no Vars to speak of."""
+        packed = op(*self.operands) if self.operands else self.forward()
+        return self.packing.restore(packed)
+
+
+def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
+    """Run on a new trace: the trace, a param for each operand that is a float (others None), the result."""
+    with Trace(name) as trace:
+        params = [trace.param(operand) if is_float(operand) else None for operand in operands]
+        out = run(*(o if p is None else p for o, p in zip(operands, params, strict=True)))
+    return trace, params, out
+
+
+def pull_through(run: Callable[..., Any], g: Any, operands: Sequence[Any], name: str) -> list[Any]:
+    """The contribution to each operand: the vjp of running again."""
+    trace, params, out = recorded(run, operands, name)
+    if not isinstance(out, Handle) or out.trace_ref is not trace.ref:
+        return [None for _ in operands]
+    gradients = iter(trace.pull_back({out.id: g}))
+    return [None if param is None else next(gradients) for param in params]
+
+
+def push_through(run: Callable[..., Any], tangents: Sequence[Any], operands: Sequence[Any], name: str) -> Any:
+    """The tangent of the result: the jvp of running again."""
+    trace, params, out = recorded(run, operands, name)
+    if not isinstance(out, Handle) or out.trace_ref is not trace.ref:
+        return None
+    seeds = {p.id: t for p, t in zip(params, tangents, strict=True) if p is not None and t is not None}
+    (tangent,) = trace.push_forward(seeds, [out.id])
+    return tangent
+
+
+def expand_through(run: Callable[..., Any], out: Any, series: Sequence[Any], name: str) -> list[Any]:
+    """The power series of the result: the Taylor rule of running again."""
+    order = len(series[0]) - 1
+    trace, params, result = recorded(run, [s[0] for s in series], name)
+    if not isinstance(result, Handle) or result.trace_ref is not trace.ref:
+        return [out, *[None] * order]
+    seeds = {
+        p.id: s
+        for p, s in zip(params, series, strict=True)
+        if p is not None and any(part is not None for part in s[1:])
+    }
+    found = push_series(trace.nodes, seeds, order, result.id + 1, where=trace)[result.id]
+    return [out, *[None] * order] if found is None else found

@@ -1,0 +1,56 @@
+"""`checkpoint`: keep nothing of a function's inside, and run it again for its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from tape.op import Op
+from tape.transforms._record import name_of
+from tape.transforms._segment import Segment, expand_through, pull_through, push_through
+
+__all__ = ["checkpoint"]
+
+
+def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, recorded as one node: memory for its inside is needed in sweeps only.
+
+    Every derivative runs ``f`` once more. It must do the same each time: no random numbers that are
+    not arguments. Vars that it closes over are differentiated like its arguments.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; arguments and result are trees.
+
+    Returns
+    -------
+    callable
+        With the arguments and results of ``f``. Results that are no floats are constant.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> @tape.checkpoint
+    ... def block(x, w):
+    ...     return np.tanh(np.tanh(x @ w) @ w)
+    >>> tape.grad(lambda w: np.sum(block(np.ones(2), w)))(np.eye(2))
+    array([[0.69454575, 0.69454575],
+           [0.69454575, 0.69454575]])
+    """
+    name = f"checkpoint({name_of(f)})"
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        segment = Segment(f, args, kwargs, name)
+        op = Op(
+            segment.forward,
+            vjp=lambda g, out, *operands: pull_through(segment.run, g, operands, name),
+            jvp=lambda tangents, out, *operands: push_through(segment.run, tangents, operands, name),
+            taylor=lambda op, out, series, attrs: expand_through(segment.run, out, series, name),
+            name=name,
+        )
+        op.explains_errors = False  # what the user's f raises is the user's
+        return segment.as_node(op)
+
+    return update_wrapper(call, f)
