@@ -1,6 +1,6 @@
 """tape: a gradient engine for NumPy code."""
 
-from tape import errors, ops, optim, transforms
+from tape import errors, ops, optim, scipy, testing, transforms
 from tape.node import Node
 from tape.ops import apply
 from tape.trace import Trace
@@ -9,4 +9,15 @@ from tape.var import Var
 
 __version__ = "0.1.0"
 
-__all__ = ["Node", "Trace", "Var", "apply", "errors", "ops", "optim", *transforms.__all__]
+__all__ = [
+    "Node",
+    "Trace",
+    "Var",
+    "apply",
+    "errors",
+    "ops",
+    "optim",
+    "scipy",
+    "testing",
+    *transforms.__all__,
+]

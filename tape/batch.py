@@ -42,7 +42,7 @@ class Lanes:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.level = scope.level_within()
+        self.level = scope.next_level()
         self.ref = weakref.ref(self)
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "ConstantResultWarning",
     "ConversionError",
     "DTypeError",
+    "DerivativeError",
     "InPlaceError",
     "MissingAttributeError",
     "OptionError",
@@ -92,6 +93,10 @@ class MissingAttributeError(TapeError, AttributeError):
 
 class OptionError(TapeError, ValueError):
     """A setting that is out of range or not among the choices."""
+
+
+class DerivativeError(TapeError, AssertionError):
+    """A derivative that differs from what it was checked against."""
 
 
 class ConstantResultWarning(UserWarning):

@@ -8,11 +8,12 @@ than itself. This file relies on nothing and knows neither traces nor operations
 from __future__ import annotations
 
 import threading
+from itertools import count
 from typing import Any
 
-__all__ = ["REGIONS", "Region", "innermost", "is_open", "level_within", "region_above", "resolve"]
+__all__ = ["REGIONS", "Region", "innermost", "is_open", "next_level", "region_above", "resolve"]
 
-_STRIDE = 1024  # leaves room for the levels of traces that are nested without being opened
+_levels = count(1024, 1024)  # between them is room for traces that are nested without being opened
 
 REGIONS: list[Region] = []
 """The regions open on any thread: while it is empty, which is nearly always, nobody needs to look."""
@@ -36,9 +37,9 @@ def is_open(scope: Any) -> bool:
     return any(opened is scope for opened in _stack.scopes)
 
 
-def level_within() -> int:
+def next_level() -> int:
     """The level of a scope about to be opened: deeper than every one there is, open or not."""
-    return ((_stack.scopes[-1].level // _STRIDE if _stack.scopes else 0) + 1) * _STRIDE
+    return next(_levels)
 
 
 def push(scope: Any) -> None:
@@ -61,7 +62,7 @@ class Region:
     level: int
 
     def __enter__(self) -> Any:
-        self.level = level_within()
+        self.level = next_level()
         push(self)
         REGIONS.append(self)
         return self

@@ -81,9 +81,9 @@ class Trace:
             raise errors.TraceMismatchError(f"{self!r} is open already. Open another Trace inside it")
         around = scope.innermost()
         if around is None and not self._is_enclosing:
-            self.level = scope.level_within()
+            self.level = scope.next_level()
         elif around is not None and (self.level <= around.level or not self._is_enclosing):
-            self._nest_in(around, scope.level_within())
+            self._nest_in(around, scope.next_level())
         scope.push(self)
         return self
 

@@ -93,6 +93,7 @@ other_grid = _grid(0.3)  # none alike in both grids
 bools = _domain(lambda rng, s: rng.integers(0, 2, s) == 1)
 ints = _domain(lambda rng, s: rng.integers(-3, 4, s))
 classes = _domain(lambda rng, s: rng.integers(0, 4, s))
+regular = _domain(lambda rng, s: rng.uniform(-1, 1, s) + 3 * np.eye(s[-1]))
 probabilities = _domain(lambda rng, s: rng.dirichlet(np.ones(s[-1]), s[:-1]))
 
 
@@ -258,6 +259,8 @@ CASES: list[Case] = [
     *unary("sin", real),
     *unary("cos", real),
     *unary("tan", real),
+    *unary("arctan", real),
+    *unary("erf", real),
     *unary("tanh", real),
     *unary("sigmoid", real),
     *unary("relu", grid),
@@ -296,6 +299,13 @@ CASES: list[Case] = [
     Case("any keepdims", lambda ns, x: ns.any(x, keepdims=True), bools(2, 3), has_derivative=False),
     *position("argmax", grid),
     *position("argmin", grid),
+    # linear equations
+    Case("solve vector", _call("solve"), regular(3, 3), real(3)),
+    Case("solve matrix", _call("solve"), regular(3, 3), real(3, 2)),
+    Case("solve stack", _call("solve"), regular(2, 3, 3), real(2, 3, 2)),
+    Case("solve broadcast", _call("solve"), regular(2, 1, 3, 3), real(4, 3, 2)),
+    Case("solve one matrix", _call("solve"), regular(3, 3), real(2, 3, 1)),
+    Case("solve stack vector", _call("solve"), regular(2, 3, 3), real(3)),
     # reductions
     *reduction("sum", real),
     *reduction("mean", real),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, scope
 from tests.oracles import assert_close, assert_same, derivative, jvp, scalar, vjp
 
 # ---- nesting -------------------------------------------------------------------------------------
@@ -131,17 +131,19 @@ def test_replay_of_an_inner_trace_records_on_the_outer_one():
 
 
 def test_traces_in_threads_do_not_nest_into_each_other():
-    levels = []
+    around = []
 
     def open_one():
-        with tape.Trace() as trace:
-            levels.append(trace.level)
+        around.append(scope.innermost())
+        with tape.Trace():
+            around.append(scope.innermost())
 
     with tape.Trace() as outermost:
         thread = threading.Thread(target=open_one)
         thread.start()
         thread.join()
-    assert levels == [outermost.level]
+    assert around[0] is None
+    assert around[1] is not outermost
 
 
 def test_a_with_block_left_by_an_exception_restores_the_level():

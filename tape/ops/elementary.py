@@ -56,7 +56,7 @@ _ERF_SLOPE = 2 / pi**0.5
 def _erf(x: Any) -> Any:
     from scipy.special import erf  # late: it takes half as long to import as all the rest
 
-    return erf(x)
+    return erf(x).astype(x.dtype)
 
 
 erf = elementwise(

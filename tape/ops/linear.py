@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix products, and systems of linear equations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tape.op import Op, as_operand, fit, implements
 from tape.ops.arithmetic import multiply
 from tape.ops.shape import expand_dims, reshape, swapaxes
 
-__all__ = ["dot", "matmul"]
+__all__ = ["dot", "matmul", "solve"]
 
 
 def _forward(x: Any, y: Any) -> Any:
@@ -139,3 +139,57 @@ def dot(a: Any, b: Any) -> Any:
     if np.ndim(b) > 2:
         raise UnsupportedError(f"dot with a second operand of {np.ndim(b)} axes has no rule. Use matmul")
     return matmul(a, b)
+
+
+def _solve_forward(a: Any, b: Any) -> Any:
+    if np.result_type(a, b) == np.float16:  # LAPACK starts at float32
+        return np.linalg.solve(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    return np.linalg.solve(a, b)
+
+
+def _solve_turned(a: Any, g: Any) -> Any:
+    return _solve(swapaxes(a, -1, -2), g)
+
+
+_solve: Op = Op(
+    _solve_forward,
+    name="solve",
+    vjp=[
+        lambda g, out, a, b: -(_solve_turned(a, g) @ swapaxes(out, -1, -2)),
+        lambda g, out, a, b: _solve_turned(a, g),
+    ],
+    jvp=[lambda t, out, a, b: -_solve(a, t @ out), lambda t, out, a, b: _solve(a, t)],
+)
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    """The x for which ``a @ x`` is ``b``.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``: matrices of full rank, floats.
+    b : array_like or Var
+        ``(n,)``, a vector, or ``(..., n, k)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n)`` for a vector, else ``(..., n, k)``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not belong together, or a matrix is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0]))
+    array([1. , 0.5])
+    """
+    a, b = as_operand(a), as_operand(b)
+    if np.ndim(b) != 1:
+        return _solve(a, b)
+    return _solve(a, expand_dims(b, 1))[..., 0]

@@ -4,6 +4,8 @@ Each is a few lines over a `Recording`: a function, run once on a trace of its o
 """
 
 from tape.transforms.checkpoint import checkpoint
+from tape.transforms.checkpoint_loop import checkpoint_loop
+from tape.transforms.custom import custom_jvp, custom_vjp
 from tape.transforms.grad import elementwise_grad, grad, value_and_grad
 from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
 from tape.transforms.jvp import directional_derivative, jvp, linearize
@@ -14,6 +16,9 @@ from tape.transforms.vjp import vjp
 
 __all__ = [
     "checkpoint",
+    "checkpoint_loop",
+    "custom_jvp",
+    "custom_vjp",
     "directional_derivative",
     "divergence",
     "elementwise_grad",

@@ -172,8 +172,8 @@ class Segment:
         self.f = f
         self.name = name
         self._leaves, self._structure = tree.flatten((args, kwargs))
-        self._places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
-        variables = [self._leaves[i] for i in self._places]
+        self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
+        variables = [self._leaves[i] for i in self.places]
         with Captures() as region:
             out = self._call([plain(var) for var in variables])
             out = tree.map_leaves(region.resolve, out)
@@ -185,7 +185,7 @@ class Segment:
     def arguments(self, values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
         """The arguments of the function, with values in place of the Vars among them."""
         leaves = list(self._leaves)
-        for i, value in zip(self._places, values, strict=True):
+        for i, value in zip(self.places, values, strict=True):
             leaves[i] = value
         return tree.restore(self._structure, leaves)
 
@@ -195,7 +195,7 @@ class Segment:
 
     def run(self, *operands: Any) -> Any:
         """The packed result for other operands."""
-        count = len(self._places)
+        count = len(self.places)
         if not self.captured:
             out = self._call(operands)
         else:

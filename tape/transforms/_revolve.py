@@ -1,0 +1,52 @@
+"""Where to put snapshots so that a loop is reversed with the fewest steps run again.
+
+Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000): with s states in memory, of which
+the first is one, ``binomial(s + r, s)`` steps can be reversed running none of them forwards more than
+r times.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import comb
+
+__all__ = ["forward_steps", "repetitions", "split"]
+
+
+def repetitions(steps: int, states: int) -> int:
+    """The smallest r for which ``binomial(states + r, states) >= steps``.
+
+    Examples
+    --------
+    >>> from tape.transforms._revolve import repetitions
+    >>> repetitions(10_000, 20)
+    4
+    """
+    r = 0
+    while comb(states + r, states) < steps:
+        r += 1
+    return r
+
+
+def forward_steps(steps: int, states: int) -> int:
+    """The fewest steps run forwards, counting the first pass, to reverse a loop; each is recorded besides.
+
+    Examples
+    --------
+    >>> from tape.transforms._revolve import forward_steps
+    >>> forward_steps(10_000, 20), forward_steps(4, 1)
+    (37976, 6)
+    """
+    r = repetitions(steps, states)
+    return r * steps - comb(states + r, states + 1) if steps > 1 else 0
+
+
+@lru_cache(4096)
+def split(steps: int, states: int) -> int:
+    """How many of two or more steps to run before the next snapshot; two or more states are free.
+
+    The steps before it are reversed with as many states, those after it with one less.
+    """
+    r = repetitions(steps, states)
+    most = comb(states + r - 1, states)  # what can be reversed before it in r - 1 repetitions
+    return max(1, min(most, steps - comb(states + r - 2, states - 1), steps - 1))

@@ -1,0 +1,250 @@
+"""`custom_vjp` and `custom_jvp`: functions with a derivative given by the user, over trees.
+
+One rule is enough. The map of a rule is linear, so that the other mode is its transpose: the rule is
+recorded with a dummy for what it is linear in, and swept backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from tape import errors, tree
+from tape.node import Handle
+from tape.op import Op, fit
+from tape.trace import Trace
+from tape.transforms._record import name_of
+from tape.transforms._segment import Segment, is_float
+
+__all__ = ["custom_jvp", "custom_vjp"]
+
+
+class _Custom:
+    """A function, and the rule that derivatives take instead of looking inside."""
+
+    what: str  # the method that sets the rule
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+        self.rule: Callable[..., Any] | None = None
+        update_wrapper(self, f)
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise errors.UnsupportedError(
+            f"{name_of(self.f)} is a method, and its rule could not see what belongs to the instance. "
+            "Decorate a function that takes all it needs as arguments, and call it from the method"
+        )
+
+    def __call__(self, *args: Any) -> Any:
+        """The value of the function; recorded as one node if there are Vars among the arguments."""
+        name = name_of(self.f)
+        call = _Call(self, Segment(self.f, args, {}, name))
+        if call.segment.captured and self.rule is not None:
+            raise errors.UnsupportedError(
+                f"{name} closes over {call.segment.captured[0]!r}, of which its rule knows nothing. "
+                "Pass it as an argument, or close over its tape.stop_gradient(...).value"
+            )
+        if call.segment.operands and self.rule is None:
+            raise errors.UnsupportedError(
+                f"{name} has no rule yet. Give it one: @{name}.{self.what}, above a function"
+            )
+        op = Op(call.segment.forward, vjp=call.vjp, jvp=call.jvp, name=name)
+        op.explains_errors = False  # what the user's f raises is the user's
+        return call.segment.as_node(op)
+
+
+class custom_vjp(_Custom):  # noqa: N801
+    """A function with a reverse rule given by the user; forward mode uses its transpose.
+
+    Parameters
+    ----------
+    f : callable
+        Of positional arguments; arguments and result are trees. It is called with plain arrays, and
+        need not be NumPy code.
+
+    Raises
+    ------
+    UnsupportedError
+        When called with Vars, if there is no rule, or ``f`` closes over a Var.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> @tape.custom_vjp
+    ... def norm(x):
+    ...     return np.linalg.norm(x)
+    >>> @norm.defvjp
+    ... def _(g, out, x):
+    ...     return g * x / out
+    >>> tape.grad(norm)(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    >>> float(tape.jvp(norm, (np.array([3.0, 4.0]),), (np.array([0.0, 1.0]),))[1])
+    0.8
+    """
+
+    what = "defvjp"
+
+    def defvjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule.
+
+        Parameters
+        ----------
+        rule : callable
+            ``rule(g, out, *args)``, written with NumPy calls or `tape.ops`: from the adjoint of the
+            result, in its structure, the contribution to each argument, in its structure: a tuple if
+            there are several. None where nothing flows.
+
+        Returns
+        -------
+        callable
+            The rule itself.
+        """
+        self.rule = rule
+        return rule
+
+
+class custom_jvp(_Custom):  # noqa: N801
+    """A function with a forward rule given by the user; reverse mode uses its transpose.
+
+    Parameters
+    ----------
+    f : callable
+        Of positional arguments; arguments and result are trees. It is called with plain arrays, and
+        need not be NumPy code.
+
+    Raises
+    ------
+    UnsupportedError
+        When called with Vars, if there is no rule, or ``f`` closes over a Var.
+
+    Examples
+    --------
+    >>> import math, tape
+    >>> @tape.custom_jvp
+    ... def gamma(x):
+    ...     return math.lgamma(x)
+    >>> @gamma.defjvp
+    ... def _(tangents, out, x):
+    ...     from scipy.special import digamma
+    ...     return tangents[0] * digamma(x)
+    >>> float(tape.grad(gamma)(3.0))
+    0.92278433509...
+    """
+
+    what = "defjvp"
+
+    def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule.
+
+        Parameters
+        ----------
+        rule : callable
+            ``rule(tangents, out, *args)``, written with NumPy calls or `tape.ops`: how the result
+            moves, in its structure. There is a tangent for each argument, in its structure: zeros
+            for what stands still, None for what is no float.
+
+        Returns
+        -------
+        callable
+            The rule itself.
+        """
+        self.rule = rule
+        return rule
+
+
+class _Call:
+    """One call of a custom function: its rule, in terms of operands."""
+
+    def __init__(self, function: _Custom, segment: Segment) -> None:
+        self.function = function
+        self.segment = segment
+        self.is_reverse = isinstance(function, custom_vjp)
+
+    # ---- the rule as it is -----------------------------------------------------------------------
+
+    def _given_vjp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
+        """A contribution for each operand, from a `custom_vjp`'s rule."""
+        packing, rule = self.segment.packing, self.function.rule
+        args, _ = self.segment.arguments(operands)
+        found = rule(packing.restore(g), packing.restore(out), *args)  # type: ignore[misc]
+        parts = [found] if len(args) == 1 else found
+        if not isinstance(parts, (tuple, list)) or len(parts) != len(args):
+            raise errors.ShapeError(
+                f"the rule of {self.segment.name} returned {errors.describe(found)} for "
+                f"{len(args)} arguments. Return a tuple with one contribution, or None, for each"
+            )
+        leaves: list[Any] = []
+        for k, (part, arg) in enumerate(zip(parts, args, strict=True)):
+            values, structure = tree.flatten(arg)
+            flat, given = tree.flatten(part) if part is not None else ([None] * len(values), structure)
+            if given != structure:
+                raise errors.ShapeError(
+                    f"the rule of {self.segment.name} returned a tree {given} for argument {k}, which is "
+                    f"{structure}. Return contributions in the structure of the argument"
+                )
+            leaves += flat
+        contributions = [leaves[i] for i in self.segment.places]
+        return [
+            None if c is None else _fitted(c, f"contribution {k} of the rule of {self.segment.name}", o)
+            for k, (c, o) in enumerate(zip(contributions, operands, strict=True))
+        ]
+
+    def _given_jvp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
+        """The packed tangent of the result, from a `custom_jvp`'s rule."""
+        packing, rule = self.segment.packing, self.function.rule
+        args, _ = self.segment.arguments(operands)
+        leaves, structure = tree.flatten(args)
+        moved: list[Any] = [np.zeros(np.shape(x), np.result_type(x))[()] if is_float(x) else None for x in leaves]
+        for i, tangent in zip(self.segment.places, tangents, strict=True):
+            if tangent is not None:
+                moved[i] = tangent
+        found = rule(tree.restore(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
+        return packing.pack(packing.parts_of(found, f"the rule of {self.segment.name}"))
+
+    # ---- both modes ------------------------------------------------------------------------------
+
+    def vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
+        """The reverse rule of the operation."""
+        if self.is_reverse:
+            return self._given_vjp(g, out, operands)
+        with Trace(self.segment.name) as trace:
+            dummies = [trace.param(np.zeros(x.shape, x.dtype)) if is_float(x) else None for x in operands]
+            moved = self._given_jvp(dummies, out, operands)
+        if not isinstance(moved, Handle) or moved.trace_ref is not trace.ref:
+            return [None for _ in operands]
+        gradients = iter(trace.pull_back({moved.id: g}))
+        return [None if dummy is None else next(gradients) for dummy in dummies]
+
+    def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
+        """The forward rule of the operation."""
+        if not self.is_reverse:
+            return self._given_jvp(tangents, out, operands)
+        with Trace(self.segment.name) as trace:
+            dummy = trace.param(np.zeros(out.shape, out.dtype))
+            contributions = self._given_vjp(dummy, out, operands)
+        seeds: dict[int, Any] = {}
+        for contribution, tangent in zip(contributions, tangents, strict=True):
+            if tangent is None or not isinstance(contribution, Handle):
+                continue
+            if contribution.trace_ref is trace.ref:
+                so_far = seeds.get(contribution.id)
+                seeds[contribution.id] = tangent if so_far is None else so_far + tangent
+        return trace.pull_back(seeds)[0]
+
+
+def _fitted(contribution: Any, what: str, operand: Any) -> Any:
+    """A contribution in the shape and dtype of its operand, summed over axes that were broadcast."""
+    array = contribution if isinstance(contribution, Handle) else np.asarray(contribution)[()]
+    try:
+        fits = np.broadcast_shapes(array.shape, operand.shape) == array.shape  # type: ignore[union-attr]
+    except ValueError:
+        fits = False
+    if not fits:
+        raise errors.ShapeError(
+            f"{what} has shape {list(array.shape)}, and its argument {list(operand.shape)}. "
+            "Return each contribution in the shape of its argument"
+        )
+    return fit(array, operand)
