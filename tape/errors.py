@@ -17,6 +17,7 @@ import numpy as np
 
 __all__ = [
     "ConstantResultWarning",
+    "ConvergenceError",
     "ConversionError",
     "DTypeError",
     "DerivativeError",
@@ -33,7 +34,8 @@ __all__ = [
     "UnsupportedError",
 ]
 
-_FOREIGN = (join(dirname(__file__), ""), join(dirname(np.__file__), ""))
+_SITE = dirname(dirname(np.__file__))
+_FOREIGN = (join(dirname(__file__), ""), *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")))
 
 
 class TapeError(Exception):
@@ -89,6 +91,10 @@ class InPlaceError(TapeError, TypeError):
 
 class MissingAttributeError(TapeError, AttributeError):
     """An attribute or method of ndarray that Var does not have."""
+
+
+class ConvergenceError(TapeError, ArithmeticError):
+    """An iteration or integration did not arrive."""
 
 
 class OptionError(TapeError, ValueError):

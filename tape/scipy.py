@@ -114,6 +114,7 @@ def minimize(
         out = f(layout.unpack(vector), *_as_tuple(args))
         return _scalar(out, f, where)
 
+    flat.__name__ = _name(f)  # for messages
     both = value_and_grad(flat)
     with _progress(progress, "minimize") as seen:
         if kind in _NO_DERIVATIVE:
@@ -492,8 +493,13 @@ class _Residuals:
 
     def __init__(self, f: Callable[..., Any], unknowns: _Layout, args: tuple[Any, ...], where: str) -> None:
         self._f, self._unknowns, self._args, self._where = f, unknowns, args, where
-        self._derivative = jacobian(self._flat)
-        self.jacobian = _Latest(self._derivative)
+
+        def flat(x: Vector) -> Vector:
+            return self._join(f(unknowns.unpack(x), *args))
+
+        flat.__name__ = _name(f)  # for messages
+        self._flat = flat
+        self.jacobian = _Latest(jacobian(flat))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         out = self._f(self._unknowns.unpack(x), *self._args)
@@ -519,9 +525,6 @@ class _Residuals:
 
         product = _product(lambda x: ops.sum(w * self._flat(x)))
         return LinearOperator((x.size, x.size), matvec=lambda v: product(x, v.ravel()), dtype=np.float64)
-
-    def _flat(self, x: Vector) -> Vector:
-        return self._join(self._f(self._unknowns.unpack(x), *self._args))
 
     def _join(self, out: Any) -> Vector:
         leaves, structure = tree.flatten(out)

@@ -198,6 +198,7 @@ class _Subject:
             raise errors.OptionError(f"{check}: step is {step!r}. It is a positive number")
         self.title = f"{check}({getattr(f, '__name__', None) or repr(f)})"
         self.path: tuple[str, ...] = ()
+        self.magnitude = 0.0  # of what the function is computed from, if that is a derivative
         self.rng = np.random.default_rng(seed)
         all_leaves, structure = tree.flatten(tuple(args))
         moving = [k for k, leaf in enumerate(all_leaves) if _is_float(leaf)]
@@ -238,6 +239,7 @@ class _Subject:
         subject = object.__new__(_Subject)
         subject.__dict__.update(self.__dict__)
         subject.path = (*self.path, mode)
+        subject.magnitude = max(self.magnitude, *(_scale(out) for out in self.at(self.leaves, 0.0)))
         inner = self.function
         if mode == "fwd":
             tangents = self.directions()
@@ -300,6 +302,10 @@ class _Forward:
         self.subject = subject
         self.steps = subject.steps
 
+    def directions(self) -> Arrays:
+        """A direction for every leaf."""
+        return self.subject.directions()
+
     def slots(self, directions: Arrays, step: float) -> list[_Slot]:
         """The derivative along a direction."""
         subject = self.subject
@@ -325,6 +331,11 @@ class _Reverse:
         self.rtol = subject.rtol
         self.weights = subject.weights()
         self.gradients = vjp(subject.function, *subject.leaves)[1](self.weights)
+
+    def directions(self) -> Arrays:
+        """A direction for every leaf, uphill in each element, so that nothing cancels in the product."""
+        pairs = zip(self.subject.directions(), self.gradients, strict=True)
+        return [np.copysign(direction, _widened(gradient)) for direction, gradient in pairs]
 
     def reference(self, directions: Arrays, step: float) -> list[tuple[Any, float]]:
         """How the results move along a direction, and how certain that is."""
@@ -402,7 +413,8 @@ def _settled(comparison: Any, directions: Arrays) -> list[_Slot]:
         for k, slot in enumerate(slots):
             # Rounding grows as steps shrink: it must stay far below what it could hide.
             hidden = max(_scale(slot.expected), _scale(best[k].off))
-            if slot.noise <= 0.01 * hidden and slot.excess < best[k].excess:
+            is_first = not np.isfinite(best[k].expected).all()  # larger steps left the domain
+            if (is_first or slot.noise <= 0.01 * hidden) and slot.excess < best[k].excess:
                 best[k] = slot
         if all(slot.excess <= 1 for slot in best):
             break
@@ -412,7 +424,7 @@ def _settled(comparison: Any, directions: Arrays) -> list[_Slot]:
 def _report(comparison: Any, what: str, source: str) -> str | None:
     """What is wrong, or None."""
     subject = comparison.subject
-    directions = subject.directions()
+    directions = comparison.directions()
     by_leaf = []
     for k in range(len(directions)):
         slots = _settled(comparison, _only(directions, k))
@@ -516,7 +528,8 @@ def _differences(subject: _Subject, directions: Arrays, step: float) -> list[tup
         estimates = []
         for i in range(len(pairs[0][1])):
             value = sum(w * (plus[i] - minus[i]) for w, plus, minus in pairs) / step
-            largest = max(max(_scale(plus[i]), _scale(minus[i])) for _, plus, minus in pairs)
+            values = [points[i] for _, *both in pairs for points in both]
+            largest = max(subject.magnitude, *map(_scale, values))
             estimates.append((value, _NOISE * subject.epsilon * largest / step))
     return estimates
 

@@ -49,6 +49,7 @@ BUILTIN = {
     errors.UnsupportedError: TypeError,
     errors.ConversionError: TypeError,
     errors.InPlaceError: TypeError,
+    errors.ConvergenceError: ArithmeticError,
     errors.MissingAttributeError: AttributeError,
     errors.TraceDroppedError: ReferenceError,
 }

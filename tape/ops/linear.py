@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import batch_rules
 from tape.batch_rules import lift
 from tape.errors import UnsupportedError
 from tape.functions import function_of
@@ -147,6 +148,15 @@ def _solve_forward(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b)
 
 
+def _batch_solve(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    a, b = operands
+    if is_batched == [False, True] and np.ndim(a) == 2 and b.ndim == 3:  # one factorization for all
+        columns = swapaxes(b, 0, 1)
+        solved = op(a, reshape(columns, (b.shape[1], size * b.shape[2])))
+        return swapaxes(reshape(solved, columns.shape), 0, 1)
+    return batch_rules.elementwise(op, operands, is_batched, attrs, size)
+
+
 def _solve_turned(a: Any, g: Any) -> Any:
     return _solve(swapaxes(a, -1, -2), g)
 
@@ -154,6 +164,7 @@ def _solve_turned(a: Any, g: Any) -> Any:
 _solve: Op = Op(
     _solve_forward,
     name="solve",
+    batch=_batch_solve,
     vjp=[
         lambda g, out, a, b: -(_solve_turned(a, g) @ swapaxes(out, -1, -2)),
         lambda g, out, a, b: _solve_turned(a, g),

@@ -7,6 +7,7 @@ from tape.transforms.checkpoint import checkpoint
 from tape.transforms.checkpoint_loop import checkpoint_loop
 from tape.transforms.custom import custom_jvp, custom_vjp
 from tape.transforms.grad import elementwise_grad, grad, value_and_grad
+from tape.transforms.implicit import fixed_point, root
 from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
 from tape.transforms.jvp import directional_derivative, jvp, linearize
 from tape.transforms.products import gnvp, hvp, rop
@@ -22,6 +23,7 @@ __all__ = [
     "directional_derivative",
     "divergence",
     "elementwise_grad",
+    "fixed_point",
     "gnvp",
     "grad",
     "hessian",
@@ -32,6 +34,7 @@ __all__ = [
     "linearize",
     "no_grad",
     "rop",
+    "root",
     "stop_gradient",
     "taylor",
     "value_and_grad",

@@ -159,9 +159,7 @@ class Recording:
         if derivative is None:
             derivative = np.zeros(np.shape(value), _float_dtype(value))
         if isinstance(value, Handle):
-            if scope.region_above(value.trace.level):
-                return derivative
-            return value.trace.input(derivative)  # type: ignore[attr-defined]
+            return beside(value, derivative)
         if isinstance(value, np.ndarray):
             return np.array(derivative) if derivative is value else np.asarray(derivative)
         return derivative[()]
@@ -262,6 +260,15 @@ class Recording:
                 f"{transform}: {self.name} returned {errors.describe(out)}, which has no derivative. "
                 "Return floats, or pass this on with has_aux=True"
             )
+
+
+def beside(value: Any, derivative: Any) -> Any:
+    """A derivative at a Var is a Var of the same trace, even where it is constant."""
+    if not isinstance(value, Handle) or isinstance(derivative, Handle):
+        return derivative
+    if scope.region_above(value.trace.level):
+        return derivative
+    return value.trace.input(derivative)  # type: ignore[attr-defined]
 
 
 def _as_floats(leaf: Any, name: str) -> Any:

@@ -175,7 +175,8 @@ class Segment:
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         with Captures() as region:
-            out = self._call([plain(var) for var in variables])
+            args, kwargs = self.arguments([plain(var) for var in variables])
+            out = f(*args, **kwargs)
             out = tree.map_leaves(region.resolve, out)
         self.captured = region.vars
         self.operands = variables + region.vars
@@ -189,20 +190,18 @@ class Segment:
             leaves[i] = value
         return tree.restore(self._structure, leaves)
 
-    def _call(self, values: Sequence[Any]) -> Any:
-        args, kwargs = self.arguments(values)
-        return self.f(*args, **kwargs)
+    def call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """What a function like this one makes of its arguments, for other operands."""
+        count = len(self.places)
+        args, kwargs = self.arguments(operands[:count])
+        if not self.captured:
+            return f(*args, **kwargs)
+        with StandIns(self.captured, operands[count:]) as region:
+            return tree.map_leaves(region.resolve, f(*args, **kwargs))
 
     def run(self, *operands: Any) -> Any:
         """The packed result for other operands."""
-        count = len(self.places)
-        if not self.captured:
-            out = self._call(operands)
-        else:
-            with StandIns(self.captured, operands[count:]) as region:
-                out = self._call(operands[:count])
-                out = tree.map_leaves(region.resolve, out)
-        return self.packing.pack(self.packing.parts_of(out, self.name))
+        return self.packing.pack(self.packing.parts_of(self.call(self.f, operands), self.name))
 
     def forward(self, *operands: Any) -> Any:
         """The packed result for plain operands; the first one is known already."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.batch import Lanes
-from tape.transforms._record import Argnums, Recording, name_of
+from tape.transforms._record import Argnums, Recording, beside, name_of
 from tape.transforms.grad import grad
 
 __all__ = ["divergence", "hessian", "jacobian", "laplacian"]
@@ -191,6 +191,12 @@ def _chosen(recording: Recording, mode: Mode) -> Mode:
 
 def _blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
     """For every leaf of the result, the Jacobian by every param: arrays of result's + param's shape."""
+    rows = _batched_blocks(recording, mode)
+    values = [p.node.value for p in recording.params]
+    return [[beside(value, block) for value, block in zip(values, row, strict=True)] for row in rows]
+
+
+def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
     ins = [p.shape for p in recording.params]
     outs = [np.shape(out) for out in recording.outs]
     if mode == "fwd":
@@ -265,7 +271,7 @@ def _total_of_own(recording: Recording) -> Any:
         rows = np.arange(lanes.size)
         total = total + ops.sum(ops.getitem(flat, (rows, rows + start)))
         start += lanes.size
-    return total
+    return beside(recording.params[0].node.value, total) if recording.params else total
 
 
 def _symmetric(blocks: list[list[Any]], ndims: Sequence[int]) -> list[list[Any]]:

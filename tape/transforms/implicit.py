@@ -1,0 +1,209 @@
+"""`root` and `fixed_point`: solutions differentiated by the implicit function theorem.
+
+For F(x, p) = 0 the solution moves as ``dx = -(dF/dx)^-1 dF/dp dp``, however it was found: the solver
+runs on plain arrays and may be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops, tree
+from tape.op import Op
+from tape.transforms._record import name_of
+from tape.transforms._segment import Packing, Segment, plain, pull_through, push_through
+from tape.transforms.jacobian import jacobian
+
+__all__ = ["fixed_point", "root"]
+
+Solver = Callable[[Callable[[Any], Any], Any], Any]
+
+
+def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = None) -> Any:
+    """The x for which ``f(x, *args)`` is zero, differentiable by ``args`` and what ``f`` closes over.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; it returns a tree like ``x``.
+    x0 : tree
+        Where to begin: floats, float arrays, or a tree of them. The solution does not depend on it.
+    *args : tree
+        Further arguments of ``f``.
+    solver : callable, optional
+        ``solver(g, x0)`` returns the x for which ``g(x)`` is zero, whichever way; it gets plain arrays.
+        By default `scipy.optimize.root` with the exact Jacobian.
+
+    Returns
+    -------
+    tree
+        The solution, like ``x0``.
+
+    Raises
+    ------
+    ConvergenceError
+        If the default solver does not arrive.
+    ShapeError
+        If ``f`` returns anything not like ``x``; in a sweep, if its Jacobian is singular.
+
+    Notes
+    -----
+    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> def square_root(a):
+    ...     return tape.root(lambda x: x**2 - a, 1.0)
+    >>> round(float(square_root(4.0)), 12), round(float(tape.grad(square_root)(4.0)), 12)
+    (2.0, 0.25)
+    """
+    return _solved(f, x0, args, solver or _scipy_root, is_fixed_point=False)
+
+
+def fixed_point(
+    f: Callable[..., Any],
+    x0: Any,
+    *args: Any,
+    solver: Solver | None = None,
+    tol: float = 1e-12,
+    max_steps: int = 10_000,
+) -> Any:
+    """The x for which ``f(x, *args)`` is x, differentiable by ``args`` and what ``f`` closes over.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; it returns a tree like ``x``.
+    x0 : tree
+        Where to begin: floats, float arrays, or a tree of them. The solution does not depend on it.
+    *args : tree
+        Further arguments of ``f``.
+    solver : callable, optional
+        ``solver(g, x0)`` returns the x for which ``g(x)`` is x, whichever way; it gets plain arrays.
+        By default ``g`` is applied until nothing changes any more.
+    tol : float
+        The default solver ends when no element changes by more than this, relative to the largest
+        element or one.
+    max_steps : int
+        How often it applies ``g`` at most.
+
+    Returns
+    -------
+    tree
+        The solution, like ``x0``.
+
+    Raises
+    ------
+    ConvergenceError
+        If the default solver does not arrive.
+    ShapeError
+        If ``f`` returns anything not like ``x``; in a sweep, if the Jacobian of ``f(x) - x`` is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> def half_angle(a):
+    ...     return tape.fixed_point(lambda x: a * np.cos(x), 1.0)
+    >>> round(float(half_angle(1.0)), 12), round(float(tape.grad(half_angle)(1.0)), 12)
+    (0.739085133215, 0.441610791706)
+    """
+
+    def iterate(g: Callable[[Any], Any], x: Any) -> Any:
+        change = np.inf
+        for _ in range(max_steps):
+            after = g(x)
+            pairs = zip(tree.flatten(x)[0], tree.flatten(after)[0], strict=True)
+            x, change = after, max((_relative_change(a, b) for a, b in pairs), default=0.0)
+            if change <= tol:
+                return x
+            if change == np.inf:
+                break
+        raise errors.ConvergenceError(
+            f"fixed_point: {name_of(f)} has not settled within {max_steps} steps; the last changed x by "
+            f"{change:.3g}, relative. Start closer, allow more max_steps, or give a solver"
+        )
+
+    return _solved(f, x0, args, solver or iterate, is_fixed_point=True)
+
+
+def _solved(f: Callable[..., Any], x0: Any, args: Any, solver: Solver, *, is_fixed_point: bool) -> Any:
+    what = "fixed_point" if is_fixed_point else "root"
+    name = f"{what}({name_of(f)})"
+    start = tree.map_leaves(plain, x0)
+    like = Packing(start)
+    _check_start(like, what)
+
+    def solve(*args: Any) -> Any:
+        return solver(lambda x: f(x, *args), start)
+
+    segment = Segment(solve, args, {}, name)
+    if segment.packing.structure != like.structure or segment.packing.shapes != like.shapes:
+        raise errors.ShapeError(
+            f"{name}: the solver returned {segment.packing.structure} with shapes "
+            f"{segment.packing.shapes} for x0 {like.structure} with {like.shapes}. Both must be alike"
+        )
+    packing = segment.packing
+
+    def residual(x: Any, *operands: Any) -> Any:
+        """What is zero at the solution, as one vector."""
+        out = segment.call(lambda *args: f(packing.restore(x), *args), operands)
+        packed = packing.pack(packing.parts_of(out, name_of(f)))
+        return ops.ravel(packed - x if is_fixed_point else packed)
+
+    def slopes(x: Any, operands: Sequence[Any]) -> Any:
+        """The Jacobian by x, a square matrix."""
+        matrix = jacobian(lambda x: residual(x, *operands))(x)
+        return ops.reshape(matrix, (matrix.shape[0], matrix.shape[0]))
+
+    def vjp(g: Any, out: Any, *operands: Any) -> list[Any]:
+        pulled = ops.solve(slopes(out, operands).T, ops.ravel(g))
+        return pull_through(lambda *operands: residual(out, *operands), -pulled, operands, name)
+
+    def jvp(tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
+        moved = push_through(lambda *operands: residual(out, *operands), tangents, operands, name)
+        return None if moved is None else ops.reshape(-ops.solve(slopes(out, operands), moved), out.shape)
+
+    op = Op(segment.forward, vjp=vjp, jvp=jvp, name=name)
+    op.explains_errors = False  # what the user's f or solver raises is the user's
+    return segment.as_node(op)
+
+
+def _relative_change(before: Any, after: Any) -> float:
+    """By how much the elements differ at most, relative to the largest or one; infinite if not finite."""
+    largest = float(np.max(np.abs(after), initial=1.0))
+    change = float(np.max(np.abs(after - before), initial=0.0)) / largest if largest < np.inf else np.inf
+    return change if change == change else np.inf
+
+
+def _check_start(like: Packing, what: str) -> None:
+    if len(like.floats) != len(like.leaves) or not like.leaves:
+        names = tree.names(like.structure, "x0")
+        wrong = [names[i] for i in range(len(like.leaves)) if i not in like.floats]
+        raise errors.DTypeError(
+            f"{what}: {', '.join(wrong) or 'x0'} holds no floats. Convert it, e.g. np.asarray(value, dtype=float)"
+        )
+
+
+def _scipy_root(g: Callable[[Any], Any], x0: Any) -> Any:
+    from scipy import optimize  # late: it takes longer to import than all the rest
+
+    packing = Packing(x0)
+
+    def flat(x: np.ndarray) -> Any:
+        parts = packing.parts_of(g(packing.restore(ops.reshape(x, start.shape))), name_of(g))
+        return ops.ravel(packing.pack(parts))
+
+    start = np.asarray(packing.pack([packing.leaves[i] for i in packing.floats]))
+    found = optimize.root(flat, start.ravel(), jac=jacobian(flat), tol=1e-13)
+    residual = float(np.max(np.abs(found.fun), initial=0))
+    if not found.success and not residual < 1e-9:
+        raise errors.ConvergenceError(
+            f"root: the solver has stopped at a residual of {residual:.3g}: {found.message} "
+            "Start closer, or give a solver"
+        )
+    solution = found.x.astype(start.dtype).reshape(start.shape)
+    return packing.restore(solution if solution.ndim else solution[()])
