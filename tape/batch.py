@@ -8,7 +8,7 @@ rule runs once for each element.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -124,3 +124,37 @@ class Batch(Var):
         raise errors.ConversionError(
             f"the truth of {self!r}: its values would choose different branches. Use np.where"
         )
+
+
+def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of an operation that cannot run on batches, run once for each element of one.
+
+    Parameters
+    ----------
+    rule : callable
+        ``rule(d, out, *operands, **attrs)``, where d is an adjoint, or a list of tangents and Nones.
+
+    Returns
+    -------
+    callable
+        The same, for a d that is a `Batch`, or a list with some.
+    """
+
+    def each(d: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
+        parts = d if isinstance(d, list) else [d]
+        lanes = next((part.trace for part in parts if isinstance(part, Batch)), None)
+        if lanes is None:
+            return rule(d, out, *operands, **attrs)
+        raw = [None if part is None else lanes.values(part) for part in parts]  # type: ignore[attr-defined]
+        results = []
+        for i in range(lanes.size):  # type: ignore[attr-defined]
+            one = [None if part is None else part[i] for part in raw]
+            results.append(rule(one if isinstance(d, list) else one[0], out, *operands, **attrs))
+        if isinstance(d, list):
+            return None if results[0] is None else lanes.batch(ops.stack(results))  # type: ignore[attr-defined]
+        return [
+            None if column[0] is None else lanes.batch(ops.stack(column))  # type: ignore[attr-defined]
+            for column in zip(*results, strict=True)
+        ]
+
+    return each

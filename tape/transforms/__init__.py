@@ -10,6 +10,7 @@ from tape.transforms.grad import elementwise_grad, grad, value_and_grad
 from tape.transforms.implicit import fixed_point, root
 from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
 from tape.transforms.jvp import directional_derivative, jvp, linearize
+from tape.transforms.odeint import odeint
 from tape.transforms.products import gnvp, hvp, rop
 from tape.transforms.stop import no_grad, stop_gradient
 from tape.transforms.taylor import taylor
@@ -34,6 +35,7 @@ __all__ = [
     "linearize",
     "no_grad",
     "rop",
+    "odeint",
     "root",
     "stop_gradient",
     "taylor",

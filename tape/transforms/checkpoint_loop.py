@@ -143,7 +143,9 @@ class _Loop:
             state = _without(trace, after)
         if all(tangent is None for tangent in moving):
             return None
-        zeros = (np.zeros(shape, dtype)[()] for shape, dtype in zip(packing.shapes, packing.dtypes, strict=True))
+        zeros = (
+            np.zeros(shape, dtype)[()] for shape, dtype in zip(packing.shapes, packing.dtypes, strict=True)
+        )
         return packing.pack([z if t is None else t for z, t in zip(zeros, moving, strict=True)])
 
     def _start(self, operands: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
@@ -193,7 +195,7 @@ class _Reversal:
             if states == 1:
                 self._reverse_step(after, middle)
             else:
-                    self.reverse(middle, last, after, states - 1)  # no deeper than there are snapshots
+                self.reverse(middle, last, after, states - 1)  # no deeper than there are snapshots
             del after
             last = middle
         if last > first:

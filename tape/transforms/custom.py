@@ -197,7 +197,9 @@ class _Call:
         packing, rule = self.segment.packing, self.function.rule
         args, _ = self.segment.arguments(operands)
         leaves, structure = tree.flatten(args)
-        moved: list[Any] = [np.zeros(np.shape(x), np.result_type(x))[()] if is_float(x) else None for x in leaves]
+        moved: list[Any] = [
+            np.zeros(np.shape(x), np.result_type(x))[()] if is_float(x) else None for x in leaves
+        ]
         for i, tangent in zip(self.segment.places, tangents, strict=True):
             if tangent is not None:
                 moved[i] = tangent

@@ -1,0 +1,246 @@
+"""`odeint`: solutions of ordinary differential equations, differentiated by integrating once more.
+
+`scipy.integrate.solve_ivp` runs on plain arrays. Backwards, the adjoint equation is integrated from the
+last time to the first (Pontryagin; Chen et al., "Neural ordinary differential equations", 2018, appendix
+B); forwards, the variational equation along with the solution. Both call `odeint` again, and so have
+derivatives themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops, tree
+from tape.batch import one_by_one
+from tape.node import Handle
+from tape.op import Op
+from tape.transforms._record import name_of
+from tape.transforms._segment import Packing, Segment, is_float, plain, push_through, recorded
+
+__all__ = ["odeint"]
+
+
+def odeint(
+    f: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    rtol: float = 1e-8,
+    atol: float = 1e-8,
+    method: str = "RK45",
+) -> Any:
+    """The solution of ``dy/dt = f(y, t, *args)`` at given times, differentiable by everything.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; it returns a tree like ``y``. Vars that it closes over are differentiated like
+        its arguments.
+    y0 : tree
+        The state at the first of the times: floats, float arrays, or a tree of them.
+    t : array_like or Var
+        ``(n,)``: the times, rising or falling, at least one.
+    *args : tree
+        Further arguments of ``f``.
+    rtol, atol : float
+        Tolerances of the integration, of derivatives too.
+    method : str
+        As `scipy.integrate.solve_ivp`: RK45, DOP853, LSODA, Radau, ...
+
+    Returns
+    -------
+    tree
+        Like ``y0``, every leaf with a new first axis of length n.
+
+    Raises
+    ------
+    ConvergenceError
+        If the integration fails.
+    ShapeError
+        If ``t`` is no vector, or ``f`` returns anything not like ``y``.
+    OptionError
+        If the times neither rise nor fall.
+    DTypeError
+        If ``y0`` holds anything but floats.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> def decayed(rate):
+    ...     return tape.odeint(lambda y, t, rate: -rate * y, 1.0, np.array([0.0, 1.0]), rate)[-1]
+    >>> round(float(decayed(2.0)), 6), round(float(tape.grad(decayed)(2.0)), 6)  # exp(-2), -exp(-2)
+    (0.135335, -0.135335)
+    """
+    t = t if isinstance(t, Handle) else np.asarray(t, float)
+    like = Packing(tree.map_leaves(plain, y0))
+    leaves, _ = tree.flatten(y0)
+    _check(like, plain(t))
+    start = ops.ravel(like.pack([leaves[i] for i in like.floats]))
+    equation = _Equation(f, like, {"rtol": rtol, "atol": atol, "method": method})
+    out = equation.solution(start, t, args)
+    return tree.restore(like.structure, _by_leaf(like, out))
+
+
+class _Equation:
+    """A differential equation for one vector, how to solve it, and the two rules for its solution."""
+
+    def __init__(self, f: Callable[..., Any], packing: Packing, options: dict[str, Any]) -> None:
+        self.f = f
+        self.packing = packing
+        self.options = options
+        self.name = f"odeint({name_of(f)})"
+
+    def solution(self, start: Any, t: Any, args: Any) -> Any:
+        """The vectors at all times, ``(times, size)``, as one node."""
+        self.segment = Segment(self._solve, (start, t, *args), {}, self.name)
+        op = Op(self.segment.forward, vjp=one_by_one(self._vjp), jvp=one_by_one(self._jvp), name=self.name)
+        op.explains_errors = False  # what the user's f raises is the user's
+        return self.segment.as_node(op)
+
+    def _slope(self, y: Any, t: Any, *args: Any) -> Any:
+        """The right-hand side as a vector."""
+        parts = self.packing.unpack(ops.reshape(y, self.packing.shapes[0]) if self.packing.is_single else y)
+        out = self.f(tree.restore(self.packing.structure, parts), t, *args)
+        return ops.ravel(self.packing.pack(self.packing.parts_of(out, name_of(self.f))))
+
+    def _solve(self, start: Any, t: Any, *args: Any) -> Any:
+        from scipy.integrate import solve_ivp  # late: it takes longer to import than all the rest
+
+        times = np.asarray(t, float)
+        if len(times) == 1 or not start.size:
+            return np.repeat(start[None], len(times), axis=0)
+        result = solve_ivp(
+            lambda t, y: self._slope(y.astype(start.dtype), t, *args),
+            (times[0], times[-1]),
+            np.asarray(start, float),
+            t_eval=times,
+            **self.options,
+        )
+        if not result.success:
+            raise errors.ConvergenceError(
+                f"{self.name}: {result.message} It got as far as t = {result.t[-1] if len(result.t) else times[0]:g}. "
+                "Try another method (Radau or LSODA for stiff equations) or other tolerances"
+            )
+        return result.y.T.astype(start.dtype)
+
+    # ---- rules -----------------------------------------------------------------------------------
+
+    def _split(self, operands: Sequence[Any]) -> tuple[Any, Any]:
+        """The first vector and the times, whether they are operands or not."""
+        (start, t, *_), _ = self.segment.arguments(operands[: len(self.segment.places)])
+        return start, t
+
+    def _slope_of(self, operands: Sequence[Any]) -> Callable[..., Any]:
+        """The right-hand side as a function of y, t and all operands."""
+        return lambda y, t, *operands: self.segment.call(
+            lambda start, times, *args: self._slope(y, t, *args), operands
+        )
+
+    def _again(self, f: Callable[..., Any], state: Any, t: Any) -> Any:
+        return odeint(f, state, t, **self.options)
+
+    def _jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
+        start, t = self._split(operands)
+        slope = self._slope_of(operands)
+        moving = dict(zip(self.segment.places, tangents, strict=False))
+        moved_start, moved_t = moving.get(0), moving.get(1)
+        fixed = {place for place in (0, 1) if place in moving}
+        others = [
+            None if k < len(self.segment.places) and self.segment.places[k] in fixed else tangent
+            for k, tangent in enumerate(tangents)
+        ]
+
+        def variation(state: Any, time: Any) -> Any:
+            y, v = state
+            along = push_through(
+                lambda y, *operands: slope(y, time, *operands), [v, *others], [y, *operands], self.name
+            )
+            return slope(y, time, *operands), 0 * v if along is None else along
+
+        first = np.zeros(start.shape, start.dtype) if moved_start is None else moved_start
+        if moved_t is not None:
+            first = first - slope(start, t[0], *operands) * moved_t[0]
+        _, v = self._again(variation, (start, first), t)
+        if moved_t is None:
+            return v
+        rows = [v[k] + slope(out[k], t[k], *operands) * moved_t[k] for k in range(len(t))]
+        return ops.stack(rows)
+
+    def _vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
+        start, t = self._split(operands)
+        slope = self._slope_of(operands)
+        floats = [k for k, operand in enumerate(operands) if is_float(operand)]
+        places = self.segment.places
+
+        def adjoint(state: Any, minus_time: Any) -> Any:
+            """Backwards in time: y, its adjoint, and what has been collected for every operand."""
+            y, a, _ = state
+            time = -minus_time
+            trace, params, dy = recorded(
+                lambda y, *operands: slope(y, time, *operands), [y, *operands], self.name
+            )
+            if not isinstance(dy, Handle) or dy.trace_ref is not trace.ref:
+                return -dy, 0 * a, [0 * operands[k] for k in floats]
+            found = iter(trace.pull_back({dy.id: a}))
+            by_param = [None if param is None else next(found) for param in params]
+            by_y, by_operands = by_param[0], by_param[1:]
+            return (
+                -dy.node.value,
+                0 * a if by_y is None else by_y,
+                [0 * operands[k] if by_operands[k] is None else by_operands[k] for k in floats],
+            )
+
+        a = g[-1]
+        collected: list[Any] = [np.zeros(operands[k].shape, operands[k].dtype)[()] for k in floats]
+        by_time: list[Any] = [None] * len(t)
+        for k in range(len(t) - 1, 0, -1):
+            by_time[k] = ops.sum(g[k] * slope(out[k], t[k], *operands))
+            span = ops.stack([-t[k], -t[k - 1]])
+            _, a, collected = tree.map_leaves(
+                lambda leaf: leaf[-1], self._again(adjoint, (out[k], a, collected), span)
+            )
+            if k == 1:
+                by_time[0] = -ops.sum(a * slope(start, t[0], *operands))
+            a = a + g[k - 1]
+        if len(t) == 1:
+            by_time[0] = 0.0 * ops.sum(a)
+        contributions: list[Any] = [None] * len(operands)
+        for k, total in zip(floats, collected, strict=True):
+            contributions[k] = total
+        for k, place in enumerate(places):
+            if place == 0:
+                contributions[k] = a
+            elif place == 1:
+                contributions[k] = ops.stack(by_time)
+        return contributions
+
+
+def _by_leaf(packing: Packing, out: Any) -> list[Any]:
+    """The leaves of the solution, from vectors for all times."""
+    count = out.shape[0]
+    if packing.is_single:
+        return [ops.reshape(out, (count, *packing.shapes[0]))]
+    parts, start = [], 0
+    for shape, dtype in zip(packing.shapes, packing.dtypes, strict=True):
+        stop = start + int(np.prod(shape))
+        part = ops.reshape(out[:, start:stop], (count, *shape))
+        parts.append(part if dtype == packing.dtype else ops.astype(part, dtype))
+        start = stop
+    return parts
+
+
+def _check(like: Packing, t: Any) -> None:
+    if len(like.floats) != len(like.leaves) or not like.leaves:
+        raise errors.DTypeError(
+            "odeint: y0 must be floats, float arrays or a tree of them. Convert it, e.g. "
+            "np.asarray(value, dtype=float)"
+        )
+    times = np.asarray(t)
+    if times.ndim != 1 or not times.size:
+        raise errors.ShapeError(f"odeint: t has shape {list(times.shape)}. It is a vector of times")
+    steps = np.diff(times)
+    if not (np.all(steps > 0) or np.all(steps < 0)):
+        raise errors.OptionError("odeint: the times must all rise, or all fall")
