@@ -134,7 +134,7 @@ def minimize(
             layout.start,
             method=kind if isinstance(kind, str) else method,
             bounds=_bounds(bounds, layout, where),
-            constraints=[_constraint(c, layout, where) for c in _as_list(constraints)],
+            constraints=[_constraint(c, layout, kind, where) for c in _as_list(constraints)],
             callback=_callback(callback, layout),
             **derivatives,
             **options,
@@ -606,10 +606,10 @@ def _check_options(
                 f"Leave {name} out; to give a rule of your own for part of the function, use tape.op.Op"
             )
         if name in refused or (allowed is not None and name not in allowed):
-            what = f"It takes {', '.join(allowed)}" if allowed is not None else "Leave it out"
-            raise errors.OptionError(
-                f"{where}: no option {name!r}. {what}; settings of a solver go to where SciPy has them"
-            )
+            advice = f"It takes {', '.join(allowed)}" if allowed is not None else "Leave it out"
+            if allowed is not None and "options" in allowed:
+                advice += "; settings of the method go into options={...}"
+            raise errors.OptionError(f"{where}: no option {name!r}. {advice}")
 
 
 def _kind_of(method: Any, has_bounds: bool, constraints: Sequence[Any]) -> str | None:
@@ -684,7 +684,7 @@ def _bound(side: Any, shape: tuple[int, ...], where: str, name: str) -> np.ndarr
         ) from error
 
 
-def _constraint(given: Any, layout: _Layout, where: str) -> Any:
+def _constraint(given: Any, layout: _Layout, kind: str | None, where: str) -> Any:
     """A constraint of the vector, with exact derivatives."""
     from scipy import optimize
 
@@ -699,8 +699,10 @@ def _constraint(given: Any, layout: _Layout, where: str) -> Any:
             if callable(getattr(given, name)):
                 _check_options(f"{where}: a constraint", {name: ...}, exact=(name,))
         residuals = _Residuals(given.fun, layout, (), where)
+        # All other methods warn that they have no use for second derivatives.
+        second = {"hess": residuals.curvature} if kind == "trust-constr" else {}
         return optimize.NonlinearConstraint(
-            residuals, given.lb, given.ub, residuals.jacobian, residuals.curvature, given.keep_feasible
+            residuals, given.lb, given.ub, residuals.jacobian, keep_feasible=given.keep_feasible, **second
         )
     raise errors.OptionError(
         f"{where}: {errors.describe(given)} is no constraint. Give a dict with 'type' and 'fun', or a "

@@ -286,3 +286,42 @@ def softplus(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any])
     a = series[0]
     d = sigmoid(op, np.exp(a[0] - out), [a], attrs)
     return chained(out, a, lambda c, k: d[k])
+
+
+# ---- arithmetic that is written once -------------------------------------------------------------
+
+
+class _Power:
+    """A series with the operators that fused bodies use."""
+
+    def __init__(self, coefficients: Series) -> None:
+        self.coefficients = coefficients
+
+    def _joined(self, other: _Power, sign: float) -> _Power:
+        pairs = zip(self.coefficients, other.coefficients, strict=True)
+        return _Power([total((a, scaled(sign, b))) for a, b in pairs])
+
+    def __add__(self, other: _Power) -> _Power:
+        return self._joined(other, 1)
+
+    def __sub__(self, other: _Power) -> _Power:
+        return self._joined(other, -1)
+
+    def __neg__(self) -> _Power:
+        return _Power([scaled(-1, a) for a in self.coefficients])
+
+    def __mul__(self, other: _Power) -> _Power:
+        return _Power(_product(self.coefficients, other.coefficients))
+
+    def __gt__(self, number: float) -> _Power:
+        first, *rest = self.coefficients
+        return _Power([first > number, *(None for _ in rest)])
+
+
+def of_body(body: Callable[..., Any]) -> TaylorRule:
+    """The rule of elementwise arithmetic: the same body, run on series."""
+
+    def rule(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) -> Series:
+        return [out, *body(*map(_Power, series)).coefficients[1:]]
+
+    return rule

@@ -20,7 +20,12 @@ __all__ = ["pull_back", "push_forward", "push_series", "recompute"]
 
 
 def pull_back(
-    nodes: Sequence[Node], seeds: Mapping[int, Any], *, where: object, keep_all: bool = False
+    nodes: list[Node],
+    seeds: Mapping[int, Any],
+    *,
+    where: object,
+    keep_all: bool = False,
+    consume: bool = False,
 ) -> list[Any]:
     """The adjoints of all nodes up to the last one with a seed.
 
@@ -38,6 +43,8 @@ def pull_back(
     keep_all : bool
         Keep the adjoints of all nodes; otherwise only those of leaves, and the others are freed as
         soon as they are used up.
+    consume : bool
+        Take each node off the tape once it has been visited, which frees its memory for adjoints.
 
     Returns
     -------
@@ -49,11 +56,13 @@ def pull_back(
     is_ours = bytearray(count)
     for i, seed in seeds.items():
         adjoints[i] = seed
+    if consume:
+        del nodes[count:]
     for i in range(count - 1, -1, -1):
+        node = nodes.pop() if consume else nodes[i]
         adjoint = adjoints[i]
         if adjoint is None:
             continue
-        node = nodes[i]
         pull = node.call.pull
         if pull is None:
             continue
@@ -82,8 +91,10 @@ def pull_back(
     return adjoints
 
 
-def push_forward(nodes: Sequence[Node], seeds: Mapping[int, Any], count: int, *, where: object) -> list[Any]:
-    """The tangents of the first ``count`` nodes.
+def push_forward(
+    nodes: Sequence[Node], seeds: Mapping[int, Any], roots: Sequence[int], *, where: object
+) -> list[Any]:
+    """The tangents of some nodes; all others are freed as soon as they are used up.
 
     Parameters
     ----------
@@ -91,21 +102,26 @@ def push_forward(nodes: Sequence[Node], seeds: Mapping[int, Any], count: int, *,
         A tape.
     seeds : mapping of int to array
         The tangents of leaves that move, by node id.
-    count : int
-        Where to stop.
+    roots : sequence of int
+        Of which nodes.
     where : object
         What errors name as the place of a node.
 
     Returns
     -------
     list
-        By node id; None where nothing flows.
+        One for each root, which may be a seed; None where nothing flows.
     """
+    count = max(roots, default=-1) + 1
     tangents: list[Any] = [None] * count
     for i, seed in seeds.items():
         if i < count:
             tangents[i] = seed
-    for i in range(min(seeds, default=count) + 1, count):
+    first = min(seeds, default=count) + 1
+    last_use = _last_uses(nodes, first, count)
+    for root in roots:
+        last_use[root] = count
+    for i in range(first, count):
         node = nodes[i]
         inputs = node.inputs
         incoming = [None if parent is None else tangents[parent] for parent in inputs[::2]]
@@ -119,7 +135,20 @@ def push_forward(nodes: Sequence[Node], seeds: Mapping[int, Any], count: int, *,
         except Exception as error:
             error.add_note(f"in the jvp of {node.op!r}, node %{i} of {where!r}")
             raise
-    return tangents
+        for parent in inputs[::2]:
+            if parent is not None and last_use[parent] == i:
+                tangents[parent] = None
+    return [tangents[root] for root in roots]
+
+
+def _last_uses(nodes: Sequence[Node], first: int, count: int) -> list[int]:
+    """For each node the last one that has it as a parent."""
+    last = [-1] * count
+    for i in range(first, count):
+        for parent in nodes[i].inputs[::2]:
+            if parent is not None:
+                last[parent] = i
+    return last
 
 
 def recompute(nodes: Sequence[Node], *, where: object) -> None:

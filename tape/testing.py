@@ -354,11 +354,8 @@ class _Reverse:
     def of(self, column: int, index: Sequence[Any]) -> str:
         """What the slot is the derivative of."""
         names = ", ".join(self.subject.out_names)
-        return (
-            names
-            if sum(np.size(w) for w in self.weights) == 1
-            else f"the sum of random weights times {names}"
-        )
+        is_scalar = sum(np.size(w) for w in self.weights) == 1
+        return names if is_scalar else f"the sum of random weights times {names}"
 
 
 class _Transposed(_Reverse):

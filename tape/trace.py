@@ -298,13 +298,15 @@ class Trace:
                 gradients[k] = np.asarray(gradient)
         return gradients
 
-    def pull_back(self, seeds: Mapping[int, Any]) -> list[Any]:
+    def pull_back(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
         """Reverse sweep from any number of roots at once, for transforms: nothing is checked.
 
         Parameters
         ----------
         seeds : mapping of int to array
             The adjoint of each root, by node id, of the node's shape and dtype.
+        consume : bool
+            Whether the tape may be used up: nodes are freed as the sweep goes.
 
         Returns
         -------
@@ -321,7 +323,7 @@ class Trace:
         >>> [float(gradient) for gradient in tr.pull_back({y.id: np.float64(1), z.id: np.float64(10)})]
         [62.0]
         """
-        adjoints = pull_back(self.nodes, seeds, where=self)
+        adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
         gradients: list[Any] = []
         taken = {id(seed) for seed in seeds.values()}
         for param in self._params:
@@ -401,8 +403,7 @@ class Trace:
         >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
         [20.0, 60.0]
         """
-        tangents = push_forward(self.nodes, seeds, max(roots, default=-1) + 1, where=self)
-        return [tangents[root] for root in roots]
+        return push_forward(self.nodes, seeds, roots, where=self)
 
     # ---- replaying ---------------------------------------------------------------------------
 

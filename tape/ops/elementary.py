@@ -10,8 +10,7 @@ import numpy as np
 
 from tape import batch_rules, series
 from tape.errors import ShapeError
-from tape.functions import elementwise
-from tape.kernels.fused import fused
+from tape.functions import elementwise, fused_elementwise
 from tape.op import Op
 from tape.ops.selection import sign
 
@@ -67,12 +66,31 @@ erf = elementwise(
 )
 
 
-@fused
+# Rules of the most frequent activations are one pass each, and one node each when they are recorded.
+
+
+def _minus_twice(x: Any, y: Any) -> Any:
+    return -(x * y + x * y)
+
+
+_minus_twice_product: Any = fused_elementwise(
+    _minus_twice,
+    lambda d, out, x, y: _minus_twice_product(d, y),
+    lambda d, out, x, y: _minus_twice_product(d, x),
+)
+
+
 def _tanh_partial(d: Any, out: Any) -> Any:
     return d - d * out * out
 
 
-tanh = elementwise(np.tanh, lambda d, out, x: _tanh_partial(d, out), taylor=series.tanh)
+_tanh_rule: Any = fused_elementwise(
+    _tanh_partial,
+    lambda g, _, d, out: _tanh_rule(g, out),
+    lambda g, _, d, out: _minus_twice_product(g * d, out),
+)
+
+tanh = elementwise(np.tanh, lambda d, out, x: _tanh_rule(d, out), taylor=series.tanh)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -80,27 +98,43 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1, decay) / (1 + decay)
 
 
-@fused
 def _sigmoid_partial(d: Any, out: Any) -> Any:
     return d * (out - out * out)
 
 
+def _sigmoid_bend(x: Any, out: Any) -> Any:
+    return x - x * out - x * out
+
+
+_sigmoid_rule: Any = fused_elementwise(
+    _sigmoid_partial,
+    lambda g, _, d, out: _sigmoid_rule(g, out),
+    lambda g, _, d, out: _sigmoid_bend_rule(g * d, out),
+)
+
+_sigmoid_bend_rule: Any = fused_elementwise(
+    _sigmoid_bend,
+    lambda g, _, x, out: _sigmoid_bend_rule(g, out),
+    lambda g, _, x, out: _minus_twice_product(g, x),
+)
+
 sigmoid = elementwise(
     _sigmoid,
-    lambda d, out, x: _sigmoid_partial(d, out),
+    lambda d, out, x: _sigmoid_rule(d, out),
     taylor=series.sigmoid,
     doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
 )
 
 
-@fused
 def _relu_partial(d: Any, out: Any) -> Any:
     return d * (out > 0)
 
 
+_relu_rule: Any = fused_elementwise(_relu_partial, lambda g, _, d, out: _relu_rule(g, out), None)
+
 relu = elementwise(
     lambda x: np.maximum(x, 0),
-    lambda d, out, x: _relu_partial(d, out),
+    lambda d, out, x: _relu_rule(d, out),
     taylor=series.linear,
     name="relu",
     doc="``maximum(x, 0)``; the derivative at 0 is 0.",

@@ -1,0 +1,225 @@
+"""Batches: sweeping and computing many at once equals doing it one by one."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, ops, scope
+from tape.batch import Batch, Lanes
+from tape.batch_rules import elementwise
+from tape.op import Op
+from tests.op_table import CASES
+from tests.oracles import assert_close, is_float, record
+
+SIZE = 3
+DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
+
+
+# ---- sweeps --------------------------------------------------------------------------------------
+
+
+def swept(trace, out, cotangents, tangents, wrap, unwrap):
+    """Gradients and tangent, for one seed or a batch of them."""
+    gradients = trace.pull_back({out.id: wrap(cotangents)})
+    seeds = {p.id: wrap(t) for p, t in zip(trace.params, tangents, strict=True)}
+    return [None if result is None else unwrap(result) for result in [
+        *gradients, *trace.push_forward(seeds, [out.id])
+    ]]  # fmt: skip
+
+
+def same(x):
+    return x
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+def test_sweeping_a_batch_equals_sweeping_one_by_one(case):
+    check_sweeps(case, SIZE)
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE[::10], ids=repr)
+def test_a_batch_may_hold_a_single_value(case):
+    check_sweeps(case, 1)
+
+
+def check_sweeps(case, size):
+    trace, _, out = record(case.on(ops), case.args())
+    rng = case.rng(1)
+    cotangents = rng.normal(size=(size, *out.shape)).astype(out.dtype)
+    tangents = [rng.normal(size=(size, *p.shape)) for p in trace.params]
+    with Lanes(size) as lanes:
+        together = swept(trace, out, cotangents, tangents, lanes.batch, lanes.values)
+    for i in range(size):
+        alone = swept(trace, out, cotangents[i], [t[i] for t in tangents], same, same)
+        for batch, one in zip(together, alone, strict=True):
+            assert (batch is None) == (one is None)
+            if one is not None:
+                assert_close(batch[i], one, 1e-12)
+                assert batch.dtype == one.dtype
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE[::8], ids=repr)
+def test_an_empty_batch_gives_empty_results(case):
+    trace, _, out = record(case.on(ops), case.args())
+    tangents = [np.zeros((0, *p.shape)) for p in trace.params]
+    with Lanes(0) as lanes:
+        try:
+            results = swept(trace, out, np.zeros((0, *out.shape)), tangents, lanes.batch, lanes.values)
+        except errors.UnsupportedError as error:
+            assert "no rule for batches" in str(error)  # noqa: PT017
+            return
+    for result, like in zip(results, [*trace.params, out], strict=True):
+        assert result is None or result.shape == (0, *like.shape)
+
+
+# ---- operations ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_an_operation_on_batches_equals_the_loop(case):
+    """For every choice of operands that are batches, the others being one for all."""
+    several = [case.args(salt=salt) for salt in range(SIZE)]
+    for chosen in product([False, True], repeat=len(several[0])):
+        if not any(chosen):
+            continue
+        columns = list(zip(*several, strict=True))
+        expected = [
+            case.on(ops)(*(column[i if many else 0] for column, many in zip(columns, chosen, strict=True)))
+            for i in range(SIZE)
+        ]
+        with Lanes(SIZE) as lanes:
+            operands = [
+                lanes.batch(np.stack(column)) if many else column[0]
+                for column, many in zip(columns, chosen, strict=True)
+            ]
+            result = case.on(ops)(*operands)
+            values = lanes.values(result)
+            if isinstance(result, Batch):
+                assert (result.shape, result.dtype) == (np.shape(expected[0]), np.result_type(expected[0]))
+        assert_close(values, np.stack(expected), 1e-13)
+        assert values.dtype == np.result_type(expected[0])
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((3,), (3,)), ((2, 1), (4,)), ((), (2,))], ids=str)
+def test_operators_between_batches_arrays_and_numbers(shapes):
+    rng = np.random.default_rng(0)
+    x, y = (rng.uniform(0.5, 2, (SIZE, *shape)) for shape in shapes)
+    with Lanes(SIZE) as lanes:
+        a, b = lanes.batch(x), lanes.batch(y)
+        for f in (lambda a, b: a * b - b / a, lambda a, b: 2 * a + b**2, lambda a, b: np.maximum(a, b)):
+            expected = np.stack([f(x[i], y[i]) for i in range(SIZE)])
+            assert_close(lanes.values(f(a, b)), expected, 1e-15)
+            assert_close(lanes.values(f(a, y[0])), np.stack([f(v, y[0]) for v in x]), 1e-15)
+            assert_close(lanes.values(f(x[0], b)), np.stack([f(x[0], v) for v in y]), 1e-15)
+
+
+def test_a_batch_looks_like_one_of_its_values():
+    with Lanes(2) as lanes:
+        v = lanes.batch(np.arange(12.0).reshape(2, 2, 3))
+        assert (v.shape, v.ndim, v.size, len(v), v.dtype) == ((2, 3), 2, 6, 2, np.float64)
+        assert (np.shape(v), np.ndim(v), np.size(v), np.result_type(v)) == ((2, 3), 2, 6, np.float64)
+        assert np.result_type(v, v, np.float32(1)) == np.float64
+        assert [np.zeros_like(v).shape, np.ones_like(v).shape, np.empty_like(v).shape] == [(2, 3)] * 3
+        assert np.full_like(v, 2.0).shape == (2, 3)
+        assert v.T.shape == (3, 2)
+        assert [row.shape for row in v] == [(3,), (3,)]
+        assert "2 values" in repr(v)
+        assert "2" in repr(lanes)
+
+
+@pytest.mark.parametrize("ask", [bool, float, int, lambda v: v.item(), lambda v: f"{v:.2f}", np.asarray])
+def test_a_batch_is_no_plain_number(ask):
+    with Lanes(2) as lanes:
+        v = lanes.batch(np.ones(2))
+        with pytest.raises(errors.ConversionError):
+            ask(v)
+
+
+def test_what_is_no_batch_is_repeated():
+    with Lanes(2) as lanes:
+        np.testing.assert_array_equal(lanes.values(np.arange(3.0)), [[0, 1, 2], [0, 1, 2]])
+        np.testing.assert_array_equal(lanes.values(np.float64(3)), [3, 3])
+    assert scope.innermost() is None
+
+
+# ---- operations of users ---------------------------------------------------------------------------
+
+Y = np.array([0.5, 1.5, -1.0])
+RULES = {
+    "plain": lambda d, out, x: d * 2 * x,
+    "full_like": lambda d, out, x: np.full_like(d, 2.0) * d * x,
+    "ones_like": lambda d, out, x: (np.ones_like(d) + 1) * d * x,
+    "size": lambda d, out, x: d * x * (2 * np.size(d) / np.size(x)),
+    "where": lambda d, out, x: np.where(d > 0, d, d) * 2 * x,
+    "len": lambda d, out, x: d * x * (2.0 if d.ndim == 0 or len(d) == 3 else np.nan),
+    "rows": lambda d, out, x: 2 * (np.stack([a * b for a, b in zip(d, x, strict=True)]) if d.ndim else d * x),
+    "reshape": lambda d, out, x: (d.reshape(-1) * x.reshape(-1) * 2).reshape(x.shape),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("batch", ["one by one", "elementwise"])
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_rules_of_users_run_on_batches(name, batch, mode):
+    rule = RULES[name]
+    batch_rule = elementwise if batch == "elementwise" else None
+    op = Op(lambda x: x * x, name="mine", vjp=[rule], jvp=[rule], batch=batch_rule)
+    assert_close(tape.jacobian(op, mode=mode)(Y), np.diag(2 * Y), 1e-15)
+    by_element = tape.jacobian(lambda x: np.stack([op(part) for part in x]), mode=mode)
+    assert_close(by_element(Y), np.diag(2 * Y), 1e-15)
+    if name == "plain":
+        assert_close(tape.hessian(lambda x: np.sum(op(x) * x))(Y), np.diag(6 * Y), 1e-14)
+
+
+def test_an_operation_without_a_rule_cannot_run_on_an_empty_batch():
+    op = Op(lambda x: x * 2.0, name="mine", vjp=[lambda g, out, x: op(g)])
+    with Lanes(0) as lanes, pytest.raises(errors.UnsupportedError, match="mine has no rule for batches"):
+        op(lanes.batch(np.zeros((0, 2))))
+
+
+# ---- nesting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+@pytest.mark.parametrize("case", DIFFERENTIABLE[::13], ids=repr)
+def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case, mode):
+    """The gradient of a function of the Jacobian, against the same with rows made one by one."""
+    args = [a for a in case.args() if is_float(a)]
+    if len(args) != len(case.args()) or case.on(ops)(*args).dtype != np.float64:
+        return
+    rng = case.rng(2)
+    w = rng.normal(size=(np.size(case.on(ops)(*args)), args[0].size))
+
+    def weighed(x):
+        jacobian = tape.jacobian(lambda x: case.on(ops)(x, *args[1:]), mode=mode)(x)
+        return np.sum(ops.reshape(jacobian, w.shape) * w)
+
+    def one_by_one(x):
+        out, pullback = tape.vjp(lambda x: case.on(ops)(x, *args[1:]), x)
+        units = np.eye(w.shape[0]).reshape((w.shape[0], *np.shape(out)))
+        return sum((np.sum(pullback(u)[0] * r.reshape(args[0].shape)) for u, r in zip(units, w, strict=True)),
+                   start=0.0 * np.sum(x))  # fmt: skip
+
+    together = tape.grad(lambda x: weighed(x) + 0 * np.sum(x))(args[0])
+    assert_close(together, tape.grad(one_by_one)(args[0]), 1e-11)
+
+
+def test_a_batch_of_vars_records_on_their_trace():
+    tr = tape.Trace()
+    w = tr.param(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    with Lanes(2) as lanes:
+        total = lanes.values(np.sum(lanes.batch(w) ** 2))
+    assert total.trace is tr
+    assert_close(tr.backward_param_grads(total, [1.0, 10.0])[0], [[2, 4], [60, 80]], 1e-15)
+
+
+def test_batches_within_batches():
+    x = np.arange(6.0).reshape(2, 3)
+    with Lanes(2) as outer:
+        rows = outer.batch(x)
+        with Lanes(3) as inner:
+            numbers = inner.batch(rows)
+            product_of_both = inner.values(numbers * numbers + np.sum(rows))
+        result = outer.values(product_of_both)
+    assert_close(result, x * x + x.sum(1, keepdims=True), 1e-15)

@@ -1,0 +1,250 @@
+"""Checks of derivatives: right ones pass, wrong ones are found and told apart, kinks are called kinks."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.op import Op
+from tape.testing import check_grads, check_jvp, check_vjp
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0.5, 1.5, (2, 3))
+DTYPES = [np.float16, np.float32, np.float64, np.longdouble]
+
+
+def slope(x):
+    return 3 * x**2
+
+
+def doubled_at(element):
+    """The right factor everywhere but at one element."""
+
+    def factor(x):
+        mask = np.ones(np.shape(x))
+        mask[element] = 2.0
+        return slope(x) * mask
+
+    return factor
+
+
+def cube(vjp=slope, jvp=slope):
+    return Op(
+        lambda x: x**3, name="cube", vjp=[lambda g, out, x: g * vjp(x)], jvp=[lambda t, out, x: t * jvp(x)]
+    )
+
+
+def frozen(x):
+    """The right value, and no derivative: what a rule computed outside of the operations amounts to."""
+    return Op(slope, name="frozen")(x)
+
+
+def in_a_tree(op):
+    return lambda p, s: {"y": op(p["w"]) * p["b"] * s, "z": [p["b"] ** 2]}
+
+
+ARGS = ({"w": X, "b": 1.5}, np.array([1.0, 2.0, 3.0]))
+
+
+def report(check, f, args, **options):
+    with pytest.raises(errors.DerivativeError) as caught:
+        check(f, args, **options)
+    assert isinstance(caught.value, AssertionError)
+    return str(caught.value)
+
+
+# ---- right derivatives -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", [check_grads, check_jvp, check_vjp])
+def test_right_rules_pass(check):
+    assert check(in_a_tree(cube()), ARGS) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_passes(dtype):
+    a, b = X.astype(dtype), X[0].astype(dtype)
+    check_grads(lambda a, b: np.tanh(a @ b) * np.exp(-b).sum(), (a, b))
+    check_vjp(lambda a: np.log(a) / a, (a,))
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1e3, 1e12])
+def test_scales_of_argument_and_result_do_not_matter(scale):
+    check_grads(lambda x: scale * np.sin(x), (X,))
+    check_grads(lambda x: x**2 / (1 + x), (scale * X,))
+
+
+@pytest.mark.parametrize("f", [np.log, np.sqrt, lambda x: 1 / x], ids=["log", "sqrt", "reciprocal"])
+def test_the_edge_of_the_domain_may_be_near(f):
+    check_grads(f, (np.array([0.01, 0.05, 1.0]),))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_any_order(order):
+    check_grads(lambda x: np.exp(x).sum() * x[0], (X[0],), order=order)
+
+
+def test_derivatives_that_are_constant_or_zero():
+    check_grads(lambda x: 3 * x + 1, (X,), order=3)
+    check_grads(lambda x, y: x, (X, X))
+    check_grads(lambda x: tape.ops.softmax(x).sum(), (X[0],))
+
+
+def test_what_holds_no_floats_is_data():
+    check_grads(lambda x, i, flag: (x[i] ** 2 if flag else x, i), (X, 1, True))
+
+
+def test_empty_arrays_and_scalars():
+    check_grads(lambda x, y: x.sum() * y, (np.zeros(0), 2.0))
+
+
+def test_a_kink_that_is_out_of_reach_does_not_matter():
+    check_grads(lambda x: np.abs(x).sum(), (np.array([1.0, 0.01, -2.0]),))
+
+
+# ---- wrong derivatives -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", [check_grads, check_vjp])
+def test_a_wrong_reverse_rule(check):
+    text = report(check, in_a_tree(cube(vjp=doubled_at((1, 2)))), ARGS)
+    assert "order 1, reverse mode" in text
+    assert "args[0]['w'][1, 2]" in text
+    assert "args[0]['w']: 1 of 6 elements off" in text
+    assert "args[0]['b']: agrees" in text
+    assert "args[1]: agrees" in text
+    assert "trusted" not in text
+
+
+@pytest.mark.parametrize("check", [check_grads, check_jvp])
+def test_a_wrong_forward_rule(check):
+    text = report(check, in_a_tree(cube(jvp=doubled_at((0, 1)))), ARGS)
+    assert "order 1, forward mode" in text
+    assert "by args[0]['w'][0, 1], of result['y'][0, 1]" in text
+
+
+def test_expected_and_got():
+    text = report(check_grads, lambda x: cube(vjp=doubled_at(1))(x).sum(), (np.array([1.0, 2.0]),))
+    expected, got = re.search(r"expected (\S+) \(by differences\), got (\S+):", text).groups()
+    assert float(expected) == pytest.approx(12.0, rel=1e-8)
+    assert float(got) == 24.0
+
+
+@pytest.mark.parametrize(
+    ("rules", "path"),
+    [
+        ({"vjp": frozen}, "order 2, forward mode over reverse mode"),
+        ({"jvp": frozen}, "order 2, forward mode over forward mode"),
+    ],
+)
+def test_a_rule_that_is_wrong_at_second_order_only(rules, path):
+    op = cube(**rules)
+    check_grads(in_a_tree(op), ARGS, order=1)
+    text = report(check_grads, in_a_tree(op), ARGS)
+    assert path in text
+    assert "args[0]['w'][" in text
+
+
+def test_only_the_modes_asked_for():
+    check_grads(in_a_tree(cube(jvp=doubled_at(0))), ARGS, order=1, modes=("rev",))
+    check_grads(in_a_tree(cube(vjp=doubled_at(0))), ARGS, modes=("fwd",))
+    report(check_grads, in_a_tree(cube(vjp=frozen)), ARGS, modes=("rev",))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_an_error_of_a_hundredth_is_found(dtype, mode):
+    op = cube(*([lambda x: 1.01 * slope(x)] * 2))
+    assert "order 1" in report(check_grads, op, (X.astype(dtype),), modes=(mode,))
+
+
+def test_a_rule_that_gives_nan():
+    text = report(check_grads, cube(vjp=lambda x: x * np.nan), (X,))
+    assert "got nan" in text
+
+
+def test_one_element_of_many():
+    text = report(check_grads, cube(vjp=doubled_at(777)), (RNG.uniform(1, 2, 1000),), modes="rev")
+    assert "args[0][777]" in text
+    assert re.search(r"1 of \d+ elements off \(\d+ of its 1000 were looked at\)", text)
+
+
+def test_every_argument_that_is_off_is_told():
+    op = cube(vjp=lambda x: 2 * slope(x))
+    text = report(check_grads, lambda x, y, z: op(x) + 10 * op(y) + z, (X, X, X), modes=("rev",))
+    assert re.search(r"args\[0\]: off", text) or re.search(r"args\[1\]: off", text)
+    assert "args[2]: agrees" in text
+
+
+@pytest.mark.parametrize(
+    ("check", "rules", "who"),
+    [
+        (check_vjp, {"jvp": lambda x: slope(x) * (1 + 1e-9)}, "the forward mode does not fit it"),
+        (check_jvp, {"vjp": lambda x: slope(x) * (1 + 1e-9)}, "the reverse mode does not fit it"),
+    ],
+)
+def test_modes_that_do_not_fit_each_other(check, rules, who):
+    """By less than what differences can tell."""
+    check_grads(cube(**rules), (X,), order=1)
+    text = report(check, cube(**rules), (X,))
+    assert who in text
+    assert "<w, J v> is not <J.T w, v>" in text
+
+
+# ---- where differences cannot tell -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [tape.ops.relu, np.floor], ids=["relu", "floor"])
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_a_kink_or_jump_is_called_one(f, mode):
+    text = report(check_grads, lambda x: {"y": f(x) + x}, (np.array([1.5, 0.0, 2.5]),), modes=(mode,))
+    assert "args[0][1]" in text
+    assert "cannot be trusted" in text
+
+
+def test_a_kink_nearby_is_called_one():
+    text = report(check_grads, lambda x: np.abs(x).sum(), (np.array([1.0, 1e-5]),))
+    assert "cannot be trusted" in text
+
+
+def test_a_random_function_is_called_one():
+    text = report(check_grads, lambda x: x * RNG.normal(), (X,))
+    assert "different results" in text
+
+
+def test_the_report_does_not_depend_on_chance():
+    f = in_a_tree(cube(vjp=doubled_at((1, 2))))
+    one, other = (report(check_grads, f, ARGS, seed=5) for _ in range(2))
+    assert one == other
+
+
+# ---- what makes no sense -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "error", "message"),
+    [
+        (X, {}, errors.OptionError, "(x,)"),
+        ((X,), {"order": 0}, errors.OptionError, "order is 0"),
+        ((X,), {"modes": ("forward",)}, errors.OptionError, "modes"),
+        ((X,), {"step": -1.0}, errors.OptionError, "step"),
+        ((3,), {}, errors.DTypeError, "no argument holds floats"),
+    ],
+)
+def test_what_is_refused(args, options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        check_grads(lambda x: x * 1.0, args, **options)
+
+
+def test_a_result_without_floats_is_refused():
+    with pytest.raises(errors.DTypeError, match="no result holds floats"):
+        check_grads(lambda x: x > 0, (X,))
+
+
+def test_nothing_is_written_to():
+    x = X.copy()
+    x.flags.writeable = False
+    check_grads(np.sin, (x,))
+    np.testing.assert_array_equal(x, X)
