@@ -91,6 +91,23 @@ class Lanes:
         )
 
 
+_ON_SHAPES = frozenset(
+    {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.zeros_like,
+        np.ones_like,
+        np.empty_like,
+        np.full_like,
+        np.result_type,
+        np.can_cast,
+        np.iscomplexobj,
+        np.isrealobj,
+    }
+)
+
+
 class Batch(Var):
     """A handle to values of which every operation sees one; they are made by `Lanes`."""
 
@@ -115,10 +132,24 @@ class Batch(Var):
         return f"Batch({self.dtype}{list(self.shape)}, {len(self.node.value)} values)"
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in (np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.result_type):
+        if func in _ON_SHAPES:  # questions about one value, and arrays shaped like it
             one = np.empty(self.shape, self.dtype)
-            return func(*(one if argument is self else argument for argument in args), **kwargs)
+            return func(*(one if a is self else a for a in args), **kwargs)
+        if func in (np.array_equal, np.allclose):
+            self.__bool__()
         return super().__array_function__(func, types, args, kwargs)
+
+    def item(self, *index: int) -> NoReturn:
+        """Refuse: there are several values."""
+        self._scalar("item")
+
+    def _scalar(self, target: str) -> NoReturn:
+        raise errors.ConversionError(
+            f"{target} of {self!r}: there are several values. Do without in what is swept as a batch"
+        )
+
+    def __index__(self) -> NoReturn:
+        self._scalar("int")
 
     def __bool__(self) -> NoReturn:
         raise errors.ConversionError(

@@ -5,6 +5,7 @@ Each function raises at the user's call and leaves the trace alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,8 +41,13 @@ def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
         )
 
 
-def check_cotangent(trace: Trace, given: Any, value: Any, what: str) -> Any:
-    """A seed or tangent for ``value``, of its shape and dtype."""
+def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
+    """A seed or tangent for ``value``, of its shape and dtype; ``what`` names it where it does not fit."""
+    if type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype:
+        if given.dtype.kind == "f" and given.ndim and not np.isnan(given).any():
+            return given
+    if callable(what):
+        what = what()
     if value.dtype.kind != "f":
         raise errors.SeedError(f"{what} cannot be: {value.dtype} has no derivative. Differentiate a float")
     if isinstance(given, np.ma.MaskedArray):

@@ -226,7 +226,12 @@ class Op:
             if rule is None or tangent is None:
                 continue
             part = rule(tangent, out, *operands, **attrs)
-            total = part if total is None else total + part
+            if total is None:
+                total = part
+            elif type(total) is np.ndarray and type(part) is np.ndarray and _is_own(total, part, tangents):
+                total += part
+            else:
+                total = total + part
         return self.fitted(total, out)
 
     @staticmethod
@@ -240,6 +245,16 @@ class Op:
 
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         return self(*operands[:k], t, *operands[k + 1 :], **attrs)
+
+
+def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:
+    """Whether a sum can be formed in place: in an array that a rule has made, and large enough."""
+    return (
+        total.base is None
+        and total.shape == part.shape
+        and total.dtype == part.dtype
+        and not any(total is tangent for tangent in tangents)
+    )
 
 
 def as_operand(operand: Any) -> Any:

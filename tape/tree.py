@@ -8,6 +8,7 @@ but for those declared with ``field(metadata={"static": True})``, which stay as 
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from tape.node import Handle
 
-__all__ = ["LEAF", "flatten", "names", "restore"]
+__all__ = ["LEAF", "flatten", "map_leaves", "names", "restore", "size"]
 
 _NAMESPACE = "tape"
 
@@ -54,7 +55,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     import optree  # late: it takes a tenth as long to import as all the rest
 
     leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
-    unknown = {type(leaf) for leaf in leaves if dataclasses.is_dataclass(leaf)}
+    unknown = {type(leaf) for leaf in leaves if type(leaf) not in _PLAIN and _is_dataclass(leaf)}
     if unknown:
         for kind in unknown:
             _register(optree, kind)
@@ -65,6 +66,11 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 def restore(structure: Any, leaves: Sequence[Any]) -> Any:
     """The tree of this structure with other leaves."""
     return leaves[0] if structure is LEAF else structure.unflatten(leaves)
+
+
+def size(structure: Any) -> int:
+    """How many leaves a tree of this structure has."""
+    return 1 if structure is LEAF else structure.num_leaves
 
 
 def names(structure: Any, root: str) -> list[str]:
@@ -80,7 +86,16 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     return restore(structure, [function(leaf) for leaf in leaves])
 
 
+def _is_dataclass(leaf: Any) -> bool:
+    return dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)
+
+
+_lock = threading.Lock()
+_registered: set[type] = set()
+
+
 def _register(optree: Any, kind: type) -> None:
+    """Make the fields of a dataclass branches, once."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     branches = tuple(f.name for f in fields if not f.metadata.get("static"))
     static = tuple(f.name for f in fields if f.metadata.get("static"))
@@ -95,14 +110,32 @@ def _register(optree: Any, kind: type) -> None:
             object.__setattr__(instance, name, value)
         return instance
 
-    optree.register_pytree_node(
-        kind,
-        take_apart,
-        put_together,
-        path_entry_type=optree.DataclassEntry,
-        namespace=_NAMESPACE,
-    )
+    with _lock:
+        if kind not in _registered:
+            _registered.add(kind)
+            optree.register_pytree_node(
+                kind,
+                take_apart,
+                put_together,
+                path_entry_type=optree.DataclassEntry,
+                namespace=_NAMESPACE,
+            )
 
 
 class _Static(tuple):
-    """The static fields of a dataclass."""
+    """The static fields of a dataclass: equal if each is, arrays by their elements."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and len(self) == len(other) and all(map(_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return len(self)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is b or (np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b))

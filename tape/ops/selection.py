@@ -6,6 +6,7 @@ What is constant almost everywhere (comparisons, logic, rounding, argmax) record
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,22 @@ _isclose = Op(
 )
 _all = Op(lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), name="all", batch=along_axes)
 _any = Op(lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), name="any", batch=along_axes)
+
+
+def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,) = operands
+    if attrs["axis"] is not None:
+        return along_axes(op, operands, is_batched, attrs, size)
+    if attrs["keepdims"]:
+        return NotImplemented
+    return op(x.reshape((size, prod(x.shape[1:]))), axis=1, keepdims=False)
+
+
 _argmax = Op(
-    lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax", batch=along_axes
+    lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax", batch=_batch_position
 )
 _argmin = Op(
-    lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin", batch=along_axes
+    lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin", batch=_batch_position
 )
 
 

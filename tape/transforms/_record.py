@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,18 @@ from tape.checks import check_cotangent
 from tape.node import Handle
 from tape.trace import Trace
 
-__all__ = ["Recording", "name_of"]
+__all__ = ["Argnums", "Recording", "name_of"]
 
 Argnums = int | Sequence[int]
+
+_FLOATS = frozenset({np.dtype(np.float64), np.dtype(np.float32)})
 
 
 def name_of(f: Callable[..., Any]) -> str:
     """What to call a function in a message."""
-    return getattr(f, "__name__", None) or repr(f)
+    if isinstance(f, partial):
+        return name_of(f.func)
+    return getattr(f, "__name__", None) or type(f).__name__
 
 
 class Recording:
@@ -32,8 +37,10 @@ class Recording:
 
     Parameters
     ----------
+    transform : str
+        The transform that records it, and...
     f : callable
-        The function.
+        ...the function.
     args : sequence
         Its positional arguments.
     kwargs : dict, optional
@@ -42,12 +49,16 @@ class Recording:
         The positions of the arguments to differentiate by: trees of floats.
     has_aux : bool
         Whether ``f`` returns a pair, of which the second part is passed on as it is.
+    name : str, optional
+        Of the function, in messages.
 
     Attributes
     ----------
     trace : Trace
     params : list of Var
         The leaves of the differentiated arguments, argument by argument.
+    structures : list
+        Of each differentiated argument.
     outs : list
         The leaves of the result: Vars of the trace, or whatever does not depend on the params.
     out_structure
@@ -58,30 +69,33 @@ class Recording:
 
     def __init__(
         self,
+        transform: str,
         f: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any] | None = None,
         argnums: Argnums = 0,
         *,
         has_aux: bool = False,
+        name: str | None = None,
     ) -> None:
-        self.name = name_of(f)
+        self.transform = transform
+        self.name = name or name_of(f)
         self.is_single = not isinstance(argnums, (tuple, list))
+        self._positions = self._checked(argnums, len(args))
         self.structures: list[Any] = []
-        self.leaf_names: list[str] = []
         self.params: list[Any] = []
         self.aux = None
+        self._roots: list[int | None] | None = None
         arguments = list(args)
         with Trace(self.name) as self.trace:
-            for argnum in [argnums] if self.is_single else argnums:  # type: ignore[union-attr]
-                position = self._position(argnum, len(arguments))
+            for position in self._positions:
                 arguments[position] = self._params_from(arguments[position], position)
             out = f(*arguments, **(kwargs or {}))
             if has_aux:
                 out = self._without_aux(out)
         self.outs, self.out_structure = tree.flatten(out)
-        resolve = scope.resolve
-        self.outs = [resolve(out) for out in self.outs]
+        if scope.REGIONS:
+            self.outs = [scope.resolve(out) for out in self.outs]
 
     # ---- what was recorded ---------------------------------------------------------------------
 
@@ -92,77 +106,105 @@ class Recording:
 
     def plain(self, leaf: Any) -> Any:
         """A leaf without this trace: its value, or a Var of an enclosing trace."""
-        is_ours = isinstance(leaf, Handle) and leaf.trace_ref is self.trace.ref
-        return leaf.node.value if is_ours else leaf
+        return leaf.node.value if self._is_ours(leaf) else leaf
 
-    def is_recorded(self, leaf: Any) -> bool:
-        """Whether a leaf of the result is on the trace, after a warning if it is not."""
-        if isinstance(leaf, Handle) and leaf.trace_ref is self.trace.ref:
-            return True
-        (where,) = [n for n, out in zip(self._out_names(), self.outs, strict=True) if out is leaf][:1]
-        warnings.warn(
-            f"{where} is {errors.describe(leaf)}, which does not depend on what {self.name} is "
-            "differentiated by: its derivative is zero. If it should depend on it, see that it is computed "
-            f"with NumPy calls or tape.ops from the arguments [at {errors.user_place()}]",
-            errors.ConstantResultWarning,
-            stacklevel=errors.user_depth(),
-        )
-        return False
+    @property
+    def roots(self) -> list[int | None]:
+        """The node of each leaf of the result; None, after a warning, for those that are not recorded."""
+        if self._roots is None:
+            self._roots = [out.id if self._is_ours(out) else None for out in self.outs]
+            for k, root in enumerate(self._roots):
+                if root is None:
+                    self._warn(self.outs[k], self._out_names()[k])
+        return self._roots
 
-    def scalar(self, transform: str) -> Any:
+    def scalar(self) -> Any:
         """The one scalar that the function returned."""
         if self.out_structure is not tree.LEAF:
             raise errors.ShapeError(
-                f"{transform}: {self.name} returned {self.out_structure}. It must return one scalar; if "
-                "the rest is extra output, return a pair with has_aux=True; otherwise use tape.jacobian "
-                "or tape.vjp"
+                f"{self.transform}: {self.name} returned {self.out_structure}. It must return one scalar; "
+                "if the rest is extra output, return a pair with has_aux=True; otherwise use "
+                "tape.jacobian or tape.vjp"
             )
+        self.check_dtypes()
         (out,) = self.outs
-        if np.shape(out) != ():
+        if np.shape(self.plain(out)) != ():
             raise errors.ShapeError(
-                f"{transform}: {self.name} returned {errors.describe(out)}, not a scalar. Sum it, or use "
-                "tape.jacobian, tape.vjp or tape.elementwise_grad"
+                f"{self.transform}: {self.name} returned {errors.describe(out)}, not a scalar. Sum it, or "
+                "use tape.jacobian, tape.vjp or tape.elementwise_grad"
             )
-        self._check_dtype(out, transform)
         return out
 
-    def check_dtypes(self, transform: str) -> None:
-        """See that all of the result on the trace are floats."""
+    def check_dtypes(self) -> None:
+        """See that the result holds numbers, and what is recorded of it floats."""
         for out in self.outs:
-            self._check_dtype(out, transform)
+            if self._is_ours(out):
+                if out.node.value.dtype not in _FLOATS and out.dtype.kind != "f":
+                    raise errors.DTypeError(
+                        f"{self.transform}: {self.name} returned {errors.describe(out)}, which has no "
+                        "derivative. Return floats, or pass this on with has_aux=True"
+                    )
+            elif not isinstance(out, Handle) and np.asarray(out).dtype.kind not in "biuf":
+                raise errors.DTypeError(
+                    f"{self.transform}: {self.name} returned {errors.describe(out)}, which is no array of "
+                    "numbers. Return floats (np.stack joins Vars), or pass this on with has_aux=True"
+                )
 
     # ---- sweeps ----------------------------------------------------------------------------------
 
-    def pull_back(self, cotangents: Sequence[Any]) -> list[Any]:
-        """The gradients by all params, given an adjoint for every leaf of the result, or None."""
+    def pull_back(self, cotangents: Sequence[Any], *, consume: bool = False) -> list[Any]:
+        """The gradients by all params, given an adjoint for every leaf of the result.
+
+        With ``consume`` the tape is used up, and its memory freed on the way.
+        """
         seeds: dict[int, Any] = {}
-        for out, cotangent in zip(self.outs, cotangents, strict=True):
-            if cotangent is not None and self.is_recorded(out):
-                seeds[out.id] = seeds[out.id] + cotangent if out.id in seeds else cotangent
-        gradients = self.trace.pull_back(seeds)
+        for root, cotangent in zip(self.roots, cotangents, strict=True):
+            if root is not None:
+                seeds[root] = seeds[root] + cotangent if root in seeds else cotangent
+        gradients = self.trace.pull_back(seeds, consume=consume)
         return [self._as(g, p.node.value) for g, p in zip(gradients, self.params, strict=True)]
 
     def push_forward(self, tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of all leaves of the result, given one for every param, or None."""
-        seeds = {p.id: t for p, t in zip(self.params, tangents, strict=True) if t is not None}
-        roots = [out.id if self.is_recorded(out) else None for out in self.outs]
-        moved = iter(self.trace.push_forward(seeds, [root for root in roots if root is not None]))
-        return [
-            self._as(None if root is None else next(moved), self.plain(out))
-            for root, out in zip(roots, self.outs, strict=True)
-        ]
+        """The tangents of all leaves of the result, given one for every param."""
+        seeds = {p.id: t for p, t in zip(self.params, tangents, strict=True)}
+        moved = iter(self.trace.push_forward(seeds, [root for root in self.roots if root is not None]))
+        taken = set(map(id, tangents))
+        results = []
+        for root, out in zip(self.roots, self.outs, strict=True):
+            tangent = None if root is None else next(moved)
+            if type(tangent) is np.ndarray and (tangent.base is not None or id(tangent) in taken):
+                tangent = tangent.copy()  # not ours alone
+            taken.add(id(tangent))
+            results.append(self._as(tangent, self.plain(out)))
+        return results
+
+    def lifted(self, derivative: Any) -> Any:
+        """A derivative at Vars is a Var of their trace, even where it does not depend on them."""
+        around = self._around
+        if around is None or (isinstance(derivative, Handle) and derivative.trace.level >= around.level):
+            return derivative
+        return around.input(derivative)
+
+    @cached_property
+    def _around(self) -> Trace | None:
+        """The innermost trace among those of the params' values."""
+        values = [param.node.value for param in self.params]
+        traces = [value.trace for value in values if isinstance(value, Handle)]
+        trace = max(traces, key=lambda trace: trace.level, default=None)
+        return None if trace is None or scope.region_above(trace.level) else trace
 
     def _as(self, derivative: Any, value: Any) -> Any:
-        """A derivative as the value it is for: zeros if None; on the trace of a Var; a scalar if that is."""
-        if isinstance(derivative, Handle):
+        """A derivative as the value it is for: zeros if None, an array or a scalar, on the right trace."""
+        if type(derivative) is np.ndarray and type(value) is np.ndarray:
             return derivative
         if derivative is None:
-            derivative = np.zeros(np.shape(value), _float_dtype(value))
-        if isinstance(value, Handle):
-            return beside(value, derivative)
-        if isinstance(value, np.ndarray):
-            return np.array(derivative) if derivative is value else np.asarray(derivative)
-        return derivative[()]
+            dtype = np.result_type(value)
+            derivative = np.zeros(np.shape(value), dtype if dtype.kind == "f" else np.float64)
+        if self._around is not None:
+            return self.lifted(derivative)
+        if isinstance(derivative, Handle):
+            return derivative
+        return np.asarray(derivative) if isinstance(value, np.ndarray) else derivative[()]
 
     # ---- trees -------------------------------------------------------------------------------------
 
@@ -170,7 +212,7 @@ class Recording:
         """A list with something for every param, as the arguments: a tuple if argnums are several."""
         parts, start = [], 0
         for structure in self.structures:
-            stop = start + (1 if structure is tree.LEAF else structure.num_leaves)
+            stop = start + tree.size(structure)
             parts.append(tree.restore(structure, leaves[start:stop]))
             start = stop
         return parts[0] if self.is_single else tuple(parts)
@@ -180,21 +222,21 @@ class Recording:
         parts = [given] if self.is_single else given
         if not isinstance(parts, (tuple, list)) or len(parts) != len(self.structures):
             raise errors.ShapeError(
-                f"{self.name} is differentiated by {len(self.structures)} arguments, and got "
-                f"{errors.describe(parts)} as their {what}s. Give a tuple with one for each"
+                f"{self.transform}: {self.name} is differentiated by {len(self.structures)} arguments, and "
+                f"got {errors.describe(given)} for their {what}s. Give a tuple with one for each"
             )
         leaves: list[Any] = []
         for part, structure in zip(parts, self.structures, strict=True):
             flat, given_structure = tree.flatten(part)
             if given_structure != structure:
                 raise errors.ShapeError(
-                    f"the {what} is a tree {given_structure}, and the argument it is for {structure}. "
-                    "Give both the same structure"
+                    f"{self.transform}: the {what} is a tree {given_structure}, and the argument it is for "
+                    f"{structure}. Give both the same structure"
                 )
             leaves += flat
         return [
-            check_cotangent(self.trace, leaf, param.node.value, f"the {what} for {name}")
-            for leaf, param, name in zip(leaves, self.params, self.leaf_names, strict=True)
+            check_cotangent(self.trace, leaf, param.node.value, partial(self._leaf_name, k, what))
+            for k, (leaf, param) in enumerate(zip(leaves, self.params, strict=True))
         ]
 
     def cotangents(self, given: Any) -> list[Any]:
@@ -202,89 +244,96 @@ class Recording:
         leaves, structure = tree.flatten(given)
         if structure != self.out_structure:
             raise errors.ShapeError(
-                f"the cotangent is a tree {structure}, and {self.name} returned {self.out_structure}. "
-                "Give both the same structure"
+                f"{self.transform}: the cotangent is a tree {structure}, and {self.name} returned "
+                f"{self.out_structure}. Give both the same structure"
             )
-        return [
-            check_cotangent(self.trace, leaf, self.plain(out), f"the cotangent for {name}")
-            if isinstance(out, Handle)
-            else leaf
-            for leaf, out, name in zip(leaves, self.outs, self._out_names(), strict=True)
-        ]
+        checked = []
+        for k, (leaf, out) in enumerate(zip(leaves, self.outs, strict=True)):
+            value = np.zeros(np.shape(self.plain(out))) if not self._is_ours(out) else out.node.value
+            name = partial(lambda k: f"the cotangent for {self._out_names()[k]}", k)
+            checked.append(check_cotangent(self.trace, leaf, value, name))
+        return checked
 
     # ---- helpers -----------------------------------------------------------------------------------
 
-    def _position(self, argnum: Any, count: int) -> int:
-        if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
-            raise errors.OptionError(f"argnums is {argnum!r}. It is an int, or a tuple of ints")
-        if not -count <= argnum < count:
-            raise errors.OutOfBoundsError(
-                f"argnums is {argnum}, and {self.name} was called with {count} positional "
-                f"argument{'' if count == 1 else 's'}. They are counted from 0; keyword arguments are "
-                "not differentiated"
+    def _is_ours(self, leaf: Any) -> bool:
+        return isinstance(leaf, Handle) and leaf.trace_ref is self.trace.ref
+
+    def _checked(self, argnums: Argnums, count: int) -> list[int]:
+        """Which arguments to differentiate by, counted from 0."""
+        positions = []
+        for argnum in [argnums] if self.is_single else argnums:  # type: ignore[union-attr]
+            if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
+                raise errors.OptionError(
+                    f"{self.transform}: argnums is {argnum!r}. It is an int, or a tuple of ints"
+                )
+            if not -count <= argnum < count:
+                raise errors.OutOfBoundsError(
+                    f"{self.transform}: argnums is {argnum}, and {self.name} was called with {count} "
+                    f"positional argument{'' if count == 1 else 's'}. They are counted from 0; keyword "
+                    "arguments are not differentiated"
+                )
+            positions.append(int(argnum) % count)
+        if len(set(positions)) < len(positions):
+            raise errors.OptionError(
+                f"{self.transform}: argnums {argnums} names an argument of {self.name} twice"
             )
-        return int(argnum) % count
+        return positions
 
     def _params_from(self, argument: Any, position: int) -> Any:
         leaves, structure = tree.flatten(argument)
-        root = f"argument {position} of {self.name}"
-        names = tree.names(structure, root) if structure is not tree.LEAF else [root]
         params = []
-        for leaf, name in zip(leaves, names, strict=True):
-            if isinstance(leaf, Handle):
-                leaf = scope.resolve(leaf)
-            if type(leaf) is not float and getattr(leaf, "dtype", np.dtype("O")).kind != "f":
-                leaf = _as_floats(leaf, name)
+        for k, leaf in enumerate(leaves):
+            if type(leaf) is not np.ndarray or leaf.dtype not in _FLOATS:
+                leaf = self._as_floats(leaf, structure, k, position)
             params.append(self.trace.param(leaf))
         self.structures.append(structure)
-        self.leaf_names += names
         self.params += params
         return tree.restore(structure, params)
+
+    def _as_floats(self, leaf: Any, structure: Any, k: int, position: int) -> Any:
+        """A leaf that is not simply a float array, if it holds floats all the same."""
+        if isinstance(leaf, Handle):
+            leaf = scope.resolve(leaf)
+        if isinstance(leaf, (float, Handle, np.ma.MaskedArray)):
+            array = leaf  # the trace refuses what has a mask
+        else:
+            try:
+                array = np.asarray(leaf)
+            except ValueError as error:
+                name = tree.names(structure, f"argument {position} of {self.name}")[k]
+                raise errors.ShapeError(f"{name} is no regular array: {error}") from error
+        if getattr(array, "dtype", np.dtype(float)).kind != "f":
+            name = tree.names(structure, f"argument {position} of {self.name}")[k]
+            raise errors.DTypeError(
+                f"{self.transform}: {name} is {errors.describe(leaf)}. Derivatives are by floats: convert "
+                "it, e.g. np.asarray(value, dtype=float), or differentiate by another argument with argnums"
+            )
+        return array[()] if isinstance(array, np.ndarray) and not isinstance(leaf, np.ndarray) else array
 
     def _without_aux(self, out: Any) -> Any:
         if not isinstance(out, tuple) or len(out) != 2:
             raise errors.ShapeError(
-                f"{self.name} returned {errors.describe(out)}. With has_aux=True it must return a pair: "
-                "what is differentiated, and what comes along"
+                f"{self.transform}: {self.name} returned {errors.describe(out)}. With has_aux=True it must "
+                "return a pair: what is differentiated, and what comes along"
             )
         self.aux = tree.map_leaves(self.plain, out[1])
         return out[0]
 
     def _out_names(self) -> list[str]:
-        root = f"the result of {self.name}"
-        return tree.names(self.out_structure, root)
+        return tree.names(self.out_structure, f"the result of {self.name}")
 
-    def _check_dtype(self, out: Any, transform: str) -> None:
-        if isinstance(out, Handle) and out.dtype.kind != "f":  # type: ignore[attr-defined]
-            raise errors.DTypeError(
-                f"{transform}: {self.name} returned {errors.describe(out)}, which has no derivative. "
-                "Return floats, or pass this on with has_aux=True"
-            )
+    def _leaf_name(self, k: int, what: str) -> str:
+        names: list[str] = []
+        for position, structure in zip(self._positions, self.structures, strict=True):
+            names += tree.names(structure, f"argument {position} of {self.name}")
+        return f"the {what} for {names[k]}"
 
-
-def beside(value: Any, derivative: Any) -> Any:
-    """A derivative at a Var is a Var of the same trace, even where it is constant."""
-    if not isinstance(value, Handle) or isinstance(derivative, Handle):
-        return derivative
-    if scope.region_above(value.trace.level):
-        return derivative
-    return value.trace.input(derivative)  # type: ignore[attr-defined]
-
-
-def _as_floats(leaf: Any, name: str) -> Any:
-    """A leaf that is neither a Python float nor a float array, if it holds floats all the same."""
-    try:
-        array = np.asarray(leaf)
-    except ValueError as error:
-        raise errors.ShapeError(f"{name} is no regular array: {error}") from error
-    if array.dtype.kind != "f":
-        raise errors.DTypeError(
-            f"{name} is {errors.describe(leaf)}. Derivatives are by floats: convert it, e.g. "
-            "np.asarray(value, dtype=float), or differentiate by another argument with argnums"
+    def _warn(self, out: Any, name: str) -> None:
+        warnings.warn(
+            f"{name} is {errors.describe(out)}, which does not depend on what {self.name} is "
+            "differentiated by: its derivative is zero. If it should depend on it, see that it is computed "
+            f"with NumPy calls or tape.ops from the arguments [at {errors.user_place()}]",
+            errors.ConstantResultWarning,
+            stacklevel=errors.user_depth(),
         )
-    return array if array.ndim else array[()]
-
-
-def _float_dtype(value: Any) -> Any:
-    dtype = np.result_type(value)
-    return dtype if dtype.kind == "f" else np.float64

@@ -49,13 +49,20 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) 
     >>> tape.grad(lambda p, x: p["a"] * x + p["b"])({"a": 2.0, "b": 1.0}, 3.0)
     {'a': np.float64(3.0), 'b': np.float64(1.0)}
     """
-    both = value_and_grad(f, argnums, has_aux=has_aux)
+    return gradient_of(f, argnums, has_aux=has_aux)
+
+
+def gradient_of(
+    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, transform: str = "grad"
+) -> Callable[..., Any]:
+    """`grad`, on behalf of another transform, which errors shall name."""
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, gradients = both(*args, **kwargs)
-        return (gradients, value[1]) if has_aux else gradients
+        recording = Recording(transform, f, args, kwargs, argnums, has_aux=has_aux)
+        gradients = _swept(recording)
+        return (gradients, recording.aux) if has_aux else gradients
 
-    gradient.__name__ = f"grad({name_of(f)})"
+    gradient.__name__ = f"{transform}({name_of(f)})"
     return gradient
 
 
@@ -79,11 +86,9 @@ def value_and_grad(
     """
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        recording = Recording(f, args, kwargs, argnums, has_aux=has_aux)
-        out = recording.scalar("grad")
-        gradients = recording.restore_args(recording.pull_back([np.ones_like(recording.plain(out))[()]]))
-        value = recording.value
-        return ((value, recording.aux) if has_aux else value), gradients
+        recording = Recording("value_and_grad", f, args, kwargs, argnums, has_aux=has_aux)
+        gradients = _swept(recording)
+        return ((recording.value, recording.aux) if has_aux else recording.value), gradients
 
     both.__name__ = f"value_and_grad({name_of(f)})"
     return both
@@ -114,10 +119,22 @@ def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..
     """
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        recording = Recording(f, args, kwargs, argnums)
-        recording.check_dtypes("elementwise_grad")
-        ones = [np.ones(np.shape(out), np.result_type(out))[()] for out in recording.outs]
-        return recording.restore_args(recording.pull_back(ones))
+        recording = Recording("elementwise_grad", f, args, kwargs, argnums)
+        recording.check_dtypes()
+        return _swept_from_ones(recording)
 
     derivative.__name__ = f"elementwise_grad({name_of(f)})"
     return derivative
+
+
+def _swept(recording: Recording) -> Any:
+    """The gradients of one scalar."""
+    recording.scalar()
+    return _swept_from_ones(recording)
+
+
+def _swept_from_ones(recording: Recording) -> Any:
+    """The gradients of the sum of all results; the tape is used up."""
+    values = [recording.plain(out) for out in recording.outs]
+    ones = [np.ones(np.shape(value), np.result_type(value))[()] for value in values]
+    return recording.restore_args(recording.pull_back(ones, consume=True))

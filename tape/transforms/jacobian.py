@@ -13,8 +13,8 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.batch import Lanes
-from tape.transforms._record import Argnums, Recording, beside, name_of
-from tape.transforms.grad import grad
+from tape.transforms._record import Argnums, Recording, name_of
+from tape.transforms.grad import gradient_of
 
 __all__ = ["divergence", "hessian", "jacobian", "laplacian"]
 
@@ -61,8 +61,8 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
         raise errors.OptionError(f"mode is 'auto', 'fwd' or 'rev', not {mode!r}")
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        recording = Recording(f, args, kwargs, argnums)
-        recording.check_dtypes("jacobian")
+        recording = Recording("jacobian", f, args, kwargs, argnums)
+        recording.check_dtypes()
         rows = [recording.restore_args(row) for row in _blocks(recording, _chosen(recording, mode))]
         return tree.restore(recording.out_structure, rows)
 
@@ -100,8 +100,8 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """
 
     def second(*args: Any, **kwargs: Any) -> Any:
-        recording = Recording(grad(f, argnums), args, kwargs, argnums)
-        recording.name = name_of(f)
+        gradient = gradient_of(f, argnums, transform="hessian")
+        recording = Recording("hessian", gradient, args, kwargs, argnums, name=name_of(f))
         rows = _symmetric(_blocks(recording, "fwd"), [p.ndim for p in recording.params])
         return recording.restore_args([recording.restore_args(row) for row in rows])
 
@@ -135,8 +135,8 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """
 
     def trace_of_jacobian(x: Any) -> Any:
-        recording = Recording(f, (x,))
-        recording.check_dtypes("divergence")
+        recording = Recording("divergence", f, (x,))
+        recording.check_dtypes()
         shapes_in = [p.shape for p in recording.params]
         shapes_out = [np.shape(out) for out in recording.outs]
         if recording.out_structure != recording.structures[0] or shapes_in != shapes_out:
@@ -175,7 +175,9 @@ def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     >>> float(tape.laplacian(lambda x: np.sum(x**3))(np.array([1.0, 2.0])))
     18.0
     """
-    return divergence(grad(f))
+    gradient = gradient_of(f, transform="laplacian")
+    gradient.__name__ = name_of(f)
+    return divergence(gradient)
 
 
 # ---- batched sweeps --------------------------------------------------------------------------------
@@ -191,9 +193,17 @@ def _chosen(recording: Recording, mode: Mode) -> Mode:
 
 def _blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
     """For every leaf of the result, the Jacobian by every param: arrays of result's + param's shape."""
+    if not recording.params:
+        return [[] for _ in recording.outs]
     rows = _batched_blocks(recording, mode)
-    values = [p.node.value for p in recording.params]
-    return [[beside(value, block) for value, block in zip(values, row, strict=True)] for row in rows]
+    is_scalar = [isinstance(p.node.value, np.generic) for p in recording.params]
+    return [
+        [
+            recording.lifted(block[()] if bare and not block.shape else block)
+            for block, bare in zip(row, is_scalar, strict=True)
+        ]
+        for row in rows
+    ]
 
 
 def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
@@ -227,10 +237,11 @@ def _swept(
     The first axis of a part goes over the elements of that array.
     """
     sizes = [prod(shape) for shape in shapes]
-    pieces = [
-        [lanes.values(result) for result in sweep(seeds)]
-        for lanes, seeds in _identity(recording, shapes, dtypes)
-    ]
+    pieces = []
+    for start, size in _pieces(recording, sum(sizes)):
+        with Lanes(size) as lanes:
+            seeds = [lanes.batch(unit) for unit in _units(start, size, shapes, dtypes)]
+            pieces.append([lanes.values(result) for result in sweep(seeds)])
     cuts = np.cumsum(sizes)[:-1].tolist()
     return [
         ops.split(parts[0] if len(parts) == 1 else ops.concatenate(parts), cuts)
@@ -238,40 +249,35 @@ def _swept(
     ]
 
 
-def _identity(recording: Recording, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> Any:
-    """Batches of seeds that are the rows of the identity; each is open while it is in use."""
-    total = sum(map(prod, shapes))
+def _pieces(recording: Recording, total: int) -> list[tuple[int, int]]:
+    """Start and size of the batches in which to sweep, so that each fits in memory."""
     on_tape = sum(int(np.size(node.value)) for node in recording.trace.nodes)
     step = max(1, min(total, _BATCH_ELEMENTS // max(1, on_tape)))
-    for start in range(0, max(total, 1), step):
-        size = min(step, total - start)
-        with Lanes(size) as lanes:
-            seeds, offset = [], start
-            for shape, dtype in zip(shapes, dtypes, strict=True):
-                unit = np.eye(size, prod(shape), offset, dtype)
-                seeds.append(lanes.batch(unit.reshape((size, *shape))))
-                offset -= prod(shape)
-            yield lanes, seeds
+    return [(start, min(step, total - start)) for start in range(0, max(total, 1), step)]
+
+
+def _units(start: int, size: int, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> list[Any]:
+    """Rows of the identity for all elements of all arrays: for each array, ``(size, *shape)``."""
+    units = []
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        units.append(np.eye(size, prod(shape), start, dtype).reshape((size, *shape)))
+        start -= prod(shape)
+    return units
 
 
 def _total_of_own(recording: Recording) -> Any:
     """The trace of the Jacobian of what returns something like its argument."""
     shapes = [p.shape for p in recording.params]
+    dtypes = [p.dtype for p in recording.params]
     total: Any = 0.0
-    start = 0
-    for lanes, seeds in _identity(recording, shapes, [p.dtype for p in recording.params]):
-        results = recording.push_forward(seeds)
-        flat = ops.concatenate(
-            [
-                lanes.values(result).reshape((lanes.size, prod(shape)))
-                for result, shape in zip(results, shapes, strict=True)
-            ],
-            axis=1,
-        )
-        rows = np.arange(lanes.size)
-        total = total + ops.sum(ops.getitem(flat, (rows, rows + start)))
-        start += lanes.size
-    return beside(recording.params[0].node.value, total) if recording.params else total
+    for start, size in _pieces(recording, sum(map(prod, shapes))):
+        with Lanes(size) as lanes:
+            seeds = [lanes.batch(unit) for unit in _units(start, size, shapes, dtypes)]
+            results = [lanes.values(result) for result in recording.push_forward(seeds)]
+        flat = [r.reshape((size, prod(shape))) for r, shape in zip(results, shapes, strict=True)]
+        rows = np.arange(size)
+        total = total + ops.sum(ops.getitem(ops.concatenate(flat, axis=1), (rows, rows + start)))
+    return recording.lifted(total)
 
 
 def _symmetric(blocks: list[list[Any]], ndims: Sequence[int]) -> list[list[Any]]:

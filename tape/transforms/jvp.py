@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tape import tree
+from tape import errors, tree
 from tape.transforms._record import Recording, name_of
 
 __all__ = ["directional_derivative", "jvp", "linearize"]
@@ -125,6 +125,10 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 def _recorded(f: Callable[..., Any], primals: Any, transform: str, *, has_aux: bool = False) -> Recording:
-    recording = Recording(f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
-    recording.check_dtypes(transform)
+    if not isinstance(primals, (tuple, list)):
+        raise errors.ShapeError(
+            f"{transform}: the primals are {errors.describe(primals)}. Give a tuple with one for each argument"
+        )
+    recording = Recording(transform, f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
+    recording.check_dtypes()
     return recording

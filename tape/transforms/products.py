@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 from tape import errors, tree
+from tape.node import Handle
+from tape.trace import Trace
 from tape.transforms._record import Argnums, Recording, name_of
-from tape.transforms.grad import grad
+from tape.transforms.grad import gradient_of
 from tape.transforms.jvp import jvp
-from tape.transforms.vjp import vjp
 
 __all__ = ["gnvp", "hvp", "rop"]
 
@@ -43,16 +46,18 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """
 
     def product(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            raise errors.ShapeError(f"hvp: call it with the arguments of {name_of(f)}, and the vector last")
         *primals, v = args
 
         def slope(*primals: Any) -> Any:
-            recording = Recording(f, primals, kwargs, argnums)
-            recording.scalar("hvp")
+            recording = Recording("hvp", f, primals, kwargs, argnums)
+            recording.scalar()
             (moved,) = recording.push_forward(recording.tangents(v))
             return moved
 
         slope.__name__ = name_of(f)
-        return grad(slope, argnums)(*primals)
+        return gradient_of(slope, argnums, transform="hvp")(*primals)
 
     product.__name__ = f"hvp({name_of(f)})"
     return product
@@ -82,8 +87,8 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
     """
 
     def product(x: Any, v: Any) -> Any:
-        recording = Recording(f, (x,))
-        recording.check_dtypes("gnvp")
+        recording = Recording("gnvp", f, (x,))
+        recording.check_dtypes()
         moved = recording.push_forward(recording.tangents(v))
         if loss is not None:
             tangent = tree.restore(recording.out_structure, moved)
@@ -134,7 +139,19 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
         raise errors.OptionError(f"method is 'forward' or 'double_lop', not {method!r}")
     if method == "forward":
         return jvp(f, (x,), (v,))[1]
-    out, lop = vjp(f, x)
-    w = tree.map_leaves(lambda leaf: leaf * 0, out)
-    _, lop_of_lop = vjp(lambda w: lop(w)[0], w)
-    return lop_of_lop(v)[0]
+    recording = Recording("rop", f, (x,))
+    recording.check_dtypes()
+    values = [recording.plain(out) for out in recording.outs]
+    with Trace("w") as trace:
+        dummies = [trace.param(np.zeros(np.shape(value), _float(value))) for value in values]
+        pulled = recording.pull_back(dummies)
+    pairs = zip(pulled, recording.tangents(v), strict=True)
+    seeds = {lop.id: t for lop, t in pairs if isinstance(lop, Handle) and lop.trace_ref is trace.ref}
+    pairs = zip(trace.pull_back(seeds), values, strict=True)
+    moved = [np.zeros(np.shape(value), _float(value))[()] if r is None else r for r, value in pairs]
+    return tree.restore(recording.out_structure, moved)
+
+
+def _float(value: Any) -> Any:
+    dtype = np.result_type(value)
+    return dtype if dtype.kind == "f" else np.float64

@@ -59,14 +59,14 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
         raise errors.OptionError(f"order is {order!r}. It is an int, zero or positive") from None
     if order < 0:
         raise errors.OptionError(f"order is {order}. It must be zero or positive")
-    recording = Recording(f, (x,))
-    recording.check_dtypes("taylor")
+    recording = Recording("taylor", f, (x,))
+    recording.check_dtypes()
     directions = recording.tangents(direction, "direction")
     seeds = {
         param.id: [param.node.value, moved, *[None] * (order - 1)][: order + 1]
         for param, moved in zip(recording.params, directions, strict=True)
     }
-    roots = [out.id if recording.is_recorded(out) else None for out in recording.outs]
+    roots = recording.roots
     count = max((root for root in roots if root is not None), default=-1) + 1
     found = sweep.push_series(recording.trace.nodes, seeds, order, count, where=recording.trace)
     results = []

@@ -48,8 +48,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     >>> pullback(np.array([1.0, 10.0]))
     (array([ 3., 30.]), np.float64(21.0))
     """
-    recording = Recording(f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
-    recording.check_dtypes("vjp")
+    recording = Recording("vjp", f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
+    recording.check_dtypes()
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         return recording.restore_args(recording.pull_back(recording.cotangents(cotangent)))
