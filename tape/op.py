@@ -244,7 +244,12 @@ class Op:
         return tangent if tangent.dtype == out.dtype else cast(tangent, dtype=out.dtype)
 
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
-        return self(*operands[:k], t, *operands[k + 1 :], **attrs)
+        operands = (*operands[:k], t, *operands[k + 1 :])
+        if all(type(operand) is np.ndarray for operand in operands):
+            moved = self.forward(*operands, **attrs)
+            if isinstance(moved, (np.ndarray, np.generic)):
+                return moved
+        return self(*operands, **attrs)
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:

@@ -1,0 +1,63 @@
+"""Freed memory is kept for reuse: done at import, bounded, and turned off from outside."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tape.memory import keep_freed
+
+FAULTS = """
+import resource
+import numpy as np
+import tape
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def churn():
+    arrays = [np.ones(300_000) for _ in range(20)]  # 48 MB: above what glibc keeps by itself
+
+churn()
+before = faults()
+for _ in range(10):
+    churn()
+print(faults() - before)
+"""
+
+
+def faults(**environment):
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(not keep_freed(), reason="only Linux with glibc, without settings of its own")
+def test_memory_is_reused_without_page_faults():
+    left_alone = faults(TAPE_KEEP_FREED="0")
+    assert left_alone > 10_000  # 10 x 48 MB in pages of 4 kB
+    assert faults() < left_alone / 50
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TAPE_KEEP_FREED", "0"),
+        ("MALLOC_TRIM_THRESHOLD_", "131072"),
+        ("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=131072"),
+    ],
+)
+def test_settings_from_outside_are_respected(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert keep_freed() is False
+
+
+def test_other_systems_are_left_alone(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert keep_freed() is False
