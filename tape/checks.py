@@ -44,7 +44,7 @@ def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
 def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
     """A seed or tangent for ``value``, of its shape and dtype; ``what`` names it where it does not fit."""
     if type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype:
-        if given.dtype.kind == "f" and given.ndim and not np.isnan(given).any():
+        if given.dtype.kind == "f" and given.ndim and not _has_nan(given):
             return given
     if callable(what):
         what = what()
@@ -64,10 +64,17 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
         )
     if is_var:
         return cotangent if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
-    if np.isnan(cotangent).any():
+    if _has_nan(cotangent):
         raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
     cotangent = cotangent.astype(value.dtype, copy=False)
     return cotangent if cotangent.ndim else cotangent[()]
+
+
+def _has_nan(array: np.ndarray) -> bool:
+    if array.dtype.kind != "f":
+        return False
+    total = np.vdot(array, array)  # no square is negative: NaN only where there is one
+    return bool(total != total)
 
 
 def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
