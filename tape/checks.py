@@ -43,9 +43,9 @@ def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
 
 def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
     """A seed or tangent for ``value``, of its shape and dtype; ``what`` names it where it does not fit."""
-    if type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype:
-        if given.dtype.kind == "f" and given.ndim and not _has_nan(given):
-            return given
+    fits = type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype
+    if fits and given.ndim and given.dtype.kind == "f" and not _has_nan(given):
+        return given
     if callable(what):
         what = what()
     if value.dtype.kind != "f":

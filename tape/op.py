@@ -159,19 +159,13 @@ class Op:
         """Compute and append a node to the deepest trace, or do what the region around says instead."""
         if REGIONS and (region := _region_over(operands)):
             return region.run(self, operands, attrs)
-        trace = alive(_deepest(operands), operands)
-        if trace.is_batch:
-            return trace.run(self, operands, attrs)
-        return self.push_node(trace, operands, attrs)
+        return alive(_deepest(operands), operands).run(self, operands, attrs)
 
     def record_outside(self, region: Region, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record on behalf of a region; those around it have their say."""
         trace = alive(_deepest(operands), operands)
-        if trace.is_batch:
-            return trace.run(self, operands, attrs)
-        if outer := region_above(trace.level, outside=region):
-            return outer.run(self, operands, attrs)
-        return self.push_node(trace, operands, attrs)
+        outer = None if trace.is_batch else region_above(trace.level, outside=region)
+        return (outer or trace).run(self, operands, attrs)
 
     def without_rules(self) -> Op:
         """The same operation, constant to every derivative."""

@@ -20,6 +20,7 @@ from tape.node import Handle, Leaf, Node
 from tape.sweep import pull_back, push_forward, recompute
 
 if TYPE_CHECKING:
+    from tape.op import Op
     from tape.var import Var
 
 __all__ = ["Trace"]
@@ -169,6 +170,10 @@ class Trace:
         id = len(nodes)
         nodes.append(node)
         return self.handle(self.ref, id, node)  # type: ignore[return-value]
+
+    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """What an operation does on this trace: compute, and append a node."""
+        return op.push_node(self, operands, attrs)
 
     # ---- looking -----------------------------------------------------------------------------
 

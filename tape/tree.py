@@ -96,7 +96,7 @@ _registered: set[type] = set()
 
 def _register(optree: Any, kind: type) -> None:
     """Make the fields of a dataclass branches, once."""
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    fields = dataclasses.fields(kind)
     branches = tuple(f.name for f in fields if not f.metadata.get("static"))
     static = tuple(f.name for f in fields if f.metadata.get("static"))
 
@@ -105,7 +105,7 @@ def _register(optree: Any, kind: type) -> None:
         return children, _Static(getattr(instance, name) for name in static), branches
 
     def put_together(rest: Any, children: Any) -> Any:
-        instance = object.__new__(kind)  # not __init__, which may convert what is not an array here
+        instance: Any = object.__new__(kind)  # not __init__, which may convert what is not an array here
         for name, value in zip((*branches, *static), (*children, *rest), strict=True):
             object.__setattr__(instance, name, value)
         return instance

@@ -165,10 +165,14 @@ def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 _argmax = Op(
-    lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims), name="argmax", batch=_batch_position
+    lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
+    name="argmax",
+    batch=_batch_position,
 )
 _argmin = Op(
-    lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims), name="argmin", batch=_batch_position
+    lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
+    name="argmin",
+    batch=_batch_position,
 )
 
 

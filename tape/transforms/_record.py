@@ -295,9 +295,8 @@ class Recording:
         """A leaf that is not simply a float array, if it holds floats all the same."""
         if isinstance(leaf, Handle):
             leaf = scope.resolve(leaf)
-        if isinstance(leaf, (float, Handle, np.ma.MaskedArray)):
-            array = leaf  # the trace refuses what has a mask
-        else:
+        array = leaf
+        if not isinstance(leaf, (float, Handle, np.ma.MaskedArray)):  # the trace refuses what has a mask
             try:
                 array = np.asarray(leaf)
             except ValueError as error:

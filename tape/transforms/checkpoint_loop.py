@@ -186,7 +186,7 @@ class _Reversal:
         self.gradients: list[Any] = [None] * len(captured)
 
     def reverse(self, first: int, last: int, state: Any, states: int) -> None:
-        """Reverse steps ``last - 1`` to ``first``, of which ``state`` is the first one's, holding ``states``."""
+        """Reverse steps ``last - 1`` to ``first``, from the state at ``first``, holding ``states`` in all."""
         while last - first > 1:
             middle = last - 1 if states == 1 else first + split(last - first, states)
             after = self.kept.pop(middle, None)

@@ -56,7 +56,7 @@ class _Custom:
         return call.segment.as_node(op)
 
 
-class custom_vjp(_Custom):  # noqa: N801
+class custom_vjp(_Custom):
     """A function with a reverse rule given by the user; forward mode uses its transpose.
 
     Parameters
@@ -106,7 +106,7 @@ class custom_vjp(_Custom):  # noqa: N801
         return rule
 
 
-class custom_jvp(_Custom):  # noqa: N801
+class custom_jvp(_Custom):
     """A function with a forward rule given by the user; reverse mode uses its transpose.
 
     Parameters
@@ -239,9 +239,9 @@ class _Call:
 
 def _fitted(contribution: Any, what: str, operand: Any) -> Any:
     """A contribution in the shape and dtype of its operand, summed over axes that were broadcast."""
-    array = contribution if isinstance(contribution, Handle) else np.asarray(contribution)[()]
+    array: Any = contribution if isinstance(contribution, Handle) else np.asarray(contribution)[()]
     try:
-        fits = np.broadcast_shapes(array.shape, operand.shape) == array.shape  # type: ignore[union-attr]
+        fits = np.broadcast_shapes(array.shape, operand.shape) == array.shape
     except ValueError:
         fits = False
     if not fits:

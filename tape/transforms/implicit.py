@@ -184,7 +184,8 @@ def _check_start(like: Packing, what: str) -> None:
         names = tree.names(like.structure, "x0")
         wrong = [names[i] for i in range(len(like.leaves)) if i not in like.floats]
         raise errors.DTypeError(
-            f"{what}: {', '.join(wrong) or 'x0'} holds no floats. Convert it, e.g. np.asarray(value, dtype=float)"
+            f"{what}: {', '.join(wrong) or 'x0'} holds no floats. Convert it, e.g. "
+            "np.asarray(value, dtype=float)"
         )
 
 

@@ -127,7 +127,8 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 def _recorded(f: Callable[..., Any], primals: Any, transform: str, *, has_aux: bool = False) -> Recording:
     if not isinstance(primals, (tuple, list)):
         raise errors.ShapeError(
-            f"{transform}: the primals are {errors.describe(primals)}. Give a tuple with one for each argument"
+            f"{transform}: the primals are {errors.describe(primals)}. Give a tuple with one for each "
+            "argument"
         )
     recording = Recording(transform, f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
     recording.check_dtypes()

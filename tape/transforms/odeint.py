@@ -120,9 +120,10 @@ class _Equation:
             **self.options,
         )
         if not result.success:
+            reached = result.t[-1] if len(result.t) else times[0]
             raise errors.ConvergenceError(
-                f"{self.name}: {result.message} It got as far as t = {result.t[-1] if len(result.t) else times[0]:g}. "
-                "Try another method (Radau or LSODA for stiff equations) or other tolerances"
+                f"{self.name}: {result.message} It got as far as t = {reached:g}. Try another method (Radau "
+                "or LSODA for stiff equations) or other tolerances"
             )
         return result.y.T.astype(start.dtype)
 

@@ -38,7 +38,7 @@ def stop_gradient(x: Any) -> Any:
     return tree.map_leaves(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
 
 
-class no_grad(Region, ContextDecorator):  # noqa: N801
+class no_grad(Region, ContextDecorator):
     """A region, or a decorated function, in which what is computed is constant to every derivative.
 
     Operations on Vars are recorded as always, and run again on a replay, but without derivative.
