@@ -16,7 +16,7 @@ from tape.kernels.accumulate import Scattered, accumulate
 from tape.node import Handle, Node
 from tape.series import Series
 
-__all__ = ["pull_back", "push_forward", "push_series", "recompute"]
+__all__ = ["pull_back", "push_forward", "push_series", "recompute", "rerun"]
 
 
 def pull_back(
@@ -149,6 +149,56 @@ def _last_uses(nodes: Sequence[Node], first: int, count: int) -> list[int]:
             if parent is not None:
                 last[parent] = i
     return last
+
+
+def rerun(
+    nodes: Sequence[Node], leaves: Mapping[int, Any], roots: Sequence[int], *, where: object
+) -> list[Any]:
+    """The values of some nodes for other leaves; the tape stays as it is.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A tape.
+    leaves : mapping of int to array
+        The values of leaves, by node id; others keep theirs.
+    roots : sequence of int
+        Of which nodes.
+    where : object
+        What errors name as the place of a node.
+
+    Returns
+    -------
+    list
+        One for each root.
+    """
+    count = max(roots, default=-1) + 1
+    last_use = _last_uses(nodes, 0, count)
+    values: list[Any] = [None] * count
+    for root in roots:
+        last_use[root] = count
+    for i in range(count):
+        if last_use[i] < 0:
+            continue  # nobody wants it
+        node = nodes[i]
+        op = node.call.op
+        if op is None:
+            values[i] = leaves.get(i, node.value)
+            continue
+        inputs = node.inputs
+        operands = [
+            operand if parent is None else values[parent]
+            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True)
+        ]
+        try:
+            values[i] = op(*operands, **node.call.attrs)
+        except Exception as error:
+            error.add_note(f"in {op!r}, node %{i} of {where!r}")
+            raise
+        for parent in inputs[::2]:
+            if parent is not None and last_use[parent] == i:
+                values[parent] = None
+    return [values[root] for root in roots]
 
 
 def recompute(nodes: Sequence[Node], *, where: object) -> None:

@@ -168,15 +168,23 @@ class Recording:
         """The tangents of all leaves of the result, given one for every param."""
         seeds = {p.id: t for p, t in zip(self.params, tangents, strict=True)}
         moved = iter(self.trace.push_forward(seeds, [root for root in self.roots if root is not None]))
-        taken = set(map(id, tangents))
+        parts = [None if root is None else next(moved) for root in self.roots]
+        return self.owned(parts, tangents)
+
+    def owned(self, parts: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """Tangents of the result, as arrays that share memory with nothing that was given."""
+        taken = set(map(id, given))
         results = []
-        for root, out in zip(self.roots, self.outs, strict=True):
-            tangent = None if root is None else next(moved)
-            if type(tangent) is np.ndarray and (tangent.base is not None or id(tangent) in taken):
-                tangent = tangent.copy()  # not ours alone
-            taken.add(id(tangent))
-            results.append(self._as(tangent, self.plain(out)))
+        for part, out in zip(parts, self.outs, strict=True):
+            if type(part) is np.ndarray and (part.base is not None or id(part) in taken):
+                part = part.copy()
+            taken.add(id(part))
+            results.append(self._as(part, self.plain(out)))
         return results
+
+    def forget(self) -> None:
+        """Free the tape; what is left can check and restore trees."""
+        self.trace.nodes.clear()
 
     def lifted(self, derivative: Any) -> Any:
         """A derivative at Vars is a Var of their trace, even where it does not depend on them."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tape import errors, tree
+import numpy as np
+
+from tape import errors, sweep, tree
+from tape.node import Handle
+from tape.trace import Trace
 from tape.transforms._record import Recording, name_of
 
 __all__ = ["directional_derivative", "jvp", "linearize"]
@@ -58,6 +62,8 @@ def jvp(
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Record a function once, to multiply with its Jacobian as often as wanted.
 
+    The forward sweep is itself recorded: what does not depend on the tangents is computed once.
+
     Parameters
     ----------
     f : callable
@@ -87,10 +93,19 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     (1.0, 10.0)
     """
     recording = _recorded(f, primals, "linearize")
+    with Trace(f"linearize({name_of(f)})") as linear, np.errstate(all="ignore"):
+        dummies = [linear.param(np.zeros(p.shape, p.dtype)) for p in recording.params]
+        moved = recording.push_forward(dummies)  # only what is linear in these is recorded
+    is_moving = [isinstance(part, Handle) and part.trace_ref is linear.ref for part in moved]
+    roots = [part.id for part, moves in zip(moved, is_moving, strict=True) if moves]
+    recording.forget()
 
     def linear_map(*tangents: Any) -> Any:
-        moved = recording.push_forward(recording.tangents(tangents))
-        return tree.restore(recording.out_structure, moved)
+        checked = recording.tangents(tangents)
+        leaves = {dummy.id: t for dummy, t in zip(dummies, checked, strict=True)}
+        found = iter(sweep.rerun(linear.nodes, leaves, roots, where=linear))
+        parts = [next(found) if moves else part for part, moves in zip(moved, is_moving, strict=True)]
+        return tree.restore(recording.out_structure, recording.owned(parts, checked))
 
     linear_map.__name__ = f"linearize({name_of(f)})"
     return recording.value, linear_map

@@ -1,0 +1,13 @@
+"""Solvers of `scipy.optimize` with exact derivatives: `minimize`, `least_squares`, `root`, `curve_fit`.
+
+Each is in a file of its own. SciPy is handed functions of one float64 vector, and their derivatives
+(`_functions`); the caller's functions see trees (`_layout`). SciPy is imported when the first solver is
+called. Nothing here computes a derivative: that is `tape.transforms`.
+"""
+
+from tape.scipy._curve_fit import curve_fit
+from tape.scipy._least_squares import least_squares
+from tape.scipy._minimize import minimize
+from tape.scipy._root import root
+
+__all__ = ["curve_fit", "least_squares", "minimize", "root"]

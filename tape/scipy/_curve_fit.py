@@ -1,0 +1,115 @@
+"""`curve_fit`: the parameters of a model, and their covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.scipy._calls import check_options, progress_bar, with_tree
+from tape.scipy._functions import Latest, Residuals
+from tape.scipy._layout import Unknowns, blocks
+from tape.scipy._least_squares import OPTIONS
+
+_OPTIONS = (*OPTIONS, "check_finite", "maxfev", "epsfcn", "factor", "diag")
+
+
+def curve_fit(
+    model: Callable[..., Any],
+    x: Any,
+    y: Any,
+    p0: Any,
+    sigma: Any = None,
+    absolute_sigma: bool = False,
+    *,
+    bounds: Any = None,
+    progress: bool = False,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """`scipy.optimize.curve_fit` with the exact Jacobian, for a tree of parameters.
+
+    Parameters
+    ----------
+    model : callable
+        ``model(x, p)``, plain NumPy code that returns an array of the shape of ``y``; ``p`` is a tree
+        like ``p0``, of float64.
+    x : Any
+        Passed on to the model as it is.
+    y : array_like
+        What the model should return; any shape.
+    p0 : tree of floats
+        Where to start: as ``x0`` of `minimize`.
+    sigma : array_like, optional
+        Standard deviations of ``y``: one, or an array of its shape; or the covariance matrix of all of
+        its elements.
+    absolute_sigma : bool
+        Whether ``sigma`` is meant as it is; otherwise only the ratios count.
+    bounds, progress
+        As for `minimize`.
+    **options
+        Passed on: ``method``, ``check_finite``, ``maxfev``, ``ftol`` and so on.
+
+    Returns
+    -------
+    p : tree
+        The best parameters, in shapes and dtypes of ``p0``.
+    covariance : tree of trees
+        ``covariance[a][b]`` has the shapes of ``p[a]`` and ``p[b]``, one behind the other.
+
+    Raises
+    ------
+    DTypeError, ShapeError, OptionError
+        As `minimize`; ShapeError also if the model returns another shape than that of ``y``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> x = np.linspace(0.0, 1.0, 9)
+    >>> y = 2 * x + 1 + 0.1 * np.cos(20 * x)
+    >>> p, covariance = tape.scipy.curve_fit(lambda x, p: p["a"] * x + p["b"], x, y, {"a": 0.0, "b": 0.0})
+    >>> {name: float(value.round(3)) for name, value in p.items()}
+    {'a': 1.99, 'b': 1.014}
+    >>> float(np.sqrt(covariance["a"]["a"]).round(3))
+    0.08
+    """
+    where = "tape.scipy.curve_fit"
+    check_options(where, options, allowed=_OPTIONS, exact=("jac", "Dfun", "diff_step"))
+    unknowns = Unknowns(p0, where, "p0")
+    from scipy import optimize
+
+    y = np.asarray(y)
+    residuals = Residuals(partial(model, x), unknowns)
+    values = Latest(residuals)
+    values(unknowns.start)
+    shapes = residuals.layout.shapes
+    if shapes != [y.shape]:
+        raise errors.ShapeError(
+            f"{where}: {residuals.__name__} returned shape {' and '.join(map(str, shapes))}, and y is "
+            f"{errors.describe(y)}. Both must have one shape"
+        )
+    if sigma is not None and np.shape(sigma) == y.shape:
+        sigma = np.ravel(sigma)
+    if "callback" in options:
+        options["callback"] = with_tree(options["callback"], unknowns)
+    with progress_bar(progress, "curve_fit") as seen:
+
+        def predictions(_: Any, *p: float) -> np.ndarray:
+            predicted = values(np.array(p))
+            seen(predicted - y.ravel())
+            return predicted
+
+        vector, covariance = optimize.curve_fit(
+            predictions,
+            None,  # the model has x, as the caller gave it
+            y.ravel(),
+            unknowns.start,
+            sigma,
+            absolute_sigma,
+            jac=lambda _, *p: residuals.jacobian(np.array(p)),
+            bounds=unknowns.bounds(bounds) or (-np.inf, np.inf),
+            **options,
+        )
+    return unknowns.restore(vector), blocks(unknowns, unknowns, covariance)

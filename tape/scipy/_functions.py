@@ -1,0 +1,128 @@
+"""The caller's functions of trees as functions of vectors, with their derivatives as SciPy takes them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops, tree
+from tape.node import Handle
+from tape.scipy._layout import Layout, Unknowns, Vector
+from tape.transforms._record import name_of
+from tape.transforms.grad import grad
+from tape.transforms.jacobian import jacobian
+from tape.transforms.jvp import linearize
+from tape.transforms.vjp import vjp
+
+
+class Latest:
+    """A function that remembers its latest value: solvers ask for that of the starting point again."""
+
+    def __init__(self, function: Callable[[np.ndarray], Any]) -> None:
+        self._function = function
+        self._x: np.ndarray | None = None
+        self._value: Any = None
+
+    def __call__(self, x: np.ndarray) -> Any:
+        if self._x is None or not np.array_equal(self._x, x):
+            self._value = self._function(x)
+            self._x = np.array(x)
+        return self._value
+
+
+class _Function:
+    """A function of the unknowns, called with their vector."""
+
+    def __init__(self, f: Callable[..., Any], unknowns: Unknowns, args: Any = ()) -> None:
+        self._f, self._unknowns = f, unknowns
+        self._args = args if isinstance(args, tuple) else (args,)
+        self.__name__ = name_of(f)  # for messages
+
+    def result(self, x: Vector) -> Any:
+        """What the caller's function returns."""
+        return self._f(self._unknowns.unpack(x), *self._args)
+
+
+class Objective(_Function):
+    """A function that returns one real number."""
+
+    def __call__(self, x: Vector) -> Any:
+        out = self.result(x)
+        returned = f"{self._unknowns.where}: {self.__name__} returned"
+        _, structure = tree.flatten(out)
+        if structure is not tree.LEAF or np.shape(out) != ():
+            what = errors.describe(out) if structure is tree.LEAF else f"a tree {structure}"
+            raise errors.ShapeError(
+                f"{returned} {what}, not a scalar. Sum it, or use tape.scipy.least_squares for residuals"
+            )
+        if np.result_type(out).kind not in "fiub":
+            raise errors.DTypeError(f"{returned} {errors.describe(out)}. Return a real number")
+        return out
+
+
+class Residuals(_Function):
+    """A function that returns a tree, and here its vector."""
+
+    layout: Layout  # of the tree; known after the first call with an array
+
+    def __init__(self, f: Callable[..., Any], unknowns: Unknowns, args: Any = ()) -> None:
+        super().__init__(f, unknowns, args)
+        self.jacobian = Latest(jacobian(self))
+
+    def __call__(self, x: Vector) -> Vector:
+        out = self.result(x)
+        if isinstance(x, np.ndarray):
+            self.layout = Layout(out)
+        leaves, structure = tree.flatten(out)
+        for leaf, name in zip(leaves, tree.names(structure, "the result"), strict=True):
+            if not isinstance(leaf, Handle) and np.asarray(leaf).dtype.kind not in "fiub":
+                raise errors.DTypeError(
+                    f"{self._unknowns.where}: {name} of {self.__name__} is {errors.describe(leaf)}. Return "
+                    "numbers"
+                )
+        flat = [ops.ravel(leaf).astype(np.float64) for leaf in leaves]
+        return flat[0] if len(flat) == 1 else ops.concatenate(flat)
+
+    def operator(self, x: np.ndarray) -> Any:
+        """The Jacobian as a LinearOperator: products with it are sweeps."""
+        from scipy.sparse.linalg import LinearOperator
+
+        out, forwards = linearize(self, x)
+        _, backwards = vjp(self, x)
+        return LinearOperator(
+            (out.size, x.size),
+            matvec=lambda v: forwards(v.ravel()),
+            rmatvec=lambda w: backwards(w.ravel())[0],
+            dtype=np.float64,
+        )
+
+    def curvature(self, x: np.ndarray, w: np.ndarray) -> Any:
+        """The Hessian of ``<w, f(x)>`` as a LinearOperator."""
+        from scipy.sparse.linalg import LinearOperator
+
+        product = hessian_product(lambda x: ops.sum(w * self(x)))
+        return LinearOperator((x.size, x.size), matvec=lambda v: product(x, v.ravel()), dtype=np.float64)
+
+
+def hessian_product(f: Callable[[Vector], Any]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """The Hessian times a vector: the gradient is recorded once for all vectors of one point."""
+    gradient = grad(f)
+    linear = Latest(lambda x: linearize(gradient, x)[1])
+
+    @linear_is_fine()
+    def product(x: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return linear(x)(v)
+
+    return product
+
+
+@contextmanager
+def linear_is_fine() -> Iterator[None]:
+    """The gradient of a linear function is constant, and rightly so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.ConstantResultWarning)
+        yield

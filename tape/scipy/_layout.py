@@ -1,0 +1,147 @@
+"""Trees as vectors: where each leaf lies, the unknowns of a solver, and their bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tape import errors, tree
+from tape.node import Handle
+
+Shape = tuple[int, ...]
+Vector = Any  # of float64, shape (n,), or a Var like that
+
+
+class Layout:
+    """Where the leaves of a tree lie in a vector."""
+
+    def __init__(self, value: Any) -> None:
+        leaves, self.structure = tree.flatten(value)
+        self.shapes = [np.shape(leaf) for leaf in leaves]
+        self.dtypes = [np.result_type(leaf) for leaf in leaves]
+        self.stops = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
+        self.size: int = self.stops[-1]
+        self._is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
+
+    def parts(self, vector: Vector) -> list[Any]:
+        """The elements of each leaf."""
+        return [vector[start:stop] for start, stop in pairwise(self.stops)]
+
+    def unpack(self, vector: Vector) -> Any:
+        """The tree, of what the vector is made of."""
+        if self.structure is tree.LEAF and len(self.shapes[0]) == 1:
+            return vector
+        leaves = [part.reshape(shape) for part, shape in zip(self.parts(vector), self.shapes, strict=True)]
+        return tree.restore(self.structure, leaves)
+
+    def restore(self, vector: np.ndarray) -> Any:
+        """The tree, of arrays and scalars as they were; floats get the dtypes they had."""
+        leaves = []
+        for part, shape, dtype, is_array in zip(
+            self.parts(vector), self.shapes, self.dtypes, self._is_array, strict=True
+        ):
+            leaf = part.reshape(shape).astype(dtype if part.dtype.kind == "f" else part.dtype)
+            leaves.append(leaf if is_array else leaf[()])
+        return tree.restore(self.structure, leaves)
+
+
+class Unknowns(Layout):
+    """What a solver looks for: a tree of floats, and the vector to start from.
+
+    ``where`` names the solver in messages, ``name`` its argument.
+    """
+
+    def __init__(self, x0: Any, where: str, name: str = "x0") -> None:
+        self.where, self.name = where, name
+        leaves, structure = tree.flatten(x0)
+        for leaf, leaf_name in zip(leaves, tree.names(structure, name), strict=True):
+            if isinstance(leaf, Handle):
+                raise errors.ConversionError(
+                    f"{where}: {leaf_name} is {leaf!r}. Solutions cannot be differentiated; start from its "
+                    ".value"
+                )
+            if np.asarray(leaf).dtype.kind != "f" or isinstance(leaf, np.ma.MaskedArray):
+                raise errors.DTypeError(
+                    f"{where}: {leaf_name} is {errors.describe(leaf)}. Unknowns are floats: convert it, e.g. "
+                    "np.asarray(value, dtype=float), or pass it as one of the further arguments"
+                )
+        super().__init__(x0)
+        if not self.size:
+            raise errors.ShapeError(f"{where}: {name} holds no numbers, so there is nothing to look for")
+        self.start = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in leaves])
+
+    def bounds(self, given: Any) -> Any:
+        """Bounds of all elements, as SciPy takes them."""
+        from scipy import optimize
+
+        if given is None:
+            return None
+        if isinstance(given, optimize.Bounds):
+            sides = self._sides((given.lb, given.ub), (self.size,), "bounds")
+            return optimize.Bounds(*sides, given.keep_feasible)
+        try:
+            pairs = [given] if self.structure is tree.LEAF else self.structure.flatten_up_to(given)
+        except (ValueError, TypeError) as error:
+            raise errors.ShapeError(
+                f"{self.where}: bounds do not fit {self.name}, a tree {self.structure}. Give a tree like "
+                f"it, with a pair (low, high) or None at every leaf: {error}"
+            ) from error
+        names = tree.names(self.structure, "bounds")
+        by_leaf = map(self._sides, pairs, self.shapes, names)
+        return optimize.Bounds(*map(np.concatenate, zip(*by_leaf, strict=True)))
+
+    def with_trees(self, found: Any) -> Any:
+        """The result of a solver with trees for the solution and the gradient."""
+        for name in ("x", "jac", "grad"):
+            vector = found.get(name)
+            if isinstance(vector, np.ndarray) and vector.shape == (self.size,):
+                found[name] = self.restore(vector)
+        return found
+
+    def _sides(self, given: Any, shape: Shape, name: str) -> list[np.ndarray]:
+        """The lower and the upper bounds of a leaf."""
+        if given is None:
+            given = (None, None)
+        elif isinstance(given, Sequence) and len(given) == math.prod(shape) and all(map(_is_pair, given)):
+            given = tuple(zip(*given, strict=True))
+        if not _is_pair(given):
+            raise errors.ShapeError(
+                f"{self.where}: {name} is {errors.describe(given)}, for {shape or 'a number'}. Give a pair "
+                "(low, high), or a list of pairs, one for each element"
+            )
+        defaults = (-np.inf, np.inf)
+        return [self._bound(side, free, shape, name) for side, free in zip(given, defaults, strict=True)]
+
+    def _bound(self, side: Any, free: float, shape: Shape, name: str) -> np.ndarray:
+        """One side of a pair for every element; ``free`` stands for None."""
+        try:
+            given = np.asarray(side, object)
+            values = np.array([free if value is None else value for value in given.flat], float)
+            if values.size == math.prod(shape):
+                return values
+            return np.broadcast_to(values.reshape(given.shape), shape).ravel()
+        except (ValueError, TypeError) as error:
+            raise errors.ShapeError(
+                f"{self.where}: {name} holds {errors.describe(side)}, which does not broadcast to {shape}: "
+                f"{error}"
+            ) from error
+
+
+def blocks(rows: Layout, columns: Layout, matrix: np.ndarray) -> Any:
+    """A matrix as a tree of trees."""
+    result = []
+    for part, shape in zip(rows.parts(matrix), rows.shapes, strict=True):
+        leaves = [
+            block.T.reshape((*shape, *inner)).astype(dtype)
+            for block, inner, dtype in zip(columns.parts(part.T), columns.shapes, columns.dtypes, strict=True)
+        ]
+        result.append(tree.restore(columns.structure, leaves))
+    return tree.restore(rows.structure, result)
+
+
+def _is_pair(given: Any) -> bool:
+    return isinstance(given, (tuple, list)) and len(given) == 2

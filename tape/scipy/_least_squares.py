@@ -1,0 +1,87 @@
+"""`least_squares`: residuals with their Jacobian, or products with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape.scipy._calls import check_options, progress_bar, with_tree
+from tape.scipy._functions import Latest, Residuals
+from tape.scipy._layout import Unknowns, blocks
+
+OPTIONS = (
+    *("method", "ftol", "xtol", "gtol", "x_scale", "loss", "f_scale", "tr_solver", "tr_options"),
+    *("max_nfev", "verbose", "callback"),
+)
+_EXACT = ("jac", "diff_step", "jac_sparsity", "workers")
+
+
+def least_squares(
+    f: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    *,
+    bounds: Any = None,
+    progress: bool = False,
+    **options: Any,
+) -> Any:
+    """`scipy.optimize.least_squares` with the exact Jacobian, over a tree.
+
+    With ``tr_solver="lsmr"`` no Jacobian is made: products with it are sweeps.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(x, *args)``, plain NumPy code that returns the residuals: an array, or a tree.
+    x0, args, bounds, progress
+        As for `minimize`.
+    **options
+        Passed on: ``method``, ``loss``, ``ftol``, ``max_nfev`` and so on.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        With ``x``, ``grad`` and ``active_mask`` as trees like ``x0``, ``fun`` as a tree like the
+        residuals and ``jac`` as `tape.jacobian` gives it (with lsmr a LinearOperator).
+
+    Raises
+    ------
+    DTypeError, ShapeError, OptionError
+        As `minimize`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> t = np.linspace(0.0, 1.0, 5)
+    >>> found = tape.scipy.least_squares(
+    ...     lambda p: p["scale"] * np.exp(p["rate"] * t) - 2 * np.exp(-t), {"scale": 1.0, "rate": 0.0}
+    ... )
+    >>> {name: float(value.round(6)) for name, value in found.x.items()}
+    {'scale': 2.0, 'rate': -1.0}
+    """
+    where = "tape.scipy.least_squares"
+    check_options(where, options, allowed=OPTIONS, exact=_EXACT)
+    unknowns = Unknowns(x0, where)
+    from scipy import optimize
+
+    residuals = Residuals(f, unknowns, args)
+    values = Latest(residuals)
+    values(unknowns.start)  # what is wrong with f is told before SciPy is on the way
+    as_operator = options.get("tr_solver") == "lsmr"
+    if "callback" in options:
+        options["callback"] = with_tree(options["callback"], unknowns)
+    with progress_bar(progress, "least_squares") as seen:
+        found = optimize.least_squares(
+            lambda x: seen(values(x)),
+            unknowns.start,
+            jac=residuals.operator if as_operator else residuals.jacobian,
+            bounds=unknowns.bounds(bounds) or (-np.inf, np.inf),
+            **options,
+        )
+    found.active_mask = unknowns.restore(found.active_mask)
+    found.fun = residuals.layout.restore(found.fun)
+    if not as_operator:
+        found.jac = blocks(residuals.layout, unknowns, found.jac)
+    return unknowns.with_trees(found)

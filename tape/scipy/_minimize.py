@@ -1,0 +1,170 @@
+"""`minimize`: which method gets which derivatives, and constraints with theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.scipy._calls import check_options, progress_bar, refuse_derivatives, with_tree
+from tape.scipy._functions import Latest, Objective, Residuals, hessian_product, linear_is_fine
+from tape.scipy._layout import Unknowns
+from tape.transforms.grad import value_and_grad
+from tape.transforms.jacobian import hessian
+
+_NO_DERIVATIVE = frozenset({"nelder-mead", "powell", "cobyla", "cobyqa"})
+_GRADIENT = frozenset({"cg", "bfgs", "l-bfgs-b", "tnc", "slsqp"})
+_PRODUCT = frozenset({"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"})
+_HESSIAN = frozenset({"dogleg", "trust-exact"})
+_METHODS = _NO_DERIVATIVE | _GRADIENT | _PRODUCT | _HESSIAN
+
+
+def minimize(
+    f: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str | Callable[..., Any] | None = None,
+    *,
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: Callable[..., Any] | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> Any:
+    """`scipy.optimize.minimize` with exact derivatives, over a tree.
+
+    Value and gradient come from one recording. Newton-CG, trust-ncg, trust-krylov and trust-constr get
+    products with the Hessian, of which every point is recorded once; dogleg and trust-exact get the
+    Hessian itself.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(x, *args)``, plain NumPy code that returns a scalar; ``x`` is a tree like ``x0``, of float64.
+    x0 : tree of floats
+        Where to start: an array, a float, or a tree of them. A list of floats is a tree, not an array.
+    args : tuple
+        Further arguments of ``f``.
+    method : str or callable, optional
+        One of SciPy's. By default SLSQP with constraints, L-BFGS-B with bounds, otherwise BFGS.
+    bounds : scipy.optimize.Bounds or tree of pairs, optional
+        A tree like ``x0`` that has at each leaf a pair ``(low, high)`` of numbers, None, or arrays that
+        broadcast to the leaf; or a list of such pairs, one for each element; or None. `Bounds` are those
+        of all elements in the order of the leaves.
+    constraints : dict, NonlinearConstraint, LinearConstraint, or list of them
+        As SciPy's; functions get the tree, may return a tree, and get exact derivatives. The matrix of a
+        LinearConstraint is for all elements in the order of the leaves.
+    callback : callable, optional
+        Called after every iteration with the tree; with what else SciPy passes, if it takes that. One
+        whose only parameter is ``intermediate_result`` gets an OptimizeResult.
+    progress : bool
+        Show evaluations and the value as they come; needs tqdm.
+    **options
+        ``tol`` and ``options``, passed on.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        With ``x`` and ``jac``, the gradient, as trees of the shapes and dtypes of ``x0`` (trust-constr
+        calls the gradient ``grad``). All else is SciPy's, in the order of the leaves.
+
+    Raises
+    ------
+    DTypeError
+        If a leaf of ``x0`` is not of a float dtype.
+    ShapeError
+        If ``f`` returns no scalar, or bounds do not fit ``x0``.
+    OptionError
+        If there is no such method or option, or derivatives are given.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> def f(p):
+    ...     return (p["a"] - 1) ** 2 + np.sum((p["b"] - p["a"]) ** 2)
+    >>> found = tape.scipy.minimize(f, {"a": 0.0, "b": np.zeros(2)}, method="trust-exact")
+    >>> found.x["a"].round(6), found.x["b"].round(6)
+    (np.float64(1.0), array([1., 1.]))
+    """
+    where = "tape.scipy.minimize"
+    check_options(where, options, allowed=("tol", "options"), exact=("jac", "hess", "hessp"))
+    if not isinstance(constraints, (tuple, list)):
+        constraints = [constraints]
+    kind = _kind_of(method, bounds is not None, bool(constraints), where)
+    unknowns = Unknowns(x0, where)
+    from scipy import optimize
+
+    value_of = Objective(f, unknowns, args)
+    both = value_and_grad(value_of)
+    with progress_bar(progress, "minimize") as seen:
+
+        def value(x: np.ndarray) -> float:
+            return seen(float(value_of(x)))
+
+        def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = both(x)
+            return seen(float(value)), gradient
+
+        objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
+        objective(unknowns.start)  # what is wrong with f is told before SciPy is on the way
+        found = optimize.minimize(
+            objective,
+            unknowns.start,
+            method=method if kind is None else kind,
+            bounds=unknowns.bounds(bounds),
+            constraints=[_constraint(given, unknowns, kind) for given in constraints],
+            callback=with_tree(callback, unknowns),
+            **_derivatives(value_of, kind),
+            **options,
+        )
+    return unknowns.with_trees(found)
+
+
+def _kind_of(method: Any, has_bounds: bool, has_constraints: bool, where: str) -> str | None:
+    """The method that will run, in lower case; None for the caller's own."""
+    if method is None:
+        return "slsqp" if has_constraints else "l-bfgs-b" if has_bounds else "bfgs"
+    if callable(method):
+        return None
+    if not isinstance(method, str) or method.lower() not in _METHODS:
+        raise errors.OptionError(f"{where}: no method {method!r}. There are {', '.join(sorted(_METHODS))}")
+    return method.lower()
+
+
+def _derivatives(f: Objective, kind: str | None) -> dict[str, Any]:
+    """What a method gets besides the objective, which returns the gradient with the value."""
+    if kind in _NO_DERIVATIVE:
+        return {}
+    if kind in _GRADIENT:
+        return {"jac": True}
+    if kind in _HESSIAN:
+        return {"jac": True, "hess": linear_is_fine()(hessian(f))}
+    return {"jac": True, "hessp": hessian_product(f)}
+
+
+def _constraint(given: Any, unknowns: Unknowns, kind: str | None) -> Any:
+    """A constraint of the vector, with exact derivatives."""
+    from scipy import optimize
+
+    where = f"{unknowns.where}: a constraint"
+    if isinstance(given, optimize.LinearConstraint):
+        return given
+    if isinstance(given, Mapping) and "fun" in given and "type" in given:
+        refuse_derivatives(where, given, exact=("jac",))
+        residuals = Residuals(given["fun"], unknowns, given.get("args", ()))
+        return {"type": given["type"], "fun": residuals, "jac": residuals.jacobian}
+    if isinstance(given, optimize.NonlinearConstraint):
+        exact = ("jac", "hess")
+        refuse_derivatives(where, [name for name in exact if callable(getattr(given, name))], exact)
+        residuals = Residuals(given.fun, unknowns)
+        # All other methods warn that they have no use for second derivatives.
+        second = {"hess": residuals.curvature} if kind == "trust-constr" else {}
+        return optimize.NonlinearConstraint(
+            residuals, given.lb, given.ub, residuals.jacobian, keep_feasible=given.keep_feasible, **second
+        )
+    raise errors.OptionError(
+        f"{unknowns.where}: {errors.describe(given)} is no constraint. Give a dict with 'type' and 'fun', or "
+        "a scipy.optimize.NonlinearConstraint or LinearConstraint"
+    )

@@ -1,0 +1,163 @@
+"""What is checked: a function of floats, its derivatives as further functions, and directions to move in."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tape import errors, tree
+from tape.transforms._record import name_of
+from tape.transforms.jvp import jvp
+from tape.transforms.vjp import vjp
+
+Arrays = list[Any]
+
+
+class _Precision(NamedTuple):
+    """How exactly a dtype can be checked. Steps are powers of two: arguments move by what they can hold."""
+
+    step: float
+    rtol: float
+    shrinks: tuple[int, ...]  # for smaller steps, where a function bends too much for the first
+
+
+_PRECISION = {  # by the size of the coarsest dtype
+    2: _Precision(2.0**-2, 5e-2, (1, 2, 4)),
+    4: _Precision(2.0**-3, 5e-4, (1, 8, 64)),
+    8: _Precision(2.0**-7, 1e-8, (1, 8, 64, 512)),
+}
+
+
+class Subject:
+    """A function of a list of float arrays, returning another, with all that its checks depend on."""
+
+    def __init__(
+        self,
+        check: str,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        rtol: float | None,
+        atol: float,
+        step: float | None,
+        seed: int,
+    ) -> None:
+        if not isinstance(args, (tuple, list)):
+            raise errors.OptionError(
+                f"{check}: args is {errors.describe(args)}. It is a tuple of arguments, (x,) if there is one"
+            )
+        if step is not None and not 0 < step < np.inf:
+            raise errors.OptionError(f"{check}: step is {step!r}. It is a positive number")
+        self.title = f"{check}({name_of(f)})"
+        self.magnitude = 0.0  # of what the function is computed from, if that is a derivative
+        self.rng = np.random.default_rng(seed)
+        all_leaves, structure = tree.flatten(tuple(args))
+        moving = [k for k, leaf in enumerate(all_leaves) if _is_float(leaf)]
+        names = tree.names(structure, "args")
+        self.names = [names[k] for k in moving]
+        self.leaves = [all_leaves[k] for k in moving]
+        outs, out_structure = tree.flatten(f(*args))
+        out_names = tree.names(out_structure, "result")
+        self.out_names = [name for name, out in zip(out_names, outs, strict=True) if _is_float(out)]
+        for kind, found in (("argument", self.names), ("result", self.out_names)):
+            if not found:
+                raise errors.DTypeError(f"{self.title}: no {kind} holds floats, so there is no derivative")
+
+        def function(*moved: Any) -> Arrays:
+            filled = list(all_leaves)
+            for k, leaf in zip(moving, moved, strict=True):
+                filled[k] = leaf
+            outs, _ = tree.flatten(f(*tree.restore(structure, filled)))
+            return [out for out in outs if _is_float(out)]
+
+        self.function: Callable[..., Arrays] = function
+        self.likes = [np.asarray(out) for out in outs if _is_float(out)]
+        coarsest = min((np.asarray(x).dtype for x in (*self.leaves, *self.likes)), key=lambda d: d.itemsize)
+        self.epsilon = float(np.finfo(coarsest).eps)
+        precision = _PRECISION[min(coarsest.itemsize, 8)]
+        self.rtol, self.atol = precision.rtol if rtol is None else rtol, atol
+        self.steps = [(step or precision.step) / shrink for shrink in precision.shrinks]
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether the function returns one number."""
+        return sum(like.size for like in self.likes) == 1
+
+    def derived(self, path: Sequence[str]) -> Subject:
+        """The derivative in these modes, along directions and cotangents drawn here, once for all."""
+        subject = self
+        for mode in path:
+            subject = subject._derived(mode)
+        return subject
+
+    def _derived(self, mode: str) -> Subject:
+        subject = copy.copy(self)
+        subject.magnitude = max(self.magnitude, *(scale(out) for out in self.at(self.leaves, 0.0)))
+        inner = self.function
+        if mode == "fwd":
+            tangents = self.directions()
+            subject.function = lambda *xs: jvp(inner, xs, tangents)[1]
+        else:
+            weights = self.weights()
+            subject.function = lambda *xs: list(vjp(inner, *xs)[1](weights))
+            subject.out_names = [f"the gradient by {name}" for name in self.names]
+            subject.likes = [np.asarray(leaf) for leaf in self.leaves]
+        return subject
+
+    def at(self, directions: Arrays, distance: float) -> Arrays:
+        """The results of the function after a step along the directions, widened."""
+        moved = [
+            leaf + np.asarray(distance * d, np.asarray(leaf).dtype) if np.any(d) else leaf
+            for leaf, d in zip(self.leaves, directions, strict=True)
+        ]
+        return [widened(out) for out in self.function(*moved)]
+
+    # ---- where to move, and what to look at --------------------------------------------------------
+
+    def directions(self) -> Arrays:
+        """A random direction for every leaf."""
+        return [self._representable(self.rng.uniform(-1, 1, np.shape(leaf)), leaf) for leaf in self.leaves]
+
+    def unit(self, k: int, element: int) -> tuple[Arrays, float]:
+        """A direction along one element, and its length: one, unless such steps would be rounded."""
+        directions = [np.zeros(np.shape(leaf)) for leaf in self.leaves]
+        lengths = self._representable(np.ones_like(directions[k]), self.leaves[k])
+        directions[k].flat[element] = lengths.flat[element]
+        return directions, float(lengths.flat[element])
+
+    def weights(self) -> Arrays:
+        """A random cotangent; for a scalar result it is 1, so that what is reported is the gradient."""
+        if self.is_scalar:
+            return [np.ones_like(like)[()] for like in self.likes]
+        return [self.rng.uniform(0.5, 1.5, like.shape).astype(like.dtype)[()] for like in self.likes]
+
+    def _representable(self, direction: Any, leaf: Any) -> Any:
+        """A direction rounded (away from zero) such that even the smallest steps are exact."""
+        grid = np.spacing(2 * (np.abs(np.asarray(leaf)) + 1)).astype(float) / self.steps[-1]
+        return np.asarray(np.copysign(np.ceil(np.abs(direction) / grid) * grid, direction))
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def widened(array: Any) -> Any:
+    """In float64, or more if it has more."""
+    array = np.asarray(array)
+    return array.astype(np.result_type(array, np.float64))
+
+
+def largest(array: Any) -> float:
+    """The largest absolute value; 0 if there is none."""
+    return float(np.max(np.abs(array), initial=0.0))
+
+
+def scale(array: Any) -> float:
+    """The largest finite absolute value."""
+    return largest(np.where(np.isfinite(array), array, 0.0))
+
+
+def _is_float(leaf: Any) -> bool:
+    dtype = getattr(leaf, "dtype", None)
+    return (np.asarray(leaf).dtype if dtype is None else dtype).kind == "f"
