@@ -50,6 +50,7 @@ BUILTIN = {
     errors.ConversionError: TypeError,
     errors.InPlaceError: TypeError,
     errors.ConvergenceError: ArithmeticError,
+    errors.DerivativeError: AssertionError,
     errors.MissingAttributeError: AttributeError,
     errors.TraceDroppedError: ReferenceError,
 }

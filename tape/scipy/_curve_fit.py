@@ -12,7 +12,7 @@ from tape import errors
 from tape.scipy._calls import check_options, progress_bar, with_tree
 from tape.scipy._functions import Latest, Residuals
 from tape.scipy._layout import Unknowns, blocks
-from tape.scipy._least_squares import OPTIONS
+from tape.scipy._least_squares import EXACT, OPTIONS
 
 _OPTIONS = (*OPTIONS, "check_finite", "maxfev", "epsfcn", "factor", "diag")
 
@@ -76,7 +76,7 @@ def curve_fit(
     0.08
     """
     where = "tape.scipy.curve_fit"
-    check_options(where, options, allowed=_OPTIONS, exact=("jac", "Dfun", "diff_step"))
+    check_options(where, options, allowed=_OPTIONS, exact=(*EXACT, "Dfun"))
     unknowns = Unknowns(p0, where, "p0")
     from scipy import optimize
 

@@ -15,7 +15,7 @@ OPTIONS = (
     *("method", "ftol", "xtol", "gtol", "x_scale", "loss", "f_scale", "tr_solver", "tr_options"),
     *("max_nfev", "verbose", "callback"),
 )
-_EXACT = ("jac", "diff_step", "jac_sparsity", "workers")
+EXACT = ("jac", "diff_step", "jac_sparsity", "workers")
 
 
 def least_squares(
@@ -62,7 +62,7 @@ def least_squares(
     {'scale': 2.0, 'rate': -1.0}
     """
     where = "tape.scipy.least_squares"
-    check_options(where, options, allowed=OPTIONS, exact=_EXACT)
+    check_options(where, options, allowed=OPTIONS, exact=EXACT)
     unknowns = Unknowns(x0, where)
     from scipy import optimize
 

@@ -104,8 +104,8 @@ def minimize(
             return seen(float(value_of(x)))
 
         def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = both(x)
-            return seen(float(value)), gradient
+            out, gradient = both(x)
+            return seen(float(out)), gradient
 
         objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
         objective(unknowns.start)  # what is wrong with f is told before SciPy is on the way
