@@ -16,7 +16,7 @@ from tape.kernels.accumulate import Scattered, accumulate
 from tape.node import Handle, Node
 from tape.series import Series
 
-__all__ = ["pull_back", "push_forward", "push_series", "recompute", "rerun"]
+__all__ = ["forget_values", "pull_back", "push_forward", "push_series", "recompute", "rerun"]
 
 
 def pull_back(
@@ -199,6 +199,15 @@ def rerun(
             if parent is not None and last_use[parent] == i:
                 values[parent] = None
     return [values[root] for root in roots]
+
+
+def forget_values(nodes: Sequence[Node]) -> None:
+    """Drop what `rerun` will compute anyway: all values but those of leaves and constants."""
+    for node in nodes:
+        if node.call.op is not None:
+            node.value = None
+            pairs = zip(node.parents, node.operands, strict=True)
+            node.inputs = tuple(part for p, x in pairs for part in (p, x if p is None else None))
 
 
 def recompute(nodes: Sequence[Node], *, where: object) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.progress import progress_bar
 from tape.scipy._layout import Unknowns
 
 
@@ -56,23 +57,15 @@ def with_tree(callback: Callable[..., Any] | None, unknowns: Unknowns) -> Callab
 
 
 @contextmanager
-def progress_bar(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
+def watched(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
     """Something to call with every value of the objective, or all residuals; it returns them."""
-    if not is_shown:
-        yield lambda value: value
-        return
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise errors.OptionError(
-            "progress=True needs tqdm, which is not installed: pip install tqdm, or leave progress out"
-        ) from error
-    with tqdm(desc=title, unit=" evaluations") as bar:
+    with progress_bar(is_shown, title, unit="evaluations") as bar:
 
         def seen(value: Any) -> Any:
-            shown = 0.5 * (value @ value) if np.ndim(value) else value
-            bar.set_postfix_str(f"value {shown:.6g}", refresh=False)
-            bar.update()
+            if is_shown:
+                shown = 0.5 * (value @ value) if np.ndim(value) else value
+                bar.set_postfix_str(f"value {shown:.6g}", refresh=False)
+                bar.update()
             return value
 
         yield seen

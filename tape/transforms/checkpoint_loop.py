@@ -11,6 +11,7 @@ import numpy as np
 from tape import errors, tree
 from tape.node import Handle
 from tape.op import Op
+from tape.progress import progress_bar
 from tape.trace import Trace
 from tape.transforms._record import name_of
 from tape.transforms._revolve import split
@@ -21,7 +22,7 @@ __all__ = ["checkpoint_loop"]
 Body = Callable[[Any, int], Any]
 
 
-def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int) -> Any:
+def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progress: bool = False) -> Any:
     """Run ``state = body(state, step)`` for ``step`` = 0, 1, ..., as one node of the tape.
 
     Recorded as usual, a loop keeps what every step computed. This one keeps ``snapshots`` states and
@@ -42,6 +43,8 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int) -> Any:
     snapshots : int
         How many states may be held in memory at a time, the first one included, besides the one in
         use: at least one.
+    progress : bool
+        Show a bar for the loop, and one for each sweep over it; needs tqdm.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int) -> Any:
     DTypeError
         If ``body`` changes a dtype in the state.
     OptionError
-        If ``steps`` or ``snapshots`` is out of range.
+        If ``steps`` or ``snapshots`` is out of range, or tqdm is missing.
 
     Examples
     --------
@@ -70,7 +73,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int) -> Any:
     -0.949255
     """
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
-    loop = _Loop(body, state, steps, snapshots)
+    loop = _Loop(body, state, steps, snapshots, progress)
     op = Op(loop.segment.forward, vjp=loop.vjp, jvp=loop.jvp, name=loop.name)
     op.explains_errors = False  # what the user's body raises is the user's
     return loop.segment.as_node(op)
@@ -79,8 +82,9 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int) -> Any:
 class _Loop:
     """One run of a loop, and its two rules."""
 
-    def __init__(self, body: Body, state: Any, steps: int, snapshots: int) -> None:
+    def __init__(self, body: Body, state: Any, steps: int, snapshots: int, progress: bool) -> None:
         self.body = body
+        self.progress = progress
         self.steps = steps
         self.snapshots = snapshots
         self.name = f"checkpoint_loop({name_of(body)})"
@@ -92,18 +96,17 @@ class _Loop:
         is_plain = not any(isinstance(leaf, Handle) for leaf in tree.flatten(state)[0])
         places = self._first_snapshots() if is_plain else set()
         kept = {}
-        for step in range(self.steps):
-            if step in places:
-                kept[step] = state
-            state = self._step(state, step)
+        with progress_bar(self.progress, self.name, self.steps, "steps") as bar:
+            for step in range(self.steps):
+                if step in places:
+                    kept[step] = state
+                after = self.body(state, step)
+                _check_alike(state, after, f"{name_of(self.body)}, in step {step},")
+                state = after
+                bar.update()
         if is_plain:
             self.kept = kept
         return state
-
-    def _step(self, state: Any, step: int) -> Any:
-        after = self.body(state, step)
-        _check_alike(state, after, f"{name_of(self.body)}, in step {step},")
-        return after
 
     def _first_snapshots(self) -> set[int]:
         places, start, states = set(), 0, self.snapshots
@@ -121,7 +124,8 @@ class _Loop:
         is_plain = not any(isinstance(operand, Handle) for operand in operands)
         reversal = _Reversal(self, captured, dict(self.kept) if is_plain else {})
         reversal.adjoints = self.segment.packing.unpack(g)
-        reversal.reverse(0, self.steps, state, self.snapshots)
+        with progress_bar(self.progress, f"{self.name}, backwards", self.steps, "steps") as reversal.bar:
+            reversal.reverse(0, self.steps, state, self.snapshots)
         by_leaf = dict(zip(self.segment.packing.floats, reversal.adjoints, strict=True))
         return [by_leaf.get(place) for place in self.segment.places] + reversal.gradients
 
@@ -164,7 +168,7 @@ class _Loop:
                 params.append(leaves[i])
             held = [trace.param(value) if is_float(value) else None for value in captured]
             values = [v if p is None else p for v, p in zip(captured, held, strict=True)]
-            after = self._with(values, self._step, tree.restore(structure, leaves), step)
+            after = self._with(values, self.body, tree.restore(structure, leaves), step)
         return trace, params, held, after
 
     def _with(self, captured: Sequence[Any], call: Callable[..., Any], *args: Any) -> Any:
@@ -184,6 +188,7 @@ class _Reversal:
         self.kept = kept
         self.adjoints: list[Any] = []  # of the floats in the state
         self.gradients: list[Any] = [None] * len(captured)
+        self.bar: Any = None
 
     def reverse(self, first: int, last: int, state: Any, states: int) -> None:
         """Reverse steps ``last - 1`` to ``first``, from the state at ``first``, holding ``states`` in all."""
@@ -204,7 +209,7 @@ class _Reversal:
     def _advanced(self, state: Any, first: int, last: int) -> Any:
         def advance(state: Any) -> Any:
             for step in range(first, last):
-                state = self.loop._step(state, step)
+                state = self.loop.body(state, step)
             return state
 
         return self.loop._with(self.captured, advance, state)
@@ -216,6 +221,7 @@ class _Reversal:
         for part, adjoint in zip(parts, self.adjoints, strict=True):
             if adjoint is not None and _is_on(trace, part):
                 seeds[part.id] = seeds[part.id] + adjoint if part.id in seeds else adjoint
+        self.bar.update()
         found = trace.pull_back(seeds)
         count = len(self.adjoints)
         self.adjoints = found[:count]

@@ -99,6 +99,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     is_moving = [isinstance(part, Handle) and part.trace_ref is linear.ref for part in moved]
     roots = [part.id for part, moves in zip(moved, is_moving, strict=True) if moves]
     recording.forget()
+    sweep.forget_values(linear.nodes)
+    moved = [None if moves else part for part, moves in zip(moved, is_moving, strict=True)]
 
     def linear_map(*tangents: Any) -> Any:
         checked = recording.tangents(tangents)
