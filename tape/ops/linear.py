@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tape import batch_rules
+from tape import batch_rules, series
 from tape.batch_rules import lift
 from tape.errors import UnsupportedError
 from tape.functions import function_of
@@ -161,9 +162,21 @@ def _solve_turned(a: Any, g: Any) -> Any:
     return _solve(swapaxes(a, -1, -2), g)
 
 
+def _taylor_solve(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    """``a x = b``, coefficient by coefficient."""
+    a, b = operands
+    x = [out]
+    for k in range(1, len(a)):
+        known = series.convolved(a, x, k, 1, k, operator.matmul)
+        rest = series.total((b[k], series.scaled(-1, known)))
+        x.append(None if rest is None else _solve(a[0], rest))
+    return x
+
+
 _solve: Op = Op(
     _solve_forward,
     name="solve",
+    taylor=_taylor_solve,
     batch=_batch_solve,
     vjp=[
         lambda g, out, a, b: -(_solve_turned(a, g) @ swapaxes(out, -1, -2)),

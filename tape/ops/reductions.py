@@ -164,9 +164,29 @@ def _var_partials(x: Any, axis: Reduced | None, ddof: float) -> Any:
     return (x - _mean(x, axis=axis, keepdims=True)) * (2 / freedom if freedom > 0 else np.nan)
 
 
+def _taylor_var(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    """The mean of the square of what is left after subtracting the mean, which is linear."""
+    (a,), axis, keepdims = operands, attrs["axis"], attrs["keepdims"]
+    count = _count(a[0].shape, axis)
+    freedom = count - attrs["ddof"]
+    centered = [None if part is None else part - _mean(part, axis=axis, keepdims=True) for part in a]
+    c = [out]
+    for k in range(1, len(a)):
+        products = series.convolved(centered, centered, k, 0, k)
+        mean = None if products is None else _mean(products, axis=axis, keepdims=keepdims)
+        c.append(series.scaled(count / freedom if freedom > 0 else np.nan, mean))
+    return c
+
+
+def _taylor_std(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    variance = _taylor_var(op, out * out, operands, attrs)
+    return series.square_root(op, out, [variance], attrs)
+
+
 _var = Op(
     lambda x, *, axis, ddof, keepdims: np.var(x, axis=axis, ddof=ddof, keepdims=keepdims),
     name="var",
+    taylor=_taylor_var,
     batch=along_axes,
     vjp=[lambda g, out, x, axis, ddof, keepdims: _kept(g, x, axis, keepdims) * _var_partials(x, axis, ddof)],
     jvp=[
@@ -187,6 +207,7 @@ def _std_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims:
 _std = Op(
     lambda x, *, axis, ddof, keepdims: np.std(x, axis=axis, ddof=ddof, keepdims=keepdims),
     name="std",
+    taylor=_taylor_std,
     batch=along_axes,
     vjp=[
         lambda g, out, x, axis, ddof, keepdims: (

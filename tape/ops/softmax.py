@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tape import series
 from tape.batch_rules import along_axes
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.functions import function_of
@@ -16,7 +17,7 @@ from tape.op import Op
 from tape.ops.elementary import exp
 from tape.ops.reductions import Reduced, _axes, _kept, _sum
 from tape.ops.selection import isfinite, where
-from tape.ops.shape import Axes, expand_dims
+from tape.ops.shape import Axes, expand_dims, reshape
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmax_cross_entropy"]
 
@@ -42,9 +43,39 @@ def _logsumexp_partials(out: Any, x: Any, axis: Reduced | None, keepdims: bool) 
     return where(isfinite(_kept(out, x, axis, keepdims)), _softmax(x, axis=axis), 0)
 
 
+def _series_of_all(a: series.Series, axis: Reduced | None) -> tuple[series.Series, series.Series]:
+    """Series of softmax p, and of logsumexp L with axes kept: ``p' = p (a' - L')``, ``L' = sum(p a')``."""
+    p, L = [_softmax(a[0], axis=axis)], [None]
+    moved: series.Series = [None]  # j (a[j] - L[j])
+    for k in range(1, len(a)):
+        rates = [series.scaled(j, part) for j, part in enumerate(a)]
+        rate = series.convolved(rates, p, k, 1, k)
+        rate = None if rate is None else _sum(rate, axis=axis, keepdims=True)
+        L.append(series.scaled(1 / k, rate))
+        moved.append(series.total((rates[k], series.scaled(-1, rate))))
+        p.append(series.scaled(1 / k, series.convolved(moved, p, k, 1, k)))
+    return p, L
+
+
+def _taylor_logsumexp(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    _, L = _series_of_all(operands[0], attrs["axis"])
+    return [out, *(None if part is None else reshape(part, out.shape) for part in L[1:])]
+
+
+def _taylor_softmax(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    return [out, *_series_of_all(operands[0], attrs["axis"])[0][1:]]
+
+
+def _taylor_log_softmax(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    (a,) = operands
+    _, L = _series_of_all(a, attrs["axis"])
+    return [out, *(series.total((a[k], series.scaled(-1, L[k]))) for k in range(1, len(a)))]
+
+
 _logsumexp = Op(
     _logsumexp_forward,
     name="logsumexp",
+    taylor=_taylor_logsumexp,
     batch=along_axes,
     vjp=[
         lambda g, out, x, axis, keepdims: (
@@ -69,7 +100,14 @@ def _softmax_rule(d: Any, out: Any, x: Any, axis: Reduced | None) -> Any:
     return out * (d - _sum(out * d, axis=axis, keepdims=True))  # a symmetric Jacobian
 
 
-_softmax = Op(_softmax_forward, name="softmax", batch=along_axes, vjp=[_softmax_rule], jvp=[_softmax_rule])
+_softmax = Op(
+    _softmax_forward,
+    name="softmax",
+    taylor=_taylor_softmax,
+    batch=along_axes,
+    vjp=[_softmax_rule],
+    jvp=[_softmax_rule],
+)
 
 
 def _log_softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
@@ -80,6 +118,7 @@ def _log_softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
 _log_softmax = Op(
     _log_softmax_forward,
     name="log_softmax",
+    taylor=_taylor_log_softmax,
     batch=along_axes,
     vjp=[lambda g, out, x, axis: g - exp(out) * _sum(g, axis=axis, keepdims=True)],
     jvp=[lambda t, out, x, axis: t - _sum(exp(out) * t, axis=axis, keepdims=True)],
