@@ -111,14 +111,20 @@ def reciprocal(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any
 def power(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) -> Series:
     """``a ** b``: by squaring for whole numbers, by ``c' a = b a' c`` for other constant exponents."""
     a, b = series
-    if any(part is not None for part in b[1:]):
-        log_a = log(op, np.log(a[0]), [a], attrs)
-        return exp(op, out, [_product(b, log_a)], attrs)
+    is_zero = a[0] == 0
+    has_zeros = bool(np.any(_plain(is_zero)))
     exponent = b[0]
-    if isinstance(exponent, (int, float, np.number)) and float(exponent).is_integer():
-        if 0 <= exponent <= 64:
-            return [out, *_whole_power(a, int(exponent))[1:]]
-    elif bool(np.any(_plain(a[0]) == 0)):
+    if any(part is not None for part in b[1:]):
+        safe = [np.where(is_zero, 1, a[0]), *a[1:]] if has_zeros else a
+        by_both = _exp_of_log(out if not has_zeros else safe[0] ** exponent, safe, b)
+        if not has_zeros:
+            return by_both
+        by_base = _composed(out, a, exponent)  # by the exponent, the derivative is 0 where the base is
+        pairs = list(zip(by_base, by_both, strict=True))[1:]
+        return [out, *(np.where(is_zero, _or_zero(x), _or_zero(y)) for x, y in pairs)]
+    if isinstance(exponent, (int, float, np.number)) and exponent >= 0 and float(exponent).is_integer():
+        return [out, *_whole_power(a, int(exponent))[1:]]
+    if has_zeros:
         return _composed(out, a, exponent)
     c = [out]
     for k in range(1, len(a)):
@@ -130,6 +136,16 @@ def power(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) ->
         rest = total(terms)
         c.append(None if rest is None else rest / (k * a[0]))
     return c
+
+
+def _exp_of_log(out: Any, a: Series, b: Series) -> Series:
+    """``exp(b log(a))``."""
+    log_a = log(None, np.log(a[0]), [a], {})
+    return exp(None, out, [_product(b, log_a)], {})
+
+
+def _or_zero(part: Any) -> Any:
+    return 0.0 if part is None else part
 
 
 def _whole_power(a: Series, exponent: int) -> Series:
