@@ -130,6 +130,7 @@ def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.__doc__
     function.op = op  # type: ignore[attr-defined]
+    op.function = function
     if numpy is not None:
         implements(numpy)(function)
     return function

@@ -117,6 +117,7 @@ class Op:
         self.jvp = jvp
         self.taylor = taylor
         self.batch = batch
+        self.function: Callable[..., Any] = self  # the shortest way to record it
         self._constant: Op | None = None
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
         if jvp is None and vjp is not None and not callable(vjp):
@@ -160,12 +161,6 @@ class Op:
         if REGIONS and (region := _region_over(operands)):
             return region.run(self, operands, attrs)
         return alive(_deepest(operands), operands).run(self, operands, attrs)
-
-    def record_outside(self, region: Region, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Record on behalf of a region; those around it have their say."""
-        trace = alive(_deepest(operands), operands)
-        outer = None if trace.is_batch else region_above(trace.level, outside=region)
-        return (outer or trace).run(self, operands, attrs)
 
     def without_rules(self) -> Op:
         """The same operation, constant to every derivative."""

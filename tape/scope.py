@@ -60,6 +60,7 @@ class Region:
     """A stretch of code in which operations on the traces around it run in another way."""
 
     level: int
+    is_busy = False
 
     def __enter__(self) -> Any:
         self.level = next_level()
@@ -71,26 +72,33 @@ class Region:
         REGIONS.remove(self)
         remove(self)
 
+    def run(self, op: Any, operands: Any, attrs: dict[str, Any]) -> Any:
+        """Do what ``op`` does in this region, for operands of which some belong to traces around it.
+
+        The region is asked once: what the operation does inside, to values of outer traces for
+        instance, is left alone.
+        """
+        self.is_busy = True
+        try:
+            return self.instead(op, operands, attrs)
+        finally:
+            self.is_busy = False
+
+    def instead(self, op: Any, operands: Any, attrs: dict[str, Any]) -> Any:
+        """What to do in place of ``op(*operands, **attrs)``."""
+        raise NotImplementedError
+
     def resolve(self, var: Any) -> Any:
         """What a Var of a trace around this region is to the code in it."""
         return var
 
-    def run(self, op: Any, operands: Any, attrs: dict[str, Any]) -> Any:
-        """Do what ``op`` does in this region, for operands of which some belong to traces around it."""
-        raise NotImplementedError
 
-
-def region_above(level: int, outside: Region | None = None) -> Region | None:
-    """The innermost region of this thread that is deeper than a trace of this level.
-
-    With ``outside``, the next one around that.
-    """
+def region_above(level: int) -> Region | None:
+    """The innermost region of this thread that is deeper than a trace of this level, and not busy."""
     for scope in reversed(_stack.scopes):
         if scope.level <= level:
             return None
-        if scope is outside:
-            outside = None
-        elif outside is None and isinstance(scope, Region):
+        if isinstance(scope, Region) and not scope.is_busy:
             return scope
     return None
 

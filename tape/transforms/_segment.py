@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, ops, tree
+from tape import errors, ops, scope, tree
 from tape.node import Handle
-from tape.op import Op, plain_operands
+from tape.op import Op
 from tape.scope import Region
 from tape.sweep import push_series
 from tape.trace import Trace
@@ -53,7 +53,7 @@ class Captures(Region):
             self.vars.append(var)
         return plain(var)
 
-    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute with plain values."""
         return op(*map(self.resolve, operands), **attrs)
 
@@ -76,12 +76,9 @@ class StandIns(Region):
         """What stands in for a captured Var; anything else is itself."""
         return self._values.get(id(var.node), var) if isinstance(var, Handle) else var
 
-    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Do the operation on what stands in."""
-        operands = [self.resolve(operand) for operand in operands]
-        if any(isinstance(operand, Handle) for operand in operands):
-            return op.record_outside(self, operands, attrs)
-        return op.compute(plain_operands(operands), attrs)
+        return op.function(*map(self.resolve, operands), **attrs)
 
 
 class Packing:
@@ -217,6 +214,7 @@ class Segment:
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
     """Run on a new trace: the trace, a param for each operand that is a float (others None), the result."""
     with Trace(name) as trace:
+        operands = [scope.resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else p for o, p in zip(operands, params, strict=True)))
     return trace, params, out

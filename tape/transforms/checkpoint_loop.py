@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, tree
+from tape import errors, scope, tree
 from tape.node import Handle
 from tape.op import Op
 from tape.progress import progress_bar
@@ -120,9 +120,12 @@ class _Loop:
 
     def vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
         """The reverse rule: a contribution to the state's Vars, then to the captured ones."""
-        state, captured = self._start(operands)
+        state, captured = self._start([scope.resolve(operand) for operand in operands])
         is_plain = not any(isinstance(operand, Handle) for operand in operands)
-        reversal = _Reversal(self, captured, dict(self.kept) if is_plain else {})
+        kept: dict[int, Any] = {}
+        if is_plain:
+            kept, self.kept = self.kept, {}  # to be freed one by one
+        reversal = _Reversal(self, captured, kept)
         reversal.adjoints = self.segment.packing.unpack(g)
         with progress_bar(self.progress, f"{self.name}, backwards", self.steps, "steps") as reversal.bar:
             reversal.reverse(0, self.steps, state, self.snapshots)
@@ -131,7 +134,7 @@ class _Loop:
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
         """The forward rule: the state and its tangent, step by step."""
-        state, captured = self._start(operands)
+        state, captured = self._start([scope.resolve(operand) for operand in operands])
         packing = self.segment.packing
         by_leaf = dict(zip(self.segment.places, tangents, strict=False))
         moving = [by_leaf.get(place) for place in packing.floats]

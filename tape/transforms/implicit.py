@@ -69,7 +69,7 @@ def fixed_point(
     x0: Any,
     *args: Any,
     solver: Solver | None = None,
-    tol: float = 1e-12,
+    tol: float | None = None,
     max_steps: int = 10_000,
 ) -> Any:
     """The x for which ``f(x, *args)`` is x, differentiable by ``args`` and what ``f`` closes over.
@@ -85,9 +85,9 @@ def fixed_point(
     solver : callable, optional
         ``solver(g, x0)`` returns the x for which ``g(x)`` is x, whichever way; it gets plain arrays.
         By default ``g`` is applied until nothing changes any more.
-    tol : float
+    tol : float, optional
         The default solver ends when no element changes by more than this, relative to the largest
-        element or one.
+        element or one. By default 1e-12, or four times the precision of the dtype if that is more.
     max_steps : int
         How often it applies ``g`` at most.
 
@@ -114,11 +114,15 @@ def fixed_point(
 
     def iterate(g: Callable[[Any], Any], x: Any) -> Any:
         change = np.inf
+        like = Packing(x)
+        enough = (
+            max([1e-12, *(4 * float(np.finfo(dtype).eps) for dtype in like.dtypes)]) if tol is None else tol
+        )
         for _ in range(max_steps):
-            after = g(x)
+            after = _like(g(x), like, name_of(f))
             pairs = zip(tree.flatten(x)[0], tree.flatten(after)[0], strict=True)
             x, change = after, max((_relative_change(a, b) for a, b in pairs), default=0.0)
-            if change <= tol:
+            if change <= enough:
                 return x
             if change == np.inf:
                 break
@@ -138,14 +142,11 @@ def _solved(f: Callable[..., Any], x0: Any, args: Any, solver: Solver, *, is_fix
     _check_start(like, what)
 
     def solve(*args: Any) -> Any:
-        return solver(lambda x: f(x, *args), start)
+        solution = _like(solver(lambda x: f(x, *args), start), like, name)
+        like.parts_of(f(solution, *args), name_of(f))  # whatever f closes over is met now at the latest
+        return solution
 
     segment = Segment(solve, args, {}, name)
-    if segment.packing.structure != like.structure or segment.packing.shapes != like.shapes:
-        raise errors.ShapeError(
-            f"{name}: the solver returned {segment.packing.structure} with shapes "
-            f"{segment.packing.shapes} for x0 {like.structure} with {like.shapes}. Both must be alike"
-        )
     packing = segment.packing
 
     def residual(x: Any, *operands: Any) -> Any:
@@ -170,6 +171,19 @@ def _solved(f: Callable[..., Any], x0: Any, args: Any, solver: Solver, *, is_fix
     op = Op(segment.forward, vjp=vjp, jvp=jvp, name=name)
     op.explains_errors = False  # what the user's f or solver raises is the user's
     return segment.as_node(op)
+
+
+def _like(solution: Any, like: Packing, name: str) -> Any:
+    """What a solver returned, in the dtypes of where it began."""
+    leaves, structure = tree.flatten(solution)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    if structure != like.structure or shapes != like.shapes:
+        raise errors.ShapeError(
+            f"{name}: the solver returned {structure} with shapes {shapes} for x0 {like.structure} with "
+            f"{like.shapes}. Both must be alike"
+        )
+    leaves = [np.asarray(leaf, dtype)[()] for leaf, dtype in zip(leaves, like.dtypes, strict=True)]
+    return tree.restore(structure, leaves)
 
 
 def _relative_change(before: Any, after: Any) -> float:

@@ -56,9 +56,9 @@ class no_grad(Region, ContextDecorator):
     0.25
     """
 
-    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""
-        return op.without_rules().record_outside(self, operands, attrs)
+        return op.without_rules()(*operands, **attrs)
 
     def _recreate_cm(self) -> no_grad:
         return no_grad()  # a decorated function opens one at every call
