@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
@@ -374,7 +375,8 @@ class Trace:
         seeds: dict[int, Any] = {}
         for leaf, tangent in tangents.items():
             check_leaf(self, leaf, "a key of tangents")
-            checked = check_cotangent(self, tangent, leaf.node.value, f"the tangent of {leaf!r}")
+            name = partial("the tangent of {!r}".format, leaf)
+            checked = check_cotangent(self, tangent, leaf.node.value, name)
             if leaf.id in seeds:
                 raise errors.SeedError(f"two of the tangents are for {leaf!r}. Give their sum")
             seeds[leaf.id] = checked
@@ -487,7 +489,7 @@ class Trace:
         )
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
-        value = leaf_value(self, value, is_param)
+        value = leaf_value(self, scope.resolve(value), is_param)
         if isinstance(value, Handle):
             if self.level <= value.trace.level:
                 self._nest_in(value.trace, value.trace.level + 1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tape.node import Handle
 
-__all__ = ["LEAF", "flatten", "map_leaves", "names", "restore", "size"]
+__all__ = ["LEAF", "flatten", "flatten_up_to", "map_leaves", "names", "restore", "size"]
 
 _NAMESPACE = "tape"
 
@@ -66,6 +66,17 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 def restore(structure: Any, leaves: Sequence[Any]) -> Any:
     """The tree of this structure with other leaves."""
     return leaves[0] if structure is LEAF else structure.unflatten(leaves)
+
+
+def flatten_up_to(structure: Any, tree: Any) -> list[Any]:
+    """What a tree has in the places of the leaves of a structure, be it None.
+
+    Raises
+    ------
+    ValueError
+        If there is no such place.
+    """
+    return [tree] if structure is LEAF else structure.flatten_up_to(tree)
 
 
 def size(structure: Any) -> int:

@@ -243,7 +243,9 @@ class Recording:
                 )
             leaves += flat
         return [
-            check_cotangent(self.trace, leaf, param.node.value, partial(self._leaf_name, k, what))
+            check_cotangent(
+                self.trace, scope.resolve(leaf), param.node.value, partial(self._leaf_name, k, what)
+            )
             for k, (leaf, param) in enumerate(zip(leaves, self.params, strict=True))
         ]
 
@@ -259,7 +261,7 @@ class Recording:
         for k, (leaf, out) in enumerate(zip(leaves, self.outs, strict=True)):
             value = np.zeros(np.shape(self.plain(out))) if not self._is_ours(out) else out.node.value
             name = partial(lambda k: f"the cotangent for {self._out_names()[k]}", k)
-            checked.append(check_cotangent(self.trace, leaf, value, name))
+            checked.append(check_cotangent(self.trace, scope.resolve(leaf), value, name))
         return checked
 
     # ---- helpers -----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ r times.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import comb
 
 __all__ = ["forward_steps", "repetitions", "split"]
@@ -41,7 +40,6 @@ def forward_steps(steps: int, states: int) -> int:
     return r * steps - comb(states + r, states + 1) if steps > 1 else 0
 
 
-@lru_cache(4096)
 def split(steps: int, states: int) -> int:
     """How many of two or more steps to run before the next snapshot; two or more states are free.
 

@@ -122,8 +122,12 @@ class Packing:
 
     def restore(self, packed: Any) -> Any:
         """The whole tree, from the packed floats and what was kept aside."""
+        return self.restore_parts(self.unpack(packed))
+
+    def restore_parts(self, parts: Sequence[Any]) -> Any:
+        """The whole tree, from its floats and what was kept aside."""
         leaves = list(self.leaves)
-        for i, part in zip(self.floats, self.unpack(packed), strict=True):
+        for i, part in zip(self.floats, parts, strict=True):
             leaves[i] = part
         return tree.restore(self.structure, leaves)
 
@@ -161,6 +165,8 @@ class Segment:
     ----------
     operands : list of Var
         The Vars among the arguments, then those captured.
+    trace : weakref or None
+        Of the deepest of their traces, on which the call is recorded.
     packing : Packing
         Of the result.
     """
@@ -177,6 +183,8 @@ class Segment:
             out = tree.map_leaves(region.resolve, out)
         self.captured = region.vars
         self.operands = variables + region.vars
+        traces = [trace for trace in (var.trace_ref() for var in self.operands) if trace is not None]
+        self.trace = max(traces, key=lambda trace: trace.level).ref if traces else None
         self.packing = Packing(out)
         self._first: Any = self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
 
@@ -198,7 +206,18 @@ class Segment:
 
     def run(self, *operands: Any) -> Any:
         """The packed result for other operands."""
-        return self.packing.pack(self.packing.parts_of(self.call(self.f, operands), self.name))
+        out = self.packing.pack(self.packing.parts_of(self.call(self.f, operands), self.name))
+        return self.checked([out])[0]
+
+    def checked(self, results: Sequence[Any]) -> Sequence[Any]:
+        """What a rule has made, if it has not met the very Vars that are differentiated by."""
+        for result in results:
+            if isinstance(result, Handle) and result.trace_ref is self.trace:
+                raise errors.UnsupportedError(
+                    f"{self.name} has computed with Vars of {result.trace!r} where that cannot be seen: in a "
+                    "rule that closes over them, or in another thread. Pass them as arguments"
+                )
+        return results
 
     def forward(self, *operands: Any) -> Any:
         """The packed result for plain operands; the first one is known already."""

@@ -45,7 +45,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         segment = Segment(f, args, kwargs, name)
         op = Op(
             segment.forward,
-            vjp=lambda g, out, *operands: pull_through(segment.run, g, operands, name),
+            vjp=lambda g, out, *operands: segment.checked(pull_through(segment.run, g, operands, name)),
             jvp=lambda tangents, out, *operands: push_through(segment.run, tangents, operands, name),
             taylor=lambda op, out, series, attrs: expand_through(segment.run, out, series, name),
             name=name,

@@ -178,18 +178,15 @@ class _Call:
             )
         leaves: list[Any] = []
         for k, (part, arg) in enumerate(zip(parts, args, strict=True)):
-            values, structure = tree.flatten(arg)
-            flat, given = tree.flatten(part) if part is not None else ([None] * len(values), structure)
-            if given != structure:
-                raise errors.ShapeError(
-                    f"the rule of {self.segment.name} returned a tree {given} for argument {k}, which is "
-                    f"{structure}. Return contributions in the structure of the argument"
-                )
-            leaves += flat
+            _, structure = tree.flatten(arg)
+            is_none = part is None and structure is not tree.LEAF
+            leaves += (
+                [None] * tree.size(structure) if is_none else self._up_to(structure, part, f"argument {k}")
+            )
         contributions = [leaves[i] for i in self.segment.places]
         return [
-            None if c is None else _fitted(c, f"contribution {k} of the rule of {self.segment.name}", o)
-            for k, (c, o) in enumerate(zip(contributions, operands, strict=True))
+            None if c is None else fit(self._checked(c, o, "its argument", allow_more=True), o)
+            for c, o in zip(contributions, operands, strict=True)
         ]
 
     def _given_jvp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
@@ -204,14 +201,67 @@ class _Call:
             if tangent is not None:
                 moved[i] = tangent
         found = rule(tree.restore(structure, moved), packing.restore(out), *args)  # type: ignore[misc]
-        return packing.pack(packing.parts_of(found, f"the rule of {self.segment.name}"))
+        parts = self._up_to(packing.structure, found, "the result")
+        if any(parts[i] is None for i in packing.floats):
+            raise errors.ShapeError(
+                f"the rule of {self.segment.name} returned a tree with None where the result has floats. "
+                "Return a tangent, zeros if it stands still"
+            )
+        likes = packing.unpack(out)
+        return packing.pack(
+            [
+                Op.fitted(self._checked(parts[i], like, "the result"), like)
+                for i, like in zip(packing.floats, likes, strict=True)
+            ]
+        )
+
+    def _up_to(self, structure: Any, given: Any, what: str) -> list[Any]:
+        """What a rule returned, leaf by leaf of what it is for."""
+        leaves: list[Any] | None
+        try:
+            leaves = tree.flatten_up_to(structure, given)
+        except ValueError:
+            leaves = None
+        if leaves is None or any(x is not None and tree.flatten(x)[1] is not tree.LEAF for x in leaves):
+            raise errors.ShapeError(
+                f"the rule of {self.segment.name} returned a tree {tree.flatten(given)[1]} for {what}, which "
+                f"is {structure}. Return the same structure"
+            )
+        return leaves
+
+    def _checked(self, given: Any, like: Any, what: str, *, allow_more: bool = False) -> Any:
+        """An array, number or Var of the shape of ``like``; or of one that ``like`` broadcasts to."""
+        rule = f"the rule of {self.segment.name}"
+        array: Any = given if isinstance(given, Handle) else np.asarray(given)[()]
+        if array.dtype.kind not in "biuf":
+            raise errors.DTypeError(
+                f"{rule} returned {errors.describe(given)} for {what}. Return real numbers"
+            )
+        try:
+            shape = np.broadcast_shapes(array.shape, like.shape)
+        except ValueError:
+            shape = None
+        if shape is None or (shape != array.shape if allow_more else array.shape != like.shape):
+            raise errors.ShapeError(
+                f"{rule} returned an array of shape {list(array.shape)}, and {list(like.shape)} is that of "
+                f"{what}. Return the same shape"
+            )
+        return array
 
     # ---- both modes ------------------------------------------------------------------------------
 
-    def vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
+    def vjp(self, g: Any, out: Any, *operands: Any) -> Sequence[Any]:
         """The reverse rule of the operation."""
-        if self.is_reverse:
-            return self._given_vjp(g, out, operands)
+        rule = self._given_vjp if self.is_reverse else self._turned_jvp
+        return self.segment.checked(rule(g, out, operands))
+
+    def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
+        """The forward rule of the operation."""
+        rule = self._turned_vjp if self.is_reverse else self._given_jvp
+        return self.segment.checked([rule(tangents, out, operands)])[0]
+
+    def _turned_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
+        """The transpose of a `custom_jvp`'s rule."""
         with Trace(self.segment.name) as trace:
             dummies = [trace.param(np.zeros(x.shape, x.dtype)) if is_float(x) else None for x in operands]
             moved = self._given_jvp(dummies, out, operands)
@@ -220,10 +270,8 @@ class _Call:
         gradients = iter(trace.pull_back({moved.id: g}))
         return [None if dummy is None else next(gradients) for dummy in dummies]
 
-    def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
-        """The forward rule of the operation."""
-        if not self.is_reverse:
-            return self._given_jvp(tangents, out, operands)
+    def _turned_vjp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
+        """The transpose of a `custom_vjp`'s rule."""
         with Trace(self.segment.name) as trace:
             dummy = trace.param(np.zeros(out.shape, out.dtype))
             contributions = self._given_vjp(dummy, out, operands)
@@ -235,18 +283,3 @@ class _Call:
                 so_far = seeds.get(contribution.id)
                 seeds[contribution.id] = tangent if so_far is None else so_far + tangent
         return trace.pull_back(seeds)[0]
-
-
-def _fitted(contribution: Any, what: str, operand: Any) -> Any:
-    """A contribution in the shape and dtype of its operand, summed over axes that were broadcast."""
-    array: Any = contribution if isinstance(contribution, Handle) else np.asarray(contribution)[()]
-    try:
-        fits = np.broadcast_shapes(array.shape, operand.shape) == array.shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise errors.ShapeError(
-            f"{what} has shape {list(array.shape)}, and its argument {list(operand.shape)}. "
-            "Return each contribution in the shape of its argument"
-        )
-    return fit(array, operand)

@@ -119,7 +119,7 @@ def fixed_point(
             max([1e-12, *(4 * float(np.finfo(dtype).eps) for dtype in like.dtypes)]) if tol is None else tol
         )
         for _ in range(max_steps):
-            after = _like(g(x), like, name_of(f))
+            after = like.restore_parts(like.parts_of(g(x), name_of(f)))
             pairs = zip(tree.flatten(x)[0], tree.flatten(after)[0], strict=True)
             x, change = after, max((_relative_change(a, b) for a, b in pairs), default=0.0)
             if change <= enough:
@@ -182,6 +182,8 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
             f"{name}: the solver returned {structure} with shapes {shapes} for x0 {like.structure} with "
             f"{like.shapes}. Both must be alike"
         )
+    if any(np.asarray(leaf).dtype.kind != "f" for leaf in leaves):
+        raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")
     leaves = [np.asarray(leaf, dtype)[()] for leaf, dtype in zip(leaves, like.dtypes, strict=True)]
     return tree.restore(structure, leaves)
 
