@@ -135,7 +135,7 @@ def _plans(options: argparse.Namespace, parser: argparse.ArgumentParser) -> list
 
 
 def _run(plan: _Plan, options: argparse.Namespace, *, show: bool) -> dict[str, Any]:
-    from benchmarks.contenders import TRACED
+    from benchmarks.contenders import is_traced
     from benchmarks.harness import measure
     from benchmarks.report import as_data, table
 
@@ -148,7 +148,7 @@ def _run(plan: _Plan, options: argparse.Namespace, *, show: bool) -> dict[str, A
                 rounds=options.rounds,
                 seconds=options.seconds / len(plan.cases),
                 only=options.only,
-                memory_of=TRACED,
+                memory_of=list(filter(is_traced, case.contenders)),
                 on_round=advance,
             )
             results.append(result)

@@ -18,12 +18,22 @@ import numpy as np
 from benchmarks.harness import Call, NotAvailableError
 from benchmarks.machine import thread_limit
 
-__all__ = ["TRACED", "gradients_by", "load", "require"]
+__all__ = ["gradients_by", "is_rival", "is_traced", "load", "require"]
 
-TRACED = frozenset({"tape", "kernel", "numpy", "autograd"})
-"""Contenders whose arrays are NumPy's, which `tracemalloc` sees. Torch and XLA have own allocators."""
+_RIVALS = frozenset({"torch", "jax", "autograd"})
+_OWN_ALLOCATORS = frozenset({"torch", "jax"})
 
 Loss = Callable[..., Any]
+
+
+def is_rival(contender: str) -> bool:
+    """Whether it is another framework's; the name of a contender begins with that of its framework."""
+    return contender.partition(" ")[0] in _RIVALS
+
+
+def is_traced(contender: str) -> bool:
+    """Whether its arrays are NumPy's, which `tracemalloc` sees. Torch and XLA have own allocators."""
+    return contender.partition(" ")[0] not in _OWN_ALLOCATORS
 
 
 def require(name: str) -> None:

@@ -61,23 +61,33 @@ class Case:
         ``contenders[name]()`` imports what it needs, sets up its data and returns the call to measure,
         which returns a flat list of results: arrays, or anything `numpy.asarray` takes. It raises
         `NotAvailableError` if a module is missing.
-    reference : callable, optional
-        The results that are right. By default those of the contender ``"numpy"``.
+    reference : callable, or mapping of str to callable, optional
+        The results that are right; a mapping has them by contender, where contenders compute different
+        things. By default those of the contender ``"numpy"``.
     tolerance : float, optional
         Allowed error relative to the largest element; by default 1,000 roundings of the dtype.
     unit, units
         Times are reported per unit; one call is so many of them.
     memory : {"call", "unit", "none"}
         Whether peak memory is that of a call, is spread over its units, or would not be meaningful.
+    baseline : str
+        The contender whose time the others are divided by.
+    figures : mapping of str to mapping
+        Whole numbers to show beside the times, by column and contender: callables that are called once.
+    is_large : bool
+        Whether it takes seconds rather than milliseconds. The tests leave it out.
     """
 
     label: str
     contenders: Mapping[str, Callable[[], Call]]
-    reference: Call | None = None
+    reference: Call | Mapping[str, Call] | None = None
     tolerance: float | None = None
     unit: str = "call"
     units: int = 1
     memory: Literal["call", "unit", "none"] = "call"
+    baseline: str = BASELINE
+    figures: Mapping[str, Mapping[str, Callable[[], int]]] = field(default_factory=dict)
+    is_large: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,8 @@ class Timing:
     first_seconds: float
     peak_bytes: int | None
     calls_per_block: int
+    figures: dict[str, int] = field(default_factory=dict)
+    """By column, those this contender has."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +179,7 @@ def measure(
         block = seconds / (rounds * len(contenders))
         calls = [_calls_per_block(contender.call, block, clock) for contender in contenders]
         times = _interleave(contenders, calls, rounds, seconds, clock, on_round)
-    baseline = next((times[c.name] for c in contenders if c.name == BASELINE), None)
+    baseline = times.get(case.baseline)
     timings = [
         Timing(
             name=contender.name,
@@ -180,6 +192,11 @@ def measure(
                 else None
             ),
             calls_per_block=count,
+            figures={
+                column: figure[contender.name]()
+                for column, figure in case.figures.items()
+                if contender.name in figure
+            },
         )
         for contender, count in zip(contenders, calls, strict=True)
     ]
@@ -202,15 +219,16 @@ def prepare(
     MismatchError
         If a result is not the reference's.
     """
-    expected: list[np.ndarray] | None = None
-    if case.reference is not None:
-        expected = _arrays(case.reference())
-    elif _REFERENCE in case.contenders:
+    reference = case.reference
+    if reference is None and _REFERENCE in case.contenders:
         # Made anew, so that contenders which update their data in place all start from the same.
-        expected = _arrays(case.contenders[_REFERENCE]()())
+        reference = case.contenders[_REFERENCE]()
+    right: dict[Call, list[np.ndarray]] = {}
     contenders = []
     missing = {}
-    for name in sorted(case.contenders, key=lambda name: name != BASELINE):  # the others keep their order
+    for name in sorted(
+        case.contenders, key=lambda name: name != case.baseline
+    ):  # the others keep their order
         if only is not None and name not in only:
             continue
         try:
@@ -224,8 +242,11 @@ def prepare(
         except Exception as error:
             error.add_note(f"raised by the contender {_title(name, case)}")
             raise
+        expected = reference[name] if isinstance(reference, Mapping) else reference
         if expected is not None:
-            _check(_title(name, case), _arrays(result), expected, case.tolerance)
+            if expected not in right:
+                right[expected] = _arrays(expected())
+            _check(_title(name, case), _arrays(result), right[expected], case.tolerance)
         contenders.append(Contender(name, call, first_seconds))
     return contenders, missing
 

@@ -15,9 +15,9 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 def legend() -> str:
     """What the columns mean."""
     return (
-        f"time: median over rounds. vs {BASELINE}: median of the ratios within each round, and their\n"
-        "quartiles. first: the first call in this process, with compiling, tracing and what is loaded on\n"
-        "demand, but without importing the framework.\n"
+        f"time: median over rounds. vs {BASELINE}, or who else is named there: median of the ratios within\n"
+        "each round, and their quartiles. first: the first call in this process, with compiling, tracing\n"
+        "and what is loaded on demand, but without importing the framework.\n"
         "peak: what one call allocates through Python and NumPy; n/a where tracemalloc cannot see it.\n"
         "Before timing, every result was checked against the hand-written one."
     )
@@ -40,12 +40,16 @@ def table(name: str, summary: str, results: list[CaseResult]) -> str:
     """
     has_labels = len(results) > 1
     head = ["case"] if has_labels else []
-    unit = results[0].case.unit
-    rows = [[*head, "", f"time/{unit}", f"vs {BASELINE}", "quartiles", "first", "peak"]]
+    unit, baseline = results[0].case.unit, results[0].case.baseline
+    columns = list(results[0].case.figures)
+    rows = [[*head, "", f"time/{unit}", f"vs {baseline}", "quartiles", "first", "peak", *columns]]
     for result in results:
         for i, timing in enumerate(result.timings):
             label = [result.case.label if i == 0 else ""] if has_labels else []
-            rows.append([*label, timing.name, *_figures(timing, result)])
+            counted = [
+                f"{timing.figures[column]:,}" if column in timing.figures else "" for column in columns
+            ]
+            rows.append([*label, timing.name, *_figures(timing, result), *counted])
     lines = [f"{name}: {summary}"]
     if len(rows) > 1:
         lines += _aligned(rows, left=2 if has_labels else 1)
@@ -65,7 +69,7 @@ def as_data(name: str, summary: str, results: list[CaseResult]) -> dict[str, Any
                 "unit": result.case.unit,
                 "units_per_call": result.case.units,
                 "rounds": result.rounds,
-                "contenders": [_timing_data(timing) for timing in result.timings],
+                "contenders": [_timing_data(timing, result.case.baseline) for timing in result.timings],
                 "not_available": result.missing,
             }
             for result in results
@@ -73,16 +77,17 @@ def as_data(name: str, summary: str, results: list[CaseResult]) -> dict[str, Any
     }
 
 
-def _timing_data(timing: Timing) -> dict[str, Any]:
+def _timing_data(timing: Timing, baseline: str) -> dict[str, Any]:
     ratio = timing.ratio
     return {
         "name": timing.name,
         "seconds_per_unit": timing.seconds,
-        f"ratio_to_{BASELINE}": ratio and ratio.median,
+        f"ratio_to_{baseline}": ratio and ratio.median,
         "ratio_quartiles": ratio and [ratio.low, ratio.high],
         "first_call_seconds": timing.first_seconds,
         "peak_bytes_per_call": timing.peak_bytes,
         "calls_per_block": timing.calls_per_block,
+        "figures": timing.figures,
     }
 
 
@@ -96,11 +101,18 @@ def _figures(timing: Timing, result: CaseResult) -> list[str]:
         peak = _scaled(timing.peak_bytes, _SIZES)
     return [
         _scaled(timing.seconds, _TIMES),
-        "n/a" if ratio is None else f"{ratio.median:.2f}",
-        "" if ratio is None or timing.name == BASELINE else f"{ratio.low:.2f} - {ratio.high:.2f}",
+        "n/a" if ratio is None else _relative(ratio.median),
+        ""
+        if ratio is None or timing.name == result.case.baseline
+        else f"{_relative(ratio.low)} - {_relative(ratio.high)}",
         _scaled(timing.first_seconds, _TIMES),
         peak,
     ]
+
+
+def _relative(ratio: float) -> str:
+    """Two decimals, or two digits where that would be less."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
 def _scaled(quantity: float, units: tuple[tuple[str, float], ...]) -> str:

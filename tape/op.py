@@ -117,7 +117,7 @@ class Op:
         self.jvp = jvp
         self.taylor = taylor
         self.batch = batch
-        self.function: Callable[..., Any] = self  # the shortest way to record it
+        self.function: Callable[..., Any] | None = None  # a shorter way to record it
         self._constant: Op | None = None
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
         if jvp is None and vjp is not None and not callable(vjp):

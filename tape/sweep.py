@@ -7,7 +7,7 @@ given has been checked already; values are only ever added together, all else is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -58,6 +58,7 @@ def pull_back(
         adjoints[i] = seed
     if consume:
         del nodes[count:]
+    length = len(nodes)
     for i in range(count - 1, -1, -1):
         node = nodes.pop() if consume else nodes[i]
         adjoint = adjoints[i]
@@ -71,6 +72,8 @@ def pull_back(
         except Exception as error:
             error.add_note(f"in the vjp of {node.op!r}, node %{i} of {where!r}")
             raise
+        if len(nodes) != (i if consume else length):
+            _refuse_recording(nodes, i if consume else length, node, where)
         for parent, contribution in contributions:
             so_far = adjoints[parent]
             if so_far is None:
@@ -92,7 +95,7 @@ def pull_back(
 
 
 def push_forward(
-    nodes: Sequence[Node], seeds: Mapping[int, Any], roots: Sequence[int], *, where: object
+    nodes: list[Node], seeds: Mapping[int, Any], roots: Sequence[int], *, where: object
 ) -> list[Any]:
     """The tangents of some nodes; all others are freed as soon as they are used up.
 
@@ -117,6 +120,7 @@ def push_forward(
     for i, seed in seeds.items():
         if i < count:
             tangents[i] = seed
+    length = len(nodes)
     first = min(seeds, default=count) + 1
     last_use = _last_uses(nodes, first, count)
     for root in roots:
@@ -135,10 +139,21 @@ def push_forward(
         except Exception as error:
             error.add_note(f"in the jvp of {node.op!r}, node %{i} of {where!r}")
             raise
+        if len(nodes) != length:
+            _refuse_recording(nodes, length, node, where)
         for parent in inputs[::2]:
             if parent is not None and last_use[parent] == i:
                 tangents[parent] = None
     return [tangents[root] for root in roots]
+
+
+def _refuse_recording(nodes: list[Node], length: int, node: Node, where: object) -> NoReturn:
+    """Raise because a rule has recorded on the tape that is being swept, and undo that."""
+    del nodes[length:]
+    raise errors.UnsupportedError(
+        f"a rule of {node.op!r} closes over a Var of {where!r}, which is being swept: its derivative would "
+        "be lost. Make it an operand of the operation"
+    )
 
 
 def _last_uses(nodes: Sequence[Node], first: int, count: int) -> list[int]:

@@ -16,14 +16,15 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.contenders import load, require
+from benchmarks.contenders import is_rival, is_traced, load, require
 from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
 from benchmarks.machine import facts, header, limit_threads
 from benchmarks.registry import all_workloads
 from benchmarks.report import as_data, table
+from benchmarks.workloads import checkpointing, higher_order
+from tape.transforms._revolve import forward_steps
 
 ROOT = Path(__file__).resolve().parent.parent
-BY_TAPE_OR_HAND = ("tape", "numpy")
 
 
 class Bench:
@@ -109,6 +110,13 @@ def test_without_the_baseline_there_are_no_ratios(bench: Bench) -> None:
     assert result.timings[0].ratio is None
 
 
+def test_a_case_may_have_another_baseline(bench: Bench) -> None:
+    case = bench.case({"tape": 2.0, "function": 1.0}, baseline="function")
+    result = measure(case, rounds=3, seconds=12.0, clock=bench.clock)
+    assert [timing.name for timing in result.timings] == ["function", "tape"]
+    assert [timing.ratio.median for timing in result.timings if timing.ratio] == pytest.approx([1, 2])
+
+
 def test_rounds_end_with_the_time_but_not_before_the_fifth(bench: Bench) -> None:
     result = measure(bench.case({"tape": 1.0}), rounds=100, seconds=0.001, clock=bench.clock)
     assert result.rounds == 5
@@ -124,6 +132,15 @@ def test_a_wrong_result_is_an_error_before_anything_is_timed(bench: Bench, wrong
     with pytest.raises(MismatchError, match="tape, case stub: result 0"):
         measure(case, rounds=1, seconds=1.0, clock=bench.clock)
     assert bench.log.count("tape") == 1
+
+
+def test_contenders_may_have_references_of_their_own(bench: Bench) -> None:
+    makers = {"function": bench.stub("function", result=1.0), "grad": bench.stub("grad", result=2.0)}
+    right = {"function": lambda: [1.0], "grad": lambda: [2.0]}
+    assert len(prepare(Case("stub", makers, reference=right), clock=bench.clock)[0]) == 2
+    wrong = {"function": lambda: [1.0], "grad": lambda: [3.0]}
+    with pytest.raises(MismatchError, match="grad, case stub: result 0"):
+        prepare(Case("stub", makers, reference=wrong), clock=bench.clock)
 
 
 def test_a_missing_result_is_an_error(bench: Bench) -> None:
@@ -181,6 +198,12 @@ def test_memory_is_measured_only_where_it_is_seen() -> None:
     assert torch.peak_bytes is None
 
 
+def test_contenders_are_told_apart_by_the_framework_that_begins_their_name() -> None:
+    names = ("torch loop", "jax", "autograd grad", "grad by hand", "tape")
+    assert [is_rival(name) for name in names] == [True, True, True, False, False]
+    assert [is_traced(name) for name in names] == [False, False, True, True, True]
+
+
 # ---- the report ------------------------------------------------------------------------------------
 
 
@@ -193,6 +216,18 @@ def test_table_is_aligned_and_scaled(bench: Bench) -> None:
     assert lines[2].split() == ["tape", "1.25", "ms", "1.00", "1.25", "ms", "n/a"]
     assert lines[3].split()[:3] == ["numpy", "500", "ns"]
     assert len({len(line) for line in lines[1:]}) == 1
+
+
+def test_figures_are_columns(bench: Bench) -> None:
+    figures = {"steps": {"tape": lambda: 12345}}
+    case = bench.case({"tape": 1.0, "numpy": 1.0}, figures=figures, baseline="numpy")
+    result = measure(case, rounds=3, seconds=3.0, clock=bench.clock)
+    head, of_numpy, of_tape = (line.split() for line in table("name", "summary", [result]).splitlines()[1:])
+    assert head == ["time/call", "vs", "numpy", "quartiles", "first", "peak", "steps"]
+    assert (of_numpy[-1], of_tape[-1]) == ("n/a", "12,345")
+    (data,) = as_data("name", "summary", [result])["cases"]
+    assert [timing["figures"] for timing in data["contenders"]] == [{}, {"steps": 12345}]
+    assert data["contenders"][1]["ratio_to_numpy"] == pytest.approx(1)
 
 
 def test_data_is_json(bench: Bench) -> None:
@@ -212,6 +247,8 @@ def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("mlp", "mlp-large", "rnn", "chain", "chain-million", "doubling", "reduce"):
         assert f" {name} " in printed
     for name in ("accumulate", "cross_entropy", "curve-fit", "import", "optim"):
+        assert f" {name} " in printed
+    for name in ("checkpointing", "derivative-costs", "derivative-costs-depth", "hessian", "higher-order"):
         assert f" {name} " in printed
 
 
@@ -252,7 +289,26 @@ def test_header_tells_the_versions() -> None:
 @pytest.mark.parametrize("name", [name for name in all_workloads() if name != "import"])
 def test_tape_agrees_with_what_is_written_by_hand(name: str) -> None:
     for case in all_workloads()[name].cases(1):
-        if case.units > 10**4:
+        if case.is_large:
             continue
-        contenders, missing = prepare(case, only=BY_TAPE_OR_HAND)
-        assert missing or "tape" in [contender.name for contender in contenders]
+        ours = [name for name in case.contenders if not is_rival(name)]
+        contenders, missing = prepare(case, only=ours)
+        assert missing or case.baseline in [contender.name for contender in contenders]
+        for figure in case.figures.values():
+            assert figure.keys() <= case.contenders.keys()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 30, 300])
+def test_checkpointing_calls_the_body_no_more_than_the_binomial_bound(steps: int) -> None:
+    assert checkpointing.body_calls("plain", steps, 0) == steps
+    # One more than revolve counts: the value of the loop takes its last step too.
+    assert checkpointing.body_calls("checkpointed", steps, 0) == forward_steps(steps, 20) + 1 + steps
+
+
+def test_growth_of_resident_memory_is_a_number() -> None:
+    assert checkpointing.grown("numpy", 3, 0) >= 0
+
+
+def test_nested_gradients_record_more_operations_with_every_order() -> None:
+    counts = [higher_order.operations(higher_order._nested_grad(order)) for order in range(1, 6)]
+    assert counts == sorted(set(counts))

@@ -74,6 +74,7 @@ def chain_million(seed: int) -> list[Case]:
                 unit="node",
                 units=10**power,
                 memory="unit",
+                is_large=power > 4,
             )
             cases.append(case)
     return cases

@@ -78,7 +78,7 @@ class StandIns(Region):
 
     def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Do the operation on what stands in."""
-        return op.function(*map(self.resolve, operands), **attrs)
+        return (op.function or op)(*map(self.resolve, operands), **attrs)
 
 
 class Packing:

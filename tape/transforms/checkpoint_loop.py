@@ -29,7 +29,8 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     runs steps again when derivatives are wanted, as few as possible: binomial checkpointing, after
     Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000). With s snapshots and r
     repetitions of each step at most, ``binomial(s + r, s)`` steps can be reversed: 10,000 steps with 20
-    snapshots and 4 repetitions. Forward mode needs no snapshots and runs every step once more.
+    snapshots and 4 repetitions. Forward mode needs no snapshots and runs every step once more. A
+    derivative of a reverse sweep is right, but saves nothing: that sweep is recorded in full.
 
     Parameters
     ----------

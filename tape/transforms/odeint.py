@@ -23,6 +23,9 @@ from tape.transforms._segment import Packing, Segment, is_float, plain, push_thr
 __all__ = ["odeint"]
 
 
+_METHODS = ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")
+
+
 def odeint(
     f: Callable[..., Any],
     y0: Any,
@@ -48,7 +51,7 @@ def odeint(
     rtol, atol : float
         Tolerances of the integration, of derivatives too.
     method : str
-        As `scipy.integrate.solve_ivp`: RK45, DOP853, LSODA, Radau, ...
+        As `scipy.integrate.solve_ivp`: RK45, RK23, DOP853, or for stiff equations Radau, BDF, LSODA.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def odeint(
     ShapeError
         If ``t`` is no vector, or ``f`` returns anything not like ``y``.
     OptionError
-        If the times neither rise nor fall.
+        If the times neither rise nor fall, or there is no such method.
     DTypeError
         If ``y0`` holds anything but floats.
 
@@ -74,6 +77,8 @@ def odeint(
     >>> round(float(decayed(2.0)), 6), round(float(tape.grad(decayed)(2.0)), 6)  # exp(-2), -exp(-2)
     (0.135335, -0.135335)
     """
+    if isinstance(method, str) and method not in _METHODS:
+        raise errors.OptionError(f"odeint: method is {method!r}. Take one of {', '.join(_METHODS)}")
     t = t if isinstance(t, Handle) else np.asarray(t, float)
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
@@ -107,25 +112,31 @@ class _Equation:
         return ops.ravel(self.packing.pack(self.packing.parts_of(out, name_of(self.f))))
 
     def _solve(self, start: Any, t: Any, *args: Any) -> Any:
-        from scipy.integrate import solve_ivp  # late: it takes longer to import than all the rest
-
         times = np.asarray(t, float)
         if len(times) == 1 or not start.size:
+            self._slope(start, times[0], *args)  # so that its closures are found
             return np.repeat(start[None], len(times), axis=0)
-        result = solve_ivp(
-            lambda t, y: self._slope(y.astype(start.dtype), t, *args),
-            (times[0], times[-1]),
-            np.asarray(start, float),
-            t_eval=times,
-            **self.options,
-        )
+        return self._integrated(start, times, args, t_eval=times).y.T.astype(start.dtype)
+
+    def _integrated(self, start: Any, times: np.ndarray, args: Any, **options: Any) -> Any:
+        """What SciPy returns for plain arrays."""
+        from scipy.integrate import solve_ivp  # late: it takes longer to import than all the rest
+
+        reached = times[0]
+
+        def slope(t: float, y: np.ndarray) -> Any:
+            nonlocal reached
+            reached = t
+            return self._slope(y.astype(start.dtype), t, *args)
+
+        span = (times[0], times[-1])
+        result = solve_ivp(slope, span, np.asarray(start, float), **options, **self.options)
         if not result.success:
-            reached = result.t[-1] if len(result.t) else times[0]
             raise errors.ConvergenceError(
-                f"{self.name}: {result.message} It got as far as t = {reached:g}. Try another method (Radau "
-                "or LSODA for stiff equations) or other tolerances"
+                f"{self.name}: {result.message} It got as far as t = {reached:.6g}. Try another method "
+                "(Radau or LSODA for stiff equations) or other tolerances"
             )
-        return result.y.T.astype(start.dtype)
+        return result
 
     # ---- rules -----------------------------------------------------------------------------------
 
@@ -174,25 +185,22 @@ class _Equation:
         start, t = self._split(operands)
         slope = self._slope_of(operands)
         floats = [k for k, operand in enumerate(operands) if is_float(operand)]
-        places = self.segment.places
+        solution = self._interpolated(start, t, operands)
 
         def adjoint(state: Any, minus_time: Any) -> Any:
-            """Backwards in time: y, its adjoint, and what has been collected for every operand."""
-            y, a, _ = state
+            """Backwards in time: the adjoint, what has been collected for every operand, and y."""
+            a, _, *y = state
             time = -minus_time
-            trace, params, dy = recorded(
-                lambda y, *operands: slope(y, time, *operands), [y, *operands], self.name
-            )
+            at = solution(time) if solution else y[0]
+            trace, params, dy = recorded(lambda y, *rest: slope(y, time, *rest), [at, *operands], self.name)
             if not isinstance(dy, Handle) or dy.trace_ref is not trace.ref:
-                return -dy, 0 * a, [0 * operands[k] for k in floats]
-            found = iter(trace.pull_back({dy.id: a}))
-            by_param = [None if param is None else next(found) for param in params]
-            by_y, by_operands = by_param[0], by_param[1:]
-            return (
-                -dy.node.value,
-                0 * a if by_y is None else by_y,
-                [0 * operands[k] if by_operands[k] is None else by_operands[k] for k in floats],
-            )
+                by_y, by_operands = None, [None] * len(operands)
+            else:
+                found = iter(trace.pull_back({dy.id: a}))
+                by_y, *by_operands = [None if param is None else next(found) for param in params]
+                dy = dy.node.value
+            by_floats = [0 * operands[k] if by_operands[k] is None else by_operands[k] for k in floats]
+            return (0 * a if by_y is None else by_y, by_floats, *([-dy] if y else []))
 
         a = g[-1]
         collected: list[Any] = [np.zeros(operands[k].shape, operands[k].dtype)[()] for k in floats]
@@ -200,9 +208,8 @@ class _Equation:
         for k in range(len(t) - 1, 0, -1):
             by_time[k] = ops.sum(g[k] * slope(out[k], t[k], *operands))
             span = ops.stack([-t[k], -t[k - 1]])
-            _, a, collected = tree.map_leaves(
-                lambda leaf: leaf[-1], self._again(adjoint, (out[k], a, collected), span)
-            )
+            state = (a, collected, *([] if solution else [out[k]]))
+            a, collected, *_ = tree.map_leaves(lambda leaf: leaf[-1], self._again(adjoint, state, span))
             if k == 1:
                 by_time[0] = -ops.sum(a * slope(start, t[0], *operands))
             a = a + g[k - 1]
@@ -211,12 +218,28 @@ class _Equation:
         contributions: list[Any] = [None] * len(operands)
         for k, total in zip(floats, collected, strict=True):
             contributions[k] = total
-        for k, place in enumerate(places):
+        for k, place in enumerate(self.segment.places):
             if place == 0:
                 contributions[k] = a
             elif place == 1:
                 contributions[k] = ops.stack(by_time)
         return contributions
+
+    def _interpolated(self, start: Any, t: Any, operands: Sequence[Any]) -> Callable[[Any], Any] | None:
+        """The solution between the times; None where it must itself be differentiated.
+
+        Integrating y backwards along with its adjoint would do without, but is unstable for equations
+        that forget where they began.
+        """
+        times = np.asarray(plain(t), float)
+        if len(times) == 1 or not start.size or any(isinstance(x, Handle) for x in operands):
+            return None
+
+        def solve(start: Any, t: Any, *args: Any) -> Any:
+            return self._integrated(start, times, args, dense_output=True).sol
+
+        sol = self.segment.call(solve, operands)
+        return lambda time: sol(float(time)).astype(start.dtype)
 
 
 def _by_leaf(packing: Packing, out: Any) -> list[Any]:
