@@ -206,12 +206,14 @@ class Op:
         self, out: Any, operands: Sequence[Any], tangents: Sequence[Any], attrs: dict[str, Any]
     ) -> Any:
         """The tangent of the result, given those of the operands; None where nothing flows."""
-        if self.jvp is None:
+        rules = self.jvp
+        if rules is None:
             return None
-        if callable(self.jvp):
-            return self.jvp(tangents, out, *operands, **attrs)
-        total = None
-        for rule, tangent in zip(self.jvp, tangents, strict=True):
+        if callable(rules):
+            return rules(tangents, out, *operands, **attrs)
+        total: Any = None
+        for k, tangent in enumerate(tangents):
+            rule = rules[k]
             if rule is None or tangent is None:
                 continue
             part = rule(tangent, out, *operands, **attrs)
@@ -233,12 +235,7 @@ class Op:
         return tangent if tangent.dtype == out.dtype else cast(tangent, dtype=out.dtype)
 
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
-        operands = (*operands[:k], t, *operands[k + 1 :])
-        if all(type(operand) is np.ndarray for operand in operands):
-            moved = self.forward(*operands, **attrs)
-            if isinstance(moved, (np.ndarray, np.generic)):
-                return moved
-        return self(*operands, **attrs)
+        return self(*operands[:k], t, *operands[k + 1 :], **attrs)
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:

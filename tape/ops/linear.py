@@ -72,10 +72,17 @@ def _batch_matmul(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any]
     return out.reshape((*out.shape[:-2], *rows, *columns))
 
 
+def _product(x: Any, y: Any) -> Any:
+    """Either half of the product rule, without the cost of a call that may have to record."""
+    return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim else matmul(x, y)
+
+
 _matmul = Op(
     _forward,
     name="matmul",
     vjp=[_vjp_left, _vjp_right],
+    jvp=[lambda t, out, x, y: _product(t, y), lambda t, out, x, y: _product(x, t)],
+    taylor=series.multilinear,
     batch=_batch_matmul,
     doc="""``x @ y`` with NumPy's rules for vectors, matrices and broadcast stacks of matrices.
 
