@@ -98,15 +98,13 @@ def fused_elementwise(body: Callable[[Any, Any], Any], *partials: Any) -> Callab
     >>> shrink(np.array([2.0]), np.array([0.25]))
     array([1.5])
     """
-    compiled = fused(body)
-    name = body.__name__.strip("_")
-    record = elementwise(compiled, *partials, taylor=series.of_body(body), name=name)
 
-    def call(x: Any, y: Any) -> Any:
-        if isinstance(x, Handle) or isinstance(y, Handle):
-            return record(x, y)
-        return compiled(x, y)
+    def otherwise(x: Any, y: Any) -> Any:
+        return record(x, y) if isinstance(x, Handle) or isinstance(y, Handle) else body(x, y)
 
+    call = fused(body, otherwise)
+    rule = series.of_body(body)
+    record = elementwise(call, *partials, taylor=rule, name=body.__name__.strip("_"))
     return call
 
 
@@ -159,11 +157,14 @@ def _unary(op: Op) -> Callable[..., Any]:
             return op(x)  # which raises, outside of regions
         parent = x.node
         a = parent.value
-        if trace.level and trace.is_batch:
-            return trace.run(op, (x,), _NO_ATTRS)
-        if REGIONS and (region := region_above(trace.level)):
-            return region.run(op, (x,), _NO_ATTRS)
-        if trace.level and isinstance(a, Handle):
+        is_nested = False
+        if trace.level or REGIONS:
+            if trace.is_batch:
+                return trace.run(op, (x,), _NO_ATTRS)
+            if REGIONS and (region := region_above(trace.level)):
+                return region.run(op, (x,), _NO_ATTRS)
+            is_nested = isinstance(a, Handle)
+        if is_nested:
             value = record(a)
         else:
             try:
@@ -222,11 +223,14 @@ def _binary(op: Op) -> Callable[..., Any]:
         trace = ref()
         if trace is None:
             return op(x, y)  # which raises, outside of regions
-        if trace.level and trace.is_batch:
-            return trace.run(op, (x, y), _NO_ATTRS)
-        if REGIONS and (region := region_above(trace.level)):
-            return region.run(op, (x, y), _NO_ATTRS)
-        if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):
+        is_nested = False
+        if trace.level or REGIONS:
+            if trace.is_batch:
+                return trace.run(op, (x, y), _NO_ATTRS)
+            if REGIONS and (region := region_above(trace.level)):
+                return region.run(op, (x, y), _NO_ATTRS)
+            is_nested = isinstance(a, Handle) or isinstance(b, Handle)
+        if is_nested:
             value = record(a, b)
         else:
             try:

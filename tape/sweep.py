@@ -56,14 +56,16 @@ def pull_back(
     is_ours = bytearray(count)
     for i, seed in seeds.items():
         adjoints[i] = seed
+    visited: list[Any] = nodes
     if consume:
-        del nodes[count:]
+        visited = nodes[:count]
+        nodes.clear()
     length = len(nodes)
     for i in range(count - 1, -1, -1):
-        node = nodes.pop() if consume else nodes[i]
         adjoint = adjoints[i]
         if adjoint is None:
             continue
+        node = visited[i]
         pull = node.call.pull
         if pull is None:
             continue
@@ -72,8 +74,6 @@ def pull_back(
         except Exception as error:
             error.add_note(f"in the vjp of {node.op!r}, node %{i} of {where!r}")
             raise
-        if len(nodes) != (i if consume else length):
-            _refuse_recording(nodes, i if consume else length, node, where)
         for parent, contribution in contributions:
             so_far = adjoints[parent]
             if so_far is None:
@@ -91,6 +91,10 @@ def pull_back(
                 is_ours[parent] = type(total) is np.ndarray
         if not keep_all:
             adjoints[i] = None
+            if consume:
+                visited[i] = None
+    if len(nodes) != length:
+        _refuse_recording(nodes, length, where)
     return adjoints
 
 
@@ -139,20 +143,21 @@ def push_forward(
         except Exception as error:
             error.add_note(f"in the jvp of {node.op!r}, node %{i} of {where!r}")
             raise
-        if len(nodes) != length:
-            _refuse_recording(nodes, length, node, where)
         for parent in inputs[::2]:
             if parent is not None and last_use[parent] == i:
                 tangents[parent] = None
+    if len(nodes) != length:
+        _refuse_recording(nodes, length, where)
     return [tangents[root] for root in roots]
 
 
-def _refuse_recording(nodes: list[Node], length: int, node: Node, where: object) -> NoReturn:
-    """Raise because a rule has recorded on the tape that is being swept, and undo that."""
+def _refuse_recording(nodes: list[Node], length: int, where: object) -> NoReturn:
+    """Raise because a rule has recorded on the tape that was being swept, and undo that."""
+    op = nodes[length].op
     del nodes[length:]
     raise errors.UnsupportedError(
-        f"a rule of {node.op!r} closes over a Var of {where!r}, which is being swept: its derivative would "
-        "be lost. Make it an operand of the operation"
+        f"a rule closes over a Var of {where!r}, which is being swept, and so has recorded {op!r} there: its "
+        "derivative would be lost. Make it an operand of the operation"
     )
 
 

@@ -1,7 +1,7 @@
 """Elementwise arithmetic in one pass: the body is written once and has two uses.
 
-Numba compiles it for plain arrays. Called on anything else, Vars above all, the body simply runs, so
-that recording it gives its own derivative and there is no second rule that could drift.
+Numba compiles it for plain arrays. On anything else, Python's scalars or Vars, the body simply runs, or
+whatever records it as one operation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tape.kernels._jit import KERNEL_DTYPES, kernel
 __all__ = ["fused"]
 
 
-def fused(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def fused(
+    body: Callable[[Any, Any], Any], otherwise: Callable[[Any, Any], Any] | None = None
+) -> Callable[[Any, Any], Any]:
     """Compile elementwise arithmetic of two arguments.
 
     Parameters
@@ -26,11 +28,14 @@ def fused(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         Operators on two arguments. Literal numbers would widen float32 when compiled: use none but
         in comparisons. A module-level function, so that the compiled code can be kept on disk.
 
+    otherwise : callable, optional
+        What runs for other arguments; by default ``body`` itself.
+
     Returns
     -------
     callable
         The same function. For two C-ordered arrays of one shape, float32 or float64 both, it makes
-        one pass without temporaries. For other arguments it is ``body`` itself.
+        one pass without temporaries.
 
     Examples
     --------
@@ -42,6 +47,7 @@ def fused(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     array([1.5])
     """
     compiled = kernel(body)
+    otherwise = otherwise or body
 
     def call(x: Any, y: Any) -> Any:
         if (
@@ -55,6 +61,6 @@ def fused(body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             and y.flags.c_contiguous
         ):
             return compiled(x, y)
-        return body(x, y)
+        return otherwise(x, y)
 
     return update_wrapper(call, body)
