@@ -295,13 +295,14 @@ class Trace:
             return [_zeros_like(param.node.value) for param in self._params]  # a constant reaches none
         root_id, seed = self._start(root, seed)
         gradients = self.pull_back({root_id: seed})
-        if unreached == "raise" and any(gradient is None for gradient in gradients):
-            self._fail_unreached(root, gradients)
         for k, gradient in enumerate(gradients):
+            if type(gradient) is np.ndarray or isinstance(gradient, Handle):
+                continue
             if gradient is None:
-                gradients[k] = _zeros_like(self._params[k].node.value)
-            elif not isinstance(gradient, (np.ndarray, Handle)):
-                gradients[k] = np.asarray(gradient)
+                if unreached == "raise":
+                    self._fail_unreached(root, gradients)
+                gradient = _zeros_like(self._params[k].node.value)
+            gradients[k] = np.asarray(gradient)
         return gradients
 
     def pull_back(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
