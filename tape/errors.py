@@ -7,6 +7,7 @@ working. This file knows nothing of traces or operations.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable
 from os.path import dirname, join
@@ -27,6 +28,7 @@ __all__ = [
     "OutOfBoundsError",
     "SeedError",
     "ShapeError",
+    "SingularMatrixError",
     "TapeError",
     "TraceDroppedError",
     "TraceMismatchError",
@@ -35,7 +37,11 @@ __all__ = [
 ]
 
 _SITE = dirname(dirname(np.__file__))
-_FOREIGN = (join(dirname(__file__), ""), *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")))
+_FOREIGN = (
+    join(dirname(__file__), ""),
+    *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
+    contextlib.__file__,  # between the user's code and ours when a context manager is
+)
 
 
 class TapeError(Exception):
@@ -95,6 +101,10 @@ class MissingAttributeError(TapeError, AttributeError):
 
 class ConvergenceError(TapeError, ArithmeticError):
     """An iteration or integration did not arrive."""
+
+
+class SingularMatrixError(TapeError, np.linalg.LinAlgError):
+    """A system of linear equations that has no unique solution."""
 
 
 class OptionError(TapeError, ValueError):
@@ -165,6 +175,8 @@ def explain(op_name: str, operands: Iterable[Any], error: Exception) -> TapeErro
         Of the class that matches ``error``; raise it ``from error``.
     """
     what = f"{op_name}({describe_all(operands)}): {str(error).rstrip(' .')}"
+    if isinstance(error, np.linalg.LinAlgError):
+        return SingularMatrixError(f"{what}. Add a multiple of the identity, or look at its null space")
     if isinstance(error, ValueError):  # np.exceptions.AxisError is a ValueError and an IndexError
         return ShapeError(f"{what}. {_advice(str(error))}")
     if isinstance(error, IndexError):

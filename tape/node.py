@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tape.op import Op
     from tape.trace import Trace
 
-__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull"]
+__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain"]
 
 Contributions = Iterable[tuple[int, Any]]
 Pull = Callable[["Node", Any], Contributions]
@@ -164,3 +164,10 @@ class Handle:
                 "long as its Vars take part in computations; .value still reads the number"
             )
         return trace
+
+
+def plain(value: Any) -> Any:
+    """The array below all nesting."""
+    while isinstance(value, Handle):
+        value = value.node.value
+    return value

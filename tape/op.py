@@ -81,6 +81,8 @@ class Op:
         The NumPy function that should run this when it is given a Var.
     doc : str, optional
         By default that of ``forward``.
+    explains_errors : bool
+        Whether an error in ``forward`` is told in terms of the operands; False where it is the user's.
 
     Examples
     --------
@@ -97,8 +99,6 @@ class Op:
     [array(12.)]
     """
 
-    explains_errors = True  # an error in forward is told in terms of the operands
-
     def __init__(
         self,
         forward: Callable[..., Any],
@@ -110,8 +110,10 @@ class Op:
         name: str | None = None,
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
+        explains_errors: bool = True,
     ) -> None:
         self.forward = forward
+        self.explains_errors = explains_errors
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
@@ -167,8 +169,9 @@ class Op:
         if self.vjp is None and self.jvp is None:
             return self
         if self._constant is None:
-            self._constant = Op(self.forward, name=self.name, batch=self.batch)
-            self._constant.explains_errors = self.explains_errors
+            self._constant = Op(
+                self.forward, name=self.name, batch=self.batch, explains_errors=self.explains_errors
+            )
         return self._constant
 
     def push_node(self, trace: Trace, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:

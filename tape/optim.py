@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from tape import errors
+from tape import errors, tree
 from tape.kernels import update
 from tape.node import Handle
 
@@ -30,7 +30,7 @@ class _Optimizer:
         if self._is_flat:
             leaves = list(params)
         else:
-            leaves, self._structure = _flatten(params)
+            leaves, self._structure = tree.flatten(params)
         if not leaves:
             raise errors.TapeError("the tree of parameters is empty: there is nothing to optimize")
         for i, leaf in enumerate(leaves):
@@ -134,7 +134,7 @@ class _Optimizer:
                     f"{len(grads)} gradients for {len(self._leaves)} parameters. Pass one for each"
                 )
             return grads
-        leaves, structure = _flatten(grads)
+        leaves, structure = tree.flatten(grads)
         if structure != self._structure:
             raise errors.ShapeError(
                 f"the gradients are a tree {structure}, and the parameters {self._structure}. "
@@ -157,13 +157,9 @@ class _Optimizer:
                         "with the sum of its gradients"
                     )
 
-    def _name(self, i: int, tree: str) -> str:
+    def _name(self, i: int, root: str) -> str:
         """What the user would type for a leaf: ``params['layer'][0]``."""
-        if self._is_flat:
-            return f"{tree}[{i}]"
-        import optree
-
-        return optree.treespec_accessors(self._structure)[i].codify(tree)
+        return f"{root}[{i}]" if self._is_flat else tree.names(self._structure, root)[i]
 
 
 class SGD(_Optimizer):
@@ -178,8 +174,8 @@ class SGD(_Optimizer):
     Parameters
     ----------
     params : tree of numpy.ndarray
-        Floats of any shapes, in nested lists, tuples and dicts (whatever optree knows). Held by
-        reference and written to; no two may share memory.
+        Floats of any shapes, in nested lists, tuples, dicts and dataclasses. Held by reference
+        and written to; no two may share memory.
     lr : float
         Learning rate, zero or positive. The attribute ``lr`` may be set between steps.
     momentum : float
@@ -269,8 +265,8 @@ class Adam(_Optimizer):
     Parameters
     ----------
     params : tree of numpy.ndarray
-        Floats of any shapes, in nested lists, tuples and dicts (whatever optree knows). Held by
-        reference and written to; no two may share memory.
+        Floats of any shapes, in nested lists, tuples, dicts and dataclasses. Held by reference
+        and written to; no two may share memory.
     lr : float
         Learning rate, zero or positive: about the length of a step in each element. The attribute
         ``lr`` may be set between steps.
@@ -347,12 +343,6 @@ class Adam(_Optimizer):
             self._arrays, gradients, self._means, self._squares, strict=True
         ):
             update.adam(array, gradient, mean, square, rate, beta1, beta2, eps, decay)
-
-
-def _flatten(tree: Any) -> tuple[list[Any], Any]:
-    import optree  # here, so that `import tape` does not wait for it
-
-    return optree.tree_flatten(tree)
 
 
 def _checked(name: str, number: Any, below: float = float("inf")) -> float:

@@ -2,7 +2,8 @@
 
 Each scope has a level, deeper than those of the scopes around it. An operation belongs to the deepest
 trace among its operands; a `Region` is asked first about operations of all traces that are less deep
-than itself. This file relies on nothing and knows neither traces nor operations.
+than itself. This file imports nothing of ours: of a trace it needs the level, of an operation that it
+can be called.
 """
 
 from __future__ import annotations

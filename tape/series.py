@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.node import plain
+
 __all__ = ["Series", "TaylorRule"]
 
 Series = list[Any]
@@ -112,7 +114,7 @@ def power(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) ->
     """``a ** b``: by squaring for whole numbers, by ``c' a = b a' c`` for other constant exponents."""
     a, b = series
     is_zero = a[0] == 0
-    has_zeros = bool(np.any(_plain(is_zero)))
+    has_zeros = bool(np.any(plain(is_zero)))
     exponent = b[0]
     if any(part is not None for part in b[1:]):
         safe = [np.where(is_zero, 1, a[0]), *a[1:]] if has_zeros else a
@@ -172,12 +174,6 @@ def _composed(out: Any, a: Series, exponent: Any) -> Series:
         result = [convolved(result, step, k, 0, k) for k in range(len(a))]
         result[0] = outer[m]
     return result
-
-
-def _plain(x: Any) -> Any:
-    while hasattr(x, "node"):
-        x = x.node.value
-    return x
 
 
 # ---- functions, by their differential equations --------------------------------------------------

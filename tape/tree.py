@@ -16,7 +16,7 @@ import numpy as np
 
 from tape.node import Handle
 
-__all__ = ["LEAF", "flatten", "flatten_up_to", "map_leaves", "names", "restore", "size"]
+__all__ = ["LEAF", "flatten", "flatten_up_to", "map_leaves", "names", "restore", "size", "told"]
 
 _NAMESPACE = "tape"
 
@@ -91,6 +91,14 @@ def names(structure: Any, root: str) -> list[str]:
     return [accessor.codify(root) for accessor in structure.accessors()]
 
 
+def told(structure: Any) -> str:
+    """A structure in a message, without what `optree` adds."""
+    if structure is LEAF:
+        return "one array"
+    text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.replace(f", namespace={_NAMESPACE!r}", "")
+
+
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     """The tree with a function applied to every leaf."""
     leaves, structure = flatten(tree)
@@ -123,7 +131,6 @@ def _register(optree: Any, kind: type) -> None:
 
     with _lock:
         if kind not in _registered:
-            _registered.add(kind)
             optree.register_pytree_node(
                 kind,
                 take_apart,
@@ -131,6 +138,7 @@ def _register(optree: Any, kind: type) -> None:
                 path_entry_type=optree.DataclassEntry,
                 namespace=_NAMESPACE,
             )
+            _registered.add(kind)
 
 
 class _Static(tuple):

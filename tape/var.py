@@ -16,7 +16,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.listing import short
-from tape.node import Handle
+from tape.node import Handle, plain
 from tape.op import NUMPY
 from tape.ops.shape import Axes
 from tape.trace import Trace
@@ -154,11 +154,11 @@ class Var(Handle):
 
     def item(self, *index: int) -> Any:
         """One element as a Python number, without its derivative."""
-        return _plain(self).item(*index)
+        return plain(self).item(*index)
 
     def __bool__(self) -> bool:
         try:
-            return bool(_plain(self))
+            return bool(plain(self))
         except ValueError:
             raise errors.ConversionError(
                 f"the truth of {self!r}, which has {self.size} elements, is ambiguous. "
@@ -188,12 +188,12 @@ class Var(Handle):
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
             raise errors.ConversionError(f"{self!r} is no integer scalar, and cannot be an index")
-        return int(_plain(self))
+        return int(plain(self))
 
     def _scalar(self, target: str) -> Any:
         if self.size != 1:
             raise errors.ConversionError(f"{target}() of {self!r}: it has {self.size} elements, not one")
-        return _plain(self).reshape(())
+        return plain(self).reshape(())
 
     def __format__(self, spec: str) -> str:
         return format(self._scalar("format").item(), spec) if spec else repr(self)
@@ -383,17 +383,10 @@ class Var(Handle):
 Trace.handle = Var
 
 
-def _plain(var: Any) -> Any:
-    """The value below all nesting."""
-    while isinstance(var, Handle):
-        var = var.node.value
-    return var
-
-
 def _plain_tree(argument: Any) -> Any:
     if isinstance(argument, (list, tuple)):
         return type(argument)(_plain_tree(part) for part in argument)
-    return _plain(argument)
+    return plain(argument)
 
 
 def _no_rule(name: str) -> errors.UnsupportedError:

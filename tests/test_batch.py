@@ -67,7 +67,8 @@ def test_an_empty_batch_gives_empty_results(case):
         try:
             results = swept(trace, out, np.zeros((0, *out.shape)), tangents, lanes.batch, lanes.values)
         except errors.UnsupportedError as error:
-            assert "no rule for batches" in str(error)  # noqa: PT017
+            if "no rule for batches" not in str(error):
+                raise
             return
     for result, like in zip(results, [*trace.params, out], strict=True):
         assert result is None or result.shape == (0, *like.shape)

@@ -307,7 +307,7 @@ def test_dtypes_of_several_results_are_kept():
 def test_called_with_arrays_it_just_computes():
     assert_same(checkpoint(np.sin)(X), np.sin(X))
     assert checkpoint(lambda: "word")() == "word"
-    assert checkpoint(lambda x: x)(X) is X
+    assert_same(checkpoint(lambda x: x)(X), X)
 
 
 def test_methods():
@@ -454,3 +454,27 @@ def test_a_constant_result_is_constant():
     with pytest.warns(errors.ConstantResultWarning):
         assert tape.grad(lambda w: checkpoint(lambda: 2.0)())(1.0) == 0
     assert tape.grad(lambda w: w * checkpoint(lambda x: ops.sum(np.ones(3)))(w))(1.0) == 3
+
+
+# ---- the caller's arrays --------------------------------------------------------------------------
+
+
+def doubles(x: Any) -> Any:
+    x *= 2
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tape.grad(checkpoint(doubles))(x),
+        lambda x: checkpoint(doubles)(x),
+        lambda x: tape.grad(lambda x: tape.checkpoint_loop(lambda s, step: doubles(s) * s, x, 3, 2)[0])(x),
+    ],
+)
+def test_writing_into_what_is_given_is_refused(call):
+    """Recorded, ``x *= 2`` makes a new Var; here it would write into the caller's array."""
+    x = X.copy()
+    with pytest.raises(errors.InPlaceError, match=r"Write x = x \+ y"):
+        call(x)
+    assert_same(x, X)

@@ -50,6 +50,7 @@ BUILTIN = {
     errors.ConversionError: TypeError,
     errors.InPlaceError: TypeError,
     errors.ConvergenceError: ArithmeticError,
+    errors.SingularMatrixError: np.linalg.LinAlgError,
     errors.DerivativeError: AssertionError,
     errors.MissingAttributeError: AttributeError,
     errors.TraceDroppedError: ReferenceError,

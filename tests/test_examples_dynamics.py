@@ -20,6 +20,7 @@ sys.path.append(str(ROOT / "examples"))  # a script finds its neighbours; so mus
 
 NAMES = ["cannon", "two_shells", "orbit", "missile"]
 cannon, two_shells, orbit, missile = (import_module(f"examples.{name}") for name in NAMES)
+descend = import_module("_common").descend
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +33,16 @@ def flown():
 
 
 @pytest.mark.parametrize(
-    ("improve", "example", "first", "last"),
+    ("example", "first", "last"),
     [
-        (cannon.aim, cannon, "153.93", "1.5e-04"),
-        (two_shells.aim, two_shells, "2.940", "2.3e-04"),
-        (orbit.transfer, orbit, "1.0516", "2.1e-03"),
+        (cannon, "153.93", "1.5e-04"),
+        (two_shells, "2.940", "2.3e-04"),
+        (orbit, "1.0516", "2.1e-03"),
     ],
     ids=["cannon", "two_shells", "orbit"],
 )
-def test_loss_after_the_first_and_the_last_iteration(improve, example, first, last):
-    path, losses = improve(example.START, example.RATE, example.ITERATIONS)
+def test_loss_after_the_first_and_the_last_iteration(example, first, last):
+    path, losses = descend(example.loss, example.START, example.RATE, example.ITERATIONS)
     decimals = len(first.partition(".")[2])
     assert (f"{losses[1]:.{decimals}f}", f"{losses[-1]:.1e}") == (first, last)
     assert np.all(np.diff(losses) < 0)

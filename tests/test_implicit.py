@@ -302,7 +302,7 @@ def test_singular_jacobians(derive):
     def f(a: Any) -> Any:
         return tape.root(lambda x, a: (x - a) ** 3, 1.0, a, solver=lambda g, x0: 2.0)
 
-    with pytest.raises(errors.ShapeError, match=r"(?i)singular"):
+    with pytest.raises(errors.SingularMatrixError, match=r"(?i)singular"):
         derive(f)(2.0)
 
 

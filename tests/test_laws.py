@@ -227,7 +227,10 @@ def test_linearize_commutes_with_grad(f, seed):
 @given(PLAIN_MAPS, PLAIN_MAPS, SEEDS)
 def test_mixed_partials_of_two_arguments_agree(f, g, seed):
     x, y = drawn(seed, 2)
-    h = lambda x, y: np.sum(np.sin(f(x) * g(y)))  # noqa: E731
+
+    def h(x, y):
+        return np.sum(np.sin(f(x) * g(y)))
+
     xy = tape.jacobian(tape.grad(h, 0), 1)(x, y)
     yx = tape.jacobian(tape.grad(h, 1), 0)(x, y)
     assert_close(xy, yx.T, 1e-12)

@@ -1,7 +1,10 @@
 """Optimizers: equal to the formulas and to PyTorch, in place, without allocation, all or nothing."""
 
+import subprocess
+import sys
 import tracemalloc
 from collections import namedtuple
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -208,6 +211,80 @@ def test_trees():
     np.testing.assert_array_equal(params["layers"][0].bias, -1)
     np.testing.assert_array_equal(params["layers"][1][0], -2)
     assert params["scale"] == -3
+
+
+@dataclass
+class Affine:
+    weight: np.ndarray
+    bias: np.ndarray
+    name: str = field(default="affine", metadata={"static": True})
+
+    def __call__(self, x):
+        return x @ self.weight + self.bias
+
+
+@dataclass(frozen=True)
+class Network:
+    layers: list[Affine]
+    scale: np.ndarray
+
+
+@pytest.mark.parametrize("make", [lambda p: SGD(p, lr=0.1, momentum=0.5), lambda p: Adam(p, lr=0.05)])
+def test_dataclasses_train(make):
+    """As a list of their arrays does."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(20, 3)), rng.normal(size=(20, 1))
+    layers = [
+        Affine(rng.normal(size=(3, 4)) / 2, np.zeros(4)),
+        Affine(rng.normal(size=(4, 1)) / 2, np.zeros(1)),
+    ]
+    model = Network(layers, np.array(1.0))
+
+    def loss(model):
+        first, last = model.layers
+        return np.mean((model.scale * last(np.tanh(first(x))) - y) ** 2)
+
+    arrays = [array.copy() for array in leaves_of(model)]
+    by_tree, by_list = make(model), make(arrays)
+    before = loss(model)
+    for _ in range(50):
+        grads = tape.grad(loss)(model)
+        by_tree.step(grads)
+        by_list.step(leaves_of(grads))
+    assert loss(model) < before / 2
+    assert model.layers[0].name == "affine"
+    for ours, theirs in zip(leaves_of(model), arrays, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def leaves_of(model):
+    return [array for layer in model.layers for array in (layer.weight, layer.bias)] + [
+        np.asarray(model.scale)
+    ]
+
+
+def test_dataclasses_in_errors():
+    model = Network([Affine(np.ones((3, 4)), np.zeros(4))], np.array(1.0))
+    optimizer = SGD(model, lr=0.1)
+    with pytest.raises(errors.ShapeError, match=r"grads\.layers\[0\]\.bias has shape \[2\]"):
+        optimizer.step(Network([Affine(np.ones((3, 4)), np.zeros(2))], np.array(1.0)))
+    with pytest.raises(errors.ShapeError, match="same structure"):
+        optimizer.step(Network([Affine(np.ones((3, 4)), np.zeros(4), name="other")], np.array(1.0)))
+    with pytest.raises(errors.ShapeError, match="same structure"):
+        optimizer.step(np.ones(3))
+    with pytest.raises(errors.ShapeError, match="same structure"):
+        SGD(np.ones(3), lr=0.1).step(model)
+    with pytest.raises(errors.DTypeError, match=r"params\.bias is int"):
+        SGD(Affine(np.ones(3), 3), lr=0.1)
+
+
+def test_lists_do_without_optree():
+    code = (
+        "import sys, numpy as np, tape; w = [np.ones(2)]; tape.optim.SGD(w, lr=1.0).step([np.ones(2)]);"
+        "print(w[0].sum(), 'optree' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["0.0", "False"]
 
 
 def test_a_single_array_is_a_tree():

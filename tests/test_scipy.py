@@ -4,6 +4,7 @@ import builtins
 import re
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -294,6 +295,19 @@ def test_the_jacobian_of_root_saves_evaluations():
     np.testing.assert_allclose(root(f, np.ones(5)).x, plain.x, rtol=1e-9)
 
 
+@pytest.mark.parametrize("scalar", [float, np.float64, np.float32, np.array], ids=lambda kind: kind.__name__)
+def test_blocks_are_of_the_types_of_tape_jacobian(scalar):
+    def f(p):
+        return {"one": p["a"] * p["b"][0], "some": p["a"] ** 2 - p["b"]}
+
+    found = least_squares(f, {"a": scalar(0.5), "b": np.ones(2)}, max_nfev=1)
+    exact = tape.jacobian(f)(found.x)
+    for row, column in product(("one", "some"), ("a", "b")):
+        block, expected = found.jac[row][column], exact[row][column]
+        assert (type(block), block.shape, block.dtype) == (type(expected), expected.shape, expected.dtype)
+        np.testing.assert_allclose(block, expected, rtol=1e-6)
+
+
 # ---- curve_fit ---------------------------------------------------------------------------------------
 
 T = np.linspace(0.0, 2.0, 30)
@@ -355,6 +369,53 @@ def test_a_start_without_numbers_is_refused():
 def test_a_recorded_start_is_refused():
     with refused(errors.ConversionError, "start from its .value"):
         tape.grad(lambda x: minimize(lambda p: p**2, x).x)(1.0)
+
+
+OF_A_VAR = {
+    **{
+        str(method): lambda a, method=method: minimize(lambda x: (x - a) ** 2, 0.5, method=method)
+        for method in [None, *FREE, *GRADIENT, *HESSP, *HESS]
+    },
+    "constraint": lambda a: minimize(
+        lambda x: x**2, 3.0, constraints={"type": "ineq", "fun": lambda x: x - a}
+    ),
+    "least_squares": lambda a: least_squares(lambda x: {"r": [x - a, x]}, 0.0),
+    "lsmr": lambda a: least_squares(lambda x: x - a, np.zeros(2), tr_solver="lsmr"),
+    "root": lambda a: root(lambda x: x - a, 0.0),
+    "krylov": lambda a: root(lambda x: x - a, 0.0, method="krylov"),
+    "curve_fit": lambda a: curve_fit(lambda x, p: a * p * x, T, Y, 1.0),
+    "curve_fit by x": lambda a: curve_fit(lambda x, p: p * x, a * T, Y, 1.0),
+}
+WITH_A_VAR = {
+    "args[0]": lambda a: minimize(lambda x, a: (x - a) ** 2, 0.0, args=a),
+    "args[1]['a']": lambda a: least_squares(lambda x, b, c: x - c["a"], 0.0, args=(1.0, {"a": a})),
+    "args[0][0]": lambda a: root(lambda x, a: x - a[0], 0.0, args=([a],)),
+    "bounds[0]": lambda a: minimize(lambda x: x**2, 3.0, bounds=(a, None)),
+    "y": lambda a: curve_fit(lambda x, p: p * x, T, a * Y, 1.0),
+    "sigma": lambda a: curve_fit(lambda x, p: p * x, T, Y, 1.0, sigma=a),
+}
+
+
+@pytest.mark.parametrize("case", OF_A_VAR)
+@pytest.mark.parametrize("transform", [tape.grad, lambda f: lambda a: tape.jvp(f, (a,), (1.0,))])
+def test_a_function_of_a_var_is_refused(transform, case):
+    """Its derivative would be lost without a word."""
+    with refused(errors.ConversionError, "tape.scipy", "depends on Var", "tape.root", ".value"):
+        transform(lambda a: OF_A_VAR[case](a) and a**2)(2.0)
+
+
+@pytest.mark.parametrize("name", WITH_A_VAR)
+def test_a_var_among_the_arguments_is_refused(name):
+    with refused(errors.ConversionError, f"{name} is Var", "tape.root", ".value"):
+        tape.grad(lambda a: WITH_A_VAR[name](a) and a**2)(2.0)
+
+
+def test_values_may_be_closed_over():
+    for method in ("Nelder-Mead", "BFGS", "trust-exact"):
+        slope = tape.grad(lambda a, m=method: a * minimize(lambda x: (x - a.value) ** 2, 0.5, method=m).x)(
+            2.0
+        )
+        assert slope == pytest.approx(2.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["BFGS", "Nelder-Mead"])

@@ -231,7 +231,10 @@ def test_derivatives_along_a_multiple_of_the_direction_are_multiplied_by_its_pow
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, 2.0, 3.0, 64, 65, 100])
 def test_whole_powers_at_zero(exponent):
     expected = [float(factorial(n)) if n == exponent else 0.0 for n in range(6)]
-    f = lambda x: 1 * x**exponent + 0 * x  # noqa: E731
+
+    def f(x):
+        return 1 * x**exponent + 0 * x
+
     np.testing.assert_array_equal(tape.taylor(f, 0.0, 1.0, 5), expected)
     found = tape.taylor(f, np.array([0.0, 1.0]), np.ones(2), 5)
     np.testing.assert_array_equal(found[:, 0], expected)
@@ -333,7 +336,10 @@ def test_float32_stays_float32_at_high_order(name):
 def test_the_derivative_of_a_derivative_is_the_next_one(name, mode):
     f, _ = CLOSED_FORMS[name]
     expected = tape.taylor(f, 0.7, 1.0, 5)
-    third = lambda x: tape.taylor(f, x, 1.0, 3)[3]  # noqa: E731
+
+    def third(x):
+        return tape.taylor(f, x, 1.0, 3)[3]
+
     if mode == "grad":
         assert_close(tape.grad(third)(0.7), expected[4], 1e-11)
     elif mode == "jvp":
@@ -348,8 +354,7 @@ def test_derivatives_by_the_direction():
     """They are homogeneous of degree n in it (Euler)."""
     f = COMPOSITIONS["arrays"]
     for n in range(1, 5):
-        along_v = lambda v, n=n: tape.taylor(f, X, v, n)[n]  # noqa: E731
-        value, slope = tape.value_and_grad(along_v)(V)
+        value, slope = tape.value_and_grad(lambda v, n=n: tape.taylor(f, X, v, n)[n])(V)
         assert_close(slope @ V, n * value, 1e-12)
 
 

@@ -384,7 +384,8 @@ def test_missing_attributes_say_what_to_do(trace):
 
 def test_comparing_with_none_is_false(trace):
     x = trace.param([1.0])
-    assert (x == None, x != None, x in [None]) == (False, True, False)  # noqa: E711
+    nothing = None
+    assert (x == nothing, x != nothing, x in [nothing]) == (False, True, False)
 
 
 def test_numpy_options_may_say_what_is_so_anyway(trace):

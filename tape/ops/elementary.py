@@ -167,8 +167,9 @@ def _apply_partial(d: Any, out: Any, x: Any, f: Callable[[Any], Any], df: Callab
     return d * slope
 
 
-_apply_op = Op(_apply, vjp=[_apply_partial], jvp=[_apply_partial], batch=batch_rules.elementwise)
-_apply_op.explains_errors = False  # what the user's f raises is the user's
+_apply_op = Op(
+    _apply, vjp=[_apply_partial], jvp=[_apply_partial], batch=batch_rules.elementwise, explains_errors=False
+)
 
 
 def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:

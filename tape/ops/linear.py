@@ -212,7 +212,9 @@ def solve(a: Any, b: Any) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together, or a matrix is singular.
+        If the shapes do not belong together.
+    SingularMatrixError
+        If a matrix is singular.
 
     Examples
     --------

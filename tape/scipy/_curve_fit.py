@@ -61,7 +61,7 @@ def curve_fit(
 
     Raises
     ------
-    DTypeError, ShapeError, OptionError
+    DTypeError, ShapeError, ConversionError, OptionError
         As `minimize`; ShapeError also if the model returns another shape than that of ``y``.
 
     Examples
@@ -78,6 +78,8 @@ def curve_fit(
     where = "tape.scipy.curve_fit"
     check_options(where, options, allowed=_OPTIONS, exact=(*EXACT, "Dfun"))
     unknowns = Unknowns(p0, where, "p0")
+    unknowns.refuse_vars(y, "y")
+    unknowns.refuse_vars(sigma, "sigma")
     from scipy import optimize
 
     y = np.asarray(y)

@@ -41,10 +41,23 @@ class _Function:
         self._f, self._unknowns = f, unknowns
         self._args = args if isinstance(args, tuple) else (args,)
         self.__name__ = name_of(f)  # for messages
+        unknowns.refuse_vars(self._args, "args")
 
     def result(self, x: Vector) -> Any:
         """What the caller's function returns."""
-        return self._f(self._unknowns.unpack(x), *self._args)
+        out = self._f(self._unknowns.unpack(x), *self._args)
+        if isinstance(x, np.ndarray):
+            self.refuse_recorded(out)
+        return out
+
+    def refuse_recorded(self, out: Any) -> None:
+        """Raise if what was made of plain arrays is recorded: SciPy would go on without its derivatives."""
+        for leaf in tree.flatten(out)[0]:
+            if isinstance(leaf, Handle):
+                raise errors.ConversionError(
+                    f"{self._unknowns.where}: {self.__name__} depends on {leaf!r}, and solutions of "
+                    "tape.scipy cannot be differentiated. Use tape.root on the gradient, or close over its .value"
+                )
 
 
 class Objective(_Function):

@@ -25,7 +25,7 @@ class Layout:
         self.dtypes = [np.result_type(leaf) for leaf in leaves]
         self.stops = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
         self.size: int = self.stops[-1]
-        self._is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
+        self.is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
 
     def parts(self, vector: Vector) -> list[Any]:
         """The elements of each leaf."""
@@ -42,7 +42,7 @@ class Layout:
         """The tree, of arrays and scalars as they were; floats get the dtypes they had."""
         leaves = []
         for part, shape, dtype, is_array in zip(
-            self.parts(vector), self.shapes, self.dtypes, self._is_array, strict=True
+            self.parts(vector), self.shapes, self.dtypes, self.is_array, strict=True
         ):
             leaf = part.reshape(shape).astype(dtype if part.dtype.kind == "f" else part.dtype)
             leaves.append(leaf if is_array else leaf[()])
@@ -74,12 +74,23 @@ class Unknowns(Layout):
             raise errors.ShapeError(f"{where}: {name} holds no numbers, so there is nothing to look for")
         self.start = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in leaves])
 
+    def refuse_vars(self, given: Any, name: str) -> None:
+        """Raise if there is a Var in what a solver takes as it is."""
+        leaves, structure = tree.flatten(given)
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, Handle):
+                raise errors.ConversionError(
+                    f"{self.where}: {tree.names(structure, name)[i]} is {leaf!r}, and solutions of "
+                    "tape.scipy cannot be differentiated. Use tape.root on the gradient, or pass its .value"
+                )
+
     def bounds(self, given: Any) -> Any:
         """Bounds of all elements, as SciPy takes them."""
         from scipy import optimize
 
         if given is None:
             return None
+        self.refuse_vars(given, "bounds")
         if isinstance(given, optimize.Bounds):
             sides = self._sides((given.lb, given.ub), (self.size,), "bounds")
             return optimize.Bounds(*sides, given.keep_feasible)
@@ -135,10 +146,11 @@ def blocks(rows: Layout, columns: Layout, matrix: np.ndarray) -> Any:
     """A matrix as a tree of trees."""
     result = []
     for part, shape in zip(rows.parts(matrix), rows.shapes, strict=True):
-        leaves = [
-            block.T.reshape((*shape, *inner)).astype(dtype)
-            for block, inner, dtype in zip(columns.parts(part.T), columns.shapes, columns.dtypes, strict=True)
-        ]
+        by_leaf = zip(columns.parts(part.T), columns.shapes, columns.dtypes, columns.is_array, strict=True)
+        leaves = []
+        for block, inner, dtype, is_array in by_leaf:
+            leaf = block.T.reshape((*shape, *inner)).astype(dtype)
+            leaves.append(leaf if is_array else leaf[()])  # as `tape.jacobian` gives it
         result.append(tree.restore(columns.structure, leaves))
     return tree.restore(rows.structure, result)
 

@@ -48,7 +48,7 @@ def least_squares(
 
     Raises
     ------
-    DTypeError, ShapeError, OptionError
+    DTypeError, ShapeError, ConversionError, OptionError
         As `minimize`.
 
     Examples

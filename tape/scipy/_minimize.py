@@ -76,6 +76,8 @@ def minimize(
         If a leaf of ``x0`` is not of a float dtype.
     ShapeError
         If ``f`` returns no scalar, or bounds do not fit ``x0``.
+    ConversionError
+        If ``x0``, an argument, a bound or the value of ``f`` is a Var of an enclosing transform.
     OptionError
         If there is no such method or option, or derivatives are given.
 
@@ -105,6 +107,7 @@ def minimize(
 
         def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
             out, gradient = both(x)
+            value_of.refuse_recorded(out)
             return seen(float(out)), gradient
 
         objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)

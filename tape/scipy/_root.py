@@ -50,7 +50,7 @@ def root(
 
     Raises
     ------
-    DTypeError, ShapeError, OptionError
+    DTypeError, ShapeError, ConversionError, OptionError
         As `minimize`; ShapeError also if there are more or fewer residuals than unknowns.
 
     Examples

@@ -1,6 +1,7 @@
 """Functions of functions: derivatives in either mode and at any order, one file a transform.
 
-Each is a few lines over a `Recording`: a function, run once on a trace of its own.
+Derivatives start from a function recorded on a trace of its own (`_record`); what becomes one node with
+rules of its own (checkpoint, custom functions, solvers) from a stretch of code run as one (`_segment`).
 """
 
 from tape.transforms.checkpoint import checkpoint

@@ -20,7 +20,9 @@ from tape.trace import Trace
 
 __all__ = ["Argnums", "Recording", "name_of"]
 
-Argnums = int | Sequence[int]
+Argnums = int | tuple[int, ...] | list[int]
+
+_SETTING = "; a setting in a dataclass is declared with field(metadata={'static': True})"
 
 _FLOATS = frozenset({np.dtype(np.float64), np.dtype(np.float32)})
 
@@ -38,9 +40,9 @@ class Recording:
     Parameters
     ----------
     transform : str
-        The transform that records it, and...
+        Name of the transform, for messages.
     f : callable
-        ...the function.
+        The function.
     args : sequence
         Its positional arguments.
     kwargs : dict, optional
@@ -122,8 +124,8 @@ class Recording:
         """The one scalar that the function returned."""
         if self.out_structure is not tree.LEAF:
             raise errors.ShapeError(
-                f"{self.transform}: {self.name} returned {self.out_structure}. It must return one scalar; "
-                "if the rest is extra output, return a pair with has_aux=True; otherwise use "
+                f"{self.transform}: {self.name} returned {tree.told(self.out_structure)}. It must return one "
+                "scalar; if the rest is extra output, return a pair with has_aux=True; otherwise use "
                 "tape.jacobian or tape.vjp"
             )
         self.check_dtypes()
@@ -238,8 +240,9 @@ class Recording:
             flat, given_structure = tree.flatten(part)
             if given_structure != structure:
                 raise errors.ShapeError(
-                    f"{self.transform}: the {what} is a tree {given_structure}, and the argument it is for "
-                    f"{structure}. Give both the same structure"
+                    f"{self.transform}: the {what} is a tree {tree.told(given_structure)}, and the "
+                    "argument it is for "
+                    f"{tree.told(structure)}. Give both the same structure"
                 )
             leaves += flat
         return [
@@ -254,8 +257,8 @@ class Recording:
         leaves, structure = tree.flatten(given)
         if structure != self.out_structure:
             raise errors.ShapeError(
-                f"{self.transform}: the cotangent is a tree {structure}, and {self.name} returned "
-                f"{self.out_structure}. Give both the same structure"
+                f"{self.transform}: the cotangent is a tree {tree.told(structure)}, and {self.name} returned "
+                f"{tree.told(self.out_structure)}. Give both the same structure"
             )
         checked = []
         for k, (leaf, out) in enumerate(zip(leaves, self.outs, strict=True)):
@@ -317,6 +320,7 @@ class Recording:
             raise errors.DTypeError(
                 f"{self.transform}: {name} is {errors.describe(leaf)}. Derivatives are by floats: convert "
                 "it, e.g. np.asarray(value, dtype=float), or differentiate by another argument with argnums"
+                + ("" if structure is tree.LEAF else _SETTING)
             )
         return array[()] if isinstance(array, np.ndarray) and not isinstance(leaf, np.ndarray) else array
 

@@ -6,27 +6,57 @@ over. Rules run it again, on a trace of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape import errors, ops, scope, tree
-from tape.node import Handle
+from tape.node import Handle, plain
 from tape.op import Op
 from tape.scope import Region
+from tape.series import TaylorRule
 from tape.sweep import push_series
 from tape.trace import Trace
 
-__all__ = ["Captures", "Packing", "Segment", "StandIns", "is_float", "plain"]
+__all__ = [
+    "Captures",
+    "Packing",
+    "Segment",
+    "StandIns",
+    "expand_through",
+    "is_float",
+    "protected",
+    "pull_through",
+    "push_through",
+    "recorded",
+    "refusing_writes",
+]
 
 
-def plain(value: Any) -> Any:
-    """The array below all nesting."""
-    while isinstance(value, Handle):
-        value = value.node.value
-    return value
+def protected(value: Any) -> Any:
+    """A plain value that nobody can write to: the code it is for may run more than once."""
+    if not isinstance(value, np.ndarray) or not value.flags.writeable:
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+@contextmanager
+def refusing_writes(name: str) -> Iterator[None]:
+    """What NumPy says of a `protected` array that was written to, as an error of ours."""
+    try:
+        yield
+    except ValueError as error:
+        if "read-only" not in str(error) or isinstance(error, errors.TapeError):
+            raise
+        raise errors.InPlaceError(
+            f"{name} writes into an array it was given, and is run again for derivatives. Write x = x + y "
+            "for x += y, and build arrays with np.where, np.stack or np.concatenate"
+        ) from error
 
 
 def is_float(value: Any) -> bool:
@@ -45,13 +75,13 @@ class Captures(Region):
         """The plain value of a Var from outside."""
         if not isinstance(var, Handle):
             return var
-        trace = var.trace_ref()  # None: it is gone, and a region further out has another Var for this one
+        trace = var.trace_ref()  # None: gone; a `StandIns` further out knows what the Var stands for now
         if trace is not None and (trace.level > self.level or trace.is_batch):
             return var
         if id(var.node) not in self._seen:
             self._seen.add(id(var.node))
             self.vars.append(var)
-        return plain(var)
+        return protected(plain(var))
 
     def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute with plain values."""
@@ -136,8 +166,8 @@ class Packing:
         leaves, structure = tree.flatten(out)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"{name} returned a tree {structure}, and {self.structure} before. It must always return "
-                "the same structure"
+                f"{name} returned a tree {tree.told(structure)}, and {tree.told(self.structure)} before. It "
+                "must always return the same structure"
             )
         parts = [leaves[i] for i in self.floats]
         for part, shape in zip(parts, self.shapes, strict=True):
@@ -151,6 +181,8 @@ class Packing:
 
 class Segment:
     """One call of a function, to be run again as often as derivatives need it.
+
+    It is run at once: which Vars it closes over, and so its operands, is known only then.
 
     Parameters
     ----------
@@ -174,11 +206,12 @@ class Segment:
     def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any], name: str) -> None:
         self.f = f
         self.name = name
-        self._leaves, self._structure = tree.flatten((args, kwargs))
+        leaves, self._structure = tree.flatten((args, kwargs))
+        self._leaves = [protected(leaf) for leaf in leaves]
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
-        with Captures() as region:
-            args, kwargs = self.arguments([plain(var) for var in variables])
+        with Captures() as region, refusing_writes(name):
+            args, kwargs = self.arguments([protected(plain(var)) for var in variables])
             out = f(*args, **kwargs)
             out = tree.map_leaves(region.resolve, out)
         self.captured = region.vars
@@ -198,11 +231,12 @@ class Segment:
     def call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """What a function like this one makes of its arguments, for other operands."""
         count = len(self.places)
-        args, kwargs = self.arguments(operands[:count])
-        if not self.captured:
-            return f(*args, **kwargs)
-        with StandIns(self.captured, operands[count:]) as region:
-            return tree.map_leaves(region.resolve, f(*args, **kwargs))
+        args, kwargs = self.arguments([protected(operand) for operand in operands[:count]])
+        with refusing_writes(self.name):
+            if not self.captured:
+                return f(*args, **kwargs)
+            with StandIns(self.captured, [protected(operand) for operand in operands[count:]]) as region:
+                return tree.map_leaves(region.resolve, f(*args, **kwargs))
 
     def run(self, *operands: Any) -> Any:
         """The packed result for other operands."""
@@ -224,10 +258,12 @@ class Segment:
         first, self._first = self._first, None
         return self.run(*operands) if first is None else first
 
-    def as_node(self, op: Op) -> Any:
-        """The result, recorded as one node of ``op``; plain if there are no Vars to speak of."""
-        packed = op(*self.operands) if self.operands else self.forward()
-        return self.packing.restore(packed)
+    def as_node(
+        self, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None = None
+    ) -> Any:
+        """The result, recorded as one node with these rules; plain if there are no Vars to speak of."""
+        op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
+        return self.packing.restore(op(*self.operands) if self.operands else self.forward())
 
 
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from tape.op import Op
 from tape.transforms._record import name_of
 from tape.transforms._segment import Segment, expand_through, pull_through, push_through
 
@@ -17,7 +16,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, recorded as one node: memory for its inside is needed in sweeps only.
 
     Every derivative runs ``f`` once more. It must do the same each time: no random numbers that are
-    not arguments. Vars that it closes over are differentiated like its arguments.
+    not arguments, and nothing written into those. Vars that it closes over are differentiated like its
+    arguments.
 
     Parameters
     ----------
@@ -28,6 +28,13 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     -------
     callable
         With the arguments and results of ``f``. Results that are no floats are constant.
+
+    Raises
+    ------
+    InPlaceError
+        When called, if ``f`` writes into an array that it was given.
+    ShapeError
+        In a sweep, if ``f`` does not return what it did before.
 
     Examples
     --------
@@ -43,14 +50,10 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         segment = Segment(f, args, kwargs, name)
-        op = Op(
-            segment.forward,
+        return segment.as_node(
             vjp=lambda g, out, *operands: segment.checked(pull_through(segment.run, g, operands, name)),
             jvp=lambda tangents, out, *operands: push_through(segment.run, tangents, operands, name),
             taylor=lambda op, out, series, attrs: expand_through(segment.run, out, series, name),
-            name=name,
         )
-        op.explains_errors = False  # what the user's f raises is the user's
-        return segment.as_node(op)
 
     return update_wrapper(call, f)

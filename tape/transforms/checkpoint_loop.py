@@ -10,12 +10,11 @@ import numpy as np
 
 from tape import errors, scope, tree
 from tape.node import Handle
-from tape.op import Op
 from tape.progress import progress_bar
 from tape.trace import Trace
 from tape.transforms._record import name_of
 from tape.transforms._revolve import split
-from tape.transforms._segment import Segment, StandIns, is_float
+from tape.transforms._segment import Segment, StandIns, is_float, protected
 
 __all__ = ["checkpoint_loop"]
 
@@ -36,7 +35,8 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     ----------
     body : callable
         Plain NumPy code, from a state and the number of the step to the next state. It must do the same
-        when it is called again. Vars that it closes over are differentiated like the state.
+        when it is called again, and write into nothing it is given. Vars that it closes over are
+        differentiated like the state.
     state : tree
         The first state. Its floats are differentiated; other leaves, such as counters, come along.
     steps : int
@@ -58,6 +58,8 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
         If ``body`` changes the structure of the state, or a shape in it.
     DTypeError
         If ``body`` changes a dtype in the state.
+    InPlaceError
+        If ``body`` writes into an array that it was given.
     OptionError
         If ``steps`` or ``snapshots`` is out of range, or tqdm is missing.
 
@@ -75,9 +77,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     """
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
     loop = _Loop(body, state, steps, snapshots, progress)
-    op = Op(loop.segment.forward, vjp=loop.vjp, jvp=loop.jvp, name=loop.name)
-    op.explains_errors = False  # what the user's body raises is the user's
-    return loop.segment.as_node(op)
+    return loop.segment.as_node(loop.vjp, loop.jvp)
 
 
 class _Loop:
@@ -101,7 +101,7 @@ class _Loop:
             for step in range(self.steps):
                 if step in places:
                     kept[step] = state
-                after = self.body(state, step)
+                after = self.body(tree.map_leaves(protected, state), step)
                 _check_alike(state, after, f"{name_of(self.body)}, in step {step},")
                 state = after
                 bar.update()
@@ -179,7 +179,7 @@ class _Loop:
         """Call with other values for what the body closes over."""
         if not captured:
             return call(*args)
-        with StandIns(self.segment.captured, captured) as region:
+        with StandIns(self.segment.captured, [protected(value) for value in captured]) as region:
             return tree.map_leaves(region.resolve, call(*args))
 
 
@@ -213,7 +213,7 @@ class _Reversal:
     def _advanced(self, state: Any, first: int, last: int) -> Any:
         def advance(state: Any) -> Any:
             for step in range(first, last):
-                state = self.loop.body(state, step)
+                state = self.loop.body(tree.map_leaves(protected, state), step)
             return state
 
         return self.loop._with(self.captured, advance, state)
@@ -266,7 +266,8 @@ def _check_alike(before: Any, after: Any, who: str) -> None:
     others, other_structure = tree.flatten(after)
     if structure != other_structure:
         raise errors.ShapeError(
-            f"{who} made a state {other_structure} of {structure}. It must return the structure it is given"
+            f"{who} made a state {tree.told(other_structure)} of {tree.told(structure)}. It must return the "
+            "structure it is given"
         )
     for k, (leaf, other) in enumerate(zip(leaves, others, strict=True)):
         if not is_float(leaf):

@@ -22,7 +22,7 @@ from tape.transforms._segment import Segment, is_float
 __all__ = ["custom_jvp", "custom_vjp"]
 
 
-class _Custom:
+class _WithRule:
     """A function, and the rule that derivatives take instead of looking inside."""
 
     what: str  # the method that sets the rule
@@ -38,9 +38,14 @@ class _Custom:
             "Decorate a function that takes all it needs as arguments, and call it from the method"
         )
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value of the function; recorded as one node if there are Vars among the arguments."""
         name = name_of(self.f)
+        if kwargs:
+            raise errors.UnsupportedError(
+                f"{name} was called with {', '.join(kwargs)} by name, and its rule gets arguments by "
+                "position. Pass all of them by position"
+            )
         call = _Call(self, Segment(self.f, args, {}, name))
         if call.segment.captured and self.rule is not None:
             raise errors.UnsupportedError(
@@ -51,12 +56,10 @@ class _Custom:
             raise errors.UnsupportedError(
                 f"{name} has no rule yet. Give it one: @{name}.{self.what}, above a function"
             )
-        op = Op(call.segment.forward, vjp=call.vjp, jvp=call.jvp, name=name)
-        op.explains_errors = False  # what the user's f raises is the user's
-        return call.segment.as_node(op)
+        return call.segment.as_node(call.vjp, call.jvp)
 
 
-class custom_vjp(_Custom):
+class custom_vjp(_WithRule):
     """A function with a reverse rule given by the user; forward mode uses its transpose.
 
     Parameters
@@ -106,7 +109,7 @@ class custom_vjp(_Custom):
         return rule
 
 
-class custom_jvp(_Custom):
+class custom_jvp(_WithRule):
     """A function with a forward rule given by the user; reverse mode uses its transpose.
 
     Parameters
@@ -158,7 +161,7 @@ class custom_jvp(_Custom):
 class _Call:
     """One call of a custom function: its rule, in terms of operands."""
 
-    def __init__(self, function: _Custom, segment: Segment) -> None:
+    def __init__(self, function: _WithRule, segment: Segment) -> None:
         self.function = function
         self.segment = segment
         self.is_reverse = isinstance(function, custom_vjp)
@@ -224,8 +227,8 @@ class _Call:
             leaves = None
         if leaves is None or any(x is not None and tree.flatten(x)[1] is not tree.LEAF for x in leaves):
             raise errors.ShapeError(
-                f"the rule of {self.segment.name} returned a tree {tree.flatten(given)[1]} for {what}, which "
-                f"is {structure}. Return the same structure"
+                f"the rule of {self.segment.name} returned a tree {tree.told(tree.flatten(given)[1])} for "
+                f"{what}, which is {tree.told(structure)}. Return the same structure"
             )
         return leaves
 

@@ -39,6 +39,11 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) 
     OutOfBoundsError
         When called, if there is no such argument.
 
+    Warns
+    -----
+    ConstantResultWarning
+        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+
     Examples
     --------
     >>> import numpy as np, tape

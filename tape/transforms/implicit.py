@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.op import Op
+from tape.node import plain
 from tape.transforms._record import name_of
-from tape.transforms._segment import Packing, Segment, plain, pull_through, push_through
+from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 
 __all__ = ["fixed_point", "root"]
@@ -47,7 +47,9 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     ConvergenceError
         If the default solver does not arrive.
     ShapeError
-        If ``f`` returns anything not like ``x``; in a sweep, if its Jacobian is singular.
+        If ``f`` returns anything not like ``x``.
+    SingularMatrixError
+        In a sweep, if its Jacobian is singular: the solution does not move smoothly.
 
     Notes
     -----
@@ -101,14 +103,20 @@ def fixed_point(
     ConvergenceError
         If the default solver does not arrive.
     ShapeError
-        If ``f`` returns anything not like ``x``; in a sweep, if the Jacobian of ``f(x) - x`` is singular.
+        If ``f`` returns anything not like ``x``.
+    SingularMatrixError
+        In a sweep, if the Jacobian of ``f(x) - x`` is singular: the solution does not move smoothly.
+
+    Notes
+    -----
+    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers.
 
     Examples
     --------
     >>> import numpy as np, tape
-    >>> def half_angle(a):
+    >>> def crossing(a):
     ...     return tape.fixed_point(lambda x: a * np.cos(x), 1.0)
-    >>> round(float(half_angle(1.0)), 12), round(float(tape.grad(half_angle)(1.0)), 12)
+    >>> round(float(crossing(1.0)), 12), round(float(tape.grad(crossing)(1.0)), 12)
     (0.739085133215, 0.441610791706)
     """
 
@@ -168,9 +176,7 @@ def _solved(f: Callable[..., Any], x0: Any, args: Any, solver: Solver, *, is_fix
         moved = push_through(lambda *operands: residual(out, *operands), tangents, operands, name)
         return None if moved is None else ops.reshape(-ops.solve(slopes(out, operands), moved), out.shape)
 
-    op = Op(segment.forward, vjp=vjp, jvp=jvp, name=name)
-    op.explains_errors = False  # what the user's f or solver raises is the user's
-    return segment.as_node(op)
+    return segment.as_node(vjp, jvp)
 
 
 def _like(solution: Any, like: Packing, name: str) -> Any:
@@ -179,8 +185,8 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
     shapes = [np.shape(leaf) for leaf in leaves]
     if structure != like.structure or shapes != like.shapes:
         raise errors.ShapeError(
-            f"{name}: the solver returned {structure} with shapes {shapes} for x0 {like.structure} with "
-            f"{like.shapes}. Both must be alike"
+            f"{name}: the solver returned {tree.told(structure)} with shapes {shapes} for x0 "
+            f"{tree.told(like.structure)} with {like.shapes}. Both must be alike"
         )
     if any(np.asarray(leaf).dtype.kind != "f" for leaf in leaves):
         raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")
@@ -219,8 +225,12 @@ def _scipy_root(g: Callable[[Any], Any], x0: Any) -> Any:
     residual = float(np.max(np.abs(found.fun), initial=0))
     if not found.success and not residual < 1e-9:
         raise errors.ConvergenceError(
-            f"root: the solver has stopped at a residual of {residual:.3g}: {found.message} "
+            f"root: the solver has stopped at a residual of {residual:.3g}: {_one_line(found.message)} "
             "Start closer, or give a solver"
         )
     solution = found.x.astype(start.dtype).reshape(start.shape)
-    return packing.restore(solution if solution.ndim else solution[()])
+    return tree.map_leaves(lambda leaf: np.asarray(leaf)[()], packing.restore(solution))
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())

@@ -41,7 +41,8 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
     -------
     callable
         With the arguments of ``f``. For an argument of shape ``s`` and a result of shape ``r``, the
-        array ``r + s``; in general a tree as the result, of trees as the argument, of such arrays.
+        array ``r + s``; in general ``J[result][argument]``, a tree like the result of trees like the
+        argument, of such arrays.
 
     Raises
     ------
@@ -49,6 +50,11 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
         As `grad`.
     OptionError
         If there is no such mode.
+
+    Warns
+    -----
+    ConstantResultWarning
+        If what ``f`` returns does not depend on the arguments; its derivative is zero.
 
     Examples
     --------
@@ -142,8 +148,8 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if recording.out_structure != recording.structures[0] or shapes_in != shapes_out:
             raise errors.ShapeError(
                 f"divergence: the argument of {recording.name} has shape {shapes_in} and its result "
-                f"{shapes_out}, structures {recording.structures[0]} and {recording.out_structure}. "
-                "Both must be alike"
+                f"{shapes_out}, structures {tree.told(recording.structures[0])} and "
+                f"{tree.told(recording.out_structure)}. Both must be alike"
             )
         return _total_of_own(recording)
 
@@ -197,13 +203,14 @@ def _blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
         return [[] for _ in recording.outs]
     rows = _batched_blocks(recording, mode)
     is_scalar = [isinstance(p.node.value, np.generic) for p in recording.params]
-    return [
-        [
-            recording.lifted(block[()] if bare and not block.shape else block)
-            for block, bare in zip(row, is_scalar, strict=True)
-        ]
-        for row in rows
-    ]
+    return [[_owned(recording, *pair) for pair in zip(row, is_scalar, strict=True)] for row in rows]
+
+
+def _owned(recording: Recording, block: Any, is_scalar: bool) -> Any:
+    """A block that shares memory with nothing, on the right trace; a scalar if the param is one."""
+    if isinstance(block, np.ndarray):
+        block = block[()] if is_scalar and not block.shape else np.array(block)
+    return recording.lifted(block)
 
 
 def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
@@ -294,4 +301,5 @@ def _symmetric(blocks: list[list[Any]], ndims: Sequence[int]) -> list[list[Any]]
 
 def _transposed(block: Any, ndim: int) -> Any:
     """Move the first ``ndim`` axes behind the others."""
-    return ops.transpose(block, (*range(ndim, block.ndim), *range(ndim)))
+    turned = ops.transpose(block, (*range(ndim, block.ndim), *range(ndim)))
+    return turned.copy() if isinstance(turned, np.ndarray) else turned

@@ -47,6 +47,11 @@ def jvp(
     ShapeError, SeedError
         If primals and tangents do not fit.
 
+    Warns
+    -----
+    ConstantResultWarning
+        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+
     Examples
     --------
     >>> import numpy as np, tape

@@ -15,10 +15,9 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.batch import one_by_one
-from tape.node import Handle
-from tape.op import Op
+from tape.node import Handle, plain
 from tape.transforms._record import name_of
-from tape.transforms._segment import Packing, Segment, is_float, plain, push_through, recorded
+from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
 
 __all__ = ["odeint"]
 
@@ -77,8 +76,11 @@ def odeint(
     >>> round(float(decayed(2.0)), 6), round(float(tape.grad(decayed)(2.0)), 6)  # exp(-2), -exp(-2)
     (0.135335, -0.135335)
     """
-    if isinstance(method, str) and method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise errors.OptionError(f"odeint: method is {method!r}. Take one of {', '.join(_METHODS)}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
+            raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It is a number above 0")
     t = t if isinstance(t, Handle) else np.asarray(t, float)
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
@@ -101,9 +103,7 @@ class _Equation:
     def solution(self, start: Any, t: Any, args: Any) -> Any:
         """The vectors at all times, ``(times, size)``, as one node."""
         self.segment = Segment(self._solve, (start, t, *args), {}, self.name)
-        op = Op(self.segment.forward, vjp=one_by_one(self._vjp), jvp=one_by_one(self._jvp), name=self.name)
-        op.explains_errors = False  # what the user's f raises is the user's
-        return self.segment.as_node(op)
+        return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
 
     def _slope(self, y: Any, t: Any, *args: Any) -> Any:
         """The right-hand side as a vector."""
@@ -132,9 +132,10 @@ class _Equation:
         span = (times[0], times[-1])
         result = solve_ivp(slope, span, np.asarray(start, float), **options, **self.options)
         if not result.success:
+            message = " ".join(result.message.split())
             raise errors.ConvergenceError(
-                f"{self.name}: {result.message} It got as far as t = {reached:.6g}. Try another method "
-                "(Radau or LSODA for stiff equations) or other tolerances"
+                f"{self.name}: {message} It got as far as t = {reached:.6g}. Try another method (Radau or "
+                "LSODA for stiff equations) or other tolerances"
             )
         return result
 

@@ -43,7 +43,7 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
     UnsupportedError
         Naming an operation that has no recurrence.
     OptionError
-        If ``order`` is negative.
+        If ``order`` is negative, or its factorial too large for the dtype.
     ShapeError, DTypeError, SeedError
         As `tape.jvp`.
 
@@ -61,6 +61,8 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
         raise errors.OptionError(f"order is {order}. It must be zero or positive")
     recording = Recording("taylor", f, (x,))
     recording.check_dtypes()
+    for out in recording.outs:
+        _check_factorial(order, np.result_type(recording.plain(out)))
     directions = recording.tangents(direction, "direction")
     seeds = {
         param.id: [param.node.value, moved, *[None] * (order - 1)][: order + 1]
@@ -81,3 +83,14 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
             )
         )
     return tree.restore(recording.out_structure, results)
+
+
+def _check_factorial(order: int, dtype: Any) -> None:
+    """See that ``order!`` fits a dtype."""
+    largest = float(np.finfo(dtype).max) if dtype.kind == "f" else float("inf")
+    if order > 170 or factorial(order) > largest:
+        most = next(k for k in range(order, 0, -1) if k <= 170 and factorial(k) <= largest)
+        raise errors.OptionError(
+            f"taylor: {order}! does not fit into {dtype}, and derivatives of that order would not. Take an "
+            f"order of {most} at most"
+        )

@@ -39,6 +39,11 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     ShapeError, SeedError
         By ``pullback``, if the cotangent does not fit.
 
+    Warns
+    -----
+    ConstantResultWarning
+        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+
     Examples
     --------
     >>> import numpy as np, tape
