@@ -5,8 +5,8 @@ Each function raises at the user's call and leaves the trace alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,7 +16,14 @@ from tape.node import Handle
 if TYPE_CHECKING:
     from tape.trace import Trace
 
-__all__ = ["check_cotangent", "check_leaf", "check_root", "leaf_value"]
+__all__ = [
+    "check_cotangent",
+    "check_leaf",
+    "check_root",
+    "fail_unreached",
+    "leaf_value",
+    "start_of",
+]
 
 
 def check_root(trace: Trace, root: Any) -> None:
@@ -68,6 +75,29 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
         raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
     cotangent = cotangent.astype(value.dtype, copy=False)
     return cotangent if cotangent.ndim else cotangent[()]
+
+
+def start_of(trace: Trace, root: Any, seed: Any) -> tuple[int, Any]:
+    """Where a reverse sweep starts: the root's id and its checked seed, ones by default."""
+    check_root(trace, root)
+    value = root.node.value
+    dtype = value.dtype
+    if dtype.kind != "f":
+        raise errors.DTypeError(
+            f"{root!r} is of dtype {dtype}, which has no derivative. Differentiate a float"
+        )
+    if seed is not None:
+        return root.id, check_cotangent(trace, seed, value, f"the seed for {root!r}")
+    return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
+
+
+def fail_unreached(root: Any, params: Sequence[Any], gradients: Sequence[Any]) -> NoReturn:
+    """Name the params that have no gradient."""
+    names = [repr(p) for p, gradient in zip(params, gradients, strict=True) if gradient is None]
+    raise errors.UnreachableParamError(
+        f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
+        'or pass unreached="zero"'
+    )
 
 
 def _has_nan(array: np.ndarray) -> bool:

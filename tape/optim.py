@@ -137,8 +137,8 @@ class _Optimizer:
         leaves, structure = tree.flatten(grads)
         if structure != self._structure:
             raise errors.ShapeError(
-                f"the gradients are a tree {structure}, and the parameters {self._structure}. "
-                "Give both the same structure"
+                f"the gradients are {tree.told(structure)}, and the parameters "
+                f"{tree.told(self._structure)}. Give both the same structure"
             )
         return leaves
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 import numpy as np
 
 from tape import errors, scope
-from tape.checks import check_cotangent, check_leaf, check_root, leaf_value
+from tape.checks import check_cotangent, check_leaf, check_root, fail_unreached, leaf_value, start_of
 from tape.listing import listing
 from tape.node import Handle, Leaf, Node
 from tape.sweep import pull_back, push_forward, recompute
@@ -249,7 +249,7 @@ class Trace:
         >>> [float(adjoint) for adjoint in tr.backward(a * b)]
         [4.0, 3.0, 1.0]
         """
-        root_id, seed = self._start(root, seed)
+        root_id, seed = start_of(self, root, seed)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         return adjoints + [None] * (len(self.nodes) - len(adjoints))
 
@@ -293,14 +293,14 @@ class Trace:
             raise errors.OptionError(f"unreached is 'raise' or 'zero', not {unreached!r}")
         if unreached == "zero" and not isinstance(root, Handle):
             return [_zeros_like(param.node.value) for param in self._params]  # a constant reaches none
-        root_id, seed = self._start(root, seed)
+        root_id, seed = start_of(self, root, seed)
         gradients = self.pull_back({root_id: seed})
         for k, gradient in enumerate(gradients):
             if type(gradient) is np.ndarray or isinstance(gradient, Handle):
                 continue
             if gradient is None:
                 if unreached == "raise":
-                    self._fail_unreached(root, gradients)
+                    fail_unreached(root, self._params, gradients)
                 gradient = _zeros_like(self._params[k].node.value)
             gradients[k] = np.asarray(gradient)
         return gradients
@@ -468,26 +468,6 @@ class Trace:
         recompute(self.nodes, where=self)
 
     # ---- helpers -----------------------------------------------------------------------------
-
-    def _start(self, root: Var, seed: Any) -> tuple[int, Any]:
-        """The root's id and its checked seed."""
-        check_root(self, root)
-        value = root.node.value
-        dtype = value.dtype
-        if dtype.kind != "f":
-            raise errors.DTypeError(
-                f"{root!r} is of dtype {dtype}, which has no derivative. Differentiate a float"
-            )
-        if seed is not None:
-            return root.id, check_cotangent(self, seed, value, f"the seed for {root!r}")
-        return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
-
-    def _fail_unreached(self, root: Var, gradients: Sequence[Any]) -> NoReturn:
-        names = [repr(p) for p, gradient in zip(self._params, gradients, strict=True) if gradient is None]
-        raise errors.UnreachableParamError(
-            f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
-            'or pass unreached="zero"'
-        )
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         value = leaf_value(self, scope.resolve(value), is_param)

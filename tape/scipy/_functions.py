@@ -56,7 +56,8 @@ class _Function:
             if isinstance(leaf, Handle):
                 raise errors.ConversionError(
                     f"{self._unknowns.where}: {self.__name__} depends on {leaf!r}, and solutions of "
-                    "tape.scipy cannot be differentiated. Use tape.root on the gradient, or close over its .value"
+                    "tape.scipy cannot be differentiated. Use tape.root on the gradient, or close over "
+                    "its .value"
                 )
 
 
@@ -68,7 +69,7 @@ class Objective(_Function):
         returned = f"{self._unknowns.where}: {self.__name__} returned"
         _, structure = tree.flatten(out)
         if structure is not tree.LEAF or np.shape(out) != ():
-            what = errors.describe(out) if structure is tree.LEAF else f"a tree {structure}"
+            what = errors.describe(out) if structure is tree.LEAF else f"a tree {tree.told(structure)}"
             raise errors.ShapeError(
                 f"{returned} {what}, not a scalar. Sum it, or use tape.scipy.least_squares for residuals"
             )

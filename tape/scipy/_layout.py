@@ -98,8 +98,8 @@ class Unknowns(Layout):
             pairs = [given] if self.structure is tree.LEAF else self.structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
             raise errors.ShapeError(
-                f"{self.where}: bounds do not fit {self.name}, a tree {self.structure}. Give a tree like "
-                f"it, with a pair (low, high) or None at every leaf: {error}"
+                f"{self.where}: bounds do not fit {self.name}, {tree.told(self.structure)}. Give a tree "
+                f"like it, with a pair (low, high) or None at every leaf: {error}"
             ) from error
         names = tree.names(self.structure, "bounds")
         by_leaf = map(self._sides, pairs, self.shapes, names)
