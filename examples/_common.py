@@ -1,18 +1,34 @@
-"""What the small examples share: the option --output, and the look of their pictures.
+"""What the examples share: gradient descent, the option --output, and the look of their pictures.
 
 They find this file because it lies next to them, where Python looks first when a script is run.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "GREEN", "GREY", "RED", "figure_of", "output_of", "save"]
+import tape
+
+__all__ = ["BLUE", "GREEN", "GREY", "RED", "descend", "figure_of", "output_of", "picture", "save"]
 
 BLUE, RED, GREEN, GREY = "#4477aa", "#cc6644", "#559955", "#999999"
+
+
+def descend(
+    loss: Callable[[Any], Any], point: np.ndarray, rate: float, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The points before the first step against the gradient and after each, and the loss at each."""
+    loss_and_gradient = tape.value_and_grad(loss)
+    path, losses = [point], []
+    for _ in range(steps):
+        value, gradient = loss_and_gradient(path[-1])
+        path.append(path[-1] - rate * gradient)
+        losses.append(value)
+    return np.array(path), np.array([*losses, loss(path[-1])])
 
 
 def picture(text: str) -> Path | None:

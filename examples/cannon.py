@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from _common import BLUE, RED, figure_of, output_of, save
+from _common import BLUE, RED, descend, figure_of, output_of, save
 from matplotlib.figure import Figure
-
-import tape
 
 GRAVITY = np.array([0.0, -0.03])
 DRAG = 0.02
@@ -39,18 +37,6 @@ def loss(velocity: Any) -> Any:
     return np.sum((flight(CANNON, velocity, FLIGHT)[-1] - TARGET) ** 2)
 
 
-def aim(velocity: np.ndarray, rate: float, iterations: int) -> tuple[np.ndarray, np.ndarray]:
-    """The velocity before the first iteration and after each, and the loss of each of these."""
-    loss_and_gradient = tape.value_and_grad(loss)
-    velocities, losses = [velocity], []
-    for _ in range(iterations):
-        value, gradient = loss_and_gradient(velocity)
-        velocity = velocity - rate * gradient
-        velocities.append(velocity)
-        losses.append(value)
-    return np.array(velocities), np.array([*losses, loss(velocity)])
-
-
 def draw(velocities: np.ndarray, losses: np.ndarray) -> Figure:
     """The flights from the first shot to the last; the loss by iteration."""
     figure, (left, right) = figure_of("Flights", "Squared distance to the target")
@@ -72,7 +58,7 @@ def draw(velocities: np.ndarray, losses: np.ndarray) -> Figure:
 def main(argv: Sequence[str] | None = None) -> None:
     """Aim, print how the loss fell and the velocity found, and save the picture."""
     output = output_of(argv, __doc__, "cannon.png")
-    velocities, losses = aim(START, RATE, ITERATIONS)
+    velocities, losses = descend(loss, START, RATE, ITERATIONS)
     print("loss {:.2f} at first, {:.2f} after 1 iteration,".format(*losses), end=" ")
     print(f"{losses[-1]:.1e} after {ITERATIONS}")
     print("velocity ({:.4f}, {:.4f})".format(*velocities[-1]), end=", ")

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from _common import BLUE, GREY, RED, figure_of, output_of, save
+from _common import BLUE, GREY, RED, descend, figure_of, output_of, save
 from matplotlib.figure import Figure
-
-import tape
 
 X = np.arange(80) * 0.1 - 4.0
 DATA = 0.75 * np.exp(-((X - 1.2) ** 2) / 0.35)
@@ -31,18 +29,6 @@ def loss(params: Any) -> Any:
     return np.sum((model(params, X) - DATA) ** 2)
 
 
-def fit(params: np.ndarray, rate: float, epochs: int) -> tuple[np.ndarray, np.ndarray]:
-    """The parameters before the first epoch and after each, and the loss that each epoch started from."""
-    loss_and_gradient = tape.value_and_grad(loss)
-    path, losses = [params], []
-    for _ in range(epochs):
-        value, gradient = loss_and_gradient(params)
-        params = params - rate * gradient
-        path.append(params)
-        losses.append(value)
-    return np.array(path), np.array(losses)
-
-
 def draw(path: np.ndarray, losses: np.ndarray) -> Figure:
     """The data and the curve on its way to them; the loss by epoch."""
     figure, (left, right) = figure_of("From the start to the fit", "Sum of squared residuals")
@@ -50,10 +36,10 @@ def draw(path: np.ndarray, losses: np.ndarray) -> Figure:
     x = np.linspace(X[0], X[-1], 400)
     for epoch, alpha in [(0, 0.3), (2, 0.45), (5, 0.6), (15, 0.75)]:
         left.plot(x, model(path[epoch], x), color=BLUE, alpha=alpha, label=f"epoch {epoch}")
-    left.plot(x, model(path[-1], x), color=RED, linewidth=2, label=f"epoch {len(losses)}")
+    left.plot(x, model(path[-1], x), color=RED, linewidth=2, label=f"epoch {EPOCHS}")
     left.set_xlabel("x")
     left.legend(frameon=False, loc="upper left")
-    right.semilogy(np.arange(1, len(losses) + 1), losses, color=RED)
+    right.semilogy(losses, color=RED)
     right.set_xlabel("epoch")
     return figure
 
@@ -61,7 +47,7 @@ def draw(path: np.ndarray, losses: np.ndarray) -> Figure:
 def main(argv: Sequence[str] | None = None) -> None:
     """Fit, print the parameters after the first and the last epoch, and save the picture."""
     output = output_of(argv, __doc__, "curve_fit.png")
-    path, losses = fit(START, RATE, EPOCHS)
+    path, losses = descend(loss, START, RATE, EPOCHS)
     for epoch in (1, EPOCHS):
         mu, sigma, scale = path[epoch]
         print(f"epoch {epoch}: started from loss {losses[epoch - 1]:.12g}")

@@ -9,10 +9,10 @@ tape returns the gradients; given arrays it just predicts. Needs ``pip install '
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _common import picture
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -136,18 +136,6 @@ def number(kind: Callable[[str], Any], low: float, below: float = math.inf) -> C
 
     parse.__name__ = kind.__name__  # for argparse's own message: invalid int value
     return parse
-
-
-def picture(text: str) -> Path | None:
-    """An argparse type: where a picture can be saved; empty for nowhere."""
-    if not text:
-        return None
-    path = Path(text)
-    if path.suffix.lower() not in (".png", ".pdf", ".svg") or path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text} is not the name of a .png, .pdf or .svg file")
-    if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {path.parent}")
-    return path
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from _common import BLUE, GREEN, GREY, RED, figure_of, output_of, save
+from _common import BLUE, GREEN, GREY, RED, descend, figure_of, output_of, save
 from matplotlib.figure import Figure
-
-import tape
 
 GM = 0.03  # gravitational constant times the mass of the planet, which lies at the origin
 POSITION, TARGET = np.array([1.0, 0.0]), np.array([-1.0, 0.0])
@@ -45,18 +43,6 @@ def loss(velocity: Any) -> Any:
     return np.sum((orbit(POSITION, velocity, FLIGHT)[-1] - TARGET) ** 2)
 
 
-def transfer(velocity: np.ndarray, rate: float, iterations: int) -> tuple[np.ndarray, np.ndarray]:
-    """The velocity before the first iteration and after each, and the loss of each of these."""
-    loss_and_gradient = tape.value_and_grad(loss)
-    velocities, losses = [velocity], []
-    for _ in range(iterations):
-        value, gradient = loss_and_gradient(velocity)
-        velocity = velocity - rate * gradient
-        velocities.append(velocity)
-        losses.append(value)
-    return np.array(velocities), np.array([*losses, loss(velocity)])
-
-
 def draw(velocities: np.ndarray, losses: np.ndarray) -> Figure:
     """The ways around the planet from the first to the last; the loss by iteration."""
     figure, (left, right) = figure_of("Around the planet", "Squared distance to the target")
@@ -81,7 +67,7 @@ def draw(velocities: np.ndarray, losses: np.ndarray) -> Figure:
 def main(argv: Sequence[str] | None = None) -> None:
     """Find the velocity, print how the loss fell and what was found, and save the picture."""
     output = output_of(argv, __doc__, "orbit.png")
-    velocities, losses = transfer(START, RATE, ITERATIONS)
+    velocities, losses = descend(loss, START, RATE, ITERATIONS)
     print("loss {:.4f} at first, {:.4f} after 1 iteration,".format(*losses), end=" ")
     print(f"{losses[-1]:.1e} after {ITERATIONS}")
     print("velocity ({:.4f}, {:.4f})".format(*velocities[-1]), end=", ")

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from _common import BLUE, RED, figure_of, output_of, save
+from _common import BLUE, RED, descend, figure_of, output_of, save
 from matplotlib.figure import Figure
-
-import tape
 
 START = np.array([(0, 0), (0.5, 0), (1, 0), (1.5, 0.5), (2, 1), (2, 1.5), (2, 2)])
 OBSTACLE = np.array([1.0, 1.0])
@@ -28,18 +26,6 @@ def loss(inner: Any) -> Any:
     """The squared lengths of all legs, and what the obstacle adds; the first and last points are fixed."""
     path = np.concatenate([START[:1], inner, START[-1:]])
     return np.sum((path[1:] - path[:-1]) ** 2) + np.sum(repulsion(path))
-
-
-def smooth(inner: np.ndarray, rate: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """The inner points before the first step and after each, and the loss that each step started from."""
-    loss_and_gradient = tape.value_and_grad(loss)
-    moved, losses = [inner], []
-    for _ in range(steps):
-        value, gradient = loss_and_gradient(inner)
-        inner = inner - rate * gradient
-        moved.append(inner)
-        losses.append(value)
-    return np.array(moved), np.array(losses)
 
 
 def draw(moved: np.ndarray) -> Figure:
@@ -61,8 +47,8 @@ def draw(moved: np.ndarray) -> Figure:
 def main(argv: Sequence[str] | None = None) -> None:
     """Smooth the path, print its points and its loss, and save the picture."""
     output = output_of(argv, __doc__, "path_smoothing.png")
-    moved, losses = smooth(START[1:-1], RATE, STEPS)
-    print(f"step 1 started from loss {losses[0]:.9f}, step {STEPS} from {losses[-1]:.9f}")
+    moved, losses = descend(loss, START[1:-1], RATE, STEPS)
+    print(f"step 1 started from loss {losses[0]:.9f}, step {STEPS} from {losses[-2]:.9f}")
     print("points", " ".join(f"({x:.4f}, {y:.4f})" for x, y in moved[-1]))
     save(draw(moved), output)
 

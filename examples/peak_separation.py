@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from _common import BLUE, GREY, RED, figure_of, output_of, save
+from _common import BLUE, GREY, RED, descend, figure_of, output_of, save
 from matplotlib.figure import Figure
-
-import tape
 
 X = np.arange(80) * 0.1 - 4.0
 # The parameters mu, sigma and scale, a column for each peak.
@@ -33,16 +31,6 @@ SIGNAL = peaks(TRUTH, X).sum(axis=0)
 def loss(params: Any) -> Any:
     """The sum of the squared differences between the two peaks together and the signal."""
     return np.sum((np.sum(peaks(params, X), axis=0) - SIGNAL) ** 2)
-
-
-def separate(params: np.ndarray, rate: float, epochs: int) -> np.ndarray:
-    """The parameters before the first epoch and after each: ``(epochs + 1, 3, 2)``."""
-    gradient = tape.grad(loss)
-    path = [params]
-    for _ in range(epochs):
-        params = params - rate * gradient(params)
-        path.append(params)
-    return np.array(path)
 
 
 def draw(path: np.ndarray) -> Figure:
@@ -72,7 +60,7 @@ def draw(path: np.ndarray) -> Figure:
 def main(argv: Sequence[str] | None = None) -> None:
     """Separate the peaks, print what they are, and save the picture."""
     output = output_of(argv, __doc__, "peak_separation.png")
-    path = separate(START, RATE, EPOCHS)
+    path, _ = descend(loss, START, RATE, EPOCHS)
     for k, (mu, sigma, scale) in enumerate(path[-1].T):
         print(f"peak {k + 1}: mu {mu:.5f}, sigma {sigma:.5f}, scale {scale:.5f}")
     print(f"loss {loss(path[-1]):.3e}")

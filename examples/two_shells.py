@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from _common import BLUE, GREY, RED, figure_of, output_of, save
+from _common import BLUE, GREY, RED, descend, figure_of, output_of, save
 from cannon import flight
 from matplotlib.figure import Figure
-
-import tape
 
 CANNONS = np.array([(0.0, 0.0), (10.0, 2.0)])
 START = np.array([(0.5, 0.5), (-0.5, 0.5)])
@@ -29,18 +27,6 @@ def squared_distances(flights: Any) -> Any:
 def loss(velocities: Any) -> Any:
     """The smallest squared distance between the shells over the whole flight."""
     return np.min(squared_distances(flight(CANNONS, velocities, FLIGHT)))
-
-
-def aim(velocities: np.ndarray, rate: float, iterations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both velocities before the first iteration and after each, and the loss of each of these."""
-    loss_and_gradient = tape.value_and_grad(loss)
-    moved, losses = [velocities], []
-    for _ in range(iterations):
-        value, gradient = loss_and_gradient(velocities)
-        velocities = velocities - rate * gradient
-        moved.append(velocities)
-        losses.append(value)
-    return np.array(moved), np.array([*losses, loss(velocities)])
 
 
 def draw(moved: np.ndarray, losses: np.ndarray) -> Figure:
@@ -68,7 +54,7 @@ def draw(moved: np.ndarray, losses: np.ndarray) -> Figure:
 def main(argv: Sequence[str] | None = None) -> None:
     """Aim, print how the loss fell, when and where the shells meet, and save the picture."""
     output = output_of(argv, __doc__, "two_shells.png")
-    moved, losses = aim(START, RATE, ITERATIONS)
+    moved, losses = descend(loss, START, RATE, ITERATIONS)
     print("loss {:.3f} at first, {:.3f} after 1 iteration,".format(*losses), end=" ")
     print(f"{losses[-1]:.1e} after {ITERATIONS}")
     flights = flight(CANNONS, moved[-1], FLIGHT)
