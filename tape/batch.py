@@ -17,7 +17,7 @@ from tape import errors, ops, scope
 from tape.node import Handle, Leaf
 from tape.var import Var
 
-__all__ = ["Batch", "Lanes"]
+__all__ = ["Batch", "Lanes", "one_by_one"]
 
 
 class Lanes:
@@ -173,18 +173,18 @@ def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:
 
     def each(d: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         parts = d if isinstance(d, list) else [d]
-        lanes = next((part.trace for part in parts if isinstance(part, Batch)), None)
+        lanes: Any = next((part.trace for part in parts if isinstance(part, Batch)), None)
         if lanes is None:
             return rule(d, out, *operands, **attrs)
-        raw = [None if part is None else lanes.values(part) for part in parts]  # type: ignore[attr-defined]
+        raw = [None if part is None else lanes.values(part) for part in parts]
         results = []
-        for i in range(lanes.size):  # type: ignore[attr-defined]
+        for i in range(lanes.size):
             one = [None if part is None else part[i] for part in raw]
             results.append(rule(one if isinstance(d, list) else one[0], out, *operands, **attrs))
         if isinstance(d, list):
-            return None if results[0] is None else lanes.batch(ops.stack(results))  # type: ignore[attr-defined]
+            return None if results[0] is None else lanes.batch(ops.stack(results))
         return [
-            None if column[0] is None else lanes.batch(ops.stack(column))  # type: ignore[attr-defined]
+            None if column[0] is None else lanes.batch(ops.stack(column))
             for column in zip(*results, strict=True)
         ]
 

@@ -40,10 +40,7 @@ def keep_freed() -> bool:
     is_set = any(name in os.environ for name in _SETTINGS) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")
     if is_set or os.environ.get("TAPE_KEEP_FREED") == "0" or not sys.platform.startswith("linux"):
         return False
-    try:
-        libc = ctypes.CDLL(None)
-        libc.gnu_get_libc_version  # noqa: B018  # only glibc has it
-        mallopt = libc.mallopt
-    except (OSError, AttributeError):
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "gnu_get_libc_version"):  # another C library
         return False
-    return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST) and mallopt(_M_TRIM_THRESHOLD, _KEPT))
+    return bool(libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST) and libc.mallopt(_M_TRIM_THRESHOLD, _KEPT))

@@ -26,7 +26,20 @@ from tape.scope import REGIONS, Region, region_above
 from tape.series import TaylorRule
 from tape.trace import Trace
 
-__all__ = ["NUMPY", "Op", "broadcast_to", "cast", "implements", "sum_to"]
+__all__ = [
+    "FAST",
+    "NUMPY",
+    "NUMPY_ERRORS",
+    "Op",
+    "alive",
+    "as_operand",
+    "broadcast_to",
+    "cast",
+    "fit",
+    "implements",
+    "plain_operands",
+    "sum_to",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

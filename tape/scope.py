@@ -12,7 +12,17 @@ import threading
 from itertools import count
 from typing import Any
 
-__all__ = ["REGIONS", "Region", "innermost", "is_open", "next_level", "region_above", "resolve"]
+__all__ = [
+    "REGIONS",
+    "Region",
+    "innermost",
+    "is_open",
+    "next_level",
+    "push",
+    "region_above",
+    "remove",
+    "resolve",
+]
 
 _levels = count(1024, 1024)  # between them is room for traces that are nested without being opened
 

@@ -30,6 +30,8 @@ def repetitions(steps: int, states: int) -> int:
 def forward_steps(steps: int, states: int) -> int:
     """The fewest steps run forwards, counting the first pass, to reverse a loop; each is recorded besides.
 
+    This is the bound that tests and benchmarks hold `checkpoint_loop` to.
+
     Examples
     --------
     >>> from tape.transforms._revolve import forward_steps

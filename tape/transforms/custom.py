@@ -112,16 +112,7 @@ class custom_vjp(_WithRule):
 class custom_jvp(_WithRule):
     """A function with a forward rule given by the user; reverse mode uses its transpose.
 
-    Parameters
-    ----------
-    f : callable
-        Of positional arguments; arguments and result are trees. It is called with plain arrays, and
-        need not be NumPy code.
-
-    Raises
-    ------
-    UnsupportedError
-        When called with Vars, if there is no rule, or ``f`` closes over a Var.
+    Parameters and errors as for `custom_vjp`.
 
     Examples
     --------

@@ -9,7 +9,12 @@ import numpy as np
 
 from tape.transforms._record import Argnums, Recording, name_of
 
-__all__ = ["elementwise_grad", "grad", "value_and_grad"]
+__all__ = [
+    "elementwise_grad",
+    "grad",
+    "gradient_of",
+    "value_and_grad",
+]
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
@@ -74,13 +79,23 @@ def gradient_of(
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The value of a function that returns a scalar, and its gradient; arguments as for `grad`.
+    """The value of a function that returns a scalar, and its gradient.
+
+    Parameters
+    ----------
+    f, argnums, has_aux
+        As for `grad`.
 
     Returns
     -------
     callable
         With the arguments of ``f``. Returns ``(value, gradient)``; with ``has_aux``,
         ``((value, aux), gradient)``.
+
+    Raises
+    ------
+    ShapeError, DTypeError, OutOfBoundsError
+        As `grad`.
 
     Examples
     --------
@@ -115,6 +130,11 @@ def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..
     -------
     callable
         With the arguments of ``f``; returns what `grad` does.
+
+    Raises
+    ------
+    DTypeError, OutOfBoundsError
+        As `grad`.
 
     Examples
     --------

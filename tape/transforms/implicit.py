@@ -78,12 +78,8 @@ def fixed_point(
 
     Parameters
     ----------
-    f : callable
-        Plain NumPy code; it returns a tree like ``x``.
-    x0 : tree
-        Where to begin: floats, float arrays, or a tree of them. The solution does not depend on it.
-    *args : tree
-        Further arguments of ``f``.
+    f, x0, *args
+        As for `root`.
     solver : callable, optional
         ``solver(g, x0)`` returns the x for which ``g(x)`` is x, whichever way; it gets plain arrays.
         By default ``g`` is applied until nothing changes any more.
@@ -102,6 +98,8 @@ def fixed_point(
     ------
     ConvergenceError
         If the default solver does not arrive.
+    OptionError
+        If ``tol`` or ``max_steps`` is out of range.
     ShapeError
         If ``f`` returns anything not like ``x``.
     SingularMatrixError
@@ -119,6 +117,12 @@ def fixed_point(
     >>> round(float(crossing(1.0)), 12), round(float(tape.grad(crossing)(1.0)), 12)
     (0.739085133215, 0.441610791706)
     """
+    is_number = isinstance(tol, (int, float, np.number)) and tol > 0
+    if not (tol is None or is_number) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
+        raise errors.OptionError(
+            f"fixed_point: tol is {tol!r} and max_steps {max_steps!r}. They are a number above 0, or None, "
+            "and an int of 1 or more"
+        )
 
     def iterate(g: Callable[[Any], Any], x: Any) -> Any:
         change = np.inf

@@ -131,6 +131,11 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     callable
         ``(x, direction)``, both of one structure; returns a tree as ``f`` does.
 
+    Raises
+    ------
+    ShapeError, DTypeError, SeedError
+        When called, as `jvp`.
+
     Examples
     --------
     >>> import numpy as np, tape

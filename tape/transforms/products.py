@@ -79,6 +79,11 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
     callable
         ``(x, v)``, both of one structure, as is the product.
 
+    Raises
+    ------
+    ShapeError, DTypeError, SeedError
+        When called, as `jvp`; ShapeError too if ``loss`` returns no scalar.
+
     Examples
     --------
     >>> import numpy as np, tape
