@@ -355,3 +355,9 @@ def test_what_function_and_rule_raise_comes_through(kind):
 def test_taylor_is_refused_by_name(kind):
     with pytest.raises(errors.UnsupportedError, match="has no recurrence"):
         tape.taylor(sine(kind), X, V, 2)
+
+
+def test_keywords_are_refused_by_name():
+    function = custom(tape.custom_vjp, lambda x, n: n * x, lambda g, out, x, n: (g * n, None))
+    with pytest.raises(errors.UnsupportedError, match="called with n by name"):
+        function(2.0, n=3)

@@ -283,3 +283,9 @@ def test_long_operands_are_cut_short():
     with pytest.raises(errors.DTypeError) as caught:
         _ = Bench().v + ("x" * 1000)
     assert len(str(caught.value)) < 400
+
+
+def test_a_singular_matrix_is_a_linalg_error():
+    with pytest.raises(np.linalg.LinAlgError, match=r"solve\(float64\[2, 2\].*Singular") as caught:
+        tape.ops.solve(np.ones((2, 2)), np.ones(2))
+    assert isinstance(caught.value, errors.SingularMatrixError)

@@ -319,3 +319,17 @@ def test_what_function_and_solver_raise_comes_through():
 def test_taylor_is_refused_by_name():
     with pytest.raises(errors.UnsupportedError, match=r"root\(<lambda>\)"):
         tape.taylor(lambda a: tape.root(lambda x: x * x - a, 1.0), 4.0, 1.0, 2)
+
+
+@pytest.mark.parametrize("options", [{"tol": 0.0}, {"tol": "x"}, {"max_steps": 0}, {"max_steps": 1.5}])
+def test_settings_of_the_iteration_are_checked(options):
+    with pytest.raises(errors.OptionError, match=r"fixed_point: tol is .* and max_steps"):
+        tape.fixed_point(np.cos, 1.0, **options)
+
+
+def test_scalars_stay_scalars():
+    for found in (
+        tape.root(lambda p: {"a": p["a"] - 1, "b": p["b"] - 2}, {"a": 0.0, "b": 0.0}),
+        tape.fixed_point(lambda p: {"a": 0 * p["a"] + 1, "b": 0 * p["b"] + 2}, {"a": 0.0, "b": 0.0}),
+    ):
+        assert {name: type(leaf) for name, leaf in found.items()} == {"a": np.float64, "b": np.float64}

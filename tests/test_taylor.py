@@ -453,3 +453,11 @@ def test_an_op_brings_its_own_rule():
     bare = Op(lambda x: 2 * x, name="bare", **slopes)
     with pytest.raises(errors.UnsupportedError, match=r"bare, node %1 of .*taylor="):
         tape.taylor(bare, 0.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.float64, 170), (np.float32, 34)])
+def test_orders_whose_factorial_does_not_fit_are_refused(dtype, most):
+    x = np.ones(1, dtype)
+    assert np.isfinite(tape.taylor(np.exp, x, x, most)).all()
+    with pytest.raises(errors.OptionError, match=f"order of {most} at most"):
+        tape.taylor(np.exp, x, x, most + 1)

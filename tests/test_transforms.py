@@ -330,3 +330,18 @@ def test_a_long_partial_has_a_short_name():
 
 def test_all_transforms_are_public():
     assert not [name for name in TRANSFORMS if not hasattr(tape, name)]
+
+
+def test_blocks_of_jacobians_and_hessians_share_memory_with_nothing():
+    x = np.array([1.0, 2.0])
+    jacobians = tape.jacobian(lambda x: {"a": x, "b": x})(x)
+    hessians = tape.hessian(lambda p: np.sum(p["a"] ** 2 * p["b"]))({"a": x, "b": x})
+    pairs = [
+        (jacobians["a"], jacobians["b"]),
+        (hessians["a"]["b"], hessians["b"]["a"]),
+        (tape.jacobian(np.sum, mode="rev")(x), x),
+    ]
+    for one, other in pairs:
+        assert not np.shares_memory(one, other)
+        assert one.flags.writeable
+        assert other.flags.writeable

@@ -145,7 +145,7 @@ class Packing:
         parts, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
             stop = start + prod(shape)
-            part = ops.reshape(packed[start:stop], shape)
+            part = packed[start] if shape == () else ops.reshape(packed[start:stop], shape)
             parts.append(part if dtype == self.dtype else ops.astype(part, dtype))
             start = stop
         return parts
