@@ -41,7 +41,8 @@ def faults(**environment):
 @pytest.mark.skipif(not keep_freed(), reason="only Linux with glibc, without settings of its own")
 def test_memory_is_reused_without_page_faults():
     left_alone = faults(TAPE_KEEP_FREED="0")
-    assert left_alone > 10_000  # 10 x 48 MB in pages of 4 kB
+    if left_alone < 10_000:  # 10 x 48 MB are 120,000 pages of 4 kB
+        pytest.skip("memory comes in huge pages here")
     assert faults() < left_alone / 50
 
 
