@@ -126,9 +126,7 @@ def push_forward(
             tangents[i] = seed
     length = len(nodes)
     first = min(seeds, default=count) + 1
-    last_use = _last_uses(nodes, first, count)
-    for root in roots:
-        last_use[root] = count
+    last_use = _last_uses(nodes, first, count, roots)
     for i in range(first, count):
         node = nodes[i]
         inputs = node.inputs
@@ -143,9 +141,7 @@ def push_forward(
         except Exception as error:
             error.add_note(f"in the jvp of {node.op!r}, node %{i} of {where!r}")
             raise
-        for parent in inputs[::2]:
-            if parent is not None and last_use[parent] == i:
-                tangents[parent] = None
+        _drop_used(tangents, inputs, last_use, i)
     if len(nodes) != length:
         _refuse_recording(nodes, length, where)
     return [tangents[root] for root in roots]
@@ -161,14 +157,23 @@ def _refuse_recording(nodes: list[Node], length: int, where: object) -> NoReturn
     )
 
 
-def _last_uses(nodes: Sequence[Node], first: int, count: int) -> list[int]:
-    """For each node the last one that has it as a parent."""
+def _last_uses(nodes: Sequence[Node], first: int, count: int, roots: Sequence[int]) -> list[int]:
+    """For each node the last one that has it as a parent; for roots, none of these."""
     last = [-1] * count
     for i in range(first, count):
         for parent in nodes[i].inputs[::2]:
             if parent is not None:
                 last[parent] = i
+    for root in roots:
+        last[root] = count
     return last
+
+
+def _drop_used(held: list[Any], inputs: tuple[Any, ...], last_use: Sequence[int], i: int) -> None:
+    """Let go of what node ``i`` was the last one to use."""
+    for parent in inputs[::2]:
+        if parent is not None and last_use[parent] == i:
+            held[parent] = None
 
 
 def rerun(
@@ -193,10 +198,8 @@ def rerun(
         One for each root.
     """
     count = max(roots, default=-1) + 1
-    last_use = _last_uses(nodes, 0, count)
+    last_use = _last_uses(nodes, 0, count, roots)
     values: list[Any] = [None] * count
-    for root in roots:
-        last_use[root] = count
     for i in range(count):
         if last_use[i] < 0:
             continue  # nobody wants it
@@ -215,9 +218,7 @@ def rerun(
         except Exception as error:
             error.add_note(f"in {op!r}, node %{i} of {where!r}")
             raise
-        for parent in inputs[::2]:
-            if parent is not None and last_use[parent] == i:
-                values[parent] = None
+        _drop_used(values, inputs, last_use, i)
     return [values[root] for root in roots]
 
 

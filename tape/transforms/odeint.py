@@ -64,7 +64,7 @@ def odeint(
     ShapeError
         If ``t`` is no vector, or ``f`` returns anything not like ``y``.
     OptionError
-        If the times neither rise nor fall, or there is no such method.
+        If the times neither rise nor fall, a tolerance is not positive, or there is no such method.
     DTypeError
         If ``y0`` holds anything but floats.
 
@@ -86,23 +86,25 @@ def odeint(
     leaves, _ = tree.flatten(y0)
     _check(like, plain(t))
     start = ops.ravel(like.pack([leaves[i] for i in like.floats]))
-    equation = _Equation(f, like, {"rtol": rtol, "atol": atol, "method": method})
-    out = equation.solution(start, t, args)
+    options = {"rtol": rtol, "atol": atol, "method": method}
+    out = _Solution(f, like, start, t, args, options).as_node()
     return tree.restore(like.structure, _by_leaf(like, out))
 
 
-class _Equation:
-    """A differential equation for one vector, how to solve it, and the two rules for its solution."""
+class _Solution:
+    """The solution of a differential equation for one vector, and its two rules."""
 
-    def __init__(self, f: Callable[..., Any], packing: Packing, options: dict[str, Any]) -> None:
+    def __init__(
+        self, f: Callable[..., Any], packing: Packing, start: Any, t: Any, args: Any, options: dict[str, Any]
+    ) -> None:
         self.f = f
         self.packing = packing
         self.options = options
         self.name = f"odeint({name_of(f)})"
-
-    def solution(self, start: Any, t: Any, args: Any) -> Any:
-        """The vectors at all times, ``(times, size)``, as one node."""
         self.segment = Segment(self._solve, (start, t, *args), {}, self.name)
+
+    def as_node(self) -> Any:
+        """The vectors at all times, ``(times, size)``."""
         return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
 
     def _slope(self, y: Any, t: Any, *args: Any) -> Any:
@@ -160,11 +162,8 @@ class _Equation:
         slope = self._slope_of(operands)
         moving = dict(zip(self.segment.places, tangents, strict=False))
         moved_start, moved_t = moving.get(0), moving.get(1)
-        fixed = {place for place in (0, 1) if place in moving}
-        others = [
-            None if k < len(self.segment.places) and self.segment.places[k] in fixed else tangent
-            for k, tangent in enumerate(tangents)
-        ]
+        ahead = sum(place in (0, 1) for place in self.segment.places)  # start and t are the first places
+        others = [None] * ahead + list(tangents[ahead:])
 
         def variation(state: Any, time: Any) -> Any:
             y, v = state
