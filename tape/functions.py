@@ -28,6 +28,7 @@ def elementwise(
     forward: Callable[..., Any],
     *partials: Callable[..., Any] | None,
     taylor: Callable[..., Any] | None = None,
+    lower: Callable[..., Any] | None = None,
     name: str | None = None,
     numpy: Callable[..., Any] | None = None,
     doc: str | None = None,
@@ -43,8 +44,8 @@ def elementwise(
         or an adjoint of the result) times the partial derivative; None for an operand without one.
         Rules are written with operations. What a rule adds to an operand is summed over the axes
         that were broadcast. No rules at all: the derivative is zero almost everywhere.
-    taylor, name, numpy, doc
-        As for `Op`.
+    taylor, lower, name, numpy, doc
+        As for `Op`; a ufunc is its own ``lower`` rule.
 
     Returns
     -------
@@ -60,16 +61,20 @@ def elementwise(
     >>> tr.backward_param_grads(cbrt(tr.param(1.0)))
     [array(0.33333333)]
     """
+    ufunc = forward if isinstance(forward, np.ufunc) else None
+    counterpart = numpy if isinstance(numpy, np.ufunc) else ufunc
+    if lower is None and counterpart is not None:
+        lower = _lower_ufunc(counterpart.__name__)
     op = Op(
         forward,
         vjp=partials or None,
         jvp=partials or None,
         taylor=taylor,
         batch=batch_rules.elementwise,
+        lower=lower,
         name=name,
         doc=doc,
     )
-    ufunc = forward if isinstance(forward, np.ufunc) else None
     return function_of(op, ufunc.nin if ufunc else len(partials), numpy or ufunc)
 
 
@@ -104,8 +109,14 @@ def fused_elementwise(body: Callable[[Any, Any], Any], *partials: Any) -> Callab
 
     call = fused(body, otherwise)
     rule = series.of_body(body)
-    record = elementwise(call, *partials, taylor=rule, name=body.__name__.strip("_"))
+    record = elementwise(
+        call, *partials, taylor=rule, lower=lambda b, x, y: body(x, y), name=body.__name__.strip("_")
+    )
     return call
+
+
+def _lower_ufunc(name: str) -> Callable[..., Any]:
+    return lambda b, *operands: b.elementwise(name, *operands)
 
 
 def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> Callable[..., Any]:

@@ -88,6 +88,9 @@ class Op:
         operand, and those without derivative, have one by default.
     batch : callable, optional
         How it runs on a batch of operands at once: see `tape.batch_rules`. By default one by one.
+    lower : callable, optional
+        ``lower(b, *operands, **attrs)``: how a `Program` does it, in instructions that the builder ``b``
+        makes; see `tape.program.builder`. By default the program calls ``forward``.
     name : str, optional
         By default that of ``forward``.
     numpy : callable, optional
@@ -120,6 +123,7 @@ class Op:
         jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
         taylor: TaylorRule | None = None,
         batch: BatchRule | None = None,
+        lower: Callable[..., Any] | None = None,
         name: str | None = None,
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
@@ -132,6 +136,7 @@ class Op:
         self.jvp = jvp
         self.taylor = taylor
         self.batch = batch
+        self.lower = lower
         self.function: Callable[..., Any] | None = None  # a shorter way to record it
         self._constant: Op | None = None
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
@@ -183,7 +188,11 @@ class Op:
             return self
         if self._constant is None:
             self._constant = Op(
-                self.forward, name=self.name, batch=self.batch, explains_errors=self.explains_errors
+                self.forward,
+                name=self.name,
+                batch=self.batch,
+                lower=self.lower,
+                explains_errors=self.explains_errors,
             )
         return self._constant
 
@@ -407,6 +416,7 @@ cast: Op = Op(
     name="cast",
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
     batch=elementwise,
+    lower=lambda b, x, dtype: b.cast(x, dtype),
     doc="Convert to another float dtype.",
 )
 
@@ -415,6 +425,7 @@ sum_to = Op(
     name="sum_to",
     vjp=[lambda g, out, x, shape: broadcast_to(g, shape=x.shape)],
     batch=_batch_sum_to,
+    lower=lambda b, x, shape: b.sum_to(x, shape),
     doc="Sum to a shape that broadcasts to that of ``x``: the transpose of `broadcast_to`.",
 )
 
@@ -423,5 +434,6 @@ broadcast_to: Op = Op(
     name="broadcast_to",
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
     batch=_batch_broadcast_to,
+    lower=lambda b, x, shape: b.broadcast(x, shape),
     doc="Repeat along new axes and axes of length one, without copying.",
 )

@@ -118,10 +118,16 @@ _sigmoid_bend_rule: Any = fused_elementwise(
     lambda g, _, x, out: _minus_twice_product(g, x),
 )
 
+def _lower_sigmoid(b: Any, x: Any) -> Any:
+    decay = b.elementwise("exp", -b.elementwise("absolute", x))
+    return b.where(x >= 0, 1, decay) / (1 + decay)
+
+
 sigmoid = elementwise(
     _sigmoid,
     lambda d, out, x: _sigmoid_rule(d, out),
     taylor=series.sigmoid,
+    lower=_lower_sigmoid,
     doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
 )
 
@@ -136,6 +142,7 @@ relu = elementwise(
     lambda x: np.maximum(x, 0),
     lambda d, out, x: _relu_rule(d, out),
     taylor=series.linear,
+    lower=lambda b, x: b.elementwise("maximum", x, 0),
     name="relu",
     doc="``maximum(x, 0)``; the derivative at 0 is 0.",
 )
@@ -144,6 +151,7 @@ softplus = elementwise(
     lambda x: np.logaddexp(x, 0),
     lambda d, out, x: d * sigmoid(x),
     taylor=series.softplus,
+    lower=lambda b, x: b.elementwise("logaddexp", x, 0),
     name="softplus",
     doc="``log(1 + exp(x))``, without overflow.",
 )

@@ -75,6 +75,7 @@ _getitem: Op = Op(
     ),
     taylor=series.linear,
     batch=_batch_getitem,
+    lower=lambda b, x, *arrays, index: b.read(x, _filled(index, arrays)),
 )
 
 _scatter: Op = Op(
@@ -89,6 +90,7 @@ _scatter: Op = Op(
     ),
     taylor=series.linear,
     batch=_batch_scatter,
+    lower=lambda b, g, *arrays, index, shape: b.written(g, _filled(index, arrays), shape),
 )
 
 

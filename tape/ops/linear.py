@@ -77,6 +77,16 @@ def _product(x: Any, y: Any) -> Any:
     return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim else matmul(x, y)
 
 
+def _lower_matmul(b: Any, x: Any, y: Any) -> Any:
+    if x.ndim == 1 == y.ndim:
+        return b.fold("sum", x * y)
+    rows, columns = x.shape[-2:-1], () if y.ndim == 1 else y.shape[-1:]
+    x = b.reshape(x, (1, *x.shape)) if x.ndim == 1 else x
+    y = b.reshape(y, (*y.shape, 1)) if y.ndim == 1 else y
+    out = b.matmul(x, y)
+    return b.reshape(out, (*out.shape[:-2], *rows, *columns))
+
+
 _matmul = Op(
     _forward,
     name="matmul",
@@ -84,6 +94,7 @@ _matmul = Op(
     jvp=[lambda t, out, x, y: _product(t, y), lambda t, out, x, y: _product(x, t)],
     taylor=series.multilinear,
     batch=_batch_matmul,
+    lower=_lower_matmul,
     doc="""``x @ y`` with NumPy's rules for vectors, matrices and broadcast stacks of matrices.
 
     Parameters
@@ -185,6 +196,7 @@ _solve: Op = Op(
     name="solve",
     taylor=_taylor_solve,
     batch=_batch_solve,
+    lower=lambda b, x, y: b.solve(x, y),
     vjp=[
         lambda g, out, a, b: -(_solve_turned(a, g) @ swapaxes(out, -1, -2)),
         lambda g, out, a, b: _solve_turned(a, g),

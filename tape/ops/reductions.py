@@ -6,6 +6,7 @@ of axes, checked at the call.
 
 from __future__ import annotations
 
+import builtins
 import operator
 from math import prod as _product
 from typing import Any
@@ -66,10 +67,25 @@ def _spread(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     return broadcast_to(_kept(g, x, axis, keepdims), shape=x.shape)
 
 
+def _lower_total(kind: str) -> Any:
+    """Integers and bools add up in int64, as NumPy's do."""
+
+    def lower(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+        return b.fold(kind, x if x.dtype.kind == "f" else b.cast(x, np.int64), axis, keepdims)
+
+    return lower
+
+
+def _lower_mean(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
+    return b.fold("sum", x, axis, keepdims) / b.literal(_count(x.shape, axis), x.dtype)
+
+
 _sum = Op(
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
     name="sum",
     batch=along_axes,
+    lower=_lower_total("sum"),
     vjp=[lambda g, out, x, axis, keepdims: _spread(g, x, axis, keepdims)],
 )
 
@@ -89,6 +105,7 @@ _mean = Op(
     _mean_forward,
     name="mean",
     batch=along_axes,
+    lower=_lower_mean,
     vjp=[lambda g, out, x, axis, keepdims: _spread(_divide(g, _count(x.shape, axis)), x, axis, keepdims)],
 )
 
@@ -106,6 +123,7 @@ def _extreme(name: str, forward: Any) -> Op:
         name=name,
         taylor=series.linear,
         batch=along_axes,
+        lower=lambda b, x, axis, keepdims: b.fold(name, x, axis, keepdims),
         vjp=[
             lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _weights(out, x, axis, keepdims)
         ],
@@ -154,6 +172,7 @@ _prod = Op(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     name="prod",
     batch=along_axes,
+    lower=_lower_total("prod"),
     vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _prod_partials(x, axis)],
     jvp=[lambda t, out, x, axis, keepdims: _sum(t * _prod_partials(x, axis), axis=axis, keepdims=keepdims)],
 )
@@ -183,11 +202,19 @@ def _taylor_std(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> seri
     return series.square_root(op, out, [variance], attrs)
 
 
+def _lower_var(b: Any, x: Any, axis: Reduced | None, ddof: float, keepdims: bool) -> Any:
+    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
+    centered = x - _lower_mean(b, x, axis, True)
+    freedom = builtins.max(_count(x.shape, axis) - ddof, 0)
+    return b.fold("sum", centered * centered, axis, keepdims) / b.literal(freedom, x.dtype)
+
+
 _var = Op(
     lambda x, *, axis, ddof, keepdims: np.var(x, axis=axis, ddof=ddof, keepdims=keepdims),
     name="var",
     taylor=_taylor_var,
     batch=along_axes,
+    lower=_lower_var,
     vjp=[lambda g, out, x, axis, ddof, keepdims: _kept(g, x, axis, keepdims) * _var_partials(x, axis, ddof)],
     jvp=[
         lambda t, out, x, axis, ddof, keepdims: _sum(
@@ -209,6 +236,7 @@ _std = Op(
     name="std",
     taylor=_taylor_std,
     batch=along_axes,
+    lower=lambda b, x, **attrs: b.elementwise("sqrt", _lower_var(b, x, **attrs)),
     vjp=[
         lambda g, out, x, axis, ddof, keepdims: (
             _kept(g, x, axis, keepdims) * _std_partials(out, x, axis, ddof, keepdims)

@@ -79,6 +79,7 @@ where: Callable[..., Any] = elementwise(
     lambda d, out, condition, x, y: where(condition, d, 0),
     lambda d, out, condition, x, y: where(condition, 0, d),
     taylor=series.linear,
+    lower=lambda b, condition, x, y: b.where(condition, x, y),
     numpy=np.where,
     doc="``x`` where ``condition`` holds, else ``y``.",
 )
@@ -151,8 +152,18 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
 _isclose = Op(
     lambda a, b, **tolerances: np.isclose(a, b, **tolerances), name="isclose", batch=batch_rules.elementwise
 )
-_all = Op(lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), name="all", batch=along_axes)
-_any = Op(lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), name="any", batch=along_axes)
+_all = Op(
+    lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
+    name="all",
+    batch=along_axes,
+    lower=lambda b, x, axis, keepdims: b.fold("all", b.value(x, bool), axis, keepdims),
+)
+_any = Op(
+    lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
+    name="any",
+    batch=along_axes,
+    lower=lambda b, x, axis, keepdims: b.fold("any", b.value(x, bool), axis, keepdims),
+)
 
 
 def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -168,11 +179,13 @@ _argmax = Op(
     lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
     name="argmax",
     batch=_batch_position,
+    lower=lambda b, x, axis, keepdims: b.position("argmax", x, axis, keepdims),
 )
 _argmin = Op(
     lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
     name="argmin",
     batch=_batch_position,
+    lower=lambda b, x, axis, keepdims: b.position("argmin", x, axis, keepdims),
 )
 
 

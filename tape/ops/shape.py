@@ -69,11 +69,24 @@ def _batch_join(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], 
     return op(*whole, axis=inner_axis(attrs["axis"]))
 
 
+def _lower_swapaxes(b: Any, x: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(x.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return b.transpose(x, order)
+
+
+def _lower_as(name: str) -> Any:
+    """What only inserts or removes axes: NumPy knows the shape it leads to."""
+    change = getattr(np, name)
+    return lambda b, x, axis: b.reshape(x, change(np.broadcast_to(0, x.shape), axis).shape)
+
+
 _reshape: Op = Op(
     lambda x, *, shape: np.reshape(x, shape),
     name="reshape",
     vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
     batch=_batch_reshape,
+    lower=lambda b, x, shape: b.reshape(x, resolved(shape, x.shape)),
 )
 
 _transpose: Op = Op(
@@ -81,6 +94,7 @@ _transpose: Op = Op(
     name="transpose",
     vjp=[lambda g, out, x, axes: _transpose(g, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))],
     batch=_batch_transpose,
+    lower=lambda b, x, axes: b.transpose(x, axes),
 )
 
 _swapaxes: Op = Op(
@@ -88,6 +102,7 @@ _swapaxes: Op = Op(
     name="swapaxes",
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
     batch=_batch_swapaxes,
+    lower=_lower_swapaxes,
 )
 
 _expand_dims = Op(
@@ -95,6 +110,7 @@ _expand_dims = Op(
     name="expand_dims",
     vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
     batch=_batch_expand_dims,
+    lower=_lower_as("expand_dims"),
 )
 
 _squeeze = Op(
@@ -102,6 +118,7 @@ _squeeze = Op(
     name="squeeze",
     vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
     batch=_batch_squeeze,
+    lower=_lower_as("squeeze"),
 )
 
 
@@ -303,7 +320,12 @@ def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
     return _broadcast_to(array, shape=_as_shape(shape))
 
 
-_astype = Op(lambda x, *, dtype: x.astype(dtype), name="astype", batch=elementwise)
+_astype = Op(
+    lambda x, *, dtype: x.astype(dtype),
+    name="astype",
+    batch=elementwise,
+    lower=lambda b, x, dtype: b.cast(x, dtype),
+)
 
 
 @implements(np.astype)
@@ -357,9 +379,21 @@ def _concatenate_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> 
     return cast(_concatenate(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
 
 
+def _lower_concatenate(b: Any, *arrays: Any, axis: int) -> Any:
+    dtype = np.result_type(*(array.dtype for array in arrays))
+    return b.concatenate([b.value(array, dtype) for array in arrays], axis % arrays[0].ndim)
+
+
+def _lower_stack(b: Any, *arrays: Any, axis: int) -> Any:
+    axis %= arrays[0].ndim + 1
+    expanded = [b.reshape(array, (*array.shape[:axis], 1, *array.shape[axis:])) for array in arrays]
+    return _lower_concatenate(b, *expanded, axis=axis)
+
+
 _concatenate = Op(
     lambda *arrays, axis: np.concatenate(arrays, axis),
     name="concatenate",
+    lower=_lower_concatenate,
     vjp=_concatenate_vjp,
     taylor=series.linear,
     batch=_batch_join,
@@ -379,6 +413,7 @@ def _stack_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
 _stack = Op(
     lambda *arrays, axis: np.stack(arrays, axis),
     name="stack",
+    lower=_lower_stack,
     vjp=_stack_vjp,
     taylor=series.linear,
     batch=_batch_join,

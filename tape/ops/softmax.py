@@ -72,11 +72,38 @@ def _taylor_log_softmax(op: Any, out: Any, operands: Any, attrs: dict[str, Any])
     return [out, *(series.total((a[k], series.scaled(-1, L[k]))) for k in range(1, len(a)))]
 
 
+def _lower_shifted(b: Any, x: Any, axis: Reduced | None) -> tuple[Any, Any]:
+    """``x`` less its largest element, or 0 where that is infinite, and that element."""
+    largest = b.fold("max", x, axis, keepdims=True)
+    shift = b.where(b.elementwise("isfinite", largest), largest, 0)
+    return x - shift, shift
+
+
+def _lower_logsumexp(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    shifted, shift = _lower_shifted(b, x, axis)
+    total = b.fold("sum", b.elementwise("exp", shifted), axis, keepdims=True)
+    out = b.elementwise("log", total) + shift
+    kept = [] if axis is None else [n for i, n in enumerate(x.shape) if i not in {a % x.ndim for a in axis}]
+    return out if keepdims else b.reshape(out, tuple(kept))
+
+
+def _lower_softmax(b: Any, x: Any, axis: Reduced | None) -> Any:
+    weights = b.elementwise("exp", _lower_shifted(b, x, axis)[0])
+    return weights / b.fold("sum", weights, axis, keepdims=True)
+
+
+def _lower_log_softmax(b: Any, x: Any, axis: Reduced | None) -> Any:
+    shifted = x - b.fold("max", x, axis, keepdims=True)
+    total = b.fold("sum", b.elementwise("exp", shifted), axis, keepdims=True)
+    return shifted - b.elementwise("log", total)
+
+
 _logsumexp = Op(
     _logsumexp_forward,
     name="logsumexp",
     taylor=_taylor_logsumexp,
     batch=along_axes,
+    lower=_lower_logsumexp,
     vjp=[
         lambda g, out, x, axis, keepdims: (
             _kept(g, x, axis, keepdims) * _logsumexp_partials(out, x, axis, keepdims)
@@ -105,6 +132,7 @@ _softmax = Op(
     name="softmax",
     taylor=_taylor_softmax,
     batch=along_axes,
+    lower=_lower_softmax,
     vjp=[_softmax_rule],
     jvp=[_softmax_rule],
 )
@@ -120,6 +148,7 @@ _log_softmax = Op(
     name="log_softmax",
     taylor=_taylor_log_softmax,
     batch=along_axes,
+    lower=_lower_log_softmax,
     vjp=[lambda g, out, x, axis: g - exp(out) * _sum(g, axis=axis, keepdims=True)],
     jvp=[lambda t, out, x, axis: t - _sum(exp(out) * t, axis=axis, keepdims=True)],
 )
@@ -222,11 +251,20 @@ def _excess_jvp_target(t: Any, out: Any, logits: Any, target: Any) -> Any:
     return _softmax(logits, axis=_LAST) * _sum(t, axis=_LAST, keepdims=True) - t
 
 
+def _lower_excess(b: Any, logits: Any, target: Any) -> Any:
+    if target.dtype.kind in "iu":
+        rows = b.reshape(_lower_softmax(b, logits, _LAST), (target.size, logits.shape[-1]))
+        return b.reshape(b.add_picked(rows, b.reshape(target, (target.size,)), -1), logits.shape)
+    mass = b.fold("sum", target, _LAST, keepdims=True)
+    return _lower_softmax(b, logits, _LAST) * mass - target
+
+
 # The derivative of the losses by the logits: the predicted distribution less the wanted one.
 _excess = function_of(
     Op(
         _excess_forward,
         name="softmax_excess",
+        lower=_lower_excess,
         vjp=[_excess_by_logits, _excess_vjp_target],
         jvp=[_excess_by_logits, _excess_jvp_target],
     ),
@@ -278,6 +316,20 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
             total = total / losses.size if losses.size else np.nan
         return losses.dtype.type(total)
 
+    def lower(b: Any, logits: Any, target: Any) -> Any:
+        log_norm = _lower_logsumexp(b, logits, _LAST, False)
+        if target.dtype.kind in "iu":
+            rows = (log_norm.size, logits.shape[-1])
+            chosen = b.picked(b.reshape(logits, rows), b.reshape(target, rows[:1]))
+            losses = log_norm - b.reshape(chosen, log_norm.shape)
+        else:
+            expected = b.fold("sum", b.where(b.elementwise("equal", target, 0), 0, logits * target), _LAST)
+            losses = log_norm * b.fold("sum", target, _LAST) - expected
+        if reduction == "none":
+            return losses
+        total = b.fold("sum", losses)
+        return total / b.literal(losses.size, losses.dtype) if reduction == "mean" else total
+
     def per_sample(g: Any, logits: Any) -> Any:
         """The adjoint of each sample's loss, against the last axis of the logits."""
         if reduction == "none":
@@ -300,6 +352,7 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
     op = Op(
         forward,
         name=f"softmax_cross_entropy_{reduction}",
+        lower=lower,
         vjp=[
             by_logits,
             lambda g, out, logits, target: -(per_sample(g, logits) * _log_softmax(logits, axis=_LAST)),

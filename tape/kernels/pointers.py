@@ -1,0 +1,108 @@
+"""Addresses in compiled code: reading and writing through them, arrays at them, calls to functions there.
+
+All take and return plain int64 numbers, so that a kernel has one signature whatever it works on. They
+can be called in compiled code only, and check nothing: `tape.program.verify` has done so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic
+
+__all__ = ["array_at", "call3", "call4", "call13", "int32_at", "int64_at", "set_int64"]
+
+
+def _caller(count: int) -> Any:
+    """Call the C function at an address, which takes ``count`` 64-bit arguments and returns nothing."""
+
+    @intrinsic
+    def call(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+        signature = types.void(types.int64, types.UniTuple(types.int64, count))
+
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * count)
+            function = builder.inttoptr(values[0], kind.as_pointer())
+            builder.call(function, [builder.extract_value(values[1], i) for i in range(count)])
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return call
+
+
+call3, call4, call13 = _caller(3), _caller(4), _caller(13)
+
+
+def _reader(kind: Any) -> Any:
+    """Read a number of this type at an address."""
+
+    @intrinsic
+    def read(typing_context, address):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            pointer = builder.inttoptr(values[0], context.get_value_type(kind).as_pointer())
+            return builder.load(pointer)
+
+        return kind(types.int64), generate
+
+    return read
+
+
+int64_at, int32_at = _reader(types.int64), _reader(types.int32)
+
+
+@intrinsic
+def set_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Write an int64 at an address."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        builder.store(values[1], builder.inttoptr(values[0], ir.IntType(64).as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+def _pointer_to(kind: Any) -> Any:
+    @intrinsic
+    def cast(typing_context, address):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            return builder.inttoptr(values[0], context.get_value_type(types.CPointer(kind)))
+
+        return types.CPointer(kind)(types.int64), generate
+
+    return cast
+
+
+def array_at(dtype: Any) -> Callable[[int, int], Any]:
+    """The compiled function ``view(address, count)``: a one-dimensional array without copying.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        Of its elements.
+
+    Examples
+    --------
+    >>> import numba, numpy as np
+    >>> from tape.kernels.pointers import array_at
+    >>> doubles = array_at(np.float64)
+    >>> first = numba.njit(lambda address: doubles(address, 2)[0])
+    >>> x = np.array([3.0, 4.0])
+    >>> first(x.ctypes.data)
+    3.0
+    """
+    pointer = _pointer_to(_number_type(dtype))
+
+    def view(address, count):  # type: ignore[no-untyped-def]
+        return carray(pointer(address), (count,))
+
+    return njit(view, inline="never")
+
+
+def _number_type(dtype: Any) -> Any:
+    kind = np.dtype(dtype)
+    return types.uint8 if kind == np.bool_ else getattr(types, kind.name)

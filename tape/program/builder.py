@@ -1,0 +1,605 @@
+"""Builds a list of instructions, and simplifies on the way.
+
+Every instruction goes through a constructor here that first looks whether it is needed at all: the
+same instruction on the same operands is not made twice, literals are computed at once, and algebraic
+identities and chains of views collapse before they exist. Operations say how they are made of
+instructions in their ``lower`` rule, with a `Builder` and `Value`s in place of NumPy and arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape.program import indexing
+from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
+
+__all__ = ["Builder", "CannotLower", "Value"]
+
+Shape = tuple[int, ...]
+
+_COMMUTATIVE = frozenset(
+    "add multiply maximum minimum equal not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
+    "logaddexp hypot fmax fmin".split()
+)
+_BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+CASTABLE = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, bool)))
+"""What the machine converts from and to."""
+
+
+class CannotLower(Exception):  # noqa: N818 - no error: it leads to a callback
+    """No instructions do this: let the operation be a callback."""
+
+
+class Value:
+    """The result of an instruction, with the operators of an array."""
+
+    __slots__ = ("builder", "dtype", "id", "is_weak", "shape")
+
+    def __init__(self, builder: Builder, id: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+        self.builder = builder
+        self.id = id
+        self.shape = shape
+        self.dtype = dtype
+        self.is_weak = False  # a Python number, which does not widen others
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def __add__(self, other: Any) -> Value:
+        return self.builder.elementwise("add", self, other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self.builder.elementwise("add", other, self)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.builder.elementwise("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.builder.elementwise("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.builder.elementwise("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self.builder.elementwise("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.builder.elementwise("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self.builder.elementwise("divide", other, self)
+
+    def __neg__(self) -> Value:
+        return self.builder.elementwise("negative", self)
+
+    def __gt__(self, other: Any) -> Value:
+        return self.builder.elementwise("greater", self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return self.builder.elementwise("greater_equal", self, other)
+
+    def __lt__(self, other: Any) -> Value:
+        return self.builder.elementwise("less", self, other)
+
+
+@lru_cache(maxsize=4096)
+def _loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
+    """The dtypes a ufunc computes in; Python's number types do not widen others."""
+    ufunc = ELEMENTWISE[name]
+    try:
+        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
+    except TypeError as error:
+        raise CannotLower(str(error)) from None
+
+
+@lru_cache(maxsize=16384)
+def _broadcast(*shapes: Shape) -> Shape:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise CannotLower(str(error)) from None
+
+
+class Builder:
+    """A list of instructions in the making."""
+
+    def __init__(self) -> None:
+        self.listing = Listing()
+        self._made: dict[Any, Value] = {}
+        self._constants: dict[int, Value] = {}
+        self._counted: dict[int, np.ndarray] = {}
+
+    # ---- where values come from ------------------------------------------------------------------
+
+    def push(self, op: str, operands: Sequence[Value], attrs: tuple[Any, ...], shape: Shape, dtype: Any) -> Value:
+        """Append an instruction, unless there is one like it."""
+        ids = tuple([operand.id for operand in operands])
+        key = (op, ids, attrs, dtype, shape)
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self.append(op, ids, attrs, shape, dtype)
+        return made
+
+    def append(self, op: str, ids: tuple[int, ...], attrs: tuple[Any, ...], shape: Shape, dtype: Any) -> Value:
+        """Append an instruction in any case."""
+        instructions = self.listing.instructions
+        value = Value(self, len(instructions), shape, dtype)
+        instructions.append(Instruction(op, ids, attrs, shape, dtype))
+        return value
+
+    def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
+        """The next dynamic leaf."""
+        value = self.append("input", (), (len(self.listing.inputs),), shape, dtype)
+        self.listing.inputs.append(value.id)
+        return value
+
+    def constant(self, array: np.ndarray) -> Value:
+        """An array that the function closed over."""
+        value = self._constants.get(id(array))
+        if value is None:
+            constants = self.listing.constants
+            value = self.append("constant", (), (len(constants),), array.shape, array.dtype)
+            self._constants[id(array)] = value
+            constants.append(array)
+        return value
+
+    def literal(self, number: Any, dtype: Any = None) -> Value:
+        """A number known now."""
+        scalar = np.dtype(dtype).type(number) if dtype is not None else np.asarray(number)[()]
+        kind = np.dtype(dtype) if dtype is not None else scalar.dtype
+        return self.push("literal", (), (kind.char, scalar.tobytes()), (), kind)
+
+    def known(self, value: Value) -> Any:
+        """The number that a value is known to be everywhere; None if it is not known."""
+        instruction = self.listing.instructions[value.id]
+        if instruction.op == "broadcast":
+            instruction = self.listing.instructions[instruction.operands[0]]
+        if instruction.op != "literal":
+            return None
+        char, data = instruction.attrs
+        return np.frombuffer(data, char)[0]
+
+    def _made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
+        """The operands of the instruction behind a value, if it is of this kind."""
+        instruction = self.listing.instructions[value.id]
+        return self._operands(instruction) if instruction.op == op else None
+
+    def _operands(self, instruction: Instruction) -> tuple[Value, ...]:
+        return tuple([self._value(id) for id in instruction.operands])
+
+    def _value(self, id: int) -> Value:
+        instruction = self.listing.instructions[id]
+        return Value(self, id, instruction.shape, instruction.dtype)
+
+    def _kind(self, operand: Any) -> Any:
+        """What an operand counts as in promotion."""
+        if isinstance(operand, Value):
+            return type(0.0) if operand.is_weak else operand.dtype
+        if type(operand) in (float, int):
+            return type(operand)
+        return np.result_type(operand)
+
+    def value(self, operand: Any, dtype: Any = None) -> Value:
+        """An operand as a value, converted to a dtype."""
+        if not isinstance(operand, Value):
+            if np.ndim(operand) == 0:
+                return self.literal(operand, dtype)
+            operand = self.constant(operand)
+        return operand if dtype is None or operand.dtype == dtype else self.cast(operand, dtype)
+
+    # ---- elementwise -------------------------------------------------------------------------------
+
+    def elementwise(self, name: str, *operands: Any) -> Value:
+        """A ufunc of NumPy's, with its promotion and broadcasting."""
+        if name == "positive":
+            return self.value(operands[0])
+        dtypes = _loop_dtypes(name, tuple([self._kind(operand) for operand in operands]))
+        values = [self.value(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False)]
+        return self._spread(lambda *cores: self._simplified(name, cores, dtypes[-1]), values)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Value:
+        """``x`` where the condition holds, else ``y``."""
+        kinds = [self._kind(operand) for operand in (x, y)]
+        dtype = _loop_dtypes("maximum", tuple(kinds))[-1]
+        values = [self.value(condition, _BOOL), self.value(x, dtype), self.value(y, dtype)]
+        return self._spread(lambda *cores: self._where(cores, dtype), values)
+
+    def _where(self, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
+        condition, x, y = values
+        holds = self.known(condition)
+        if holds is not None:
+            return x if holds else y
+        if x.id == y.id:
+            return x
+        return self.push("where", values, (), _broadcast(*(value.shape for value in values)), dtype)
+
+    def cast(self, value: Value, dtype: Any) -> Value:
+        """Conversion to another dtype."""
+        dtype = np.dtype(dtype)
+        if value.dtype == dtype and not value.is_weak:
+            return value
+        number = self.known(value)
+        if number is not None:
+            with np.errstate(all="ignore"):
+                return self.broadcast(self.literal(number, dtype), value.shape)
+        if value.dtype == dtype:
+            return self._value(value.id)
+        if value.dtype not in CASTABLE or dtype not in CASTABLE:
+            raise CannotLower(f"{value.dtype} to {dtype}")
+        return self._spread(lambda core: self.push("cast", (core,), (), core.shape, dtype), [value])
+
+    def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
+        """Compute on what was broadcast before it was, where that is smaller."""
+        shape = _broadcast(*[value.shape for value in values])
+        cores = [(self._made_by(value, "broadcast") or (value,))[0] for value in values]
+        result = make(*cores)
+        return result if result.shape == shape else self.broadcast(result, shape)
+
+    def _simplified(self, name: str, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
+        numbers = [self.known(value) for value in values]
+        if all(number is not None for number in numbers):
+            with np.errstate(all="ignore"):
+                return self.literal(ELEMENTWISE[name](*numbers), dtype)
+        rule = _IDENTITIES.get(name)
+        simpler = rule(self, values, numbers) if rule is not None else None
+        if simpler is not None:
+            return simpler
+        if name in _COMMUTATIVE and values[0].id > values[1].id:
+            values = values[::-1]
+        shape = values[0].shape if len(values) == 1 else _broadcast(*[value.shape for value in values])
+        return self.push(name, values, (), shape, dtype)
+
+    # ---- folds ---------------------------------------------------------------------------------------
+
+    def fold(self, kind: str, value: Value, axes: Any = None, keepdims: bool = False, dtype: Any = None) -> Value:
+        """A reduction over axes: sum, prod, max, min, any, all, argmax or argmin."""
+        axes = range(value.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+        gone = tuple(sorted({axis % value.ndim for axis in axes}))
+        kept = tuple([1 if i in gone else length for i, length in enumerate(value.shape)])
+        shape = tuple([length for i, length in enumerate(value.shape) if i not in gone])
+        result = self._folded(kind, value, gone, shape, dtype or value.dtype)
+        return self.reshape(result, kept) if keepdims else result
+
+    def _folded(self, kind: str, value: Value, axes: tuple[int, ...], shape: Shape, dtype: Any) -> Value:
+        is_choice = kind in ("sum", "prod", "max", "min", "any", "all")
+        if is_choice and all(value.shape[axis] == 1 for axis in axes):
+            return self.reshape(self.cast(value, dtype), shape)
+        source = self._made_by(value, "broadcast")
+        if kind == "sum" and source is not None:
+            (core,) = source
+            padded = (1,) * (value.ndim - core.ndim) + core.shape
+            spread = [axis for axis in axes if padded[axis] == 1]
+            count = prod(value.shape[axis] for axis in spread)
+            if spread and count:
+                rest = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])
+                smaller = self.broadcast(self.reshape(core, padded), rest)
+                return self.fold("sum", smaller * self.literal(count, dtype), axes, dtype=dtype)
+        return self.push("fold", (value,), (kind, axes), shape, dtype)
+
+    def sum_to(self, value: Value, shape: Shape) -> Value:
+        """The transpose of `broadcast`."""
+        if value.shape == shape:
+            return value
+        extra = value.ndim - len(shape)
+        axes = tuple([i for i in range(value.ndim) if i < extra or shape[i - extra] != value.shape[i]])
+        return self.reshape(self.fold("sum", value, axes), shape)
+
+    # ---- views -----------------------------------------------------------------------------------------
+
+    def reshape(self, value: Value, shape: Shape) -> Value:
+        """The same elements in C order."""
+        while (source := self._made_by(value, "reshape")) is not None:
+            (value,) = source
+        if value.shape == shape:
+            return value
+        if (source := self._made_by(value, "broadcast")) is not None and source[0].size == 1:
+            return self.broadcast(self.reshape(source[0], ()), shape)
+        return self.push("reshape", (value,), (), shape, value.dtype)
+
+    def transpose(self, value: Value, axes: Sequence[int] | None = None) -> Value:
+        """A permutation of the axes."""
+        order = tuple(range(value.ndim))[::-1] if axes is None else tuple([axis % value.ndim for axis in axes])
+        instruction = self.listing.instructions[value.id]
+        if instruction.op == "transpose":
+            order = tuple([instruction.attrs[0][axis] for axis in order])
+            (value,) = self._operands(instruction)
+        long = [axis for axis in order if value.shape[axis] != 1]
+        shape = tuple([value.shape[axis] for axis in order])
+        if long == sorted(long):
+            return self.reshape(value, shape)
+        return self.push("transpose", (value,), (order,), shape, value.dtype)
+
+    def broadcast(self, value: Value, shape: Shape) -> Value:
+        """Repeated along new axes and axes of length one."""
+        if (source := self._made_by(value, "broadcast")) is not None:
+            (value,) = source
+        if value.shape == shape:
+            return value
+        return self.push("broadcast", (value,), (), shape, value.dtype)
+
+    def slice(self, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value:
+        """Regularly spaced elements: one start, step and count for each axis."""
+        if shape == value.shape and not any(starts) and all(step == 1 for step in steps):
+            return value
+        if (source := self._made_by(value, "broadcast")) is not None and source[0].size == 1:
+            return self.broadcast(self.reshape(source[0], ()), shape)
+        return self.push("slice", (value,), (starts, steps), shape, value.dtype)
+
+    # ---- the rest ----------------------------------------------------------------------------------------
+
+    def matmul(self, x: Value, y: Value) -> Value:
+        """Stacks of matrices; two axes at least, NumPy's rules for the rest."""
+        dtype = np.result_type(x.dtype, y.dtype)
+        if dtype not in (np.float64, np.float32):
+            raise CannotLower(f"a product of {dtype}")
+        x, y = self.value(x, dtype), self.value(y, dtype)
+        rows, inner, columns = x.shape[-2], x.shape[-1], y.shape[-1]
+        if inner != y.shape[-2]:
+            raise CannotLower("matmul of shapes that do not fit")
+        if not (rows and inner and columns):
+            return self.broadcast(self.literal(0, dtype), (*_broadcast(x.shape[:-2], y.shape[:-2]), rows, columns))
+        if x.ndim > 2 and y.ndim == 2:
+            product = self.matmul(self.reshape(x, (prod(x.shape[:-1]), inner)), y)
+            return self.reshape(product, (*x.shape[:-1], columns))
+        batch = _broadcast(x.shape[:-2], y.shape[:-2])
+        if not prod(batch):
+            return self.broadcast(self.literal(0, dtype), (*batch, rows, columns))
+        if len(batch) > 1:
+            x, y = (self.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
+            x, y = (self.reshape(a, (prod(batch), *a.shape[-2:])) for a in (x, y))
+            return self.reshape(self.matmul(x, y), (*batch, rows, columns))
+        return self.push("matmul", (x, y), (), (*batch, rows, columns), dtype)
+
+    def solve(self, a: Value, b: Value) -> Value:
+        """The x for which ``a @ x`` is ``b``: matrices of one float dtype."""
+        dtype = np.result_type(a.dtype, b.dtype)
+        if a.ndim != 2 or b.ndim != 2 or dtype not in (np.float64, np.float32) or not a.size or not b.size:
+            raise CannotLower("a stack of systems")
+        return self.push("solve", (self.value(a, dtype), self.value(b, dtype)), (), b.shape, dtype)
+
+    def take(self, value: Value, index: Value, axis: int) -> Value:
+        """Elements of one axis by an array of positions; negative ones count from the end."""
+        shape = (*value.shape[:axis], *index.shape, *value.shape[axis + 1 :])
+        if index.dtype.kind not in "iu" or value.dtype.itemsize not in (4, 8):
+            raise CannotLower(f"an index of {index.dtype}")
+        index = self.reshape(self.value(index, _INT64), (index.size,))
+        flat = (*value.shape[:axis], index.size, *value.shape[axis + 1 :])
+        return self.reshape(self.push("take", (value, index), (axis,), flat, value.dtype), shape)
+
+    def add_at(self, total: Value, values: Value, index: Value | None, place: tuple[Any, ...]) -> Value:
+        """``total`` with values added, at a slice ``(starts, steps)``, or along an axis by an index ``(axis,)``."""
+        if total.dtype not in (np.float64, np.float32):
+            raise CannotLower(f"adding to {total.dtype}")
+        operands = (total, values) if index is None else (total, values, index)
+        return self.push("add_at", operands, place, total.shape, total.dtype)
+
+    def read(self, value: Value, index: tuple[Any, ...]) -> Value:
+        """``value[index]``."""
+        return indexing.read(self, value, index)
+
+    def written(self, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
+        """Zeros with values added at an index."""
+        return indexing.written(self, values, index, shape)
+
+    def picked(self, rows: Value, index: Value) -> Value:
+        """One element of each row."""
+        flat = self._flat(rows, index)
+        return self.take(self.reshape(rows, (rows.size,)), flat, 0)
+
+    def add_picked(self, rows: Value, index: Value, number: float) -> Value:
+        """Rows with a number added to one element of each."""
+        flat = self._flat(rows, index)
+        parts = self.broadcast(self.literal(number, rows.dtype), index.shape)
+        return self.reshape(self.add_at(self.reshape(rows, (rows.size,)), parts, flat, (0,)), rows.shape)
+
+    def _flat(self, rows: Value, index: Value) -> Value:
+        """The positions of one element of each row; columns do not count from the end."""
+        if not rows.size:
+            raise CannotLower("no rows")
+        numbers = self._counted.setdefault(rows.shape[0], np.arange(rows.shape[0]))
+        operands = (self.constant(numbers), self.cast(index, _INT64))
+        return self.push("ravel_index", operands, (rows.shape, False), index.shape, _INT64)
+
+    def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
+        """argmax or argmin."""
+        if not value.size:
+            raise CannotLower("no elements")
+        if axis is not None:
+            return self.fold(kind, value, axis, keepdims, dtype=_INT64)
+        flat = self.fold(kind, self.reshape(value, (value.size,)), 0, dtype=_INT64)
+        return self.reshape(flat, (1,) * value.ndim) if keepdims else flat
+
+    def concatenate(self, values: Sequence[Value], axis: int) -> Value:
+        """Arrays of one dtype joined along an axis."""
+        values = [value for value in values if value.shape[axis]] or list(values[:1])
+        if len(values) == 1:
+            return values[0]
+        first = values[0]
+        total = sum(value.shape[axis] for value in values)
+        shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+        return self.push("concatenate", values, (axis,), shape, first.dtype)
+
+    def guard(self, value: Value, kind: str, outcome: Any) -> None:
+        """A branch that must come out as it did."""
+        guards = self.listing.guards
+        self.append("guard", (value.id,), (len(guards),), (), _BOOL)
+        guards.append(Guard(kind, outcome))
+
+    def callback(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any], shape: Shape, dtype: Any) -> Value:
+        """An operation that Python runs."""
+        places: list[Any] = []
+        ids = []
+        for operand in operands:
+            if isinstance(operand, np.ndarray):
+                operand = self.constant(operand)
+            if isinstance(operand, Value):
+                ids.append(operand.id)
+                places.append(None)
+            else:
+                places.append(operand)
+        calls = self.listing.callbacks
+        calls.append((op, tuple(places), attrs))
+        return self.append("callback", tuple(ids), (len(calls) - 1,), shape, dtype)
+
+
+# ---- identities: (builder, operands, the numbers they are known to be) -> something simpler, or None ----
+
+Identity = Callable[[Builder, tuple[Value, ...], list[Any]], "Value | None"]
+
+
+def _negated(b: Builder, value: Value) -> Value | None:
+    """The x of a value that is -x."""
+    source = b._made_by(value, "negative")
+    return None if source is None else source[0]
+
+
+def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    if x.dtype.kind == "b":
+        return None
+    for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
+        if number is not None and number == 0 and _fills(one, other):
+            return one
+        if (opposite := _negated(b, other)) is not None:
+            return b.elementwise("subtract", one, opposite)
+    return _accumulated(b, x, y) or _accumulated(b, y, x)
+
+
+def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
+    """Adding an array that is zero but for some elements: add those."""
+    instruction = b.listing.instructions[part.id]
+    if instruction.op != "add_at" or total.shape != part.shape:
+        return None
+    zeros, values, *index = b._operands(instruction)
+    if b.known(zeros) != 0 or b.known(zeros) is None:
+        return None
+    return b.add_at(total, values, index[0] if index else None, instruction.attrs)
+
+
+def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    if numbers[1] is not None and numbers[1] == 0 and _fills(x, y):
+        return x
+    if numbers[0] is not None and numbers[0] == 0 and _fills(y, x):
+        return -y
+    if (opposite := _negated(b, y)) is not None:
+        return x + opposite
+    if (opposite := _negated(b, x)) is not None and x.dtype.kind == "f":
+        return -(opposite + y)
+    return None
+
+
+def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    if x.dtype.kind != "f":
+        return None
+    for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
+        if number is not None and _fills(one, other):
+            if number == 1:
+                return one
+            if number == -1:
+                return -one
+            scaled = b._made_by(one, "multiply")
+            for factor, rest in (scaled, scaled[::-1]) if scaled else ():
+                known = b.known(factor)
+                if known is not None:
+                    return b.elementwise("multiply", rest, b.literal(known * number, x.dtype))
+        if (opposite := _negated(b, one)) is not None:
+            if number is not None:
+                return b.elementwise("multiply", opposite, b.literal(-number, x.dtype))
+            return -b.elementwise("multiply", opposite, other)
+    return None
+
+
+def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    number = numbers[1]
+    if number is not None and number != 0 and np.isfinite(number):
+        if number == 1:
+            return x
+        if np.frexp(number)[0] in (0.5, -0.5) and np.isfinite(1 / number):  # a power of two: exact
+            return x * b.literal(1 / number, x.dtype)
+    if (opposite := _negated(b, x)) is not None:
+        return -(opposite / y)
+    if (opposite := _negated(b, y)) is not None:
+        return -(x / opposite)
+    return None
+
+
+def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    (x,) = values
+    if (opposite := _negated(b, x)) is not None:
+        return opposite
+    if x.dtype.kind == "f":
+        if (parts := b._made_by(x, "subtract")) is not None:
+            return parts[1] - parts[0]
+        for factor, rest in _both_ways(b._made_by(x, "multiply")):
+            if (known := b.known(factor)) is not None:
+                return rest * b.literal(-known, x.dtype)
+    return None
+
+
+def _power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, number = values[0], numbers[1]
+    if x.dtype.kind != "f" or number is None:
+        return None
+    if number == 1:
+        return x
+    if number in (2, 3, 4):
+        square = x * x
+        return square if number == 2 else square * (x if number == 3 else square)
+    if number == 0.5:
+        return b.elementwise("sqrt", x)
+    if number == -1:
+        return b.literal(1, x.dtype) / x
+    return None
+
+
+def _square(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    return values[0] * values[0]
+
+
+def _reciprocal(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    (x,) = values
+    return b.literal(1, x.dtype) / x if x.dtype.kind == "f" else None
+
+
+def _same(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    return values[0] if values[0].id == values[1].id else None
+
+
+def _both_ways(pair: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...]:
+    return () if pair is None else (pair, pair[::-1])
+
+
+def _fills(one: Value, other: Value) -> bool:
+    """Whether the first has the shape of both together."""
+    return one.shape == other.shape or other.size == 1 and other.ndim <= one.ndim
+
+
+_IDENTITIES: dict[str, Identity] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negative": _negative,
+    "power": _power,
+    "square": _square,
+    "reciprocal": _reciprocal,
+    "maximum": _same,
+    "minimum": _same,
+    "logical_and": _same,
+    "logical_or": _same,
+}

@@ -1,0 +1,138 @@
+"""NumPy's indices as instructions: what is regular becomes a slice, arrays of integers a `take`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tape.program.builder import Builder, Value
+
+__all__ = ["read", "written"]
+
+Shape = tuple[int, ...]
+
+
+class _Resolved:
+    """An index, worked out for a shape: a slice of every axis, then arrays, then another shape."""
+
+    def __init__(self, b: Builder, index: tuple[Any, ...], shape: Shape) -> None:
+        from tape.program.builder import CannotLower, Value
+
+        parts = _spelled_out(index, len(shape))
+        starts, steps, counts, result = [], [], [], []
+        arrays: list[tuple[int, Value]] = []
+        axis = 0
+        where_arrays: list[int] = []
+        for part in parts:
+            if part is None:
+                result.append(1)
+                continue
+            if isinstance(part, (bool, np.bool_)):
+                raise CannotLower("a bool in an index")
+            length = shape[axis]
+            if isinstance(part, int):
+                starts.append(part % length if length else 0)
+                steps.append(1)
+                counts.append(1)
+            elif isinstance(part, slice):
+                start, stop, step = part.indices(length)
+                count = len(range(start, stop, step))
+                starts.append(start if count else 0)
+                steps.append(step if count else 1)
+                counts.append(count)
+                result.append(count)
+            else:
+                if not isinstance(part, Value):
+                    part = b.value(part)
+                if part.dtype.kind not in "iu":
+                    raise CannotLower("a mask in an index")
+                starts.append(0)
+                steps.append(1)
+                counts.append(length)
+                arrays.append((axis, part))
+                where_arrays.append(len(result))
+                result.append(-1)
+            axis += 1
+        self.starts, self.steps, self.sliced = tuple(starts), tuple(steps), tuple(counts)
+        self.arrays = arrays
+        if not arrays:
+            self.shape = tuple(result)
+            return
+        axes = [axis for axis, _ in arrays]
+        places = [k for k, part in enumerate(parts) if isinstance(part, (Value, np.ndarray, int))]
+        if places[-1] - places[0] != len(places) - 1 or len(places) != len(arrays):
+            raise CannotLower("arrays and integers apart in an index")
+        self.first, self.last = axes[0], axes[-1]
+        inner = np.broadcast_shapes(*(array.shape for _, array in arrays))
+        self.index_shape = inner
+        before = result[: where_arrays[0]]
+        self.shape = (*before, *inner, *result[where_arrays[-1] + 1 :])
+
+    def flat_index(self, b: Builder) -> Value:
+        """One position along the axes that have arrays, as one axis."""
+        values = [b.cast(b.broadcast(array, self.index_shape), np.int64) for _, array in self.arrays]
+        if len(values) == 1:
+            return values[0]
+        lengths = tuple([self.sliced[axis] for axis, _ in self.arrays])
+        return b.push("ravel_index", values, (lengths, True), self.index_shape, np.dtype(np.int64))
+
+    def merged(self, shape: Shape) -> Shape:
+        """A shape with the axes that have arrays as one."""
+        return (*shape[: self.first], prod(shape[self.first : self.last + 1]), *shape[self.last + 1 :])
+
+
+def _spelled_out(index: tuple[Any, ...], ndim: int) -> list[Any]:
+    """An index with a part for every axis."""
+    parts = list(index)
+    missing = ndim - sum(part is not None and part is not Ellipsis for part in parts)
+    rest = [slice(None)] * missing
+    at = next((k for k, part in enumerate(parts) if part is Ellipsis), None)
+    return parts + rest if at is None else parts[:at] + rest + parts[at + 1 :]
+
+
+def read(b: Builder, x: Value, index: tuple[Any, ...]) -> Value:
+    """``x[index]``.
+
+    Parameters
+    ----------
+    b : Builder
+    x : Value
+        Any shape.
+    index : tuple
+        Of ints, slices, None, Ellipsis and Values of integers.
+
+    Raises
+    ------
+    CannotLower
+        For masks, and arrays on axes apart from each other.
+    """
+    resolved = _Resolved(b, index, x.shape)
+    sliced = b.slice(x, resolved.starts, resolved.steps, resolved.sliced)
+    if resolved.arrays:
+        merged = b.reshape(sliced, resolved.merged(sliced.shape))
+        sliced = b.take(merged, resolved.flat_index(b), resolved.first)
+    return b.reshape(sliced, resolved.shape)
+
+
+def written(b: Builder, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
+    """Zeros of a shape with values added at an index: the transpose of `read`."""
+    resolved = _Resolved(b, index, shape)
+    values = b.broadcast(values, resolved.shape)
+    zero = b.literal(0, values.dtype)
+    if not resolved.arrays:
+        inner = b.reshape(values, resolved.sliced)
+        if resolved.sliced == shape and not any(resolved.starts) and all(s == 1 for s in resolved.steps):
+            return inner
+        return b.add_at(b.broadcast(zero, shape), inner, None, (resolved.starts, resolved.steps))
+    merged = resolved.merged(resolved.sliced)
+    flat = resolved.flat_index(b)
+    rows = (*merged[: resolved.first], flat.size, *merged[resolved.first + 1 :])
+    index_value = b.reshape(flat, (flat.size,))
+    total = b.add_at(b.broadcast(zero, merged), b.reshape(values, rows), index_value, (resolved.first,))
+    total = b.reshape(total, resolved.sliced)
+    if resolved.sliced == shape:
+        return total
+    return b.add_at(b.broadcast(zero, shape), total, None, (resolved.starts, resolved.steps))

@@ -1,0 +1,102 @@
+"""What a Program is made of: a flat list of instructions on arrays whose shapes are known.
+
+An instruction names its operands by their position in the list, which always comes before its own.
+There are few kinds, and each is something the machine can do: elementwise arithmetic, folds over
+axes, views, products, reading and adding by index, joining, and calls back into Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
+
+_UFUNCS = (
+    "absolute add arctan arccos arcsin arctanh arctan2 bitwise_and bitwise_or bitwise_xor cbrt ceil copysign cos cosh "
+    "divide equal exp exp2 expm1 floor floor_divide fmax fmin fmod greater greater_equal hypot invert isfinite isinf isnan "
+    "left_shift less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor maximum "
+    "minimum multiply negative nextafter not_equal power reciprocal remainder right_shift rint sign sin sinh sqrt square "
+    "subtract tan tanh trunc"
+)
+ELEMENTWISE: dict[str, np.ufunc] = {name: getattr(np, name) for name in _UFUNCS.split()}
+"""Elementwise instructions that are a ufunc of NumPy's; ``where`` and ``cast`` are elementwise too."""
+
+VIEWS = frozenset({"reshape", "transpose", "broadcast", "slice"})
+"""Instructions that only look at their operand in another way."""
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One step of a Program.
+
+    Attributes
+    ----------
+    op : str
+        What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``, ``"matmul"``,
+        ``"solve"``, ``"take"``, ``"add_at"``, ``"concatenate"``, ``"callback"``, ``"guard"``; or where the value comes from:
+        ``"input"``, ``"constant"``, ``"literal"``.
+    operands : tuple of int
+        Positions in the list.
+    attrs : tuple
+        What else it needs, depending on the op.
+    shape : tuple of int
+        Of the result.
+    dtype : numpy.dtype
+        Of the result.
+    """
+
+    op: str
+    operands: tuple[int, ...]
+    attrs: tuple[Any, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the result."""
+        count = 1
+        for length in self.shape:
+            count *= length
+        return count
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result is made of one element of every operand."""
+        return self.op in ELEMENTWISE or self.op in ("where", "cast")
+
+
+@dataclass(slots=True)
+class Guard:
+    """What a branch saw while the function was recorded."""
+
+    kind: str
+    """``"bool"`` or ``"int"``."""
+    outcome: Any
+
+
+@dataclass
+class Listing:
+    """A flat list of instructions, with what goes in and what comes out.
+
+    Attributes
+    ----------
+    instructions : list of Instruction
+    inputs : list
+        The position of each dynamic leaf; None for those that nothing depends on.
+    constants : list of numpy.ndarray
+        Arrays that the function closed over, by reference.
+    outputs : list
+        The position of each leaf of the result.
+    guards : list of Guard
+        In the order of the guard instructions.
+    """
+
+    instructions: list[Instruction] = field(default_factory=list)
+    inputs: list[int | None] = field(default_factory=list)
+    constants: list[np.ndarray] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    guards: list[Guard] = field(default_factory=list)
+    callbacks: list[Any] = field(default_factory=list)
