@@ -1,9 +1,12 @@
 """tape: a gradient engine for NumPy code."""
 
 from tape import errors, ops, optim, scipy, testing
+from tape.blas import choose_kernels
+from tape.config import show_config
 from tape.memory import keep_freed
 from tape.node import Node
 from tape.ops import apply
+from tape.program import Program, compile
 from tape.trace import Trace
 from tape.transforms import (
     checkpoint,
@@ -34,16 +37,19 @@ from tape.transforms import (
 from tape.var import Var
 
 keep_freed()
+choose_kernels()
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Node",
+    "Program",
     "Trace",
     "Var",
     "apply",
     "checkpoint",
     "checkpoint_loop",
+    "compile",
     "custom_jvp",
     "custom_vjp",
     "directional_derivative",
@@ -66,6 +72,7 @@ __all__ = [
     "root",
     "rop",
     "scipy",
+    "show_config",
     "stop_gradient",
     "taylor",
     "testing",

@@ -116,6 +116,9 @@ def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
             raise errors.TraceMismatchError(
                 f"{value!r} is on {trace!r} already, and {kind} is a new leaf. Use the Var as it is"
             )
+        inner = value.node.value
+        if isinstance(inner, float) and not isinstance(inner, np.generic):
+            value = value.astype(np.float64)  # type: ignore[attr-defined]  # as a Python float becomes one
     elif isinstance(value, np.ma.MaskedArray):
         raise errors.DTypeError(f"{kind} cannot be a masked array. Fill it, and multiply by the mask")
     elif type(value) is not np.ndarray:

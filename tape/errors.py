@@ -26,6 +26,7 @@ __all__ = [
     "MissingAttributeError",
     "OptionError",
     "OutOfBoundsError",
+    "PathLimitWarning",
     "SeedError",
     "ShapeError",
     "SingularMatrixError",
@@ -117,6 +118,10 @@ class DerivativeError(TapeError, AssertionError):
 
 class ConstantResultWarning(UserWarning):
     """A function returned something that does not depend on what it is differentiated by."""
+
+
+class PathLimitWarning(UserWarning):
+    """A compiled function branches in more ways than there may be programs: further ones run in Python."""
 
 
 def user_place() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -154,11 +155,16 @@ class Var(Handle):
 
     def item(self, *index: int) -> Any:
         """One element as a Python number, without its derivative."""
-        return plain(self).item(*index)
+        return self.node.value.item(*index)
+
+    # A value that is a Var itself is asked in turn: it may have to know that it was read.
 
     def __bool__(self) -> bool:
+        value = self.node.value
+        if isinstance(value, Handle):
+            return bool(value)
         try:
-            return bool(plain(self))
+            return bool(value)
         except ValueError:
             raise errors.ConversionError(
                 f"the truth of {self!r}, which has {self.size} elements, is ambiguous. "
@@ -188,15 +194,19 @@ class Var(Handle):
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
             raise errors.ConversionError(f"{self!r} is no integer scalar, and cannot be an index")
-        return int(plain(self))
+        return operator.index(self.node.value)
 
     def _scalar(self, target: str) -> Any:
         if self.size != 1:
             raise errors.ConversionError(f"{target}() of {self!r}: it has {self.size} elements, not one")
-        return plain(self).reshape(())
+        value = self.node.value
+        return value if isinstance(value, Handle) else value.reshape(())
 
     def __format__(self, spec: str) -> str:
-        return format(self._scalar("format").item(), spec) if spec else repr(self)
+        if not spec:
+            return repr(self)
+        self._scalar("format")
+        return format(plain(self).item(), spec)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise errors.ConversionError(
@@ -372,7 +382,7 @@ class Var(Handle):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         fill_value = kwargs.get("fill_value", args[1] if len(args) > 1 else None)
         if func in _ON_VALUES and not (func is np.full_like and isinstance(fill_value, Handle)):
-            return func(*_plain_tree(args), **{key: _plain_tree(value) for key, value in kwargs.items()})
+            return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
         name = f"{func.__module__}.{func.__name__}".replace("numpy", "np", 1)
         function = NUMPY.get(func)
         if function is None:
@@ -383,10 +393,11 @@ class Var(Handle):
 Trace.handle = Var
 
 
-def _plain_tree(argument: Any) -> Any:
+def _values_in(argument: Any) -> Any:
+    """What Vars stand for: one level, as those of the next may want to know what is asked."""
     if isinstance(argument, (list, tuple)):
-        return type(argument)(_plain_tree(part) for part in argument)
-    return plain(argument)
+        return type(argument)(_values_in(part) for part in argument)
+    return argument.node.value if isinstance(argument, Handle) else argument
 
 
 def _no_rule(name: str) -> errors.UnsupportedError:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import config
+from numba.core.compiler import Compiler
 
-__all__ = ["KERNEL_DTYPES", "kernel"]
+__all__ = ["KERNEL_DTYPES", "OPTIONS", "inner", "kernel"]
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
 
 KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 """What the kernels are compiled for; not the other byte order."""
@@ -23,6 +25,37 @@ KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile at the first call for each combination of types, and keep the result on disk."""
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
+        return numba.njit(cache=True, **OPTIONS)(function)
     except RuntimeError:  # no folder to cache in: neither the package's nor the user's is writable
-        return numba.njit(**_OPTIONS)(function)
+        return numba.njit(**OPTIONS)(function)
+
+
+class _Unoptimised(Compiler):
+    """Numba's compiler without LLVM's optimisation: the kernel that takes the code in is optimised whole.
+
+    Otherwise all code is optimised once for each function that contains it, half of the time in all. Numba
+    compiles one function at a time, holding a lock, so nothing else is compiled with this setting.
+    """
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        level = config.OPT
+        config.OPT = type(level)(0)
+        try:
+            return super().compile_extra(function)
+        finally:
+            config.OPT = level
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile as a part of kernels that call it: they are kept on disk and contain it; Python cannot call it.
+
+    Each call is another copy of the code. Arguments that are literals make versions of their own; a
+    number of NumPy's does not.
+    """
+    return numba.njit(
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        forceinline=True,
+        pipeline_class=_Unoptimised,
+        **OPTIONS,
+    )(function)

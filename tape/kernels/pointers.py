@@ -12,30 +12,30 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["array_at", "call3", "call4", "call13", "int32_at", "int64_at", "set_int64"]
+__all__ = ["array_at", "call1", "call3", "call4", "call5", "call6", "call7", "call8", "call13", "copy_bytes", "int32_at", "int64_at", "set_int64"]
 
 
 def _caller(count: int) -> Any:
-    """Call the C function at an address, which takes ``count`` 64-bit arguments and returns nothing."""
+    """Call the C function at an address with ``count`` 64-bit arguments; what it returns, if anything."""
 
     @intrinsic
     def call(typing_context, address, arguments):  # type: ignore[no-untyped-def]
-        signature = types.void(types.int64, types.UniTuple(types.int64, count))
+        signature = types.int64(types.int64, types.UniTuple(types.int64, count))
 
         def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * count)
+            kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * count)
             function = builder.inttoptr(values[0], kind.as_pointer())
-            builder.call(function, [builder.extract_value(values[1], i) for i in range(count)])
-            return context.get_dummy_value()
+            return builder.call(function, [builder.extract_value(values[1], i) for i in range(count)])
 
         return signature, generate
 
     return call
 
 
-call3, call4, call13 = _caller(3), _caller(4), _caller(13)
+call1, call3, call4, call5, call6, call7, call8, call13 = map(_caller, (1, 3, 4, 5, 6, 7, 8, 13))
 
 
 def _reader(kind: Any) -> Any:
@@ -106,3 +106,16 @@ def array_at(dtype: Any) -> Callable[[int, int], Any]:
 def _number_type(dtype: Any) -> Any:
     kind = np.dtype(dtype)
     return types.uint8 if kind == np.bool_ else getattr(types, kind.name)
+
+
+@intrinsic
+def copy_bytes(typing_context, target, source, count):  # type: ignore[no-untyped-def]
+    """Copy so many bytes from address to address; the two parts of memory are apart."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        byte = ir.IntType(8).as_pointer()
+        to, start = (builder.inttoptr(value, byte) for value in values[:2])
+        cgutils.raw_memcpy(builder, to, start, values[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate

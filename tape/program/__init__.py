@@ -1,0 +1,10 @@
+"""Programs: recorded tapes that run without Python.
+
+One file a stage: record, rewrite (through the builder), plan, encode, verify, run. `Program` puts them
+together, `compile` finds the program for a call.
+"""
+
+from tape.program.compiled import Compiled, compile
+from tape.program.program import Program
+
+__all__ = ["Compiled", "Program", "compile"]

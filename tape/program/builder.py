@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.kernels.folds import has_fold
 from tape.program import indexing
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
 
@@ -286,6 +287,12 @@ class Builder:
                 rest = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])
                 smaller = self.broadcast(self.reshape(core, padded), rest)
                 return self.fold("sum", smaller * self.literal(count, dtype), axes, dtype=dtype)
+        if axes[-1] - axes[0] != len(axes) - 1:  # with other axes between: one run of axes after the other
+            run = next(k for k in range(len(axes)) if axes[k:] == tuple(range(axes[k], axes[-1] + 1)))
+            rest = self.fold(kind, value, axes[run:], dtype=dtype)
+            return self.fold(kind, rest, axes[:run], dtype=dtype)
+        if not has_fold(kind, value.dtype):
+            raise CannotLower(f"{kind} of {value.dtype}")
         return self.push("fold", (value,), (kind, axes), shape, dtype)
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
@@ -367,7 +374,9 @@ class Builder:
         dtype = np.result_type(a.dtype, b.dtype)
         if a.ndim != 2 or b.ndim != 2 or dtype not in (np.float64, np.float32) or not a.size or not b.size:
             raise CannotLower("a stack of systems")
-        return self.push("solve", (self.value(a, dtype), self.value(b, dtype)), (), b.shape, dtype)
+        columns = self.transpose(self.value(b, dtype))  # LAPACK's matrices are the transposes of NumPy's
+        solved = self.push("solve", (self.value(a, dtype), columns), (), columns.shape, dtype)
+        return self.transpose(solved)
 
     def take(self, value: Value, index: Value, axis: int) -> Value:
         """Elements of one axis by an array of positions; negative ones count from the end."""

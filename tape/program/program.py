@@ -1,92 +1,234 @@
-"""First version: interprets the listing in Python."""
+"""`Program`: a recorded tape that runs without Python."""
+
 from __future__ import annotations
+
+from collections.abc import Sequence
 from typing import Any
+
 import numpy as np
-from tape.program.instructions import ELEMENTWISE
+
+from tape.node import Node, plain
+from tape.program.encode import encode
+from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, prepare
+from tape.program.objects import leaf_spec
+from tape.program.opcodes import (
+    ARENA,
+    AT,
+    CODE,
+    DATA,
+    FUNCTIONS,
+    HEADER,
+    LEAF,
+    LITERALS,
+    REGISTERS,
+    ROWS,
+    SLOTS,
+    SPEC,
+    WIDTH,
+    opcode,
+)
+from tape.program.plan import ALIGNMENT, plan
+from tape.program.record import Constant, Recorded
 from tape.program.rewrite import rewrite
+
+__all__ = ["Flip", "Program", "Rerun"]
+
+_CALLBACK, _GUARD = opcode("callback"), opcode("guard")
 
 
 class Flip:
+    """A guard that came out differently: its number, and how it came out."""
+
     def __init__(self, index: int, outcome: Any) -> None:
-        self.index, self.outcome = index, outcome
+        self.index = index
+        self.outcome = outcome
 
 
-class Rerun(Exception):
-    pass
+class Rerun(Exception):  # noqa: N818 - leads to a run in Python, which says what is wrong
+    """The program cannot go on with these arguments."""
+
+
+class _Workspace:
+    """The memory of one run: the frame, and what its slots refer to."""
+
+    __slots__ = ("frame", "owners", "scalars")
+
+    def __init__(self, program: Program) -> None:
+        sizes = program.plan.slots
+        self.frame = np.zeros(SLOTS + len(sizes), np.int64)
+        self.owners: list[Any] = [None] * len(sizes)
+        frame = self.frame
+        frame[FUNCTIONS], frame[DATA] = FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data
+        frame[CODE], frame[ROWS] = program.code.ctypes.data, program.rows
+        frame[SPEC] = program.spec.ctypes.data
+        self.own(ARENA, _memory(sizes[ARENA]))
+        self.own(REGISTERS, _memory(sizes[REGISTERS]))
+        self.own(LITERALS, program.literals)
+        for array, slot in zip(program.plan.constants, program.plan.constant_slots, strict=True):
+            self.own(slot, array)
+            lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0)
+            frame[SLOTS + slot] += lowest
+        for slot in program.scalar_inputs:
+            self.own(slot, _memory(8))
+        self.scalars = []
+        for slot, dtype in program.scalar_outputs:
+            memory = _memory(8)
+            self.own(slot, memory)
+            self.scalars.append(memory[: dtype.itemsize].view(dtype).reshape(()))
+
+    def own(self, slot: int, array: np.ndarray) -> None:
+        """Make a slot refer to an array."""
+        self.owners[slot] = array
+        self.frame[SLOTS + slot] = array.ctypes.data
+
+
+def _memory(size: int) -> np.ndarray:
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
 
 
 class Program:
-    def __init__(self, recorded: Any, donated: frozenset[int] = frozenset(), name: str = "f") -> None:
+    """A function of arrays, as instructions for the machine."""
+
+    def __init__(self, recorded: Recorded, donated: frozenset[int] = frozenset(), name: str = "f") -> None:
+        self.name = name
+        nodes = recorded.nodes
+        self._leaves = [_example(nodes[id]) for id in recorded.inputs]
+        self._constants = [None if type(out) is int else out for out in recorded.outputs]
         self.listing = rewrite(recorded)
-        self.recorded = recorded
+        self.plan = plan(self.listing, donated)
+        encoded = encode(self.plan)
+        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
+        self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
+        self._outputs()
+        self.spec = self._spec()
+        self._pool: list[_Workspace] = []
+        code = prepare()
+        self._call, self._machine_resume = code.call, code.resume
 
     def __len__(self) -> int:
-        return len(self.listing.instructions)
+        return self.rows
 
-    def run(self, leaves: tuple[Any, ...]) -> Any:
-        L = self.listing
-        vals: list[Any] = []
-        for ins in L.instructions:
-            x = [vals[o] for o in ins.operands]
-            op = ins.op
-            with np.errstate(all="ignore"):
-                if op == "input":
-                    v = np.asarray(leaves[ins.attrs[0]], ins.dtype)
-                elif op == "constant":
-                    v = L.constants[ins.attrs[0]]
-                elif op == "literal":
-                    v = np.frombuffer(ins.attrs[1], ins.attrs[0])[0]
-                elif op in ELEMENTWISE:
-                    v = ELEMENTWISE[op](*x)
-                elif op == "where":
-                    v = np.where(*x)
-                elif op == "cast":
-                    v = x[0].astype(ins.dtype)
-                elif op == "reshape":
-                    v = x[0].reshape(ins.shape)
-                elif op == "transpose":
-                    v = x[0].transpose(ins.attrs[0])
-                elif op == "broadcast":
-                    v = np.broadcast_to(x[0], ins.shape)
-                elif op == "slice":
-                    v = x[0][_key(*ins.attrs, ins.shape)]
-                elif op == "fold":
-                    kind, axes = ins.attrs
-                    v = getattr(np, kind)(x[0], axis=axes if kind[:3] != "arg" else axes[0])
-                elif op == "matmul":
-                    v = x[0] @ x[1]
-                elif op == "solve":
-                    v = np.linalg.solve(*x)
-                elif op == "take":
-                    v = np.take(x[0], x[1], ins.attrs[0])
-                elif op == "ravel_index":
-                    v = np.ravel_multi_index([np.where(i < 0, i + n, i) for i, n in zip(x, ins.attrs[0])], ins.attrs[0])
-                elif op == "add_at":
-                    v = np.array(x[0])
-                    if len(x) == 2:
-                        v[_key(*ins.attrs, x[1].shape)] += x[1]
-                    else:
-                        np.add.at(v, (slice(None),) * ins.attrs[0] + (x[2],), x[1])
-                elif op == "concatenate":
-                    v = np.concatenate(x, ins.attrs[0])
-                elif op == "callback":
-                    f, places, attrs = L.callbacks[ins.attrs[0]]
-                    it = iter(x)
-                    v = f.forward(*[next(it) if p is None else p for p in places], **attrs)
-                elif op == "guard":
-                    g = L.guards[ins.attrs[0]]
-                    got = (bool if g.kind == "bool" else int)(x[0])
-                    if got != g.outcome:
-                        return Flip(ins.attrs[0], got)
-                    v = np.bool_(True)
-                else:
-                    raise ValueError(op)
-            v = np.asarray(v)
-            assert v.shape == ins.shape and v.dtype == ins.dtype, (ins, v.shape, v.dtype)
-            vals.append(v)
-        outs = iter(L.outputs)
-        return [np.array(vals[next(outs)])[()] if type(o) is int else o for o in self.recorded.outputs]
+    def _outputs(self) -> None:
+        """How each leaf of the result comes about."""
+        plan = self.plan
+        self._makers: list[tuple[Any, Any]] = []
+        self._out_slots: list[int] = []
+        self.scalar_outputs: list[tuple[int, np.dtype[Any]]] = []
+        takers: list[tuple[str, Any]] = []
+        for k, id in enumerate(plan.outputs):
+            out = plan.instructions[id]
+            if k in plan.donations:
+                takers.append(("leaf", plan.donations[k]))
+            elif not out.shape:
+                takers.append(("scalar", len(self.scalar_outputs)))
+                self.scalar_outputs.append((plan.output_slots[k], out.dtype))
+            else:
+                takers.append(("array", len(self._makers)))
+                self._makers.append((out.shape, out.dtype))
+                self._out_slots.append(plan.output_slots[k])
+        computed = iter(takers)
+        self._results = [next(computed) if out is None else ("constant", out.value) for out in self._constants]
+
+    def _spec(self) -> np.ndarray:
+        plan = self.plan
+        count = len(self._leaves)
+        numbers = [count, len(self._out_slots), 0]
+        tables: list[int] = []
+        tables_at = HEADER + count * LEAF + len(self._out_slots)
+        self.scalar_inputs = []
+        given = set(plan.donations.values())
+        for k, (leaf, slot) in enumerate(zip(self._leaves, plan.input_slots, strict=True)):
+            numbers += leaf_spec(leaf, slot, tables_at + len(tables), k in given)
+            tables += np.shape(leaf)
+            if not isinstance(leaf, np.ndarray):
+                self.scalar_inputs.append(slot)
+        return np.array([*numbers, *self._out_slots, *tables], np.int64)
+
+    def run(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
+        """Run on dynamic leaves."""
+        try:
+            workspace = self._pool.pop()
+        except IndexError:
+            workspace = _Workspace(self)
+        outs = tuple([np.empty(shape, dtype) for shape, dtype in self._makers])
+        if not self._call(workspace.frame, leaves, outs):
+            if workspace.frame[AT] < 0:
+                leaves = self._rebound(workspace, leaves, outs)
+            flip = self._resume(workspace, leaves, outs)
+            if flip is not None:
+                self._pool.append(workspace)
+                return flip
+        scalars = workspace.scalars
+        results = [
+            outs[k] if kind == "array" else scalars[k][()] if kind == "scalar" else leaves[k] if kind == "leaf" else k
+            for kind, k in self._results
+        ]
+        self._pool.append(workspace)
+        return results
+
+    def _rebound(self, workspace: _Workspace, leaves: tuple[Any, ...], outs: Any) -> tuple[Any, ...]:
+        """Arguments that hold the right numbers, but not as the machine reads them: put in order, and run."""
+        ordered = []
+        for leaf, example in zip(leaves, self._leaves, strict=True):
+            if isinstance(example, np.ndarray):
+                leaf = np.require(np.asarray(leaf, example.dtype), requirements=["C", "A"])
+            elif type(leaf) is not type(example):
+                leaf = type(example)(leaf)
+            ordered.append(leaf)
+        leaves = tuple(ordered)
+        self._call(workspace.frame, leaves, outs)
+        if workspace.frame[AT] < 0:
+            raise Rerun
+        return leaves
+
+    def _resume(self, workspace: _Workspace, leaves: Any, outs: Any) -> Flip | None:
+        """Do what the machine cannot, and let it go on."""
+        frame = workspace.frame
+        while (at := int(frame[AT])) < self.rows:
+            kind = self.code[at * WIDTH]
+            id = self._origins[at]
+            if kind == _CALLBACK:
+                self._call_back(workspace, id, leaves, outs)
+            elif kind == _GUARD:
+                instruction = self.plan.instructions[id]
+                (operand,) = instruction.operands
+                number = instruction.attrs[0]
+                value = self._view(workspace, operand, leaves, outs).reshape(())
+                is_truth = self.plan.guards[number].kind == "bool"
+                return Flip(number, bool(value) if is_truth else int(value))
+            else:
+                raise Rerun
+            frame[AT] = at + 1
+            self._machine_resume(frame)
+        return None
+
+    def _call_back(self, workspace: _Workspace, id: int, leaves: Any, outs: Any) -> None:
+        instruction = self.plan.instructions[id]
+        op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
+        operands = iter(instruction.operands)
+        values = [
+            self._view(workspace, next(operands), leaves, outs) if place is None else place for place in places
+        ]
+        values = [value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values]
+        result = np.asarray(op.compute(values, attrs))
+        if result.shape != instruction.shape or result.dtype != instruction.dtype:
+            raise Rerun
+        self._view(workspace, id, leaves, outs)[...] = result
+
+    def _view(self, workspace: _Workspace, id: int, leaves: Any, outs: Any) -> np.ndarray:
+        """A value, as an array on the memory where it is."""
+        place, instruction = self.plan.places[id], self.plan.instructions[id]
+        assert place is not None
+        owner = workspace.owners[place.slot]
+        if owner is None:
+            slots = self.plan.input_slots
+            owner = leaves[slots.index(place.slot)] if place.slot in slots else outs[self._out_slots.index(place.slot)]
+        if instruction.op == "constant":
+            return owner
+        return np.ndarray(instruction.shape, instruction.dtype, owner, place.offset, place.strides)
 
 
-def _key(starts: Any, steps: Any, shape: Any) -> Any:
-    return tuple(slice(s, s + n * st if s + n * st >= 0 else None, st) for s, st, n in zip(starts, steps, shape))
+def _example(node: Node) -> Any:
+    return plain(node.value)

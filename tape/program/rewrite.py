@@ -52,7 +52,7 @@ def rewrite(recorded: Recorded) -> Listing:
             builder.guard(values[guard.node], guard.kind, guard.outcome)
             guard = next(guards, None)
         if needed[id] and values[id] is None:
-            values[id] = _lowered(builder, node, values)
+            values[id] = builder.value(node.value) if node.op is None else _lowered(builder, node, values)
     while guard is not None:
         builder.guard(values[guard.node], guard.kind, guard.outcome)
         guard = next(guards, None)

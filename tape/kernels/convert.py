@@ -1,0 +1,130 @@
+"""Changing dtypes and choosing between arrays, element by element, for compiled code.
+
+Nothing is checked here. What does not fit an integer becomes what the processor makes of it, as in
+NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from tape.kernels._jit import inner
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.pointers import _pointer_to as pointer_to
+
+__all__ = ["cast", "select"]
+
+_FLOAT64, _FLOAT32, _INT64, _BOOL, _INT32 = (
+    DTYPE_CODES[np.dtype(name)] for name in ("float64", "float32", "int64", "bool", "int32")
+)
+_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
+_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
+
+
+@inner
+def cast(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untyped-def]
+    """Convert contiguous elements.
+
+    Parameters
+    ----------
+    source_dtype, out_dtype : int64
+        Of `DTYPE_CODES`. Everything but zero is True as a bool.
+    source, out : int64
+        Addresses of ``count`` elements.
+    count : int64
+        How many.
+    """
+    if source_dtype == _FLOAT64:
+        _cast_from(_float64(source), out_dtype, count, out)
+    elif source_dtype == _FLOAT32:
+        _cast_from(_float32(source), out_dtype, count, out)
+    elif source_dtype == _INT64:
+        _cast_from(_int64(source), out_dtype, count, out)
+    elif source_dtype == _INT32:
+        _cast_from(_int32(source), out_dtype, count, out)
+    else:
+        _cast_from(_int8(source), out_dtype, count, out)
+
+
+@inner
+def _cast_from(x, dtype, count, out):  # type: ignore[no-untyped-def]
+    if dtype == _FLOAT64:
+        doubles = _float64(out)
+        for i in range(count):
+            doubles[i] = x[i]
+    elif dtype == _FLOAT32:
+        floats = _float32(out)
+        for i in range(count):
+            floats[i] = x[i]
+    elif dtype == _INT64:
+        integers = _int64(out)
+        for i in range(count):
+            integers[i] = np.int64(x[i])
+    elif dtype == _INT32:
+        shorts = _int32(out)
+        for i in range(count):
+            shorts[i] = np.int32(x[i])
+    else:
+        bools = _int8(out)
+        for i in range(count):
+            bools[i] = x[i] != 0
+
+
+@inner
+def select(itemsize, condition, x, x_stride, y, y_stride, count, out):  # type: ignore[no-untyped-def]
+    """Take elements of ``x`` where ``condition`` is true, of ``y`` elsewhere.
+
+    Parameters
+    ----------
+    itemsize : int64
+        One of `COPY_ITEMSIZES`.
+    condition : int64
+        Address of ``count`` bools.
+    x, y : int64
+        Addresses of ``count`` elements, or of one.
+    x_stride, y_stride : int64
+        ``itemsize``, or 0 where there is one element.
+    count : int64
+        How many.
+    out : int64
+        Address of ``count`` elements; it may be ``x``, ``y`` or, for bools, ``condition``.
+    """
+    if itemsize == 8:
+        _select64(condition, x, x_stride, y, y_stride, count, out)
+    elif itemsize == 4:
+        _select32(condition, x, x_stride, y, y_stride, count, out)
+    else:
+        _select8(condition, x, x_stride, y, y_stride, count, out)
+
+
+def _selector(kind: Any) -> Callable[..., None]:
+    """`select` for elements of the size of this type."""
+    view = pointer_to(kind)
+
+    @inner
+    def choose(condition, x, x_stride, y, y_stride, count, out):  # type: ignore[no-untyped-def]
+        chosen, xs, ys, outs = _int8(condition), view(x), view(y), view(out)
+        if x_stride == 0 and y_stride == 0:
+            one, other = xs[0], ys[0]
+            for i in range(count):
+                outs[i] = one if chosen[i] else other
+        elif x_stride == 0:
+            one = xs[0]
+            for i in range(count):
+                outs[i] = one if chosen[i] else ys[i]
+        elif y_stride == 0:
+            other = ys[0]
+            for i in range(count):
+                outs[i] = xs[i] if chosen[i] else other
+        else:
+            for i in range(count):
+                outs[i] = xs[i] if chosen[i] else ys[i]
+
+    return choose
+
+
+_select64, _select32, _select8 = map(_selector, (types.int64, types.int32, types.int8))

@@ -1,0 +1,191 @@
+"""Reading and adding at positions given by integer arrays, for compiled code.
+
+Positions are the only numbers here that nobody has checked before: an index out of range makes a
+kernel return False, with nothing added anywhere. Negative ones count from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from tape.kernels._jit import inner
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.pointers import _pointer_to as pointer_to
+
+__all__ = ["pick", "pick_add", "scatter_add", "take"]
+
+_FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
+_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
+_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
+
+
+@inner
+def _fits(positions, count, length):  # type: ignore[no-untyped-def]
+    outside = 0
+    for k in range(count):
+        outside |= (positions[k] < -length) | (positions[k] >= length)
+    return outside == 0
+
+
+@inner
+def _place(position, length):  # type: ignore[no-untyped-def]
+    return position if position >= 0 else position + length
+
+
+@inner
+def take(itemsize, source, length, row_items, index, count, before, out):  # type: ignore[no-untyped-def]
+    """``out[b, k, :] = source[b, index[k], :]``; False if an index is out of range.
+
+    Parameters
+    ----------
+    itemsize : int64
+        One of `COPY_ITEMSIZES`.
+    source : int64
+        Address of ``before * length * row_items`` elements.
+    length, row_items, count, before : int64
+        Lengths.
+    index : int64
+        Address of ``count`` int64.
+    out : int64
+        Address of ``before * count * row_items`` elements.
+    """
+    if not _fits(_int64(index), count, length):
+        return False
+    if itemsize == 8:
+        _take64(source, length, row_items, _int64(index), count, before, out)
+    elif itemsize == 4:
+        _take32(source, length, row_items, _int64(index), count, before, out)
+    else:
+        _take8(source, length, row_items, _int64(index), count, before, out)
+    return True
+
+
+def _taker(kind: Any) -> Callable[..., None]:
+    """`take` for elements of the size of this type."""
+    view, itemsize = pointer_to(kind), kind.bitwidth // 8
+
+    @inner
+    def copy(source, length, row_items, positions, count, before, out):  # type: ignore[no-untyped-def]
+        for b in range(before):
+            block, out_block = (
+                source + b * length * row_items * itemsize,
+                out + b * count * row_items * itemsize,
+            )
+            if row_items == 1:
+                elements, outs = view(block), view(out_block)
+                for k in range(count):
+                    outs[k] = elements[_place(positions[k], length)]
+                continue
+            for k in range(count):
+                row = view(block + _place(positions[k], length) * row_items * itemsize)
+                out_row = view(out_block + k * row_items * itemsize)
+                for j in range(row_items):
+                    out_row[j] = row[j]
+
+    return copy
+
+
+_take64, _take32, _take8 = map(_taker, (types.int64, types.int32, types.int8))
+
+
+@inner
+def scatter_add(dtype, total, length, row_items, index, count, before, values):  # type: ignore[no-untyped-def]
+    """``total[b, index[k], :] += values[b, k, :]``; False, and nothing added, if an index is out of range.
+
+    Parameters
+    ----------
+    dtype : int64
+        That of float64 or float32 in `DTYPE_CODES`.
+    total : int64
+        Address of ``before * length * row_items`` elements.
+    length, row_items, count, before : int64
+        Lengths.
+    index : int64
+        Address of ``count`` int64; a row named more than once takes all that is added to it.
+    values : int64
+        Address of ``before * count * row_items`` elements.
+    """
+    positions = _int64(index)
+    if not _fits(positions, count, length):
+        return False
+    if dtype == _FLOAT64:
+        _add_rows(_float64(total), length, row_items, positions, count, before, _float64(values))
+    else:
+        _add_rows(_float32(total), length, row_items, positions, count, before, _float32(values))
+    return True
+
+
+@inner
+def _add_rows(total, length, row_items, positions, count, before, values):  # type: ignore[no-untyped-def]
+    for b in range(before):
+        for k in range(count):
+            row = (b * length + _place(positions[k], length)) * row_items
+            value_row = (b * count + k) * row_items
+            for j in range(row_items):
+                total[row + j] += values[value_row + j]
+
+
+@inner
+def pick(itemsize, source, rows, columns, index, out):  # type: ignore[no-untyped-def]
+    """``out[i] = source[i, index[i]]``; False if an index is out of range.
+
+    Parameters
+    ----------
+    itemsize : int64
+        8 or 4.
+    source : int64
+        Address of ``rows * columns`` elements.
+    rows, columns : int64
+        Lengths.
+    index : int64
+        Address of ``rows`` int64.
+    out : int64
+        Address of ``rows`` elements.
+    """
+    positions = _int64(index)
+    if not _fits(positions, rows, columns):
+        return False
+    if itemsize == 8:
+        elements, outs = _int64(source), _int64(out)
+        for i in range(rows):
+            outs[i] = elements[i * columns + _place(positions[i], columns)]
+    else:
+        elements32, outs32 = _int32(source), _int32(out)
+        for i in range(rows):
+            outs32[i] = elements32[i * columns + _place(positions[i], columns)]
+    return True
+
+
+@inner
+def pick_add(dtype, total, rows, columns, index, values):  # type: ignore[no-untyped-def]
+    """``total[i, index[i]] += values[i]``; False, and nothing added, if an index is out of range.
+
+    Parameters
+    ----------
+    dtype : int64
+        That of float64 or float32 in `DTYPE_CODES`.
+    total : int64
+        Address of ``rows * columns`` elements.
+    rows, columns : int64
+        Lengths.
+    index : int64
+        Address of ``rows`` int64.
+    values : int64
+        Address of ``rows`` elements.
+    """
+    positions = _int64(index)
+    if not _fits(positions, rows, columns):
+        return False
+    if dtype == _FLOAT64:
+        doubles, values64 = _float64(total), _float64(values)
+        for i in range(rows):
+            doubles[i * columns + _place(positions[i], columns)] += values64[i]
+    else:
+        floats, values32 = _float32(total), _float32(values)
+        for i in range(rows):
+            floats[i * columns + _place(positions[i], columns)] += values32[i]
+    return True

@@ -1,0 +1,486 @@
+"""`compile`: a function that is recorded once for each kind of arguments, and then runs as a program.
+
+Here is the way from a call to the program that fits it: a specialisation for the structure, shapes and
+dtypes of the arguments, and in it a path for each way in which the function branches.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, overload
+
+import numpy as np
+
+from tape import errors, tree
+from tape.node import Handle
+from tape.program.program import Flip, Program, Rerun
+from tape.program.record import Constant, Recorded, is_dynamic, native, record
+from tape.transforms._record import name_of
+
+__all__ = ["Compiled", "Key", "compile"]
+
+# What is raised because values are traced: running the function as it is would tell nothing else.
+_REFUSALS = (
+    errors.UnsupportedError,
+    errors.ConversionError,
+    errors.InPlaceError,
+    errors.MissingAttributeError,
+    errors.TraceMismatchError,
+    errors.TraceDroppedError,
+)
+
+
+@overload
+def compile(f: Callable[..., Any], *, donate: int | Sequence[int] = (), max_paths: int = 64) -> Compiled: ...
+@overload
+def compile(
+    f: None = None, *, donate: int | Sequence[int] = (), max_paths: int = 64
+) -> Callable[[Callable[..., Any]], Compiled]: ...
+def compile(
+    f: Callable[..., Any] | None = None, *, donate: int | Sequence[int] = (), max_paths: int = 64
+) -> Any:
+    """The same function, run as a program without Python: recorded at the first call, replayed later.
+
+    Everything that is computed with tape's operations may be in it: gradients, Hessians, whole training
+    steps. The first call with arguments of a new kind records.
+
+    *May be other numbers in every call:* arrays of floats, integers and bools, NumPy scalars, Python floats.
+    *A new kind:* other shapes, dtypes or tree structures, other Python ints, bools, strings and hashable
+    objects. Equal ones of another type are other ones: 1 is neither True nor 1.0.
+
+    *Branches.* ``if``, ``while``, ``bool()`` and ``int()`` may read values: a call that reads another number
+    than the program did takes, or records, the path that fits. ``float()``, ``.item()`` and ``.value`` would
+    freeze a number and raise. Printing a value shows the one of the recording.
+
+    *Frozen* is what Python does besides: it runs while recording only. Random numbers drawn inside are the
+    same ever after, attributes are read once. An array that is closed over is a constant by reference:
+    written to in place, the program sees it; another array under the same name, it does not.
+
+    Called with Vars, in a derivative or in another compiled function, ``f`` simply runs and is recorded
+    there.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; arguments and result are trees. Without it, a decorator is returned.
+    donate : int or sequence of int
+        Positions of arguments whose arrays may be overwritten. Results of the same shape and dtype are
+        then written there, and returned as these very arrays, with no copy. One that overlaps another
+        argument is copied first.
+    max_paths : int
+        How many paths may be kept for one kind of arguments. Beyond that, new ones run as plain Python.
+
+    Returns
+    -------
+    Compiled
+        Results are new arrays, or NumPy scalars of shape ().
+
+    Raises
+    ------
+    UnsupportedError
+        When called, if ``f`` uses a Var from outside that is no argument, or an argument is neither an
+        array nor hashable.
+    ConversionError
+        When called, if ``f`` reads a number that would be frozen.
+    InPlaceError
+        When called, if ``f`` writes into a plain array after computing with it, or a donated array is
+        read-only.
+    OptionError
+        If ``donate`` or ``max_paths`` is out of range.
+    TapeError
+        When called, whatever ``f`` itself raises.
+
+    Warns
+    -----
+    PathLimitWarning
+        When there are more paths than ``max_paths``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> @tape.compile
+    ... def step(w, x, rate):
+    ...     return w - rate * tape.grad(lambda w: np.sum((x @ w) ** 2))(w)
+    >>> step(np.array([1.0, 2.0]), np.eye(2), 0.25)
+    array([0.5, 1. ])
+    >>> step(np.array([4.0, 8.0]), np.eye(2), 0.25)
+    array([2., 4.])
+    >>> list(step.programs)
+    [step(float64[2], float64[2, 2], float)]
+    >>> @tape.compile
+    ... def halved(x):
+    ...     while x > 1:
+    ...         x = x / 2
+    ...     return x
+    >>> [float(halved(x)) for x in (3.0, 0.5, 3.5)]
+    [0.75, 0.5, 0.875]
+    """
+    if isinstance(max_paths, bool) or not isinstance(max_paths, int) or max_paths < 1:
+        raise errors.OptionError(f"max_paths is {max_paths!r}. It is an int, 1 or more")
+    positions = (donate,) if isinstance(donate, int) else tuple(donate)
+    if any(isinstance(p, bool) or not isinstance(p, int) or p < 0 for p in positions):
+        raise errors.OptionError(f"donate is {donate!r}. It is a position, or several, counted from 0")
+
+    def compiled(f: Callable[..., Any]) -> Compiled:
+        return Compiled(f, frozenset(positions), max_paths)
+
+    return compiled if f is None else compiled(f)
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a program is for: a kind of arguments, and what was read on the way.
+
+    Attributes
+    ----------
+    name : str
+        Of the function.
+    structure
+        That of the positional and keyword arguments.
+    signatures : tuple
+        One for each leaf: type, dtype and shape of an array, type of a number, type and value of
+        everything else.
+    outcomes : tuple
+        The numbers that branches have read, in order.
+    """
+
+    name: str
+    structure: Any
+    signatures: tuple[Any, ...]
+    outcomes: tuple[bool | int, ...]
+
+    def __repr__(self) -> str:
+        args, kwargs = tree.restore(self.structure, [_Shown(s) for s in self.signatures])
+        shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+        read = f" reading {', '.join(map(repr, self.outcomes))}" if self.outcomes else ""
+        return f"{self.name}({', '.join(shown)}){read}"
+
+
+class _Shown:
+    """A signature in a few characters."""
+
+    def __init__(self, signature: tuple[Any, ...]) -> None:
+        self.signature = signature
+
+    def __repr__(self) -> str:
+        kind, *rest = self.signature
+        if kind is np.ndarray:
+            return f"{rest[0]}{list(rest[1])}"
+        return repr(rest[0]) if rest else kind.__name__
+
+
+class _Path:
+    """A program, and how its results are put together.
+
+    Attributes
+    ----------
+    outcomes : tuple
+        What its guards must read.
+    """
+
+    def __init__(self, recorded: Recorded, program: Program) -> None:
+        self.program = program
+        self.outcomes = tuple(guard.outcome for guard in recorded.guards)
+        self._structure = recorded.out_structure
+        self._weak = recorded.weak
+        self._constants = [
+            (k, out.value) for k, out in enumerate(recorded.outputs) if isinstance(out, Constant)
+        ]
+        self.is_bare = self._structure is tree.LEAF and not self._weak and not self._constants
+
+    def restore(self, leaves: list[Any]) -> Any:
+        """The result of the function."""
+        for k in self._weak:
+            leaves[k] = float(leaves[k])
+        for k, value in self._constants:
+            # Nobody can tell an array that was made inside from one that is somebody's.
+            leaves[k] = value.copy() if type(value) is np.ndarray else value
+        return tree.restore(self._structure, leaves)
+
+
+class _Specialisation:
+    """All paths for one kind of arguments.
+
+    Attributes
+    ----------
+    paths : tuple of _Path
+        The one used last comes first; replaced as a whole, so that it can be read without a lock.
+    """
+
+    def __init__(
+        self, structure: Any, signatures: tuple[Any, ...], leaves: Sequence[Any], donated: frozenset[int]
+    ) -> None:
+        self.structure = structure
+        self.signatures = signatures
+        self.donated = donated
+        self.paths: tuple[_Path, ...] = ()
+        self.has_warned = False
+        self.dynamic = [k for k, leaf in enumerate(leaves) if is_dynamic(leaf)]
+        self.bare: Sequence[tuple[Any, Any, Any]] | None = None
+
+    def leaves_of(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The leaves of positional arguments of this kind; None for others, and for trees.
+
+        The short way to a program, for most calls are like the one before.
+        """
+        bare = self.bare
+        if bare is None or len(args) != len(bare):
+            return None
+        for arg, (kind, dtype, shape) in zip(args, bare, strict=False):  # strict takes a while
+            if type(arg) is not kind:
+                return None
+            if dtype is not None and (arg.shape != shape or arg.dtype is not dtype):
+                return None
+        return args
+
+    def use(self, path: _Path) -> None:
+        """Let a path be the first to be tried."""
+        self.paths = (path, *(other for other in self.paths if other is not path))
+
+
+class Compiled:
+    """A compiled function; made by `compile`.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    donate : frozenset of int
+        Positions of arguments whose arrays may be overwritten.
+    max_paths : int
+        How many paths may be kept for one kind of arguments.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> double = tape.compile(lambda x: 2 * x)
+    >>> double(np.ones(2)), double(np.ones(3, np.float32))
+    (array([2., 2.]), array([2., 2., 2.], dtype=float32))
+    >>> for key in double.programs:
+    ...     print(key)
+    <lambda>(float64[2])
+    <lambda>(float32[3])
+    """
+
+    def __init__(self, f: Callable[..., Any], donate: frozenset[int], max_paths: int) -> None:
+        update_wrapper(self, f)
+        self._f = f
+        self._name = name_of(f)
+        self._donate = donate
+        self._max_paths = max_paths
+        self._specialisations: dict[Any, _Specialisation] = {}
+        self._latest: _Specialisation | None = None
+        # Held while the tables change, not while a function is recorded: it may start threads that call it.
+        self._lock = threading.Lock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function returns for these arguments."""
+        latest = self._latest
+        if latest is not None and not kwargs:
+            leaves = latest.leaves_of(args)
+            if leaves is not None:
+                path = latest.paths[0]
+                try:
+                    out = path.program.run(leaves)
+                except Rerun:
+                    return self._f(*args)
+                if isinstance(out, Flip):
+                    return self._on_another_path(latest, path, out, leaves, args, kwargs)
+                return out[0] if path.is_bare else path.restore(out)
+        return self._found(args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}: {len(self.programs)} programs>"
+
+    @property
+    def programs(self) -> dict[Key, Program]:
+        """Every program there is, by what it is for."""
+        with self._lock:
+            return {
+                Key(self._name, known.structure, known.signatures, path.outcomes): path.program
+                for known in self._specialisations.values()
+                for path in known.paths
+            }
+
+    def explain(self) -> str:
+        """What every program consists of, and what makes it slower than it might be."""
+        return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
+
+    # ---- from arguments to a program -------------------------------------------------------------
+
+    def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result, by way of the specialisation for these arguments."""
+        all_leaves, structure = tree.flatten((args, kwargs))
+        for leaf in all_leaves:
+            if isinstance(leaf, Handle):
+                return self._f(*args, **kwargs)
+        signatures = tuple(map(_signature, all_leaves))
+        try:
+            known = self._specialisations.get((structure, signatures))
+        except TypeError:
+            self._refuse_unhashable(all_leaves, structure)
+        if known is None:
+            known = self._specialised(structure, signatures, all_leaves, args)
+        leaves = tuple(native(all_leaves[k]) for k in known.dynamic)
+        if known.donated:
+            leaves = self._unshared(leaves, known.donated)
+        if not known.paths:
+            return self._recorded(known, args, kwargs)
+        self._latest = known
+        path = known.paths[0]
+        try:
+            out = path.program.run(leaves)
+        except Rerun:
+            return self._f(*args, **kwargs)
+        if isinstance(out, Flip):
+            return self._on_another_path(known, path, out, leaves, args, kwargs)
+        return path.restore(out)
+
+    def _on_another_path(
+        self,
+        known: _Specialisation,
+        path: _Path,
+        flip: Flip,
+        leaves: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The result, after a guard of a path has read another number."""
+        tried = {id(path)}
+        while True:
+            begin = (*path.outcomes[: flip.index], flip.outcome)
+            fitting = (p for p in known.paths if id(p) not in tried and p.outcomes[: len(begin)] == begin)
+            other = next(fitting, None)
+            if other is None:
+                return self._recorded(known, args, kwargs)
+            path = other
+            tried.add(id(path))
+            try:
+                out = path.program.run(leaves)
+            except Rerun:
+                return self._f(*args, **kwargs)
+            if not isinstance(out, Flip):
+                with self._lock:
+                    known.use(path)
+                return path.restore(out)
+            flip = out
+
+    def _recorded(self, known: _Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call that is recorded as a path of its own."""
+        if len(known.paths) >= self._max_paths:
+            if not known.has_warned:
+                known.has_warned = True
+                warnings.warn(
+                    f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
+                    "run as plain Python, which is slow. Choose with np.where in place of if, or raise "
+                    f"max_paths [at {errors.user_place()}]",
+                    errors.PathLimitWarning,
+                    stacklevel=errors.user_depth(),
+                )
+            return self._f(*args, **kwargs)
+        try:
+            recorded = record(self._f, args, kwargs, self._name)
+        except errors.TapeError as error:
+            if not isinstance(error, _REFUSALS):
+                self._f(*args, **kwargs)  # which raises what it always does, in the words of plain arrays
+            error.add_note(f"while {self._name} was recorded by tape.compile")
+            raise
+        leaves = recorded.values()
+        path = _Path(recorded, Program(recorded, donated=known.donated, name=self._name))
+        with self._lock:
+            if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
+                known.use(path)
+            self._latest = known
+        return path.restore(leaves)
+
+    def _specialised(
+        self, structure: Any, signatures: tuple[Any, ...], leaves: Sequence[Any], args: tuple[Any, ...]
+    ) -> _Specialisation:
+        """A new specialisation, unless another thread has just made it."""
+        donated = self._donated_leaves(args) if self._donate else frozenset()
+        new = _Specialisation(structure, signatures, leaves, donated)
+        is_bare = len(leaves) == len(args) == len(new.dynamic) and all(
+            a is b for a, b in zip(args, leaves, strict=True)
+        )
+        if is_bare and not donated and all(native(leaf) is leaf for leaf in leaves):
+            new.bare = [
+                (type(x), x.dtype, x.shape) if type(x) is np.ndarray else (type(x), None, None)
+                for x in leaves
+            ]
+        with self._lock:
+            return self._specialisations.setdefault((structure, signatures), new)
+
+    def _refuse_unhashable(self, leaves: Sequence[Any], structure: Any) -> None:
+        for leaf, name in zip(leaves, tree.names(structure, "(args, kwargs)"), strict=True):
+            if is_dynamic(leaf):
+                continue
+            try:
+                hash(leaf)
+            except TypeError:
+                raise errors.UnsupportedError(
+                    f"{self._name}: {name} is {errors.describe(leaf)}, of {type(leaf)}, which is no array "
+                    "and cannot be hashed. Make it hashable, or close over it"
+                ) from None
+
+    # ---- donated arrays --------------------------------------------------------------------------
+
+    def _donated_leaves(self, args: tuple[Any, ...]) -> frozenset[int]:
+        """Which of the dynamic leaves are arrays of donated arguments."""
+        if max(self._donate) >= len(args):
+            raise errors.OptionError(
+                f"{self._name} was called with {len(args)} positional arguments, and donates argument "
+                f"{max(self._donate)}, counted from 0. Pass it by position"
+            )
+        donated, number = [], 0
+        for position, arg in enumerate(args):
+            for leaf in tree.flatten(arg)[0]:
+                if is_dynamic(leaf):
+                    if position in self._donate and type(leaf) is np.ndarray:
+                        donated.append(number)
+                    number += 1
+        return frozenset(donated)
+
+    def _unshared(self, leaves: tuple[Any, ...], donated: frozenset[int]) -> tuple[Any, ...]:
+        """The leaves, with copies of donated ones that others would see being overwritten."""
+        owners = [id(leaf if getattr(leaf, "base", None) is None else leaf.base) for leaf in leaves]
+        for k in donated:
+            if not leaves[k].flags.writeable:
+                raise errors.InPlaceError(
+                    f"{self._name} donates {errors.describe(leaves[k])}, which is read-only. Pass a copy"
+                )
+        if len(set(owners)) == len(owners):
+            return leaves
+        separate = list(leaves)
+        for k in donated:
+            others = (x for i, x in enumerate(leaves) if i != k and owners[i] == owners[k])
+            if any(isinstance(x, np.ndarray) and np.may_share_memory(leaves[k], x) for x in others):
+                separate[k] = leaves[k].copy()
+        return tuple(separate)
+
+
+def _signature(leaf: Any) -> tuple[Any, ...]:
+    """What must be the same for a program to fit, of one leaf."""
+    kind = type(leaf)
+    if isinstance(leaf, np.ndarray):
+        if leaf.dtype.kind not in "biuf" or isinstance(leaf, np.ma.MaskedArray):
+            raise errors.DTypeError(
+                f"an argument of a compiled function is {kind.__name__} {errors.describe(leaf)}. Pass "
+                "arrays of floats, integers or bools; fill what is masked"
+            )
+        return (np.ndarray, leaf.dtype, leaf.shape)
+    if is_dynamic(leaf):
+        return (kind,)
+    if isinstance(leaf, (np.random.Generator, np.random.RandomState)):
+        raise errors.UnsupportedError(
+            "an argument of a compiled function is a generator of random numbers, which would be the same in "
+            "every call. Draw them outside, and pass them"
+        )
+    return (kind, leaf)

@@ -1,0 +1,418 @@
+"""From a plan to the instruction array that the machine runs."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tape.kernels.folds import DTYPE_CODES, FOLDS
+from tape.kernels.scalars import SCALARS
+from tape.program.functions import blas_number, loop_number
+from tape.program.instructions import ELEMENTWISE, Instruction
+from tape.program.layouts import c_strides, collapsed
+from tape.program.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
+from tape.program.plan import ALIGNMENT, Place, Plan, Step, _broadcast_strides
+
+__all__ = ["Encoded", "encode"]
+
+_TABLES = {opcode(name) for name in ("load", "store", "add_store")}
+_DOUBLE = np.dtype(np.float64)
+
+
+@dataclass
+class Encoded:
+    """An instruction array.
+
+    Attributes
+    ----------
+    code : numpy.ndarray
+        int64: the rows, then the tables.
+    rows : int
+        How many rows.
+    origins : list of int
+        The instruction of the plan that each row belongs to.
+    """
+
+    code: np.ndarray
+    rows: int
+    origins: list[int]
+
+
+def encode(plan: Plan) -> Encoded:
+    """Encode a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    Encoded
+    """
+    return _Encoder(plan).encode()
+
+
+class _Encoder:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rows: list[list[int]] = []
+        self.origins: list[int] = []
+        self.tables: list[int] = []
+        self._known_tables: dict[tuple[int, ...], int] = {}
+        self._spare = 0  # the next free byte of the registers
+        self._width = 0  # of a register in the group that is being encoded
+
+    def encode(self) -> Encoded:
+        for step in self.plan.steps:
+            self._step(step)
+        count = len(self.rows)
+        code = np.zeros(count * WIDTH + len(self.tables), np.int64)
+        for k, row in enumerate(self.rows):
+            if row[0] in _TABLES:
+                row[4] += count * WIDTH
+                row[5] += count * WIDTH
+            code[k * WIDTH : k * WIDTH + len(row)] = row
+        code[count * WIDTH :] = self.tables
+        return Encoded(code, count, self.origins)
+
+    def _step(self, step: Step) -> None:
+        instructions = self.plan.instructions
+        if not step.block:
+            (id,) = step.members
+            instruction = instructions[id]
+            self._origin = id
+            self._spare = self._width = 0
+            if instruction.op in ELEMENTWISE or instruction.op in ("where", "cast"):
+                self._elementwise(id, instruction, {})
+            else:
+                getattr(self, f"_{instruction.op}")(id, instruction)
+            return
+        first = step.members[0]
+        self._origin = first
+        self._spare = self.plan.scalars[first]
+        self._width = 8 * step.block + ALIGNMENT - (8 * step.block) % ALIGNMENT
+        head = len(self.rows)
+        size = instructions[first].size
+        self._emit("blocks", rows=0, count=size, block=step.block)
+        loaded: dict[int, Place] = {}
+        for id in step.members:
+            self._origin = id
+            if instructions[id].op == "copy":
+                self._copy_in_blocks(id, instructions[id], loaded)
+            else:
+                self._elementwise(id, instructions[id], loaded)
+        self.rows[head][1] = len(self.rows) - head - 1
+
+    # ---- rows ----------------------------------------------------------------------------------------
+
+    def _emit(self, name: str, **fields: int) -> None:
+        self.rows.append([opcode(name), *[fields[key] for key in FIELDS[name]]])
+        self.origins.append(self._origin)
+
+    def _table(self, numbers: Sequence[int]) -> int:
+        key = tuple(numbers)
+        at = self._known_tables.get(key)
+        if at is None:
+            at = self._known_tables[key] = len(self.tables)
+            self.tables += key
+        return at
+
+    def _place(self, id: int) -> Place:
+        place = self.plan.places[id]
+        assert place is not None
+        return place
+
+    def _at(self, id: int) -> int:
+        place = self._place(id)
+        return packed(place.slot, place.offset)
+
+    # ---- elementwise -----------------------------------------------------------------------------------
+
+    def _elementwise(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        out = self._at(id)
+        count = instruction.size
+        if not count:
+            return
+        if count == 1 and self._scalar(instruction, out):
+            return
+        operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
+        width = instruction.dtype.itemsize
+        if instruction.op == "cast":
+            (x,) = instruction.operands
+            source = self.plan.instructions[x].dtype
+            self._emit(
+                "cast", **{"from": DTYPE_CODES[source]}, count=count, to=DTYPE_CODES[instruction.dtype],
+                x=operands[0][0], out=out,
+            )  # fmt: skip
+        elif instruction.op == "where":
+            condition, x, y = operands
+            if condition[1] == 0 and count > 1:
+                condition = self._spread(instruction.operands[0], instruction, loaded)
+            self._emit(
+                "select", itemsize=width, count=count, stride_x=x[1], stride_y=y[1],
+                condition=condition[0], x=x[0], y=y[0], out=out,
+            )  # fmt: skip
+        else:
+            dtypes = [self.plan.instructions[x].dtype for x in instruction.operands]
+            number = loop_number(instruction.op, (*dtypes, instruction.dtype))
+            assert number is not None
+            if len(operands) == 1:
+                (x,) = operands
+                self._emit(
+                    "unary", function=number, count=count, stride_x=x[1], stride_out=width, x=x[0], out=out
+                )
+            else:
+                x, y = operands
+                self._emit(
+                    "binary", function=number, count=count, stride_x=x[1], stride_y=y[1], stride_out=width,
+                    x=x[0], y=y[0], out=out,
+                )  # fmt: skip
+
+    def _scalar(self, instruction: Instruction, out: int) -> bool:
+        """A single double: no loop needed."""
+        kind = SCALARS.get(instruction.op)
+        if kind is None or instruction.dtype != _DOUBLE:
+            return False
+        operands = [self._at(x) for x in instruction.operands]
+        self._emit("scalar", kind=kind, x=operands[0], y=operands[-1], out=out)
+        return True
+
+    def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
+        """Where an elementwise instruction finds an operand, and the bytes from element to element."""
+        source = self.plan.instructions[id]
+        place = self._place(id)
+        if place.slot == REGISTERS:
+            return packed(place.slot, place.offset), source.dtype.itemsize
+        if source.size == 1:
+            return packed(place.slot, place.offset), 0
+        strides = place.strides
+        if source.shape != reader.shape:
+            strides = _broadcast_strides(source.shape, strides, reader.shape)
+        lengths, steps = collapsed(reader.shape, strides)
+        takes_steps = reader.op in ELEMENTWISE
+        if len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize):
+            return packed(place.slot, place.offset), steps[0]
+        return self._loaded(id, reader, loaded, lengths, steps)
+
+    def _spread(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
+        """A single element repeated."""
+        return self._loaded(id, reader, loaded, (reader.size,), (0,))
+
+    def _loaded(self, id: int, reader: Instruction, loaded: dict[int, Place], lengths: Any, steps: Any) -> tuple[int, int]:
+        """An operand in the order of the result, in a register."""
+        source = self.plan.instructions[id]
+        width = source.dtype.itemsize
+        register = loaded.get(id)
+        if register is None:
+            register = loaded[id] = Place(REGISTERS, self._spare, ())
+            self._spare += self._width or _rounded(reader.size * width)
+            if not self._width:
+                slots = self.plan.slots
+                slots[REGISTERS] = max(slots[REGISTERS], self._spare)
+            self._load(id, reader.size, lengths, steps, packed(REGISTERS, register.offset))
+        return packed(REGISTERS, register.offset), width
+
+    def _load(self, id: int, count: int, lengths: Any, steps: Any, out: int) -> None:
+        place = self._place(id)
+        self._emit(
+            "load", itemsize=self.plan.instructions[id].dtype.itemsize, count=count, ndim=len(lengths),
+            lengths=self._table(lengths), strides=self._table(steps), x=packed(place.slot, place.offset), out=out,
+        )  # fmt: skip
+
+    # ---- the rest ----------------------------------------------------------------------------------------
+
+    def _copy(self, id: int, instruction: Instruction) -> None:
+        self._copy_to(instruction.operands[0], instruction, self._at(id))
+
+    def _copy_in_blocks(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        (source,) = instruction.operands
+        lengths, steps = self._run_of(source, instruction)
+        self._load(source, instruction.size, lengths, steps, self._at(id))
+
+    def _run_of(self, source: int, instruction: Instruction) -> tuple[Any, Any]:
+        strides = self._place(source).strides
+        if self.plan.instructions[source].shape != instruction.shape:
+            strides = _broadcast_strides(self.plan.instructions[source].shape, strides, instruction.shape)
+        lengths, steps = collapsed(instruction.shape, strides)
+        return lengths or (1,), steps or (instruction.dtype.itemsize,)
+
+    def _copy_to(self, source: int, instruction: Instruction, out: int) -> None:
+        """Fill a result with an operand, repeated where that is smaller."""
+        if not instruction.size or self._at(source) == out:
+            return
+        lengths, steps = self._run_of(source, instruction)
+        width = instruction.dtype.itemsize
+        if len(lengths) == 1 and (steps[0] == width or lengths[0] == 1):
+            self._emit("copy", bytes=instruction.size * width, x=self._at(source), out=out)
+        else:
+            self._load(source, instruction.size, lengths, steps, out)
+
+    def _fold(self, id: int, instruction: Instruction) -> None:
+        kind, axes = instruction.attrs
+        (x,) = instruction.operands
+        source = self.plan.instructions[x]
+        before = after = reduced = 1
+        for axis, length in enumerate(source.shape):
+            if axis < axes[0]:
+                before *= length
+            elif axis > axes[-1]:
+                after *= length
+            else:
+                reduced *= length
+        if instruction.size:
+            self._emit(
+                "fold", kind=FOLDS[kind], dtype=DTYPE_CODES[source.dtype], before=before, reduced=reduced,
+                after=after, x=self._at(x), out=self._at(id),
+            )  # fmt: skip
+
+    def _matmul(self, id: int, instruction: Instruction) -> None:
+        self._product(id, instruction, instruction.operands, 0.0)
+
+    def _matmul_add(self, id: int, instruction: Instruction) -> None:
+        total, *factors = instruction.operands
+        self._copy_to(total, instruction, self._at(id))
+        self._product(id, instruction, factors, 1.0)
+
+    def _product(self, id: int, instruction: Instruction, factors: Sequence[int], beta: float) -> None:
+        """A row-major product by BLAS: the transposes, in the other order."""
+        a, b = factors
+        width = instruction.dtype.itemsize
+        rows, columns = instruction.shape[-2:]
+        inner = self.plan.instructions[a].shape[-1]
+        batch = instruction.size // (rows * columns)
+        lda, a_turned = self._leading(a, width)
+        ldb, b_turned = self._leading(b, width)
+        alpha = instruction.attrs[0] if instruction.attrs else 1.0
+        letters = [ord("T" if turned else "N") for turned in (b_turned, a_turned)]
+        self._emit(
+            "gemm", function=blas_number("dgemm" if width == 8 else "sgemm"), batch=batch, m=columns, n=rows,
+            k=inner, lda=ldb, ldb=lda, ldc=columns, transposed=letters[0] | letters[1] << 8,
+            alpha=_bits(alpha, width), beta=_bits(beta, width),
+            stride_a=self._batch_stride(b), stride_b=self._batch_stride(a), stride_c=rows * columns * width,
+            a=self._at(b), b=self._at(a), c=self._at(id),
+        )  # fmt: skip
+
+    def _solve(self, id: int, instruction: Instruction) -> None:
+        a, b = instruction.operands
+        width = instruction.dtype.itemsize
+        columns, n = instruction.shape
+        strides = self._place(a).strides[::-1]
+        matrix, pivots = packed(REGISTERS, 0), packed(REGISTERS, _rounded(n * n * width))
+        slots = self.plan.slots
+        slots[REGISTERS] = max(slots[REGISTERS], _rounded(n * n * width) + _rounded(8 * n))
+        self._load(a, n * n, (n, n), strides, matrix)
+        self._copy_to(b, instruction, self._at(id))
+        function = blas_number("dgesv" if width == 8 else "sgesv")
+        self._emit("gesv", function=function, n=n, columns=columns, a=matrix, pivots=pivots, x=self._at(id))
+
+    def _batch_stride(self, id: int) -> int:
+        strides = self._place(id).strides
+        return strides[0] if len(strides) == 3 and self.plan.instructions[id].shape[0] > 1 else 0
+
+    def _leading(self, id: int, width: int) -> tuple[int, bool]:
+        """The leading dimension of a matrix, and whether its columns lie without gaps rather than its rows."""
+        rows, columns = self.plan.instructions[id].shape[-2:]
+        down, right = self._place(id).strides[-2:]
+        if rows == 1:
+            return (columns, False) if right == width or columns == 1 else (right // width, True)
+        if columns == 1:
+            return (rows, True) if down == width else (down // width, False)
+        return (down // width, False) if right == width else (right // width, True)
+
+    def _take(self, id: int, instruction: Instruction) -> None:
+        x, index = instruction.operands
+        (axis,) = instruction.attrs
+        shape = self.plan.instructions[x].shape
+        if instruction.size:
+            self._emit(
+                "take", itemsize=instruction.dtype.itemsize, length=shape[axis], row=_product(shape[axis + 1 :]),
+                count=self.plan.instructions[index].size, before=_product(shape[:axis]), x=self._at(x),
+                index=self._at(index), out=self._at(id),
+            )  # fmt: skip
+
+    def _ravel_index(self, id: int, instruction: Instruction) -> None:
+        lengths, wraps = instruction.attrs
+        if not instruction.size:
+            return
+        for k, (x, length) in enumerate(zip(instruction.operands, lengths, strict=True)):
+            so_far = self._at(id) if k else packed(0, 0)
+            self._emit(
+                "ravel_index", count=instruction.size, length=length, wraps=int(wraps) | (2 if k else 0),
+                so_far=so_far if k else self._at(id), index=self._at(x), out=self._at(id),
+            )  # fmt: skip
+
+    def _add_at(self, id: int, instruction: Instruction) -> None:
+        total, values, *index = instruction.operands
+        self._copy_to(total, instruction, self._at(id))
+        size = self.plan.instructions[values].size
+        if not size:
+            return
+        width = instruction.dtype.itemsize
+        dtype = DTYPE_CODES[instruction.dtype]
+        if index:
+            (axis,) = instruction.attrs
+            shape = instruction.shape
+            self._emit(
+                "scatter_add", dtype=dtype, length=shape[axis], row=_product(shape[axis + 1 :]),
+                count=self.plan.instructions[index[0]].size, before=_product(shape[:axis]), total=self._at(id),
+                index=self._at(index[0]), x=self._at(values),
+            )  # fmt: skip
+            return
+        starts, steps = instruction.attrs
+        strides = c_strides(instruction.shape, width)
+        offset = sum(start * stride for start, stride in zip(starts, strides, strict=True))
+        inner = tuple([step * stride for step, stride in zip(steps, strides, strict=True)])
+        self._write_view("add_store", dtype, values, id, offset, inner)
+
+    def _concatenate(self, id: int, instruction: Instruction) -> None:
+        (axis,) = instruction.attrs
+        strides = c_strides(instruction.shape, instruction.dtype.itemsize)
+        offset = 0
+        for x in instruction.operands:
+            self._write_view("store", instruction.dtype.itemsize, x, id, offset, strides)
+            offset += self.plan.instructions[x].shape[axis] * strides[axis]
+
+    def _write_view(self, name: str, kind: int, x: int, id: int, offset: int, strides: Any) -> None:
+        """Write an operand to a part of the result."""
+        source = self.plan.instructions[x]
+        if not source.size:
+            return
+        lengths, steps = collapsed(source.shape, strides)
+        place = self._place(id)
+        fields: dict[str, int] = {"itemsize" if name == "store" else "dtype": kind}
+        self._emit(
+            name, **fields, count=source.size, ndim=len(lengths), lengths=self._table(lengths),
+            strides=self._table(steps), x=self._at(x), out=packed(place.slot, place.offset + offset),
+        )  # fmt: skip
+
+    def _guard(self, id: int, instruction: Instruction) -> None:
+        (x,) = instruction.operands
+        guard = self.plan.guards[instruction.attrs[0]]
+        self._emit(
+            "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[self.plan.instructions[x].dtype],
+            expected=int(guard.outcome), x=self._at(x),
+        )  # fmt: skip
+
+    def _callback(self, id: int, instruction: Instruction) -> None:
+        self._emit("callback", index=id)
+
+
+def _bits(number: float, width: int) -> int:
+    """A float as the first bytes of an int64."""
+    return int.from_bytes(struct.pack("<d" if width == 8 else "<f", number), "little", signed=width == 8)
+
+
+def _product(lengths: Any) -> int:
+    count = 1
+    for length in lengths:
+        count *= length
+    return count
+
+
+def _rounded(size: int) -> int:
+    return size + -size % ALIGNMENT
+

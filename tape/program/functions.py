@@ -1,0 +1,124 @@
+"""The C functions that the machine calls: inner loops of NumPy's ufuncs, and SciPy's BLAS.
+
+Each has a number, which stands in instructions; the machine finds its address in a table that belongs to
+the process. A ufunc's loops are read from the `PyUFuncObject`, whose layout is in NumPy's public C header:
+its name and types are checked before an address is trusted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import numpy as np
+
+from tape.program.instructions import ELEMENTWISE
+from tape.program.native import Native, native
+from tape.program.opcodes import KERNELS
+
+__all__ = ["DATA_TABLE", "FUNCTION_TABLE", "blas_number", "itemsizes", "loop_number", "prepare"]
+
+_CAPACITY = 2048
+
+FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
+"""Addresses, by number."""
+DATA_TABLE = np.zeros(_CAPACITY, np.int64)
+"""What each is given as its last argument."""
+
+
+class _UFunc(ctypes.Structure):
+    """The beginning of PyUFuncObject in numpy/ufuncobject.h."""
+
+    _fields_ = (
+        ("references", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+        ("name", ctypes.c_char_p),
+    )
+
+
+_lock = threading.RLock()
+_numbers: dict[tuple[str, str], int] = {}
+_itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
+
+
+def prepare() -> Native:
+    """Fill in what every program needs: the kernels, and what they need of Python."""
+    code = native()
+    for number, name in enumerate(KERNELS):
+        if name in code.addresses:
+            FUNCTION_TABLE[number] = code.addresses[name]
+        elif name in ("Py_True", "Py_False"):
+            FUNCTION_TABLE[number] = id(name == "Py_True")
+        else:
+            function = getattr(ctypes.pythonapi, name)
+            FUNCTION_TABLE[number] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return code
+
+
+def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
+    """The number of a ufunc's inner loop for these dtypes of operands and result; None if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.functions import itemsizes, loop_number
+    >>> double = np.dtype(float)
+    >>> itemsizes(loop_number("less", (double, double, np.dtype(bool))))
+    (8, 8, 1)
+    """
+    chars = "".join([dtype.char for dtype in dtypes])
+    key = (name, chars)
+    number = _numbers.get(key)
+    if number is None:
+        signature = f"{chars[:-1]}->{chars[-1]}"
+        found = _inner_loop(ELEMENTWISE[name], signature)
+        number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))
+        _numbers[key] = number
+    return None if number < 0 else number
+
+
+def blas_number(name: str) -> int:
+    """The number of a function of BLAS or LAPACK."""
+    key = ("blas", name)
+    number = _numbers.get(key)
+    if number is None:
+        from tape.blas import blas_function, lapack_function
+
+        address = lapack_function(name) if name.endswith("gesv") else blas_function(name)
+        number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
+    return number
+
+
+def itemsizes(number: int) -> tuple[int, ...]:
+    """Bytes of an element of each argument of a function."""
+    return _itemsizes[number]
+
+
+def _add(found: tuple[int, int], sizes: tuple[int, ...]) -> int:
+    with _lock:
+        number = len(_itemsizes)
+        FUNCTION_TABLE[number], DATA_TABLE[number] = found
+        _itemsizes.append(sizes)
+        return number
+
+
+def _inner_loop(ufunc: np.ufunc, signature: str) -> tuple[int, int] | None:
+    """The address of a loop ``void(char **args, intp *count, intp *strides, void *data)``, and its data."""
+    if signature not in ufunc.types:
+        return None
+    fields = ctypes.cast(id(ufunc), ctypes.POINTER(_UFunc)).contents
+    found = (fields.nin, fields.nout, fields.nargs, fields.ntypes)
+    if found != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or fields.name != ufunc.__name__.encode():
+        return None
+    k = ufunc.types.index(signature)
+    address = fields.functions[k]
+    return (address, (fields.data[k] if fields.data else None) or 0) if address else None

@@ -1,0 +1,336 @@
+"""The machine: one compiled loop over an instruction array, and the way into it from Python.
+
+The loop allocates nothing and checks nothing: `tape.program.verify` has proved that every row stays
+within its slots. What a row does is done by C functions, found in a table: NumPy's loops, BLAS, and the
+kernels of `tape.kernels`. Rows that Python must do, and guards that come out otherwise, end the loop; whoever
+called it looks at the row, and lets it go on behind that.
+
+These functions are compiled by `tape.program.native`, which also makes Python functions of two of them.
+"""
+
+from __future__ import annotations
+
+from tape.kernels._jit import inner
+from tape.kernels.pointers import (
+    call1,
+    call4,
+    call5,
+    call6,
+    call7,
+    call8,
+    call13,
+    copy_bytes,
+    int32_at,
+    int64_at,
+    set_int64,
+)
+from tape.program.objects import (
+    ARRAY_DATA,
+    ARRAY_DIMS,
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_NDIM,
+    SCALAR,
+    TUPLE,
+    TYPE,
+)
+from tape.program.opcodes import (
+    AT,
+    CODE,
+    DATA,
+    FUNCTIONS,
+    HEADER,
+    KERNELS,
+    LEAF,
+    OFFSET_BITS,
+    OFFSET_MASK,
+    REGISTERS,
+    ROWS,
+    SLOTS,
+    SPEC,
+    WIDTH,
+    opcode,
+)
+
+__all__ = ["call", "resume", "run"]
+
+_ROW = 8 * WIDTH
+_SLOTS = 8 * SLOTS
+_UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
+_BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
+_STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
+_TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
+
+_NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
+_DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["load"]
+_DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NUMBER["fold"]
+_DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
+_DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
+_DO_SCALAR = _NUMBER["scalar_op"]
+_TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
+_RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
+
+
+@inner
+def _field(row, k):  # type: ignore[no-untyped-def]
+    return int64_at(row + 8 * k)
+
+
+@inner
+def _address(frame, operand):  # type: ignore[no-untyped-def]
+    return int64_at(frame + _SLOTS + 8 * (operand >> OFFSET_BITS)) + (operand & OFFSET_MASK)
+
+
+@inner
+def _moved(frame, operand, bytes):  # type: ignore[no-untyped-def]
+    """The address of an operand of a block: a register is the same in all of them."""
+    address = _address(frame, operand)
+    return address if operand >> OFFSET_BITS == REGISTERS else address + bytes
+
+
+@inner
+def _size(code):  # type: ignore[no-untyped-def]
+    """Bytes of an element, by dtype code: float64, float32, int64, bool, int32."""
+    return 8 if code == 0 or code == 2 else 1 if code == 3 else 4
+
+
+@inner
+def _elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
+    """Elements ``start`` to ``start + count`` of an elementwise row."""
+    kind = _field(row, 0)
+    table = _field(frame, FUNCTIONS)
+    if kind == _BINARY:
+        function = 8 * _field(row, 1)
+        set_int64(frame, _moved(frame, _field(row, 6), start * _field(row, 3)))
+        set_int64(frame + 8, _moved(frame, _field(row, 7), start * _field(row, 4)))
+        set_int64(frame + 16, _moved(frame, _field(row, 8), start * _field(row, 5)))
+        set_int64(frame + 24, count)
+        data = int64_at(_field(frame, DATA) + function)
+        call4(int64_at(table + function), (frame, frame + 24, row + 24, data))
+    elif kind == _UNARY:
+        function = 8 * _field(row, 1)
+        set_int64(frame, _moved(frame, _field(row, 5), start * _field(row, 3)))
+        set_int64(frame + 8, _moved(frame, _field(row, 6), start * _field(row, 4)))
+        set_int64(frame + 24, count)
+        data = int64_at(_field(frame, DATA) + function)
+        call4(int64_at(table + function), (frame, frame + 24, row + 24, data))
+    elif kind == _LOAD:
+        width = _field(row, 1)
+        lengths = _field(frame, CODE) + 8 * _field(row, 4)
+        strides = _field(frame, CODE) + 8 * _field(row, 5)
+        out = _moved(frame, _field(row, 7), start * width)
+        source = _address(frame, _field(row, 6))
+        call8(
+            int64_at(table + _DO_LOAD),
+            (source, width, _field(row, 3), lengths, strides, start, count, out),
+        )
+    elif kind == _SELECT:
+        width, x_step, y_step = _field(row, 1), _field(row, 3), _field(row, 4)
+        condition = _moved(frame, _field(row, 5), start)
+        x, y = _moved(frame, _field(row, 6), start * x_step), _moved(frame, _field(row, 7), start * y_step)
+        out = _moved(frame, _field(row, 8), start * width)
+        call8(int64_at(table + _DO_SELECT), (width, condition, x, x_step, y, y_step, count, out))
+    else:
+        source, target = _field(row, 1), _field(row, 3)
+        x = _moved(frame, _field(row, 4), start * _size(source))
+        out = _moved(frame, _field(row, 5), start * _size(target))
+        call5(int64_at(table + _DO_CAST), (source, target, x, count, out))
+
+
+@inner
+def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """The rows that follow, block by block, so that what they hand on stays in the nearest cache."""
+    rows, block = _field(row, 1), _field(row, 3)
+    while start < stop:
+        count = min(block, stop - start)
+        for k in range(1, rows + 1):
+            _elementwise(row + k * _ROW, frame, start, count)
+        start += count
+
+
+@inner
+def _gemm(row, frame):  # type: ignore[no-untyped-def]
+    function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
+    a, b = _address(frame, _field(row, 15)), _address(frame, _field(row, 16))
+    c = _address(frame, _field(row, 17))
+    # Fortran takes all by address: letters, sizes and numbers are read where they stand in the row.
+    letters, sizes, leading, scales = row + 72, row + 24, row + 48, row + 80
+    for _ in range(_field(row, 2)):
+        call13(
+            function,
+            (
+                letters, letters + 1, sizes, sizes + 8, sizes + 16, scales, a, leading, b, leading + 8, scales + 8, c,
+                leading + 16,
+            ),
+        )  # fmt: skip
+        a += _field(row, 12)
+        b += _field(row, 13)
+        c += _field(row, 14)
+
+
+@inner
+def _gesv(row, frame):  # type: ignore[no-untyped-def]
+    """Solve a system in place; whether the matrix is regular."""
+    a, pivots, x = _address(frame, _field(row, 4)), _address(frame, _field(row, 5)), _address(frame, _field(row, 6))
+    size, columns, info = row + 16, row + 24, frame + 32
+    set_int64(info, 0)
+    function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
+    call8(function, (size, columns, a, size, pivots, x, size, info))
+    return int32_at(info) == 0
+
+
+@inner
+def _write_part(row, frame, kernel):  # type: ignore[no-untyped-def]
+    """Of store and add_store: a contiguous operand into a part of the result."""
+    code = _field(frame, CODE)
+    x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+    lengths, strides = code + 8 * _field(row, 4), code + 8 * _field(row, 5)
+    call7(kernel, (x, _field(row, 1), _field(row, 3), lengths, strides, _field(row, 2), out))
+
+
+@inner
+def _by_index(row, frame, kernel, first, second, third):  # type: ignore[no-untyped-def]
+    """Of take and scatter_add; 0 if an index is out of range."""
+    return call8(
+        kernel,
+        (
+            _field(row, 1), _address(frame, first), _field(row, 2), _field(row, 3), _address(frame, second),
+            _field(row, 4), _field(row, 5), _address(frame, third),
+        ),
+    )  # fmt: skip
+
+
+@inner
+def run(frame, at):  # type: ignore[no-untyped-def]
+    """Run from a row on; the row that ended it, or the number of rows."""
+    code, stop, table = _field(frame, CODE), _field(frame, ROWS), _field(frame, FUNCTIONS)
+    while at < stop:
+        row = code + at * _ROW
+        kind = _field(row, 0)
+        if kind <= _LOAD:
+            _elementwise(row, frame, 0, _field(row, 2))
+        elif kind == _GEMM:
+            _gemm(row, frame)
+        elif kind == _SCALAR:
+            x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
+            call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
+        elif kind == _BLOCKS:
+            _blocks(row, frame, 0, _field(row, 2))
+            at += _field(row, 1)
+        elif kind == _FOLD:
+            x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+            before, reduced, after = _field(row, 3), _field(row, 4), _field(row, 5)
+            call7(
+                int64_at(table + _DO_FOLD), (_field(row, 1), _field(row, 2), x, before, reduced, after, out)
+            )
+        elif kind == _COPY:
+            copy_bytes(_address(frame, _field(row, 3)), _address(frame, _field(row, 2)), _field(row, 1))
+        elif kind == _GESV:
+            if not _gesv(row, frame):
+                return at
+        elif kind == _STORE:
+            _write_part(row, frame, int64_at(table + _DO_STORE))
+        elif kind == _ADD_STORE:
+            _write_part(row, frame, int64_at(table + _DO_ADD_STORE))
+        elif kind == _TAKE:
+            kernel = int64_at(table + _DO_TAKE)
+            if not _by_index(row, frame, kernel, _field(row, 6), _field(row, 7), _field(row, 8)):
+                return at
+        elif kind == _SCATTER_ADD:
+            kernel = int64_at(table + _DO_SCATTER_ADD)
+            if not _by_index(row, frame, kernel, _field(row, 6), _field(row, 7), _field(row, 8)):
+                return at
+        elif kind == _RAVEL_INDEX:
+            so_far, index = _address(frame, _field(row, 4)), _address(frame, _field(row, 5))
+            out = _address(frame, _field(row, 6))
+            if not call6(
+                int64_at(table + _DO_RAVEL_INDEX),
+                (_field(row, 1), _field(row, 2), _field(row, 3), so_far, index, out),
+            ):
+                return at
+        elif kind == _GUARD:
+            x = _address(frame, _field(row, 4))
+            found = call4(int64_at(table + _DO_READ_INTEGER), (_field(row, 2), _field(row, 1), x, 0))
+            if found != _field(row, 3):
+                return at
+        else:
+            return at
+        at += 1
+    return at
+
+
+@inner
+def _bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
+    """Write where the leaves are into the frame; the number of one that is not as specified, or -1."""
+    at = spec + 8 * HEADER
+    for k in range(int64_at(spec)):
+        leaf = int64_at(leaves + TUPLE + 8 * k)
+        if int64_at(leaf + TYPE) != int64_at(at + 16):
+            return k
+        slot = frame + _SLOTS + 8 * int64_at(at)
+        if int64_at(at + 8):
+            flags, ndim = int64_at(at + 32), int64_at(at + 40)
+            if (
+                int64_at(leaf + ARRAY_DTYPE) != int64_at(at + 24)
+                or int32_at(leaf + ARRAY_NDIM) != ndim
+                or int32_at(leaf + ARRAY_FLAGS) & flags != flags
+            ):
+                return k
+            given, wanted = int64_at(leaf + ARRAY_DIMS), spec + 8 * int64_at(at + 48)
+            for axis in range(ndim):
+                if int64_at(given + 8 * axis) != int64_at(wanted + 8 * axis):
+                    return k
+            set_int64(slot, int64_at(leaf + ARRAY_DATA))
+        else:
+            copy_bytes(int64_at(slot), leaf + SCALAR, int64_at(at + 56))
+        at += 8 * LEAF
+    return -1
+
+
+@inner
+def _answer(frame, at):  # type: ignore[no-untyped-def]
+    """Note where the run ended; Python's True if that is the end."""
+    set_int64(frame + 8 * AT, at)
+    table = _field(frame, FUNCTIONS)
+    result = int64_at(table + (_TRUE if at == _field(frame, ROWS) else _FALSE))
+    call1(int64_at(table + _INCREF), (result,))
+    return result
+
+
+@inner
+def _run_released(frame, at):  # type: ignore[no-untyped-def]
+    """Run while other threads of Python do too, if it takes long enough to be worth it."""
+    if not int64_at(_field(frame, SPEC) + 16):
+        return run(frame, at)
+    table = _field(frame, FUNCTIONS)
+    state = call1(int64_at(table + _RELEASE), (0,))
+    at = run(frame, at)
+    call1(int64_at(table + _ACQUIRE), (state,))
+    return at
+
+
+@inner
+def call(itself, arguments, count):  # type: ignore[no-untyped-def]
+    """``call(frame, leaves, outs)`` in Python: bind dynamic leaves and arrays for results, and run.
+
+    Python objects come as addresses. The answer is True if all rows have run. Otherwise the frame says
+    which row Python must look at; a leaf that does not fit is -1 less its number.
+    """
+    frame = int64_at(int64_at(arguments) + ARRAY_DATA)
+    leaves, outs = int64_at(arguments + 8), int64_at(arguments + 16)
+    spec = _field(frame, SPEC)
+    wrong = _bind(frame, leaves, spec)
+    if wrong >= 0:
+        return _answer(frame, -1 - wrong)
+    slots = spec + 8 * (HEADER + LEAF * int64_at(spec))
+    for k in range(int64_at(spec + 8)):
+        out = int64_at(outs + TUPLE + 8 * k)
+        set_int64(frame + _SLOTS + 8 * int64_at(slots + 8 * k), int64_at(out + ARRAY_DATA))
+    return _answer(frame, _run_released(frame, 0))
+
+
+@inner
+def resume(itself, arguments, count):  # type: ignore[no-untyped-def]
+    """``resume(frame)`` in Python: go on with the row that the frame says."""
+    frame = int64_at(int64_at(arguments) + ARRAY_DATA)
+    return _answer(frame, _run_released(frame, _field(frame, AT)))

@@ -1,0 +1,214 @@
+"""Machine code for the machine: compiled by numba once, kept on disk, loaded in milliseconds.
+
+Numba's own cache would do, but reading it takes numba's whole type system, a third of a second in every
+process. What is kept here is object code with one symbol a function, which LLVM loads as it is. A file
+belongs to one version of the sources, of numba and of Python, and to one kind of processor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from llvmlite import binding as llvm
+from numba import cfunc, types
+
+from tape.kernels import convert, copies, folds, indices, pointers, scalars, writes
+from tape.kernels._jit import OPTIONS
+from tape.program import machine, objects, opcodes
+
+__all__ = ["Native", "cache_folder", "native"]
+
+_UNITS: dict[str, tuple[Any, bool]] = {
+    "load": (copies.load, False),
+    "store": (copies.store, False),
+    "add_store": (writes.add_store, False),
+    "cast": (convert.cast, False),
+    "select": (convert.select, False),
+    "fold": (folds.fold, False),
+    "take": (indices.take, True),
+    "scatter_add": (indices.scatter_add, True),
+    "ravel_index": (writes.ravel_index, True),
+    "read_integer": (writes.read_integer, True),
+    "scalar_op": (scalars.scalar_op, False),
+    "call": (machine.call, True),
+    "resume": (machine.resume, True),
+}
+"""What is compiled, and whether it returns a number."""
+
+_SOURCES = (convert, copies, folds, indices, pointers, scalars, writes, machine, objects, opcodes)
+_MAGIC = b"tape kernels 1\n"
+_METH_FASTCALL = 0x80
+
+
+class _MethodDefinition(ctypes.Structure):
+    """PyMethodDef in Python's methodobject.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class Native:
+    """The loaded code.
+
+    Attributes
+    ----------
+    addresses : dict of str to int
+        Of each function.
+    call, resume : callable
+        Into the machine: see `tape.program.machine`.
+    """
+
+    def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple().create_target_machine(jit=True)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        for _, code in objects.values():
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        self.addresses = {
+            name: self._engine.get_function_address(symbol) for name, (symbol, _) in objects.items()
+        }
+        self._definitions: list[Any] = []
+        self.call = self._as_python("call")
+        self.resume = self._as_python("resume")
+
+    def _as_python(self, name: str) -> Callable[..., Any]:
+        """A function of Python's that is this code: its arguments come as an array of objects."""
+        definition = _MethodDefinition(name.encode(), self.addresses[name], _METH_FASTCALL, None)
+        self._definitions.append(definition)
+        create = ctypes.pythonapi.PyCFunction_NewEx
+        create.restype = ctypes.py_object
+        create.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        return create(ctypes.addressof(definition), None, None)
+
+
+_lock = threading.Lock()
+_loaded: Native | None = None
+
+
+def native() -> Native:
+    """The machine code, compiled if need be; a message says so."""
+    global _loaded
+    if _loaded is None:
+        with _lock:
+            if _loaded is None:
+                _loaded = Native(_objects())
+    return _loaded
+
+
+def cache_folder() -> Path | None:
+    """Where compiled code is kept; None if nowhere.
+
+    ``TAPE_CACHE_DIR`` says where, else it is ``tape`` in the user's cache folder.
+    """
+    given = os.environ.get("TAPE_CACHE_DIR")
+    if given:
+        folder = Path(given)
+    elif os.name == "nt":
+        folder = Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "tape"
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tape"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _objects() -> dict[str, tuple[str, bytes]]:
+    """Symbol and object code of every unit."""
+    folder = cache_folder()
+    path = None if folder is None else folder / f"kernels-{_fingerprint()}.bin"
+    if path is not None:
+        kept = _read(path)
+        if kept is not None:
+            return kept
+    compiled = _compiled()
+    if path is not None:
+        _write(path, compiled)
+    return compiled
+
+
+def _fingerprint() -> str:
+    """What the code depends on."""
+    digest = hashlib.sha256()
+    for module in _SOURCES:
+        assert module.__file__ is not None
+        digest.update(Path(module.__file__).read_bytes())
+    about = (numba.__version__, sys.version, platform.machine(), llvm.get_host_cpu_name())
+    digest.update(repr((about, llvm.get_host_cpu_features().flatten())).encode())
+    return digest.hexdigest()[:24]
+
+
+def _compiled() -> dict[str, tuple[str, bytes]]:
+    print(
+        f"tape: compiling {len(_UNITS)} kernels for this processor, once; it takes about 20 seconds",
+        file=sys.stderr,
+        flush=True,
+    )
+    target = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        jit=True,
+        reloc="default",
+        codemodel="jitdefault",
+    )
+    objects = {}
+    for name, (function, returns) in _UNITS.items():
+        body = function.py_func
+        arguments = [types.int64] * body.__code__.co_argcount
+        signature = (types.int64 if returns else types.void)(*arguments)
+        compiled = cfunc(signature, nopython=True, **OPTIONS)(body)
+        code = target.emit_object(compiled._library._final_module)
+        objects[name] = (compiled.native_name, code)
+    return objects
+
+
+def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
+    """Keep the code: whole or not at all, whoever else is writing."""
+    index = [(name, symbol, len(code)) for name, (symbol, code) in objects.items()]
+    head = json.dumps(index).encode()
+    body = b"".join(code for _, code in objects.values())
+    content = len(head).to_bytes(8, "little") + head + body
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(_MAGIC + hashlib.sha256(content).digest() + content)
+        os.replace(file.name, path)
+    except OSError:
+        return  # a full disk: it is compiled again next time
+
+
+def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
+    """The code that was kept; None if there is none, or if it is damaged."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    at = len(_MAGIC) + 32
+    content = data[at:]
+    if not data.startswith(_MAGIC) or hashlib.sha256(content).digest() != data[len(_MAGIC) : at]:
+        return None
+    size = int.from_bytes(content[:8], "little")
+    start = 8 + size
+    objects = {}
+    for name, symbol, length in json.loads(content[8:start]):
+        objects[name] = (symbol, content[start : start + length])
+        start += length
+    return objects

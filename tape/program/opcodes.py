@@ -1,0 +1,92 @@
+"""The instruction array: which number stands for what, and where in a row each operand is.
+
+A program is an array of int64, of `WIDTH` numbers a row. The first number of a row is the opcode, the
+others depend on it: `FIELDS` names them. Operands are packed as slot and byte offset; the machine finds
+the address of each slot in its frame. Tables of lengths and strides follow the last row.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ARENA",
+    "AT",
+    "CODE",
+    "DATA",
+    "FIELDS",
+    "FIRST_SLOT",
+    "FUNCTIONS",
+    "HEADER",
+    "KERNELS",
+    "LEAF",
+    "LITERALS",
+    "OFFSET_BITS",
+    "OFFSET_MASK",
+    "REGISTERS",
+    "ROWS",
+    "SCRATCH",
+    "SLOTS",
+    "SPEC",
+    "WIDTH",
+    "opcode",
+    "packed",
+]
+
+WIDTH = 20
+OFFSET_BITS = 40
+OFFSET_MASK = (1 << OFFSET_BITS) - 1
+
+# Slots that every program has; those of inputs, constants and outputs follow.
+ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
+
+# Numbers in the frame, before the addresses of the slots: what the machine writes arguments of C functions to,
+# and two tables of its own.
+SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, SLOTS = 0, 7, 8, 9, 10, 11, 12, 16
+
+# A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
+# lock; for each leaf its slot, whether it is an array, type, dtype, flags, ndim, where its lengths are, and
+# bytes; the slot of each result; the lengths.
+HEADER, LEAF = 3, 8
+
+KERNELS = (
+    "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index", "read_integer",
+    "scalar_op", "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
+)  # fmt: skip
+"""What the first numbers in the table of functions stand for."""
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    # elementwise; their first three fields after the opcode have the same meaning for all of them
+    "unary": ("function", "count", "stride_x", "stride_out", "x", "out"),
+    "binary": ("function", "count", "stride_x", "stride_y", "stride_out", "x", "y", "out"),
+    "cast": ("from", "count", "to", "x", "out"),
+    "select": ("itemsize", "count", "stride_x", "stride_y", "condition", "x", "y", "out"),
+    "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
+    "blocks": ("rows", "count", "block"),
+    # the rest
+    "scalar": ("kind", "x", "y", "out"),
+    "fold": ("kind", "dtype", "before", "reduced", "after", "x", "out"),
+    "copy": ("bytes", "x", "out"),
+    "store": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
+    "add_store": ("dtype", "count", "ndim", "lengths", "strides", "x", "out"),
+    "gemm": (
+        "function", "batch", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta",
+        "stride_a", "stride_b", "stride_c", "a", "b", "c",
+    ),
+    "gesv": ("function", "n", "columns", "a", "pivots", "x"),
+    "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),
+    "scatter_add": ("dtype", "length", "row", "count", "before", "total", "index", "x"),
+    "ravel_index": ("count", "length", "wraps", "so_far", "index", "out"),
+    "guard": ("kind", "dtype", "expected", "x"),
+    "callback": ("index",),
+}  # fmt: skip
+
+_CODES = {name: code for code, name in enumerate(FIELDS)}
+
+
+def opcode(name: str) -> int:
+    """The number of a kind of row."""
+    return _CODES[name]
+
+
+def packed(slot: int, offset: int) -> int:
+    """An operand."""
+    return slot << OFFSET_BITS | offset

@@ -1,0 +1,151 @@
+"""The first stage of a program: a function, run once on traced arguments, as one flat tape.
+
+Gradients that the function takes are traces inside of the recorder's, so that all of their work, forwards
+and backwards, lands on it. What was computed on the way is the result of this very call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tape import tree
+from tape.node import Handle, Node
+from tape.program.traced import Guard, Recorder, Sealed, WeakFloat
+
+__all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A leaf of the result that was not computed from the arguments."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A function as it ran once.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The tape. Leaves that are no inputs are constants, as are operands without a parent: arrays
+        held by reference.
+    inputs : list of int
+        The node of each dynamic argument, in order.
+    outputs : list of int or Constant
+        The node of each leaf of the result, or what it is if it has none.
+    out_structure
+        That of the result, for `tree.restore`.
+    guards : list of Guard
+        In the order in which numbers were read.
+    """
+
+    nodes: list[Node]
+    inputs: list[int]
+    outputs: list[int | Constant]
+    out_structure: Any
+    guards: list[Guard]
+
+    @property
+    def weak(self) -> list[int]:
+        """Which leaves of the result are Python floats."""
+        return [
+            k
+            for k, out in enumerate(self.outputs)
+            if type(out) is int and type(self.nodes[out].value) is WeakFloat
+        ]
+
+    def values(self) -> list[Any]:
+        """What each leaf of the result was: arrays that share memory with nothing, and numbers."""
+        return [
+            out.value if isinstance(out, Constant) else _fresh(self.nodes[out].value) for out in self.outputs
+        ]
+
+
+def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Recorded:
+    """Run a function once, on traced arguments.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code, transforms included.
+    args, kwargs
+        Its arguments: trees. Arrays, NumPy scalars and Python floats in them are traced, everything else
+        is as it is.
+    name : str
+        Of the function, in messages.
+
+    Returns
+    -------
+    Recorded
+
+    Raises
+    ------
+    UnsupportedError
+        If ``f`` uses or returns a Var from outside.
+    ConversionError
+        If ``f`` reads a number that would be frozen into the program.
+    InPlaceError
+        If ``f`` writes into a plain array after computing with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.record import record
+    >>> def f(x):
+    ...     return 2 * x if x.sum() > 0 else x
+    >>> recorded = record(f, (np.ones(3),), {}, "f")
+    >>> [str(node.op) for node in recorded.nodes]
+    ['None', '<op sum>', '<op greater>', '<op multiply>']
+    >>> recorded.guards
+    [Guard(node=2, kind='bool', outcome=True, position=3)]
+    >>> recorded.values()
+    [array([2., 2., 2.])]
+    """
+    leaves, structure = tree.flatten((args, kwargs))
+    inputs: list[int] = []
+    with Sealed(name) as outside, Recorder(name) as trace:
+        for k, leaf in enumerate(leaves):
+            if is_dynamic(leaf):
+                leaves[k] = trace.argument(native(leaf))
+                inputs.append(leaves[k].id)
+        traced_args, traced_kwargs = tree.restore(structure, leaves)
+        result = f(*traced_args, **traced_kwargs)
+        outs, out_structure = tree.flatten(result)
+    trace.nodes.check()
+    outputs: list[int | Constant] = []
+    for out in outs:
+        if not isinstance(out, Handle):
+            outputs.append(Constant(out))
+        elif out.trace_ref is trace.ref:
+            outputs.append(out.id)
+        else:
+            outside.refuse(out)
+    return Recorded(list(trace.nodes), inputs, outputs, out_structure, trace.guards)
+
+
+def is_dynamic(leaf: Any) -> bool:
+    """Whether a leaf of the arguments is traced, and may be another number in every call."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind in "biuf"
+    return isinstance(leaf, float)
+
+
+def native(leaf: Any) -> Any:
+    """A dynamic leaf as programs take it: no subclass of ndarray, and no foreign order of bytes."""
+    if not isinstance(leaf, np.ndarray) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
+        return leaf
+    return np.asarray(leaf, leaf.dtype.newbyteorder("="))
+
+
+def _fresh(value: Any) -> Any:
+    if type(value) is WeakFloat:
+        return float(value)
+    if not isinstance(value, np.ndarray):
+        return value
+    return np.array(value) if value.ndim else value[()]

@@ -1,0 +1,402 @@
+"""What a function computes with while it is recorded: `Recorder`, the trace, and `Traced`, its Vars.
+
+A Traced knows which numbers Python reads. A branch or an int becomes a guard of the program, which every
+later call checks; a float would be frozen, and is refused. Numbers of Python's own stay weak: they do not
+widen float32, nor do results of arithmetic among them.
+"""
+
+from __future__ import annotations
+
+import operator
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+
+from tape import errors, ops, scope
+from tape.node import Handle, Leaf, Node, plain
+from tape.scope import Region
+from tape.trace import Trace
+from tape.var import Var
+
+__all__ = ["Guard", "Recorder", "Sealed", "Traced", "WeakFloat"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A number that Python has read: a later call must find the same, or take another path.
+
+    Attributes
+    ----------
+    node : int
+        The node that was read, a bool or an int64 of shape ().
+    kind : {"bool", "int"}
+        What it was read as.
+    outcome : bool or int
+        What was found.
+    position : int
+        How many nodes there were at that time.
+    """
+
+    node: int
+    kind: Literal["bool", "int"]
+    outcome: bool | int
+    position: int
+
+
+def _exact(argument: Any) -> Any:
+    """The same with Python's own floats."""
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(map(_exact, argument))
+    return float(argument) if type(argument) is WeakFloat else argument
+
+
+def _on_numpy(arithmetic: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """An operator of a WeakFloat and its reflection, as NumPy computes."""
+
+    def forward(self: WeakFloat, other: Any) -> Any:
+        return arithmetic(_beside(self, other), _exact(other))
+
+    def reflected(self: WeakFloat, other: Any) -> Any:
+        return arithmetic(_exact(other), _beside(self, other))
+
+    return forward, reflected
+
+
+def _beside(weak: WeakFloat, other: Any) -> Any:
+    is_number = type(other) in (WeakFloat, float, int, bool)
+    return np.float64(weak) if is_number else float(weak)
+
+
+class WeakFloat(float):
+    """A Python float that answers as a value on a tape must, and that NumPy takes for a Python float.
+
+    NumPy takes a subclass of float for a float64, unless it is told better by its two protocols. What
+    operations make of Python's numbers alone is a float64, as everywhere; only the operators of `Traced`
+    keep to Python's arithmetic.
+    """
+
+    __slots__ = ()
+
+    shape: tuple[int, ...] = ()
+    ndim = 0
+    size = 1
+    dtype = np.dtype(float)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(np.float64(self), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return np.asarray(float(self))[index]
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*map(_exact, inputs), **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return func(*map(_exact, args), **{name: _exact(value) for name, value in kwargs.items()})
+
+    __add__, __radd__ = _on_numpy(operator.add)
+    __sub__, __rsub__ = _on_numpy(operator.sub)
+    __mul__, __rmul__ = _on_numpy(operator.mul)
+    __truediv__, __rtruediv__ = _on_numpy(operator.truediv)
+    __pow__, __rpow__ = _on_numpy(operator.pow)
+
+    def __neg__(self) -> Any:
+        return -np.float64(self)
+
+    def __pos__(self) -> Any:
+        return np.float64(self)
+
+    def __abs__(self) -> Any:
+        return abs(np.float64(self))
+
+
+class Recorder(Trace):
+    """The trace on which a function is recorded to become a program.
+
+    Attributes
+    ----------
+    guards : list of Guard
+        In the order in which numbers were read.
+    """
+
+    __slots__ = ("guards",)
+
+    handle: ClassVar[type[Handle]]  # Traced, below
+    nodes: _Nodes
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self.nodes = _Nodes()
+        self.guards: list[Guard] = []
+
+    def __enter__(self) -> Recorder:
+        super().__enter__()
+        return self
+
+    def argument(self, value: Any) -> Var:
+        """A leaf for an argument; a Python float is a weak one."""
+        if isinstance(value, float) and not isinstance(value, np.generic):
+            value = WeakFloat(value)
+        return self.push(Leaf(value, False, None))
+
+    def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
+        """The number in a Var of shape (), which becomes a guard."""
+        outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)
+        self.guards.append(Guard(var.id, kind, outcome, len(self.nodes)))
+        return outcome
+
+
+class _Nodes(list[Node]):
+    """A tape that sees to it that the plain arrays on it stay as they were.
+
+    A program reads them anew in every call, when all writing is over.
+    """
+
+    __slots__ = ("_constants",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._constants: dict[int, tuple[np.ndarray, int]] = {}  # with a fingerprint, by id
+
+    def append(self, node: Node) -> None:
+        """Append a node, and remember what is in its operands."""
+        inputs = node.inputs
+        for k in range(0, len(inputs), 2):
+            array = inputs[k + 1]
+            if inputs[k] is not None or type(array) is not np.ndarray:
+                continue
+            known = self._constants.get(id(array))
+            if known is None:
+                self._constants[id(array)] = (array, _fingerprint(array))
+            elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
+                _refuse_scratch(array)
+        super().append(node)
+
+    def check(self) -> None:
+        """Raise if an array has been written into since it was used."""
+        for array, found in self._constants.values():
+            if _fingerprint(array) != found:
+                _refuse_scratch(array)
+
+
+_SMALL = 1 << 14  # bytes: such arrays are looked at whenever they are used, larger ones twice
+
+
+def _fingerprint(array: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) if array.size else 0
+
+
+def _refuse_scratch(array: np.ndarray) -> NoReturn:
+    raise errors.InPlaceError(
+        f"a plain array, {errors.describe(array)}, was written into after a traced value had been computed "
+        "with it: a program reads it when all writing is over. Make a new array in place of writing, or pass "
+        "it as an argument"
+    )
+
+
+class Sealed(Region):
+    """A region in which the Vars of all traces around it are refused."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def resolve(self, var: Any) -> Any:
+        """Refuse a Var from outside."""
+        if isinstance(var, Handle):
+            self.refuse(var)
+        return var
+
+    def instead(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
+        """Refuse an operation on Vars from outside."""
+        self.refuse(next(operand for operand in operands if isinstance(operand, Handle)))
+
+    def refuse(self, var: Any) -> NoReturn:
+        """Say what to do about a Var from outside."""
+        raise errors.UnsupportedError(
+            f"{self.name} is compiled and uses {var!r}, a Var from outside, which a program would take for a "
+            "constant. Pass it as an argument"
+        )
+
+
+# ---- the Vars --------------------------------------------------------------------------------------
+
+
+def _weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
+    """An operator whose result is weak if both operands are."""
+
+    def method(self: Traced, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            return _among_numbers(function, arithmetic, self, other)
+        return function(self, other)
+
+    return method
+
+
+def _weakly_reflected(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
+    """The same with its operands exchanged."""
+
+    def method(self: Traced, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            return _among_numbers(function, arithmetic, other, self)
+        return function(other, self)
+
+    return method
+
+
+class Traced(Var):
+    """A Var of a `Recorder`."""
+
+    __slots__ = ()
+
+    # ---- becoming a plain number ---------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return bool(inside)
+        if self.size != 1:
+            return super().__bool__()
+        return self._read(self if self.dtype == bool else ops.not_equal(self, 0), "bool")
+
+    def __int__(self) -> int:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return int(inside)
+        self._scalar("int")
+        number = int(plain(self).item())  # what has no int raises here as it does everywhere
+        if not -(2**63) <= number < 2**63:
+            raise errors.ConversionError(
+                f"int() of {self!r} in a compiled function: it does not fit in 64 bits. Return it, and "
+                "convert it outside"
+            )
+        whole = ops.trunc(self) if self.dtype.kind == "f" else self
+        return self._read(whole if whole.dtype == np.int64 else ops.astype(whole, np.int64), "int")
+
+    def __index__(self) -> int:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return operator.index(inside)
+        return int(self) if self.dtype.kind in "iu" and not self.ndim else super().__index__()
+
+    @staticmethod
+    def _read(asked: Any, kind: Literal["bool", "int"]) -> Any:
+        if asked.ndim:
+            asked = ops.reshape(asked, ())
+        return asked.trace.read(asked, kind)
+
+    @property
+    def value(self) -> Any:
+        """Refused: see `ConversionError`."""
+        inside = scope.resolve(self)
+        return self._refuse(".value") if inside is self else inside
+
+    def __float__(self) -> float:
+        inside = scope.resolve(self)
+        return self._refuse("float()") if inside is self else float(inside)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise errors.ConversionError(
+            f"{self!r} was about to become a plain array in a compiled function, and would be frozen into the "
+            "program. Compute with it as it is (np.stack and np.concatenate join such values, "
+            "tape.ops.getitem indexes an array by one), or return it"
+        )
+
+    def item(self, *index: int) -> Any:
+        """Refused: see `ConversionError`."""
+        inside = scope.resolve(self)
+        return self._refuse(".item()") if inside is self else inside.item(*index)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise errors.ConversionError(
+            f"{what} of {self!r} in a compiled function: the number would be frozen into the program. "
+            "Compute with the traced value itself (np.sqrt(x), not math.sqrt(x)) or return it; if, while, "
+            "bool() and int() may read it"
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise errors.MissingAttributeError(
+                f"a traced value in a compiled function has no {name!r}. Write it with what tape.ops has, or "
+                "return the value and do it outside"
+            )
+        raise AttributeError(f"a traced value has no {name!r}")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # The two questions about numbers among those that Var answers from values.
+        if func is np.allclose:
+            return bool(ops.all(ops.isclose(*args, **kwargs)))
+        if func is np.array_equal:
+            return _array_equal(*args, **kwargs)
+        return super().__array_function__(func, types, args, kwargs)
+
+    # ---- arithmetic of Python's numbers ----------------------------------------------------------
+
+    __add__ = _weakly(ops.add, operator.add)
+    __radd__ = _weakly_reflected(ops.add, operator.add)
+    __sub__ = _weakly(ops.subtract, operator.sub)
+    __rsub__ = _weakly_reflected(ops.subtract, operator.sub)
+    __mul__ = _weakly(ops.multiply, operator.mul)
+    __rmul__ = _weakly_reflected(ops.multiply, operator.mul)
+    __truediv__ = _weakly(ops.divide, operator.truediv)
+    __rtruediv__ = _weakly_reflected(ops.divide, operator.truediv)
+    __pow__ = _weakly(ops.power, operator.pow)
+    __rpow__ = _weakly_reflected(ops.power, operator.pow)
+
+    def __neg__(self) -> Any:
+        return _weakened(ops.negative(self), -float(plain(self))) if _is_weak(self) else ops.negative(self)
+
+    def __pos__(self) -> Any:
+        return _weakened(ops.positive(self), float(plain(self))) if _is_weak(self) else ops.positive(self)
+
+    def __abs__(self) -> Any:
+        return (
+            _weakened(ops.absolute(self), abs(float(plain(self)))) if _is_weak(self) else ops.absolute(self)
+        )
+
+
+Recorder.handle = Traced
+
+
+def _is_weak(operand: Any) -> bool:
+    """Whether this is, or was before it was traced, a number of Python's own."""
+    return type(operand) in (float, int, bool) or (
+        type(operand) is Traced and type(operand.node.value) is WeakFloat
+    )
+
+
+def _among_numbers(
+    function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any], x: Any, y: Any
+) -> Any:
+    """Arithmetic of Python's numbers, with the exceptions that Python raises where NumPy does not."""
+    number = arithmetic(*(float(plain(z)) if isinstance(z, Handle) else z for z in (x, y)))
+    if isinstance(number, complex):
+        raise errors.UnsupportedError(
+            f"{x!r} ** {y!r} is complex, which has no rules. Take the power of the absolute value"
+        )
+    if arithmetic is operator.truediv and isinstance(y, Handle):
+        bool(y != 0)  # a guard: a call with zero must get here, and raise as Python does
+    out = function(x, y)
+    if arithmetic is operator.pow:
+        bool(ops.isfinite(out))  # likewise
+    return _weakened(out, number)
+
+
+def _weakened(out: Any, number: float) -> Any:
+    """The result of an operation, as a number of Python's own."""
+    if isinstance(out, Handle):
+        out.node.value = WeakFloat(number)
+    return out
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if np.shape(a1) != np.shape(a2):
+        return False
+    same = ops.equal(a1, a2)
+    if equal_nan:
+        same = ops.logical_or(same, ops.logical_and(ops.not_equal(a1, a1), ops.not_equal(a2, a2)))
+    return bool(ops.all(same))
