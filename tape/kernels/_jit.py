@@ -11,7 +11,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config as numba_config
 from numba.core.compiler import Compiler
 
 __all__ = ["KERNEL_DTYPES", "OPTIONS", "inner", "kernel"]
@@ -38,6 +38,7 @@ class _Unoptimised(Compiler):
     """
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
+        config: Any = numba_config
         level = config.OPT
         config.OPT = type(level)(0)
         try:
@@ -46,16 +47,16 @@ class _Unoptimised(Compiler):
             config.OPT = level
 
 
+_INNER_OPTIONS: dict[str, Any] = {
+    **OPTIONS, "forceinline": True, "pipeline_class": _Unoptimised,
+    "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+}  # fmt: skip
+
+
 def inner(function: Callable[..., Any]) -> Any:
     """Compile as a part of kernels that call it: they are kept on disk and contain it; Python cannot call it.
 
     Each call is another copy of the code. Arguments that are literals make versions of their own; a
     number of NumPy's does not.
     """
-    return numba.njit(
-        no_cpython_wrapper=True,
-        no_cfunc_wrapper=True,
-        forceinline=True,
-        pipeline_class=_Unoptimised,
-        **OPTIONS,
-    )(function)
+    return numba.njit(**_INNER_OPTIONS)(function)

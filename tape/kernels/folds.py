@@ -49,6 +49,7 @@ _SUPPORTED = {
 }
 
 _BLOCK = 512  # elements added in their own dtype before the total, in float64, takes them up
+_SEARCHED = 128  # elements whose largest is found by SIMD before one of them is looked for
 
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 _int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
@@ -75,12 +76,13 @@ def has_fold(kind: str, dtype: Any) -> bool:
 
 
 _MOST64, _MOST32, _MOST8 = np.int64(2**63 - 1), np.int32(2**31 - 1), np.int8(127)
-# For `_key`: what mirrors negative numbers, the bits of infinity, the largest integer.
-_OF_FLOAT64 = (_MOST64, np.float64(np.inf).view(np.int64), _MOST64)
-_OF_FLOAT32 = (_MOST32, np.float32(np.inf).view(np.int32), _MOST32)
-_OF_INT64 = (np.int64(0), _MOST64, _MOST64)
-_OF_INT32 = (np.int32(0), _MOST32, _MOST32)
-_OF_BOOL = (np.int8(0), _MOST8, _MOST8)
+# Tables, by dtype or kind, for `_key`. Were these numbers chosen by conditions, LLVM would make a version
+# of each loop for each of them, some without SIMD.
+_MIRRORS = np.array([_MOST64, _MOST32, 0, 0, 0])
+_INFINITIES = np.array(
+    [np.float64(np.inf).view(np.int64), np.float32(np.inf).view(np.int32), _MOST64, _MOST8, _MOST32]
+)
+_FLIPS = np.array([0, 0, 0, -1, 0, -1, 0, -1])
 
 
 @inner
@@ -108,22 +110,8 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
             _product(_float64(source), before, reduced, after, _float64(out), 1.0)
         else:
             _product(_float32(source), before, reduced, after, _float32(out), np.float32(1))
-    elif kind in (_ARGMAX, _ARGMIN):
-        flip = -np.int64(kind == _ARGMIN)
-        if dtype == _FLOAT64:
-            _first_largest(_int64(source), before, reduced, after, _int64(out), _OF_FLOAT64, flip, np.int64)
-        else:
-            _first_largest(_int32(source), before, reduced, after, _int64(out), _OF_FLOAT32, flip, np.int32)
     else:
-        flip = -np.int64(kind in (_MIN, _ALL))
-        if dtype in (_FLOAT64, _INT64):
-            coding = _OF_FLOAT64 if dtype == _FLOAT64 else _OF_INT64
-            _largest(_int64(source), before, reduced, after, _int64(out), coding, flip, np.int64)
-        elif dtype == _BOOL:
-            _largest(_int8(source), before, reduced, after, _int8(out), _OF_BOOL, flip, np.int8)
-        else:
-            coding32 = _OF_FLOAT32 if dtype == _FLOAT32 else _OF_INT32
-            _largest(_int32(source), before, reduced, after, _int32(out), coding32, flip, np.int32)
+        _extreme(kind, dtype, source, before, reduced, after, out)
 
 
 # ---- sums and products ---------------------------------------------------------------------------
@@ -170,29 +158,51 @@ def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-de
 
 
 @inner
-def _key(bits, coding, flip, integer):  # type: ignore[no-untyped-def]
-    """An integer that is larger for a larger element, or with ``flip = -1`` for a smaller; NaN on top."""
-    mirror, infinity, most = coding
-    if (bits & most) > infinity:
-        return most
-    return integer(bits ^ ((bits >> 63) & mirror) ^ flip)
+def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-untyped-def]
+    mirror, infinity, flip = _MIRRORS[dtype], _INFINITIES[dtype], _FLIPS[kind]
+    mirror32, infinity32, flip32 = np.int32(mirror), np.int32(infinity), np.int32(flip)
+    if kind in (_ARGMAX, _ARGMIN):
+        if dtype == _FLOAT64:
+            coding = (mirror, infinity, flip, _MOST64)
+            _first_largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
+        else:
+            coding32 = (mirror32, infinity32, flip32, _MOST32)
+            _first_largest(_int32(source), before, reduced, after, _int64(out), coding32, np.int32)
+    elif dtype in (_FLOAT64, _INT64):
+        coding = (mirror, infinity, flip, _MOST64)
+        _largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
+    elif dtype == _BOOL:
+        coding8 = (np.int8(mirror), np.int8(infinity), np.int8(flip), _MOST8)
+        _largest(_int8(source), before, reduced, after, _int8(out), coding8, np.int8)
+    else:
+        coding32 = (mirror32, infinity32, flip32, _MOST32)
+        _largest(_int32(source), before, reduced, after, _int32(out), coding32, np.int32)
 
 
 @inner
-def _element(key, coding, flip, integer):  # type: ignore[no-untyped-def]
+def _key(bits, coding, integer):  # type: ignore[no-untyped-def]
+    """An integer that is larger for a larger element, or with ``flip == -1`` for a smaller; NaN on top."""
+    mirror, infinity, flip, most = coding
+    key = integer(bits ^ ((bits >> 63) & mirror) ^ flip)
+    return most if (bits & most) > infinity else key
+
+
+@inner
+def _element(key, coding, integer):  # type: ignore[no-untyped-def]
     """The bits that have this key."""
+    mirror, _, flip, _ = coding
     bits = key ^ flip
-    return integer(bits ^ ((bits >> 63) & coding[0]))
+    return integer(bits ^ ((bits >> 63) & mirror))
 
 
 @inner
-def _largest(x, before, reduced, after, out, coding, flip, integer):  # type: ignore[no-untyped-def]
-    least = integer(~coding[2])
+def _largest(x, before, reduced, after, out, coding, integer):  # type: ignore[no-untyped-def]
+    least = integer(~coding[3])
     for a in range(before):
         if after == 1:
             best = least
             for i in range(a * reduced, (a + 1) * reduced):
-                key = _key(x[i], coding, flip, integer)
+                key = _key(x[i], coding, integer)
                 best = key if key > best else best
             out[a] = best
         else:
@@ -201,40 +211,39 @@ def _largest(x, before, reduced, after, out, coding, flip, integer):  # type: ig
             for r in range(reduced):
                 row = (a * reduced + r) * after
                 for b in range(after):
-                    key, best = _key(x[row + b], coding, flip, integer), out[a * after + b]
+                    key, best = _key(x[row + b], coding, integer), out[a * after + b]
                     out[a * after + b] = key if key > best else best
     for b in range(before * after):
-        out[b] = _element(out[b], coding, flip, integer)
+        out[b] = _element(out[b], coding, integer)
 
 
 @inner
-def _ranking(bits, coding, flip, integer):  # type: ignore[no-untyped-def]
+def _ranking(bits, coding, integer):  # type: ignore[no-untyped-def]
     """The key, but the same for both zeros."""
-    key = _key(bits, coding, flip, integer)
+    key = _key(bits, coding, integer)
     return integer(key + (key == -1))
 
 
 @inner
-def _first_largest(x, before, reduced, after, out, coding, flip, integer):  # type: ignore[no-untyped-def]
+def _first_largest(x, before, reduced, after, out, coding, integer):  # type: ignore[no-untyped-def]
     for a in range(before):
         if after == 1:
-            best, first = integer(~coding[2]), a * reduced
-            for start in range(a * reduced, (a + 1) * reduced, _BLOCK):
-                largest = integer(~coding[2])
-                for i in range(start, min(start + _BLOCK, (a + 1) * reduced)):
-                    key = _ranking(x[i], coding, flip, integer)
+            best, first = integer(~coding[3]), a * reduced
+            for start in range(a * reduced, (a + 1) * reduced, _SEARCHED):
+                largest = integer(~coding[3])
+                for i in range(start, min(start + _SEARCHED, (a + 1) * reduced)):
+                    key = _ranking(x[i], coding, integer)
                     largest = key if key > largest else largest
                 if largest > best:
                     best, first = largest, start
-            while first < (a + 1) * reduced - 1 and _ranking(x[first], coding, flip, integer) != best:
+            while first < (a + 1) * reduced - 1 and _ranking(x[first], coding, integer) != best:
                 first += 1
             out[a] = first - a * reduced
         else:
-            for b in range(a * after, (a + 1) * after):
-                out[b] = 0
-            for r in range(1, reduced):
-                for b in range(after):
-                    row, place = a * reduced * after + b, a * after + b
-                    key = _ranking(x[row + r * after], coding, flip, integer)
-                    if key > _ranking(x[row + out[place] * after], coding, flip, integer):
-                        out[place] = r
+            for b in range(after):
+                start, best, first = a * reduced * after + b, integer(~coding[3]), 0
+                for r in range(reduced):
+                    key = _ranking(x[start + r * after], coding, integer)
+                    if key > best:
+                        best, first = key, r
+                out[a * after + b] = first

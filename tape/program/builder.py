@@ -124,7 +124,9 @@ class Builder:
 
     # ---- where values come from ------------------------------------------------------------------
 
-    def push(self, op: str, operands: Sequence[Value], attrs: tuple[Any, ...], shape: Shape, dtype: Any) -> Value:
+    def push(
+        self, op: str, operands: Sequence[Value], attrs: tuple[Any, ...], shape: Shape, dtype: Any
+    ) -> Value:
         """Append an instruction, unless there is one like it."""
         ids = tuple([operand.id for operand in operands])
         key = (op, ids, attrs, dtype, shape)
@@ -133,7 +135,9 @@ class Builder:
             made = self._made[key] = self.append(op, ids, attrs, shape, dtype)
         return made
 
-    def append(self, op: str, ids: tuple[int, ...], attrs: tuple[Any, ...], shape: Shape, dtype: Any) -> Value:
+    def append(
+        self, op: str, ids: tuple[int, ...], attrs: tuple[Any, ...], shape: Shape, dtype: Any
+    ) -> Value:
         """Append an instruction in any case."""
         instructions = self.listing.instructions
         value = Value(self, len(instructions), shape, dtype)
@@ -264,7 +268,9 @@ class Builder:
 
     # ---- folds ---------------------------------------------------------------------------------------
 
-    def fold(self, kind: str, value: Value, axes: Any = None, keepdims: bool = False, dtype: Any = None) -> Value:
+    def fold(
+        self, kind: str, value: Value, axes: Any = None, keepdims: bool = False, dtype: Any = None
+    ) -> Value:
         """A reduction over axes: sum, prod, max, min, any, all, argmax or argmin."""
         axes = range(value.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
         gone = tuple(sorted({axis % value.ndim for axis in axes}))
@@ -317,7 +323,9 @@ class Builder:
 
     def transpose(self, value: Value, axes: Sequence[int] | None = None) -> Value:
         """A permutation of the axes."""
-        order = tuple(range(value.ndim))[::-1] if axes is None else tuple([axis % value.ndim for axis in axes])
+        order = (
+            tuple(range(value.ndim))[::-1] if axes is None else tuple([axis % value.ndim for axis in axes])
+        )
         instruction = self.listing.instructions[value.id]
         if instruction.op == "transpose":
             order = tuple([instruction.attrs[0][axis] for axis in order])
@@ -356,7 +364,9 @@ class Builder:
         if inner != y.shape[-2]:
             raise CannotLower("matmul of shapes that do not fit")
         if not (rows and inner and columns):
-            return self.broadcast(self.literal(0, dtype), (*_broadcast(x.shape[:-2], y.shape[:-2]), rows, columns))
+            return self.broadcast(
+                self.literal(0, dtype), (*_broadcast(x.shape[:-2], y.shape[:-2]), rows, columns)
+            )
         if x.ndim > 2 and y.ndim == 2:
             product = self.matmul(self.reshape(x, (prod(x.shape[:-1]), inner)), y)
             return self.reshape(product, (*x.shape[:-1], columns))
@@ -446,7 +456,9 @@ class Builder:
         self.append("guard", (value.id,), (len(guards),), (), _BOOL)
         guards.append(Guard(kind, outcome))
 
-    def callback(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any], shape: Shape, dtype: Any) -> Value:
+    def callback(
+        self, op: Any, operands: Sequence[Any], attrs: dict[str, Any], shape: Shape, dtype: Any
+    ) -> Value:
         """An operation that Python runs."""
         places: list[Any] = []
         ids = []

@@ -185,6 +185,7 @@ class _Path:
 
     def __init__(self, recorded: Recorded, program: Program) -> None:
         self.program = program
+        self.run = program.run
         self.outcomes = tuple(guard.outcome for guard in recorded.guards)
         self._structure = recorded.out_structure
         self._weak = recorded.weak
@@ -221,26 +222,51 @@ class _Specialisation:
         self.paths: tuple[_Path, ...] = ()
         self.has_warned = False
         self.dynamic = [k for k, leaf in enumerate(leaves) if is_dynamic(leaf)]
-        self.bare: Sequence[tuple[Any, Any, Any]] | None = None
+        # (type, dtype, shape) of arrays, (type, None, None) of numbers, (type, _STATIC, value) of the rest
+        self._checks = [_check_of(leaf) for leaf in leaves]
+        self._is_bare = not donated and _is_bare(structure, leaves)
 
     def leaves_of(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The leaves of positional arguments of this kind; None for others, and for trees.
+        """Positional arguments of this kind that are traced, one and all; None for any others.
 
         The short way to a program, for most calls are like the one before.
         """
-        bare = self.bare
-        if bare is None or len(args) != len(bare):
-            return None
-        for arg, (kind, dtype, shape) in zip(args, bare, strict=False):  # strict takes a while
-            if type(arg) is not kind:
-                return None
-            if dtype is not None and (arg.shape != shape or arg.dtype is not dtype):
-                return None
-        return args
+        return args if self._is_bare and len(args) == len(self._checks) and self.fits(args) else None
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """Whether as many leaves are of this kind and may go to a program as they are."""
+        for leaf, (kind, dtype, shape) in zip(leaves, self._checks, strict=False):  # strict takes a while
+            if type(leaf) is not kind:
+                return False
+            if dtype is None:
+                continue
+            if dtype is _STATIC:
+                if leaf is not shape and leaf != shape:
+                    return False
+            elif leaf.shape != shape or leaf.dtype is not dtype:
+                return False
+        return True
 
     def use(self, path: _Path) -> None:
         """Let a path be the first to be tried."""
         self.paths = (path, *(other for other in self.paths if other is not path))
+
+
+_STATIC = object()
+
+
+def _check_of(leaf: Any) -> tuple[Any, Any, Any]:
+    if not is_dynamic(leaf):
+        return type(leaf), _STATIC, leaf
+    if native(leaf) is not leaf:
+        return None, None, None  # to be looked up, and converted
+    return (np.ndarray, leaf.dtype, leaf.shape) if isinstance(leaf, np.ndarray) else (type(leaf), None, None)
+
+
+def _is_bare(structure: Any, leaves: Sequence[Any]) -> bool:
+    """Whether the arguments are positional, and no trees."""
+    args, kwargs = tree.restore(structure, leaves)
+    return not kwargs and len(args) == len(leaves) and all(map(is_dynamic, args))
 
 
 class Compiled:
@@ -286,7 +312,7 @@ class Compiled:
             if leaves is not None:
                 path = latest.paths[0]
                 try:
-                    out = path.program.run(leaves)
+                    out = path.run(leaves)
                 except Rerun:
                     return self._f(*args)
                 if isinstance(out, Flip):
@@ -318,30 +344,27 @@ class Compiled:
 
     def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result, by way of the specialisation for these arguments."""
-        all_leaves, structure = tree.flatten((args, kwargs))
-        for leaf in all_leaves:
-            if isinstance(leaf, Handle):
-                return self._f(*args, **kwargs)
-        signatures = tuple(map(_signature, all_leaves))
-        try:
-            known = self._specialisations.get((structure, signatures))
-        except TypeError:
-            self._refuse_unhashable(all_leaves, structure)
-        if known is None:
-            known = self._specialised(structure, signatures, all_leaves, args)
-        leaves = tuple(native(all_leaves[k]) for k in known.dynamic)
+        leaves, structure = tree.flatten((args, kwargs))
+        known = self._latest
+        if known is None or known.structure != structure or not known.fits(leaves):
+            for leaf in leaves:
+                if isinstance(leaf, Handle):
+                    return self._f(*args, **kwargs)
+            known = self._specialised(structure, leaves, args)
+            leaves = [native(leaf) for leaf in leaves]
+        inputs = tuple([leaves[k] for k in known.dynamic])
         if known.donated:
-            leaves = self._unshared(leaves, known.donated)
+            inputs = self._unshared(inputs, known.donated)
         if not known.paths:
             return self._recorded(known, args, kwargs)
         self._latest = known
         path = known.paths[0]
         try:
-            out = path.program.run(leaves)
+            out = path.run(inputs)
         except Rerun:
             return self._f(*args, **kwargs)
         if isinstance(out, Flip):
-            return self._on_another_path(known, path, out, leaves, args, kwargs)
+            return self._on_another_path(known, path, out, inputs, args, kwargs)
         return path.restore(out)
 
     def _on_another_path(
@@ -364,7 +387,7 @@ class Compiled:
             path = other
             tried.add(id(path))
             try:
-                out = path.program.run(leaves)
+                out = path.run(leaves)
             except Rerun:
                 return self._f(*args, **kwargs)
             if not isinstance(out, Flip):
@@ -401,20 +424,18 @@ class Compiled:
             self._latest = known
         return path.restore(leaves)
 
-    def _specialised(
-        self, structure: Any, signatures: tuple[Any, ...], leaves: Sequence[Any], args: tuple[Any, ...]
-    ) -> _Specialisation:
-        """A new specialisation, unless another thread has just made it."""
+    def _specialised(self, structure: Any, leaves: Sequence[Any], args: tuple[Any, ...]) -> _Specialisation:
+        """The specialisation for arguments, made if there is none."""
+        signatures = tuple(map(_signature, leaves))
+        try:
+            known = self._specialisations.get((structure, signatures))
+        except TypeError:
+            self._refuse_unhashable(leaves, structure)
+            raise
+        if known is not None:
+            return known
         donated = self._donated_leaves(args) if self._donate else frozenset()
         new = _Specialisation(structure, signatures, leaves, donated)
-        is_bare = len(leaves) == len(args) == len(new.dynamic) and all(
-            a is b for a, b in zip(args, leaves, strict=True)
-        )
-        if is_bare and not donated and all(native(leaf) is leaf for leaf in leaves):
-            new.bare = [
-                (type(x), x.dtype, x.shape) if type(x) is np.ndarray else (type(x), None, None)
-                for x in leaves
-            ]
         with self._lock:
             return self._specialisations.setdefault((structure, signatures), new)
 

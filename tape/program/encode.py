@@ -202,7 +202,9 @@ class _Encoder:
         """A single element repeated."""
         return self._loaded(id, reader, loaded, (reader.size,), (0,))
 
-    def _loaded(self, id: int, reader: Instruction, loaded: dict[int, Place], lengths: Any, steps: Any) -> tuple[int, int]:
+    def _loaded(
+        self, id: int, reader: Instruction, loaded: dict[int, Place], lengths: Any, steps: Any
+    ) -> tuple[int, int]:
         """An operand in the order of the result, in a register."""
         source = self.plan.instructions[id]
         width = source.dtype.itemsize
@@ -415,4 +417,3 @@ def _product(lengths: Any) -> int:
 
 def _rounded(size: int) -> int:
     return size + -size % ALIGNMENT
-

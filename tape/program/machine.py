@@ -171,7 +171,11 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
 @inner
 def _gesv(row, frame):  # type: ignore[no-untyped-def]
     """Solve a system in place; whether the matrix is regular."""
-    a, pivots, x = _address(frame, _field(row, 4)), _address(frame, _field(row, 5)), _address(frame, _field(row, 6))
+    a, pivots, x = (
+        _address(frame, _field(row, 4)),
+        _address(frame, _field(row, 5)),
+        _address(frame, _field(row, 6)),
+    )
     size, columns, info = row + 16, row + 24, frame + 32
     set_int64(info, 0)
     function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))

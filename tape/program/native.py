@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ _UNITS: dict[str, tuple[Any, bool]] = {
 """What is compiled, and whether it returns a number."""
 
 _SOURCES = (convert, copies, folds, indices, pointers, scalars, writes, machine, objects, opcodes)
+_EXTERNAL = (
+    *("memcpy", "memmove", "memset"),
+    *("exp", "expm1", "log", "log1p", "pow", "sin", "cos", "tan", "tanh", "atan", "fmod"),
+)
 _MAGIC = b"tape kernels 1\n"
 _METH_FASTCALL = 0x80
 
@@ -76,6 +81,7 @@ class Native:
     def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        _name_symbols()
         target = llvm.Target.from_default_triple().create_target_machine(jit=True)
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         for _, code in objects.values():
@@ -96,6 +102,19 @@ class Native:
         create.restype = ctypes.py_object
         create.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         return create(ctypes.addressof(definition), None, None)
+
+
+def _name_symbols() -> None:
+    """Tell LLVM where the C functions are that the code refers to: what it cannot find, it takes to be at 0."""
+    libraries = [ctypes.pythonapi, ctypes.CDLL(None)]
+    with suppress(OSError):
+        libraries.append(ctypes.CDLL("libm.so.6"))
+    for name in _EXTERNAL:
+        for library in libraries:
+            function = getattr(library, name, None)
+            if function is not None:
+                llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+                break
 
 
 _lock = threading.Lock()

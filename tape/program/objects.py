@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ __all__ = [
     "SCALAR",
     "TUPLE",
     "TYPE",
-    "leaf_spec",
+    "Leaf",
 ]
 
 TYPE = 8  # byte offsets in a 64-bit build
@@ -34,13 +35,46 @@ ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 6
 _CONTIGUOUS_ALIGNED, _WRITEABLE = 0x101, 0x400
 
 
-def leaf_spec(leaf: Any, slot: int, lengths_at: int, is_donated: bool) -> list[int]:
-    """What the machine expects in the place of a leaf: see `tape.program.opcodes.LEAF`."""
-    is_array = isinstance(leaf, np.ndarray)
-    flags = _CONTIGUOUS_ALIGNED | (_WRITEABLE if is_donated else 0)
-    dtype = leaf.dtype if is_array else None
-    size = 8 if isinstance(leaf, float) else leaf.dtype.itemsize
-    return [slot, int(is_array), id(type(leaf)), id(dtype), flags, np.ndim(leaf), lengths_at, size]
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What a dynamic leaf must be: an array, a NumPy scalar or a Python float.
+
+    Attributes
+    ----------
+    kind : type
+        `numpy.ndarray`, a scalar type of NumPy's, or float.
+    shape : tuple of int
+    dtype : numpy.dtype
+    """
+
+    kind: type
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def like(cls, value: Any) -> Leaf:
+        """What this value is."""
+        if isinstance(value, np.ndarray):
+            return cls(np.ndarray, value.shape, np.dtype(value.dtype.str))
+        kind = type(value) if isinstance(value, np.generic) else float
+        return cls(kind, (), np.dtype(kind))
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array."""
+        return self.kind is np.ndarray
+
+    def spec(self, slot: int, lengths_at: int, is_donated: bool) -> list[int]:
+        """The same for the machine: see `tape.program.opcodes.LEAF`."""
+        flags = _CONTIGUOUS_ALIGNED | (_WRITEABLE if is_donated else 0)
+        numbers = [slot, int(self.is_array), id(self.kind), id(self.dtype), flags]
+        return [*numbers, len(self.shape), lengths_at, self.dtype.itemsize]
+
+    def made_of(self, value: Any) -> Any:
+        """A value as the machine can read it."""
+        if self.is_array:
+            return np.require(np.asarray(value, self.dtype), requirements=["C", "A"])
+        return value if type(value) is self.kind else self.kind(value)
 
 
 def _int64(address: int) -> int:
@@ -62,11 +96,12 @@ def _is_known() -> bool:
             _int64(base + TYPE) == id(type(array)),
             _int64(base + ARRAY_DATA) == array.ctypes.data,
             ctypes.c_int32.from_address(base + ARRAY_NDIM).value == array.ndim,
-            all(
-                _int64(_int64(base + ARRAY_DIMS) + 8 * k) == length for k, length in enumerate(array.shape)
-            ),
+            all(_int64(_int64(base + ARRAY_DIMS) + 8 * k) == length for k, length in enumerate(array.shape)),
             _int64(base + ARRAY_DTYPE) == id(array.dtype),
-            (ctypes.c_int32.from_address(base + ARRAY_FLAGS).value & _CONTIGUOUS_ALIGNED == _CONTIGUOUS_ALIGNED)
+            (
+                ctypes.c_int32.from_address(base + ARRAY_FLAGS).value & _CONTIGUOUS_ALIGNED
+                == _CONTIGUOUS_ALIGNED
+            )
             == (array.flags.c_contiguous and array.flags.aligned),
         )
         if not all(found):

@@ -414,7 +414,10 @@ class _Planner:
             for operand in instructions[id].operands:
                 last[operand] = k
         loads = sum(
-            1 for id in step.members for x in set(instructions[id].operands) if self.needs_load(x, instructions[id])
+            1
+            for id in step.members
+            for x in set(instructions[id].operands)
+            if self.needs_load(x, instructions[id])
         )
         names: dict[int, int] = {}
         free: list[int] = []

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.node import Node, plain
+from tape.node import plain
 from tape.program.encode import encode
 from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, prepare
-from tape.program.objects import leaf_spec
+from tape.program.objects import Leaf
 from tape.program.opcodes import (
     ARENA,
     AT,
@@ -28,7 +28,7 @@ from tape.program.opcodes import (
     opcode,
 )
 from tape.program.plan import ALIGNMENT, plan
-from tape.program.record import Constant, Recorded
+from tape.program.record import Recorded
 from tape.program.rewrite import rewrite
 
 __all__ = ["Flip", "Program", "Rerun"]
@@ -94,7 +94,7 @@ class Program:
     def __init__(self, recorded: Recorded, donated: frozenset[int] = frozenset(), name: str = "f") -> None:
         self.name = name
         nodes = recorded.nodes
-        self._leaves = [_example(nodes[id]) for id in recorded.inputs]
+        self.leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
         self._constants = [None if type(out) is int else out for out in recorded.outputs]
         self.listing = rewrite(recorded)
         self.plan = plan(self.listing, donated)
@@ -129,20 +129,22 @@ class Program:
                 self._makers.append((out.shape, out.dtype))
                 self._out_slots.append(plan.output_slots[k])
         computed = iter(takers)
-        self._results = [next(computed) if out is None else ("constant", out.value) for out in self._constants]
+        self._results = [
+            next(computed) if out is None else ("constant", out.value) for out in self._constants
+        ]
 
     def _spec(self) -> np.ndarray:
         plan = self.plan
-        count = len(self._leaves)
+        count = len(self.leaves)
         numbers = [count, len(self._out_slots), 0]
         tables: list[int] = []
         tables_at = HEADER + count * LEAF + len(self._out_slots)
         self.scalar_inputs = []
         given = set(plan.donations.values())
-        for k, (leaf, slot) in enumerate(zip(self._leaves, plan.input_slots, strict=True)):
-            numbers += leaf_spec(leaf, slot, tables_at + len(tables), k in given)
-            tables += np.shape(leaf)
-            if not isinstance(leaf, np.ndarray):
+        for k, (leaf, slot) in enumerate(zip(self.leaves, plan.input_slots, strict=True)):
+            numbers += leaf.spec(slot, tables_at + len(tables), k in given)
+            tables += leaf.shape
+            if not leaf.is_array:
                 self.scalar_inputs.append(slot)
         return np.array([*numbers, *self._out_slots, *tables], np.int64)
 
@@ -162,7 +164,13 @@ class Program:
                 return flip
         scalars = workspace.scalars
         results = [
-            outs[k] if kind == "array" else scalars[k][()] if kind == "scalar" else leaves[k] if kind == "leaf" else k
+            outs[k]
+            if kind == "array"
+            else scalars[k][()]
+            if kind == "scalar"
+            else leaves[k]
+            if kind == "leaf"
+            else k
             for kind, k in self._results
         ]
         self._pool.append(workspace)
@@ -170,14 +178,7 @@ class Program:
 
     def _rebound(self, workspace: _Workspace, leaves: tuple[Any, ...], outs: Any) -> tuple[Any, ...]:
         """Arguments that hold the right numbers, but not as the machine reads them: put in order, and run."""
-        ordered = []
-        for leaf, example in zip(leaves, self._leaves, strict=True):
-            if isinstance(example, np.ndarray):
-                leaf = np.require(np.asarray(leaf, example.dtype), requirements=["C", "A"])
-            elif type(leaf) is not type(example):
-                leaf = type(example)(leaf)
-            ordered.append(leaf)
-        leaves = tuple(ordered)
+        leaves = tuple([wanted.made_of(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
         self._call(workspace.frame, leaves, outs)
         if workspace.frame[AT] < 0:
             raise Rerun
@@ -209,9 +210,12 @@ class Program:
         op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
         values = [
-            self._view(workspace, next(operands), leaves, outs) if place is None else place for place in places
+            self._view(workspace, next(operands), leaves, outs) if place is None else place
+            for place in places
         ]
-        values = [value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values]
+        values = [
+            value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values
+        ]
         result = np.asarray(op.compute(values, attrs))
         if result.shape != instruction.shape or result.dtype != instruction.dtype:
             raise Rerun
@@ -224,11 +228,11 @@ class Program:
         owner = workspace.owners[place.slot]
         if owner is None:
             slots = self.plan.input_slots
-            owner = leaves[slots.index(place.slot)] if place.slot in slots else outs[self._out_slots.index(place.slot)]
+            owner = (
+                leaves[slots.index(place.slot)]
+                if place.slot in slots
+                else outs[self._out_slots.index(place.slot)]
+            )
         if instruction.op == "constant":
             return owner
         return np.ndarray(instruction.shape, instruction.dtype, owner, place.offset, place.strides)
-
-
-def _example(node: Node) -> Any:
-    return plain(node.value)

@@ -81,9 +81,7 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int]) -> bytearray:
 def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
     """The instructions of one node; a callback where there are none."""
     inputs = node.inputs
-    operands = [
-        inputs[k + 1] if inputs[k] is None else values[inputs[k]] for k in range(0, len(inputs), 2)
-    ]
+    operands = [inputs[k + 1] if inputs[k] is None else values[inputs[k]] for k in range(0, len(inputs), 2)]
     for operand in operands:
         if isinstance(operand, Handle):
             raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")

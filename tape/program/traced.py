@@ -253,6 +253,8 @@ class Traced(Var):
 
     __slots__ = ()
 
+    is_traced = True
+
     # ---- becoming a plain number ---------------------------------------------------------------
 
     def __bool__(self) -> bool:
@@ -301,7 +303,7 @@ class Traced(Var):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise errors.ConversionError(
-            f"{self!r} was about to become a plain array in a compiled function, and would be frozen into the "
+            f"{self!r} was about to become a plain array in a compiled function, frozen into the "
             "program. Compute with it as it is (np.stack and np.concatenate join such values, "
             "tape.ops.getitem indexes an array by one), or return it"
         )
