@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, overload
@@ -19,7 +18,8 @@ import numpy as np
 from tape import errors, tree
 from tape.node import Handle
 from tape.program.program import Flip, Program, Rerun
-from tape.program.record import Constant, Recorded, is_dynamic, native, record
+from tape.program.record import is_dynamic, native, record
+from tape.program.specialise import Key, Path, Specialisation, signature_of
 from tape.transforms._record import name_of
 
 __all__ = ["Compiled", "Key", "compile"]
@@ -132,143 +132,6 @@ def compile(
     return compiled if f is None else compiled(f)
 
 
-@dataclass(frozen=True)
-class Key:
-    """What a program is for: a kind of arguments, and what was read on the way.
-
-    Attributes
-    ----------
-    name : str
-        Of the function.
-    structure
-        That of the positional and keyword arguments.
-    signatures : tuple
-        One for each leaf: type, dtype and shape of an array, type of a number, type and value of
-        everything else.
-    outcomes : tuple
-        The numbers that branches have read, in order.
-    """
-
-    name: str
-    structure: Any
-    signatures: tuple[Any, ...]
-    outcomes: tuple[bool | int, ...]
-
-    def __repr__(self) -> str:
-        args, kwargs = tree.restore(self.structure, [_Shown(s) for s in self.signatures])
-        shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
-        read = f" reading {', '.join(map(repr, self.outcomes))}" if self.outcomes else ""
-        return f"{self.name}({', '.join(shown)}){read}"
-
-
-class _Shown:
-    """A signature in a few characters."""
-
-    def __init__(self, signature: tuple[Any, ...]) -> None:
-        self.signature = signature
-
-    def __repr__(self) -> str:
-        kind, *rest = self.signature
-        if kind is np.ndarray:
-            return f"{rest[0]}{list(rest[1])}"
-        return repr(rest[0]) if rest else kind.__name__
-
-
-class _Path:
-    """A program, and how its results are put together.
-
-    Attributes
-    ----------
-    outcomes : tuple
-        What its guards must read.
-    """
-
-    def __init__(self, recorded: Recorded, program: Program) -> None:
-        self.program = program
-        self.run = program.run
-        self.outcomes = tuple(guard.outcome for guard in recorded.guards)
-        self._structure = recorded.out_structure
-        self._weak = recorded.weak
-        self._constants = [
-            (k, out.value) for k, out in enumerate(recorded.outputs) if isinstance(out, Constant)
-        ]
-        self.is_bare = self._structure is tree.LEAF and not self._weak and not self._constants
-
-    def restore(self, leaves: list[Any]) -> Any:
-        """The result of the function."""
-        for k in self._weak:
-            leaves[k] = float(leaves[k])
-        for k, value in self._constants:
-            # Nobody can tell an array that was made inside from one that is somebody's.
-            leaves[k] = value.copy() if type(value) is np.ndarray else value
-        return tree.restore(self._structure, leaves)
-
-
-class _Specialisation:
-    """All paths for one kind of arguments.
-
-    Attributes
-    ----------
-    paths : tuple of _Path
-        The one used last comes first; replaced as a whole, so that it can be read without a lock.
-    """
-
-    def __init__(
-        self, structure: Any, signatures: tuple[Any, ...], leaves: Sequence[Any], donated: frozenset[int]
-    ) -> None:
-        self.structure = structure
-        self.signatures = signatures
-        self.donated = donated
-        self.paths: tuple[_Path, ...] = ()
-        self.has_warned = False
-        self.dynamic = [k for k, leaf in enumerate(leaves) if is_dynamic(leaf)]
-        # (type, dtype, shape) of arrays, (type, None, None) of numbers, (type, _STATIC, value) of the rest
-        self._checks = [_check_of(leaf) for leaf in leaves]
-        self._is_bare = not donated and _is_bare(structure, leaves)
-
-    def leaves_of(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Positional arguments of this kind that are traced, one and all; None for any others.
-
-        The short way to a program, for most calls are like the one before.
-        """
-        return args if self._is_bare and len(args) == len(self._checks) and self.fits(args) else None
-
-    def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether as many leaves are of this kind and may go to a program as they are."""
-        for leaf, (kind, dtype, shape) in zip(leaves, self._checks, strict=False):  # strict takes a while
-            if type(leaf) is not kind:
-                return False
-            if dtype is None:
-                continue
-            if dtype is _STATIC:
-                if leaf is not shape and leaf != shape:
-                    return False
-            elif leaf.shape != shape or leaf.dtype is not dtype:
-                return False
-        return True
-
-    def use(self, path: _Path) -> None:
-        """Let a path be the first to be tried."""
-        self.paths = (path, *(other for other in self.paths if other is not path))
-
-
-_STATIC = object()
-
-
-def _check_of(leaf: Any) -> tuple[Any, Any, Any]:
-    if not is_dynamic(leaf):
-        return type(leaf), _STATIC, leaf
-    if native(leaf) is not leaf:
-        return None, None, None  # to be looked up, and converted
-    return (np.ndarray, leaf.dtype, leaf.shape) if isinstance(leaf, np.ndarray) else (type(leaf), None, None)
-
-
-def _is_bare(structure: Any, leaves: Sequence[Any]) -> bool:
-    """Whether the arguments are positional, and no trees."""
-    args, kwargs = tree.restore(structure, leaves)
-    return not kwargs and len(args) == len(leaves) and all(map(is_dynamic, args))
-
-
 class Compiled:
     """A compiled function; made by `compile`.
 
@@ -299,8 +162,8 @@ class Compiled:
         self._name = name_of(f)
         self._donate = donate
         self._max_paths = max_paths
-        self._specialisations: dict[Any, _Specialisation] = {}
-        self._latest: _Specialisation | None = None
+        self._specialisations: dict[Any, Specialisation] = {}
+        self._latest: Specialisation | None = None
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
         self._lock = threading.Lock()
 
@@ -369,8 +232,8 @@ class Compiled:
 
     def _on_another_path(
         self,
-        known: _Specialisation,
-        path: _Path,
+        known: Specialisation,
+        path: Path,
         flip: Flip,
         leaves: tuple[Any, ...],
         args: tuple[Any, ...],
@@ -396,7 +259,7 @@ class Compiled:
                 return path.restore(out)
             flip = out
 
-    def _recorded(self, known: _Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call that is recorded as a path of its own."""
         if len(known.paths) >= self._max_paths:
             if not known.has_warned:
@@ -417,16 +280,16 @@ class Compiled:
             error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         leaves = recorded.values()
-        path = _Path(recorded, Program(recorded, donated=known.donated, name=self._name))
+        path = Path(recorded, Program(recorded, donated=known.donated, name=self._name))
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 known.use(path)
             self._latest = known
         return path.restore(leaves)
 
-    def _specialised(self, structure: Any, leaves: Sequence[Any], args: tuple[Any, ...]) -> _Specialisation:
+    def _specialised(self, structure: Any, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation:
         """The specialisation for arguments, made if there is none."""
-        signatures = tuple(map(_signature, leaves))
+        signatures = tuple(map(signature_of, leaves))
         try:
             known = self._specialisations.get((structure, signatures))
         except TypeError:
@@ -435,7 +298,7 @@ class Compiled:
         if known is not None:
             return known
         donated = self._donated_leaves(args) if self._donate else frozenset()
-        new = _Specialisation(structure, signatures, leaves, donated)
+        new = Specialisation(structure, signatures, leaves, donated)
         with self._lock:
             return self._specialisations.setdefault((structure, signatures), new)
 
@@ -485,23 +348,3 @@ class Compiled:
             if any(isinstance(x, np.ndarray) and np.may_share_memory(leaves[k], x) for x in others):
                 separate[k] = leaves[k].copy()
         return tuple(separate)
-
-
-def _signature(leaf: Any) -> tuple[Any, ...]:
-    """What must be the same for a program to fit, of one leaf."""
-    kind = type(leaf)
-    if isinstance(leaf, np.ndarray):
-        if leaf.dtype.kind not in "biuf" or isinstance(leaf, np.ma.MaskedArray):
-            raise errors.DTypeError(
-                f"an argument of a compiled function is {kind.__name__} {errors.describe(leaf)}. Pass "
-                "arrays of floats, integers or bools; fill what is masked"
-            )
-        return (np.ndarray, leaf.dtype, leaf.shape)
-    if is_dynamic(leaf):
-        return (kind,)
-    if isinstance(leaf, (np.random.Generator, np.random.RandomState)):
-        raise errors.UnsupportedError(
-            "an argument of a compiled function is a generator of random numbers, which would be the same in "
-            "every call. Draw them outside, and pass them"
-        )
-    return (kind, leaf)

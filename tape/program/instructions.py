@@ -36,7 +36,7 @@ class Instruction:
     ----------
     op : str
         What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``, ``"matmul"``,
-        ``"solve"``, ``"take"``, ``"add_at"``, ``"concatenate"``, ``"callback"``, ``"guard"``; or where the value comes from:
+        ``"matmul_add"`` (total, a, b), ``"solve"``, ``"take"``, ``"add_at"``, ``"concatenate"``, ``"callback"``, ``"guard"``; or where the value comes from:
         ``"input"``, ``"constant"``, ``"literal"``.
     operands : tuple of int
         Positions in the list.
@@ -100,3 +100,24 @@ class Listing:
     outputs: list[int] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     callbacks: list[Any] = field(default_factory=list)
+
+    def drop_dead(self) -> None:
+        """Drop what no output and no guard depends on, and number the rest anew."""
+        old = self.instructions
+        alive = bytearray(len(old))
+        for id in self.outputs:
+            alive[id] = 1
+        for id in range(len(old) - 1, -1, -1):
+            if alive[id] or old[id].op == "guard":
+                alive[id] = 1
+                for operand in old[id].operands:
+                    alive[operand] = 1
+        place = [-1] * len(old)
+        self.instructions = []
+        for id, instruction in enumerate(old):
+            if alive[id]:
+                place[id] = len(self.instructions)
+                instruction.operands = tuple([place[operand] for operand in instruction.operands])
+                self.instructions.append(instruction)
+        self.inputs = [None if id is None or place[id] < 0 else place[id] for id in self.inputs]
+        self.outputs = [place[id] for id in self.outputs]

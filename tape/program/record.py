@@ -14,7 +14,8 @@ import numpy as np
 
 from tape import tree
 from tape.node import Handle, Node
-from tape.program.traced import Guard, Recorder, Sealed, WeakFloat
+from tape.program.traced import Guard, Recorder, Sealed
+from tape.program.weak import WeakFloat
 
 __all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
 

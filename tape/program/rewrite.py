@@ -15,6 +15,7 @@ import numpy as np
 from tape import errors
 from tape.node import Handle, Node
 from tape.program.builder import Builder, CannotLower, Value
+from tape.program.contract import contract
 from tape.program.instructions import Listing
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def rewrite(recorded: Recorded) -> Listing:
         guard = next(guards, None)
     listing = builder.listing
     listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
-    return _without_dead(listing)
+    listing.drop_dead()
+    contract(listing)
+    return listing
 
 
 def _is_weak(value: Any) -> bool:
@@ -104,28 +107,3 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
             return value
         assert len(builder.listing.instructions) >= length  # what was made in vain is dead
     return builder.callback(op, operands, node.call.attrs, shape, dtype)
-
-
-def _without_dead(listing: Listing) -> Listing:
-    """The same list without what nothing depends on, renumbered."""
-    old = listing.instructions
-    alive = bytearray(len(old))
-    for id in listing.outputs:
-        alive[id] = 1
-    for id in range(len(old) - 1, -1, -1):
-        instruction = old[id]
-        if alive[id] or instruction.op == "guard":
-            alive[id] = 1
-            for operand in instruction.operands:
-                alive[operand] = 1
-    place = [-1] * len(old)
-    new = []
-    for id, instruction in enumerate(old):
-        if alive[id]:
-            place[id] = len(new)
-            instruction.operands = tuple([place[operand] for operand in instruction.operands])
-            new.append(instruction)
-    listing.instructions = new
-    listing.inputs = [None if id is None or place[id] < 0 else place[id] for id in listing.inputs]
-    listing.outputs = [place[id] for id in listing.outputs]
-    return listing
