@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print(_listing())
         return 0
-    limit_threads(options.threads)
+    if options.threads is not None:
+        limit_threads(options.threads)
     from benchmarks.harness import MismatchError
 
     plans = _plans(options, parser)
@@ -88,7 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", type=lambda text: text.split(","), metavar="NAME,...", help="contenders to measure"
     )
-    parser.add_argument("--threads", type=_positive(int), default=1, help="for every library; 1 by default")
+    parser.add_argument(
+        "--threads",
+        type=_threads,
+        default=1,
+        metavar="N",
+        help="for every library, or 'default' for what each chooses by itself; 1 if not given",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the data")
     parser.add_argument(
         "--json", metavar="FILE", help="write the results as JSON; - for stdout, without tables"
@@ -104,6 +111,10 @@ def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
         return number
 
     return positive
+
+
+def _threads(text: str) -> int | None:
+    return None if text == "default" else _positive(int)(text)
 
 
 def _listing() -> str:

@@ -56,8 +56,9 @@ def load(name: str) -> ModuleType:
     """
     require(name)
     module = importlib.import_module(name)
-    if name == "torch":
-        module.set_num_threads(thread_limit())
+    threads = thread_limit()
+    if name == "torch" and threads is not None:
+        module.set_num_threads(threads)
     elif name == "jax":
         module.config.update("jax_enable_x64", True)  # float32 stays float32; float64 becomes possible
     elif name == "autograd":
@@ -73,7 +74,8 @@ def gradients_by(
     Parameters
     ----------
     losses : mapping of str to callable
-        For each framework ``loss(framework, *params, *data)``, a scalar.
+        For each framework ``loss(framework, *params, *data)``, a scalar. ``"tape"`` records it anew at
+        every call, ``"tape compiled"`` at the first one.
     params, data : sequence of numpy.ndarray
         Handed over as the framework's own arrays, converted beforehand.
 
@@ -96,6 +98,17 @@ def _with_tape(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarr
     return call
 
 
+def _with_compiled_tape(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    tape = load("tape")
+    function = tape.compile(tape.value_and_grad(partial(loss, tape), argnums=tuple(range(len(params)))))
+
+    def call() -> list[Any]:
+        value, gradients = function(*params, *data)
+        return [value, *gradients]
+
+    return call
+
+
 def _with_torch(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
     torch = load("torch")
     leaves = [torch.tensor(param, requires_grad=True) for param in params]
@@ -114,7 +127,8 @@ def _with_jax(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarra
     arguments = [jax.numpy.asarray(array) for array in (*params, *data)]
 
     def call() -> list[Any]:
-        value, gradients = jax.block_until_ready(function(*arguments))
+        value, gradients = function(*arguments)
+        value.block_until_ready()  # one executable: all its results are ready together
         return [value, *gradients]
 
     return call
@@ -133,6 +147,7 @@ def _with_autograd(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.n
 
 _ADAPTERS: dict[str, Callable[[Loss, Sequence[np.ndarray], Sequence[np.ndarray]], Call]] = {
     "tape": _with_tape,
+    "tape compiled": _with_compiled_tape,
     "torch": _with_torch,
     "jax": _with_jax,
     "autograd": _with_autograd,

@@ -25,6 +25,7 @@ _THREAD_VARIABLES = (
     "VECLIB_MAXIMUM_THREADS",
     "NPROC",  # the size of XLA's pool
 )
+_limit: int | None = None
 _PACKAGES = ("tape", "numpy", "numba", "scipy", "torch", "jax", "autograd")
 
 
@@ -36,17 +37,19 @@ def limit_threads(count: int) -> None:
     RuntimeError
         If NumPy has been imported already, and with it BLAS.
     """
+    global _limit
     if "numpy" in sys.modules:
         raise RuntimeError("limit_threads after the import of NumPy: its BLAS has its threads already")
+    _limit = count
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(count)))
     if count == 1:
         flags = os.environ.get("XLA_FLAGS", "")
         os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
 
 
-def thread_limit() -> int:
-    """How many threads libraries were told to use; all cores if they were told nothing."""
-    return int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
+def thread_limit() -> int | None:
+    """How many threads libraries were told to use; None if that is theirs to choose."""
+    return _limit
 
 
 def facts() -> dict[str, Any]:
@@ -66,10 +69,13 @@ def facts() -> dict[str, Any]:
 def header(machine: dict[str, Any]) -> str:
     """The facts in a few lines."""
     count = machine["threads"]
+    threads = (
+        "threads as each library chooses" if count is None else f"{count} thread{'s' * (count > 1)} used"
+    )
     load = machine["load_average"]
     versions = [f"{name} {version or 'not installed'}" for name, version in machine["versions"].items()]
     lines = [
-        f"{machine['cpu']}, {machine['cores']} cores, {count} thread{'s' if count > 1 else ''} used"
+        f"{machine['cpu']}, {machine['cores']} cores, {threads}"
         + (f", load average {load:.1f}" if load is not None else ""),
         f"Python {machine['python']}, {', '.join(versions)}",
     ]
@@ -96,13 +102,15 @@ def _version(package: str) -> str | None:
 
 
 def _blas() -> str | None:
-    """NumPy's BLAS and the kernels it chose; None without threadpoolctl, which is optional."""
+    """The BLAS of NumPy and of SciPy, and the kernels they chose; None without threadpoolctl, an option."""
     if importlib.util.find_spec("threadpoolctl") is None:
         return None
-    importlib.import_module("numpy")  # which loads it
+    for package in ("numpy", "scipy.linalg"):
+        importlib.import_module(package)  # which loads it
     threadpoolctl = importlib.import_module("threadpoolctl")
+    found: dict[str, None] = {}
     for library in threadpoolctl.threadpool_info():
         if library["user_api"] == "blas":
             parts = (library["internal_api"], library["version"], library.get("architecture"))
-            return " ".join(part for part in parts if part)
-    return None
+            found[" ".join(part for part in parts if part)] = None
+    return ", ".join(found) or None

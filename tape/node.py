@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tape import errors
 from tape.kernels.accumulate import Scattered
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tape.op import Op
     from tape.trace import Trace
 
-__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain"]
+__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "traced"]
 
 Contributions = Iterable[tuple[int, Any]]
 Pull = Callable[["Node", Any], Contributions]
@@ -143,6 +143,8 @@ class Handle:
 
     __slots__ = ("id", "node", "trace_ref")
 
+    is_traced: ClassVar[bool] = False  # whether a program will compute this anew: see `tape.program.traced`
+
     def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
         self.trace_ref = trace_ref
         self.id = id
@@ -169,5 +171,12 @@ class Handle:
 def plain(value: Any) -> Any:
     """The array below all nesting."""
     while isinstance(value, Handle):
+        value = value.node.value
+    return value
+
+
+def traced(value: Any) -> Any:
+    """The array below all nesting; in a function that is being compiled the Var that stands for it."""
+    while isinstance(value, Handle) and not value.is_traced:
         value = value.node.value
     return value

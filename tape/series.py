@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.node import plain
+from tape.node import traced
 
 __all__ = [
     "Series",
@@ -144,7 +144,7 @@ def power(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) ->
     """``a ** b``: by squaring for whole numbers, by ``c' a = b a' c`` for other constant exponents."""
     a, b = series
     is_zero = a[0] == 0
-    has_zeros = bool(np.any(plain(is_zero)))
+    has_zeros = bool(np.any(traced(is_zero)))
     exponent = b[0]
     if any(part is not None for part in b[1:]):
         safe = [np.where(is_zero, 1, a[0]), *a[1:]] if has_zeros else a

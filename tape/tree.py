@@ -157,4 +157,6 @@ class _Static(tuple):
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return a is b or (np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b))
+    if a is b or type(a) is not type(b):
+        return a is b
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tape
 from benchmarks.__main__ import main
 from benchmarks.contenders import is_rival, is_traced, load, require
 from benchmarks.harness import Case, MismatchError, NotAvailableError, measure, prepare
 from benchmarks.machine import facts, header, limit_threads
 from benchmarks.registry import all_workloads
 from benchmarks.report import as_data, table
-from benchmarks.workloads import checkpointing, higher_order
+from benchmarks.workloads import checkpointing, elementwise, higher_order
 from tape.transforms._revolve import forward_steps
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,12 +92,12 @@ def test_ratios_survive_a_machine_that_gets_slower(bench: Bench) -> None:
 
     case = bench.case({"tape": 1.0, "numpy": 3.0})
     result = measure(case, rounds=5, seconds=40.0, clock=bench.clock, on_round=slow_down)
-    tape, numpy = result.timings
-    assert tape.ratio is not None
-    assert tape.ratio.median == pytest.approx(1)
+    ours, numpy = result.timings
+    assert ours.ratio is not None
+    assert ours.ratio.median == pytest.approx(1)
     assert numpy.ratio is not None
     assert [numpy.ratio.low, numpy.ratio.median, numpy.ratio.high] == pytest.approx([3, 3, 3])
-    assert tape.seconds == pytest.approx(4)  # the median of 1, 2, 4, 8, 16
+    assert ours.seconds == pytest.approx(4)  # the median of 1, 2, 4, 8, 16
 
 
 def test_times_are_per_unit_and_first_calls_are_not(bench: Bench) -> None:
@@ -192,9 +193,9 @@ def test_memory_is_measured_only_where_it_is_seen() -> None:
         return lambda: [np.ones(10**6)]
 
     case = Case("stub", {"tape": make, "torch": make})
-    tape, torch = measure(case, rounds=1, seconds=1e-6, memory_of=["tape"]).timings
-    assert tape.peak_bytes is not None
-    assert 8_000_000 <= tape.peak_bytes < 8_100_000
+    ours, torch = measure(case, rounds=1, seconds=1e-6, memory_of=["tape"]).timings
+    assert ours.peak_bytes is not None
+    assert 8_000_000 <= ours.peak_bytes < 8_100_000
     assert torch.peak_bytes is None
 
 
@@ -250,6 +251,8 @@ def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
         assert f" {name} " in printed
     for name in ("checkpointing", "derivative-costs", "derivative-costs-depth", "hessian", "higher-order"):
         assert f" {name} " in printed
+    for name in ("call", "compile-time", "elementwise", "gmm", "lstm"):
+        assert f" {name} " in printed
 
 
 def test_json_on_stdout() -> None:
@@ -279,8 +282,20 @@ def test_threads_cannot_be_limited_after_numpy() -> None:
         limit_threads(1)
 
 
-def test_header_tells_the_versions() -> None:
-    assert f"numpy {np.__version__}" in header(facts())
+def test_threads_may_be_left_to_the_libraries() -> None:
+    process = run("call", "--rounds=1", "--seconds=0.01", "--only=numpy", "--threads=default", "--json=-")
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["machine"]["threads"] is None
+
+
+@pytest.mark.parametrize(
+    ("threads", "line"),
+    [(1, ", 1 thread used"), (2, ", 2 threads used"), (None, ", threads as each library chooses")],
+)
+def test_header_tells_the_threads_and_the_versions(threads: int | None, line: str) -> None:
+    lines = header(facts() | {"threads": threads}).splitlines()
+    assert line in lines[0]
+    assert f"numpy {np.__version__}" in lines[1]
 
 
 # ---- the workloads ---------------------------------------------------------------------------------
@@ -296,6 +311,13 @@ def test_tape_agrees_with_what_is_written_by_hand(name: str) -> None:
         assert missing or case.baseline in [contender.name for contender in contenders]
         for figure in case.figures.values():
             assert figure.keys() <= case.contenders.keys()
+
+
+@pytest.mark.parametrize("function", [elementwise._gated, elementwise._waving])
+def test_elementwise_functions_are_of_17_operations(function: Callable[[Any, Any], Any]) -> None:
+    trace = tape.Trace()
+    function(np, trace.param(np.ones(3)))
+    assert len(trace) == 1 + 17
 
 
 @pytest.mark.parametrize("steps", [1, 2, 30, 300])

@@ -150,11 +150,13 @@ def _plane_copier(kind: Any) -> Callable[..., None]:
             return
         is_transposed = abs(source_row) < abs(source_step) or abs(out_row) < abs(out_step)
         strip = _STRIP if is_transposed else columns
-        for first in range(0, columns, strip):
+        first = 0
+        while first < columns:  # a range with a step that is not a constant could raise
             for i in range(rows):
                 place, out_place = source + i * source_row, out + i * out_row
                 for j in range(first, min(first + strip, columns)):
                     view(out_place + j * out_step)[0] = view(place + j * source_step)[0]
+            first += strip
 
     return copy
 

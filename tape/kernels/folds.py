@@ -83,6 +83,7 @@ _INFINITIES = np.array(
     [np.float64(np.inf).view(np.int64), np.float32(np.inf).view(np.int32), _MOST64, _MOST8, _MOST32]
 )
 _FLIPS = np.array([0, 0, 0, -1, 0, -1, 0, -1])
+_ITEMSIZES = np.array([8, 4, 8, 1, 4])
 
 
 @inner
@@ -159,19 +160,19 @@ def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-de
 
 @inner
 def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-untyped-def]
-    mirror, infinity, flip = _MIRRORS[dtype], _INFINITIES[dtype], _FLIPS[kind]
+    mirror, infinity, flip, itemsize = _MIRRORS[dtype], _INFINITIES[dtype], _FLIPS[kind], _ITEMSIZES[dtype]
     mirror32, infinity32, flip32 = np.int32(mirror), np.int32(infinity), np.int32(flip)
-    if kind in (_ARGMAX, _ARGMIN):
+    if kind >= _ARGMAX:
         if dtype == _FLOAT64:
             coding = (mirror, infinity, flip, _MOST64)
             _first_largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
         else:
             coding32 = (mirror32, infinity32, flip32, _MOST32)
             _first_largest(_int32(source), before, reduced, after, _int64(out), coding32, np.int32)
-    elif dtype in (_FLOAT64, _INT64):
+    elif itemsize == 8:
         coding = (mirror, infinity, flip, _MOST64)
         _largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
-    elif dtype == _BOOL:
+    elif itemsize == 1:
         coding8 = (np.int8(mirror), np.int8(infinity), np.int8(flip), _MOST8)
         _largest(_int8(source), before, reduced, after, _int8(out), coding8, np.int8)
     else:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import carray, njit, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["array_at", "call1", "call3", "call4", "call5", "call6", "call7", "call8", "call13", "copy_bytes", "int32_at", "int64_at", "set_int64"]
+__all__ = ["array_at", "call1", "call3", "call4", "call5", "call6", "call7", "call8", "call13", "int32_at", "int64_at", "set_int64"]
 
 
 def _caller(count: int) -> Any:
@@ -107,15 +106,3 @@ def _number_type(dtype: Any) -> Any:
     kind = np.dtype(dtype)
     return types.uint8 if kind == np.bool_ else getattr(types, kind.name)
 
-
-@intrinsic
-def copy_bytes(typing_context, target, source, count):  # type: ignore[no-untyped-def]
-    """Copy so many bytes from address to address; the two parts of memory are apart."""
-
-    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-        byte = ir.IntType(8).as_pointer()
-        to, start = (builder.inttoptr(value, byte) for value in values[:2])
-        cgutils.raw_memcpy(builder, to, start, values[2], 1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate

@@ -17,7 +17,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.node import Handle
-from tape.program.program import Flip, Program, Rerun
+from tape.program.program import MISSED, Flip, Program, Rerun
 from tape.program.record import is_dynamic, native, record
 from tape.program.specialise import Key, Path, Specialisation, signature_of
 from tape.transforms._record import name_of
@@ -170,17 +170,18 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns for these arguments."""
         latest = self._latest
-        if latest is not None and not kwargs:
-            leaves = latest.leaves_of(args)
+        if latest is not None and not kwargs and latest.take is not None:
+            leaves = latest.take(args)
             if leaves is not None:
                 path = latest.paths[0]
                 try:
-                    out = path.run(leaves)
+                    out = path.shortcut(leaves)
                 except Rerun:
                     return self._f(*args)
-                if isinstance(out, Flip):
+                if type(out) is not Flip:
+                    return out
+                if out is not MISSED:
                     return self._on_another_path(latest, path, out, leaves, args, kwargs)
-                return out[0] if path.is_bare else path.restore(out)
         return self._found(args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

@@ -56,6 +56,8 @@ def prepare() -> Native:
     for number, name in enumerate(KERNELS):
         if name in code.addresses:
             FUNCTION_TABLE[number] = code.addresses[name]
+        elif name == "memmove":
+            FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:

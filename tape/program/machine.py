@@ -13,13 +13,13 @@ from __future__ import annotations
 from tape.kernels._jit import inner
 from tape.kernels.pointers import (
     call1,
+    call3,
     call4,
     call5,
     call6,
     call7,
     call8,
     call13,
-    copy_bytes,
     int32_at,
     int64_at,
     set_int64,
@@ -32,6 +32,7 @@ from tape.program.objects import (
     ARRAY_NDIM,
     SCALAR,
     TUPLE,
+    TUPLE_SIZE,
     TYPE,
 )
 from tape.program.opcodes import (
@@ -66,7 +67,7 @@ _DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["lo
 _DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NUMBER["fold"]
 _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
-_DO_SCALAR = _NUMBER["scalar_op"]
+_DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
 
@@ -228,7 +229,8 @@ def run(frame, at):  # type: ignore[no-untyped-def]
                 int64_at(table + _DO_FOLD), (_field(row, 1), _field(row, 2), x, before, reduced, after, out)
             )
         elif kind == _COPY:
-            copy_bytes(_address(frame, _field(row, 3)), _address(frame, _field(row, 2)), _field(row, 1))
+            x, out = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
+            call3(int64_at(table + _DO_MOVE), (out, x, _field(row, 1)))
         elif kind == _GESV:
             if not _gesv(row, frame):
                 return at
@@ -266,8 +268,11 @@ def run(frame, at):  # type: ignore[no-untyped-def]
 @inner
 def _bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
     """Write where the leaves are into the frame; the number of one that is not as specified, or -1."""
+    count = int64_at(spec)
+    if int64_at(leaves + TUPLE_SIZE) != count:
+        return 0
     at = spec + 8 * HEADER
-    for k in range(int64_at(spec)):
+    for k in range(count):
         leaf = int64_at(leaves + TUPLE + 8 * k)
         if int64_at(leaf + TYPE) != int64_at(at + 16):
             return k
@@ -286,7 +291,7 @@ def _bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
                     return k
             set_int64(slot, int64_at(leaf + ARRAY_DATA))
         else:
-            copy_bytes(int64_at(slot), leaf + SCALAR, int64_at(at + 56))
+            set_int64(int64_at(slot), int64_at(leaf + SCALAR))  # of a shorter number, whatever follows
         at += 8 * LEAF
     return -1
 

@@ -24,12 +24,13 @@ __all__ = [
     "IS_KNOWN",
     "SCALAR",
     "TUPLE",
+    "TUPLE_SIZE",
     "TYPE",
     "Leaf",
 ]
 
 TYPE = 8  # byte offsets in a 64-bit build
-TUPLE = 24
+TUPLE_SIZE, TUPLE = 16, 24
 SCALAR = 16
 ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 64
 _CONTIGUOUS_ALIGNED, _WRITEABLE = 0x101, 0x400
@@ -110,7 +111,8 @@ def _is_known() -> bool:
     address = id(pair)
     items = [_int64(address + TUPLE + 8 * k) for k in range(len(pair))]
     return (
-        items == [id(item) for item in pair]
+        _int64(address + TUPLE_SIZE) == len(pair)
+        and items == [id(item) for item in pair]
         and ctypes.c_double.from_address(items[0] + SCALAR).value == 1.5
         and ctypes.c_float.from_address(items[1] + SCALAR).value == 2.5
         and ctypes.c_double.from_address(items[2] + SCALAR).value == 3.5

@@ -49,7 +49,7 @@ HEADER, LEAF = 3, 8
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index", "read_integer",
-    "scalar_op", "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "scalar_op", "memmove", "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,9 @@ from tape.program.opcodes import (
 from tape.program.plan import ALIGNMENT, plan
 from tape.program.record import Recorded
 from tape.program.rewrite import rewrite
+from tape.program.shortcuts import runner
 
-__all__ = ["Flip", "Program", "Rerun"]
+__all__ = ["MISSED", "Flip", "Program", "Rerun"]
 
 _CALLBACK, _GUARD = opcode("callback"), opcode("guard")
 
@@ -44,7 +45,11 @@ class Flip:
         self.outcome = outcome
 
 
-class Rerun(Exception):  # noqa: N818 - leads to a run in Python, which says what is wrong
+MISSED = Flip(-1, None)
+"""What a shortcut returns for leaves that do not fit."""
+
+
+class Rerun(Exception):
     """The program cannot go on with these arguments."""
 
 
@@ -149,12 +154,25 @@ class Program:
         return np.array([*numbers, *self._out_slots, *tables], np.int64)
 
     def run(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
-        """Run on dynamic leaves."""
-        try:
-            workspace = self._pool.pop()
-        except IndexError:
-            workspace = _Workspace(self)
-        outs = tuple([np.empty(shape, dtype) for shape, dtype in self._makers])
+        """Run on dynamic leaves.
+
+        Parameters
+        ----------
+        leaves : tuple
+            Arrays, NumPy scalars and floats, of the shapes and dtypes of the recording.
+
+        Returns
+        -------
+        list or Flip
+            The leaves of the result; or how a guard came out, if that was otherwise than recorded.
+
+        Raises
+        ------
+        Rerun
+            If these numbers need Python to say what is wrong with them.
+        """
+        outs = self._new_arrays()
+        workspace = self._workspace()
         if not self._call(workspace.frame, leaves, outs):
             if workspace.frame[AT] < 0:
                 leaves = self._rebound(workspace, leaves, outs)
@@ -162,17 +180,59 @@ class Program:
             if flip is not None:
                 self._pool.append(workspace)
                 return flip
-        scalars = workspace.scalars
-        results = [
-            outs[k]
-            if kind == "array"
-            else scalars[k][()]
-            if kind == "scalar"
-            else leaves[k]
-            if kind == "leaf"
-            else k
-            for kind, k in self._results
-        ]
+        return self._collected(workspace, leaves, outs)
+
+    def shortcut(self, restore: Callable[[list[Any]], Any], tree: Any) -> Callable[[tuple[Any, ...]], Any]:
+        """`run` without detours: a function that returns the result itself.
+
+        Parameters
+        ----------
+        restore : callable
+            Makes the result of the list of its leaves.
+        tree : Any
+            The result with a `Dynamic` for each leaf.
+
+        Returns
+        -------
+        callable
+            Like `run`, but for leaves that do not fit it returns `MISSED`.
+        """
+
+        def otherwise(workspace: _Workspace | None, leaves: tuple[Any, ...], outs: Any) -> Any:
+            if workspace is None:
+                workspace = self._workspace()
+                if self._call(workspace.frame, leaves, outs):
+                    return restore(self._collected(workspace, leaves, outs))
+            if workspace.frame[AT] < 0:
+                self._pool.append(workspace)
+                return MISSED
+            flip = self._resume(workspace, leaves, outs)
+            if flip is not None:
+                self._pool.append(workspace)
+                return flip
+            return restore(self._collected(workspace, leaves, outs))
+
+        return runner(self._call, otherwise, self._pool, self._makers, self._results, restore, tree)
+
+    def _workspace(self) -> _Workspace:
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return _Workspace(self)
+
+    def _new_arrays(self) -> tuple[np.ndarray, ...]:
+        """Memory for results."""
+        return tuple([np.empty(shape, dtype) for shape, dtype in self._makers])
+
+    def _collected(self, workspace: _Workspace, leaves: tuple[Any, ...], outs: Any) -> list[Any]:
+        """The leaves of the result, after a run; gives the workspace back."""
+        sources = {"array": outs, "leaf": leaves}
+        results = []
+        for kind, k in self._results:
+            if kind == "scalar":
+                results.append(workspace.scalars[k][()])
+            else:
+                results.append(k if kind == "constant" else sources[kind][k])
         self._pool.append(workspace)
         return results
 

@@ -5,8 +5,9 @@ Knows what arguments look like and what programs have read; recording and runnin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from tape import errors, tree
 from tape.program.program import Program
 from tape.program.record import Constant, Recorded, is_dynamic, native
+from tape.program.shortcuts import Dynamic, taker
 
 __all__ = ["Key", "Path", "Specialisation", "signature_of"]
 
@@ -78,7 +80,15 @@ class Path:
         self._constants = [
             (k, out.value) for k, out in enumerate(recorded.outputs) if isinstance(out, Constant)
         ]
-        self.is_bare = self._structure is tree.LEAF and not self._weak and not self._constants
+
+    @cached_property
+    def shortcut(self) -> Callable[[tuple[Any, ...]], Any]:
+        """`run` and `restore` in one: the result itself, or a `Flip`."""
+        shape = None
+        if not self._weak and not self._constants:
+            count = tree.size(self._structure)
+            shape = tree.restore(self._structure, [Dynamic(k) for k in range(count)])
+        return self.program.shortcut(self.restore, shape)
 
     def restore(self, leaves: list[Any]) -> Any:
         """The result of the function."""
@@ -110,14 +120,11 @@ class Specialisation:
         self.dynamic = [k for k, leaf in enumerate(leaves) if is_dynamic(leaf)]
         # (type, dtype, shape) of arrays, (type, None, None) of numbers, (type, _STATIC, value) of the rest
         self._checks = [_check_of(leaf) for leaf in leaves]
-        self._is_bare = not donated and _is_bare(structure, leaves)
-
-    def leaves_of(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Positional arguments of this kind that are traced, one and all; None for any others.
-
-        The short way to a program, for most calls are like the one before.
-        """
-        return args if self._is_bare and len(args) == len(self._checks) and self.fits(args) else None
+        numbers = iter(range(len(self.dynamic)))
+        marks = [Dynamic(next(numbers)) if is_dynamic(leaf) else leaf for leaf in leaves]
+        args, kwargs = tree.restore(structure, marks)
+        self.take = None if kwargs or donated else taker(args)
+        """The dynamic leaves of positional arguments like these: most calls are like the one before."""
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether as many leaves are of this kind and may go to a program as they are."""
@@ -168,8 +175,3 @@ def _check_of(leaf: Any) -> tuple[Any, Any, Any]:
         return None, None, None  # to be looked up, and converted
     return (np.ndarray, leaf.dtype, leaf.shape) if isinstance(leaf, np.ndarray) else (type(leaf), None, None)
 
-
-def _is_bare(structure: Any, leaves: Sequence[Any]) -> bool:
-    """Whether the arguments are positional, and no trees."""
-    args, kwargs = tree.restore(structure, leaves)
-    return not kwargs and len(args) == len(leaves) and all(map(is_dynamic, args))

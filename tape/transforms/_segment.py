@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, scope, tree
-from tape.node import Handle, plain
+from tape.node import Handle, plain, traced
 from tape.op import Op
 from tape.scope import Region
 from tape.series import TaylorRule
@@ -219,7 +219,19 @@ class Segment:
         traces = [trace for trace in (var.trace_ref() for var in self.operands) if trace is not None]
         self.trace = max(traces, key=lambda trace: trace.level).ref if traces else None
         self.packing = Packing(out)
+        if any(isinstance(traced(var), Handle) for var in self.operands):
+            self._refuse_frozen()
         self._first: Any = self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
+
+    def _refuse_frozen(self) -> None:
+        """Raise if a program would have to compute what is no float."""
+        for i, leaf in enumerate(self.packing.leaves):
+            is_number = isinstance(leaf, (int, np.integer, np.bool_, np.ndarray))
+            if is_number and i not in self.packing.floats:
+                raise errors.UnsupportedError(
+                    f"{self.name} returns {errors.describe(leaf)}, which is no float and would be frozen "
+                    "in a compiled function. Return it as a float, or compute it outside"
+                )
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
         """The arguments of the function, with values in place of the Vars among them."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.node import plain
+from tape.node import plain, traced
 from tape.transforms._record import name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
@@ -149,21 +149,21 @@ def fixed_point(
 def _solved(f: Callable[..., Any], x0: Any, args: Any, solver: Solver, *, is_fixed_point: bool) -> Any:
     what = "fixed_point" if is_fixed_point else "root"
     name = f"{what}({name_of(f)})"
-    start = tree.map_leaves(plain, x0)
-    like = Packing(start)
+    like = Packing(tree.map_leaves(plain, x0))
     _check_start(like, what)
 
-    def solve(*args: Any) -> Any:
+    def solve(start: Any, *args: Any) -> Any:
         solution = _like(solver(lambda x: f(x, *args), start), like, name)
         like.parts_of(f(solution, *args), name_of(f))  # whatever f closes over is met now at the latest
         return solution
 
-    segment = Segment(solve, args, {}, name)
+    # An argument, so that a program begins where its own call does; nothing is differentiated by it.
+    segment = Segment(solve, (tree.map_leaves(traced, x0), *args), {}, name)
     packing = segment.packing
 
     def residual(x: Any, *operands: Any) -> Any:
         """What is zero at the solution, as one vector."""
-        out = segment.call(lambda *args: f(packing.restore(x), *args), operands)
+        out = segment.call(lambda _, *args: f(packing.restore(x), *args), operands)
         packed = packing.pack(packing.parts_of(out, name_of(f)))
         return ops.ravel(packed - x if is_fixed_point else packed)
 

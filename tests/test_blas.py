@@ -1,0 +1,203 @@
+"""The BLAS behind compiled programs: its kernels, functions and threads. Decisions are tested on facts."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tape import blas
+from tape.errors import OptionError, UnsupportedError
+
+UNKNOWN_CPU = {
+    "cpu_flags": blas.AVX512_FLAGS | {"avx2", "fma"},
+    "kernels_by_default": "Haswell",
+    "is_loaded": False,
+    "environment": {},
+}
+REASONS_AGAINST = [
+    *({"cpu_flags": blas.AVX512_FLAGS - {flag}} for flag in sorted(blas.AVX512_FLAGS)),
+    {"cpu_flags": frozenset()},
+    {"kernels_by_default": None},
+    {"kernels_by_default": "SkylakeX"},
+    {"kernels_by_default": "Sapphirerapids"},
+    {"kernels_by_default": "a newer one"},
+    {"is_loaded": True},
+    {"environment": {"OPENBLAS_CORETYPE": "Haswell"}},
+    {"environment": {"OPENBLAS_CORETYPE": ""}},
+    {"environment": {"TAPE_BLAS_CORETYPE": "0"}},
+]
+
+needs_own_openblas = pytest.mark.skipif(
+    blas._scipy_openblas_path() is None or "avx2" not in blas.cpu_flags(),
+    reason="only x86 with AVX2, and a SciPy with its own OpenBLAS",
+)
+
+AS_ON_AN_UNKNOWN_CPU = """
+import ctypes, os
+from tape import blas
+
+{first}
+os.environ["TAPE_BLAS_CORETYPE"] = "{setting}"  # "0" until here: importing tape has done nothing yet
+before = dict(os.environ)
+blas.cpu_flags = lambda: blas.AVX512_FLAGS
+blas.numpy_library = lambda: blas.Library("OpenBLAS", "Haswell", 1)
+blas.AVX512_KERNELS = "Nehalem"  # every x86 CPU can run them, none would choose them
+blas.choose_kernels.cache_clear()
+is_done = blas.choose_kernels()
+
+libc = ctypes.CDLL(None)
+libc.getenv.restype = ctypes.c_char_p
+assert dict(os.environ) == before
+assert libc.getenv(b"OPENBLAS_CORETYPE") == os.environb.get(b"OPENBLAS_CORETYPE")
+import scipy.linalg
+print(is_done, blas.products_library().kernels)
+"""
+
+
+def on_an_unknown_cpu(first="", setting="", **environment):
+    """Whether a fresh interpreter chose the kernels there, and which are used: two words."""
+    inherited = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", AS_ON_AN_UNKNOWN_CPU.format(first=first, setting=setting)],
+        env={**inherited, "TAPE_BLAS_CORETYPE": "0", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("kernels", ["Haswell", "haswell", "Zen", "SANDYBRIDGE"])
+def test_older_kernels_on_an_avx512_cpu_are_replaced(kernels):
+    assert blas.kernels_to_ask_for(**{**UNKNOWN_CPU, "kernels_by_default": kernels}) == "SkylakeX"
+
+
+@pytest.mark.parametrize("reason", REASONS_AGAINST, ids=str)
+def test_one_reason_against_it_is_enough(reason):
+    assert blas.kernels_to_ask_for(**{**UNKNOWN_CPU, **reason}) is None
+
+
+@needs_own_openblas
+def test_what_the_user_asks_for_is_used():
+    assert on_an_unknown_cpu(OPENBLAS_CORETYPE="Haswell") == ["False", "Haswell"]
+
+
+@needs_own_openblas
+def test_the_choice_reaches_the_library_and_the_environment_stays():
+    assert on_an_unknown_cpu() == ["True", "Nehalem"]
+
+
+@needs_own_openblas
+def test_a_library_that_is_loaded_is_left_alone():
+    is_done, kernels = on_an_unknown_cpu(first="import scipy.linalg")
+    assert is_done == "False"
+    assert kernels != "Nehalem"
+
+
+@needs_own_openblas
+def test_it_can_be_turned_off():
+    is_done, kernels = on_an_unknown_cpu(setting="0")
+    assert is_done == "False"
+    assert kernels != "Nehalem"
+
+
+def test_other_systems_are_left_alone(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert blas.choose_kernels.__wrapped__() is False
+
+
+def test_a_scipy_without_a_copy_of_its_own_is_left_alone(monkeypatch, tmp_path):
+    class Spec:
+        origin = str(tmp_path / "scipy" / "__init__.py")
+
+    monkeypatch.setattr(blas, "find_spec", lambda name: Spec)
+    assert blas.choose_kernels.__wrapped__() is False
+
+
+def test_a_library_that_cannot_be_loaded_is_left_to_scipy(monkeypatch, tmp_path):
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    broken = tmp_path / "libopenblas.so"
+    broken.write_bytes(b"not a library")
+    assert blas._load_with_kernels(broken, "SkylakeX") is False
+    assert "OPENBLAS_CORETYPE" not in os.environ
+
+
+def test_blas_functions_compute_products():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
+    out = np.empty((3, 2))
+    gemm = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(blas.blas_function("dgemm"))
+    no, one, zero = ctypes.c_char(b"N"), ctypes.c_double(1), ctypes.c_double(0)
+    two, three, four = (ctypes.c_int(n) for n in (2, 3, 4))
+    columns_first = (no, no, two, three, four, one, b.ctypes, two, a.ctypes, four, zero, out.ctypes, two)
+    gemm(*(x.data if hasattr(x, "data") else ctypes.addressof(x) for x in columns_first))
+    np.testing.assert_allclose(out, a @ b, rtol=1e-13)
+
+
+def test_lapack_functions_solve():
+    a, b = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0])
+    expected = np.linalg.solve(a, b)
+    pivots, info = np.empty(2, np.int32), ctypes.c_int(-1)
+    two, one = ctypes.c_int(2), ctypes.c_int(1)
+    solve = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)(blas.lapack_function("dgesv"))
+    size, count, found = (ctypes.addressof(n) for n in (two, one, info))
+    solve(size, count, a.ctypes.data, size, pivots.ctypes.data, b.ctypes.data, size, found)
+    assert info.value == 0
+    np.testing.assert_allclose(b, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("find", [blas.blas_function, blas.lapack_function])
+def test_functions_that_are_not_there_are_named(find):
+    with pytest.raises(UnsupportedError, match=r"cython_\w+ has no function 'sgemmm'.*Check the name"):
+        find("sgemmm")
+
+
+def test_threads_are_set_and_put_back():
+    before = blas.set_blas_threads(1)
+    if before is None:
+        pytest.skip("SciPy's BLAS does not say how many threads it uses")
+    try:
+        assert blas.products_library().threads == 1
+    finally:
+        assert blas.set_blas_threads(before) == 1
+    assert blas.products_library().threads == before
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_no_threads_is_refused(count):
+    with pytest.raises(OptionError, match="Give 1 or more"):
+        blas.set_blas_threads(count)
+
+
+def test_another_blas_is_named_and_left_alone(monkeypatch):
+    monkeypatch.setattr(blas, "_PRODUCTS_MODULE", "numba._dispatcher")  # linked to no BLAS
+    library = blas.products_library()
+    assert library.name
+    assert (library.kernels, library.threads) == (None, None)
+    assert str(library) == library.name
+    assert blas.set_blas_threads(1) is None
+
+
+def test_a_module_that_is_missing_is_no_error():
+    library = blas._library("numpy._core.not_there", "numpy")
+    assert (library.kernels, library.threads) == (None, None)
+
+
+@pytest.mark.parametrize("package", ["numpy", "scipy"])
+def test_the_name_it_was_built_with_may_be_missing(monkeypatch, package):
+    monkeypatch.setattr(f"{package}.show_config", lambda mode: {})
+    assert blas._name_when_built(package) == "unknown"
+
+
+def test_agrees_with_threadpoolctl():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    reported = {
+        (info["architecture"], info["num_threads"])
+        for info in threadpoolctl.threadpool_info()
+        if info["internal_api"] == "openblas"
+    }
+    libraries = [blas.numpy_library(), blas.products_library()]
+    assert {(lib.kernels, lib.threads) for lib in libraries if lib.kernels} <= reported

@@ -1,0 +1,385 @@
+"""Branches in compiled functions: no number that Python reads is frozen, however deep it was read."""
+
+import math
+import operator
+import warnings
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.program.record import record
+
+RNG = np.random.default_rng(5)
+
+
+def same(compiled, f, calls):
+    """Compiled equals eager for every call, in this order and once more turned round."""
+    for args in (*calls, *calls[::-1]):
+        for found, expected in zip(flat(compiled(*args)), flat(f(*args)), strict=True):
+            assert np.shape(found) == np.shape(expected)
+            np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def flat(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+# ---- ways of reading -------------------------------------------------------------------------------
+
+
+def relu_by_branch(x):
+    return x * x if x > 0 else 0.5 * x
+
+
+def halvings(x):
+    count = 0
+    while abs(x) > 1:
+        x, count = x / 2, count + 1
+    return x * count
+
+
+def clamped(x):
+    return -1.0 * x if not x > -1 else x + 2 if x < 1 and x != 0.5 else x**2
+
+
+def by_int(x):
+    return sum((x * k for k in range(int(abs(x)))), 0.0 * x)
+
+
+def by_list(x):
+    return [x, 2 * x, 3 * x][int(x > 0) + bool(x > 1)]
+
+
+def newton(x):
+    guess = x * 0 + 1.0
+    while not abs(guess**2 - abs(x)) < 1e-12 * (1 + abs(x)):
+        guess = 0.5 * (guess + abs(x) / guess)
+    return guess
+
+
+SCALAR = [relu_by_branch, halvings, clamped, by_int, by_list, newton]
+POINTS = [-3.5, -0.7, 0.0, 0.25, 0.5, 1.5, 2.5, 6.0]
+
+
+@pytest.mark.parametrize("f", SCALAR)
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_branches_on_values(f, kind):
+    same(tape.compile(f), f, [(kind(x),) for x in POINTS])
+
+
+@pytest.mark.parametrize("f", SCALAR)
+def test_branches_inside_of_derivatives(f):
+    points = [(x,) for x in POINTS if x]
+    for transform in (tape.grad, tape.value_and_grad, lambda f: tape.grad(lambda x: x * tape.grad(f)(x))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.ConstantResultWarning)
+            same(tape.compile(transform(f)), transform(f), points)
+
+
+def test_a_branch_that_reverse_diff_freezes():
+    """ReverseDiff.jl replays the branch that was recorded, and returns the derivative of the other one."""
+
+    @tape.compile
+    @tape.grad
+    def gradient(x):
+        return np.sum(x**2) if np.sum(x) > 0 else -np.sum(x)
+
+    up, down = np.array([1.0, 2.0]), np.array([-1.0, -2.0])
+    for _ in range(2):
+        np.testing.assert_array_equal(gradient(up), 2 * up)
+        np.testing.assert_array_equal(gradient(down), [-1.0, -1.0])
+
+
+def test_branches_on_arrays():
+    def f(x, y):
+        if np.allclose(x, y):
+            return x * 0
+        if np.array_equal(np.sign(x), np.sign(y)):
+            return x * y
+        if (x > y).any():
+            return x - y if (x > y).all() else x + y
+        return y
+
+    x = RNG.normal(size=3)
+    others = [x + 1e-12, 2 * x, x - 5, x + 5, x[::-1] * np.array([1, -1, 1])]
+    same(tape.compile(f), f, [(x, y) for y in others])
+
+
+@pytest.mark.parametrize("question", [
+    lambda x, y: np.allclose(x, y, 0.1, atol=0.2),
+    lambda x, y: np.allclose(2.0, y, equal_nan=True),
+    lambda x, y: np.array_equal(x, y),
+    lambda x, y: np.array_equal(x, [1.0, np.nan], equal_nan=True),
+    lambda x, y: np.array_equal(x, np.ones(3)),
+    lambda x, y: bool(np.any(x == y)),
+])  # fmt: skip
+def test_questions_about_arrays(question):
+    values = [np.array(pair) for pair in ([1.0, 2.0], [1.05, 2.1], [1.0, np.nan], [2.0, 2.0])]
+    compiled = tape.compile(lambda x, y: (question(x, y), x + y))
+    nested = tape.compile(tape.grad(lambda x, y: np.sum(x * y * (2 if question(x, y) else 3))))
+    for _ in range(2):
+        for x in values:
+            for y in values:
+                assert compiled(x, y)[0] is question(x, y)
+                np.testing.assert_array_equal(nested(x, y), y * (2 if question(x, y) else 3))
+
+
+def test_bools_and_ints_of_every_kind():
+    def f(x):
+        if x:
+            x = x + 1
+        for _ in range(int(x)):
+            x = x + 2
+        return x
+
+    for values in (
+        [0, 1, 3],
+        [0.0, -0.5, 2.7, 1.2],
+    ):
+        for dtype in (np.float64, np.float32, np.int64, np.int32, np.uint8):
+            if min(values) >= 0 or dtype in (np.float64, np.float32):
+                same(tape.compile(f), f, [(dtype(value),) for value in values])
+    ones = tape.compile(lambda x: x * int(x))  # of one element, and any number of axes
+    for value in (2.5, 3.5, 2.1):
+        np.testing.assert_array_equal(ones(np.full((1, 1), value)), np.full((1, 1), value * int(value)))
+    flags = tape.compile(lambda mask, x: x if mask else -x)
+    assert [flags(np.bool_(b), 1.0) for b in (True, False, True)] == [1.0, -1.0, 1.0]
+
+
+def test_indices():
+    names = ["sin", "cos", "tanh"]
+
+    def f(x, i):
+        return getattr(np, names[i])(x) * np.arange(5.0)[i] + x[i : i + 2].sum() + operator.index(i)
+
+    calls = [(RNG.normal(size=6), np.int64(i)) for i in (0, 2, 1)]
+    same(tape.compile(f), f, calls)
+    same(
+        tape.compile(tape.grad(lambda x, i: np.sum(f(x, i)))),
+        tape.grad(lambda x, i: np.sum(f(x, i))),
+        calls,
+    )
+
+
+def test_a_value_written_into_an_array_is_read():
+    def f(x, n):
+        counts = np.zeros(3, int)
+        counts[1] = n
+        return x * counts
+
+    same(tape.compile(f), f, [(np.ones(3), np.int64(n)) for n in (1, 5, 1)])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_no_ints(bad):
+    compiled = tape.compile(lambda x: x * int(x))
+    assert compiled(2.5) == 5.0
+    for _ in range(2):
+        with pytest.raises((ValueError, OverflowError)) as expected:
+            int(bad)
+        with pytest.raises(type(expected.value)):
+            compiled(bad)
+
+
+def test_ints_beyond_64_bits_are_refused():
+    compiled = tape.compile(lambda x: x * (int(x) % 7))
+    assert compiled(2.0) == 4.0
+    with pytest.raises(errors.ConversionError, match="64 bits"):
+        compiled(1e20)
+
+
+# ---- what is refused -------------------------------------------------------------------------------
+
+
+def _values(x):
+    """The number below all nesting."""
+    while isinstance(x, tape.Var):
+        x = x.value
+    return x
+
+
+@pytest.mark.parametrize("read", [
+    float, math.sqrt, lambda x: x.item(), lambda x: f"{float(x)}", _values,
+    lambda x: np.zeros(2).__setitem__(0, x),
+])  # fmt: skip
+def test_numbers_that_would_be_frozen_are_refused(read):
+    for f in (
+        lambda x: x * read(x),
+        tape.grad(lambda x: x * read(x)),
+        tape.grad(tape.grad(lambda x: x * read(x))),
+    ):
+        with pytest.raises((errors.ConversionError, ValueError)) as caught:
+            tape.compile(f)(2.0)
+        error = caught.value if isinstance(caught.value, errors.ConversionError) else caught.value.__cause__
+        assert "frozen into the program" in str(error)
+        assert "test_guards.py" in str(error)
+
+
+@pytest.mark.parametrize(
+    "read", [lambda x: x.tolist(), lambda x: x.nonzero(), np.asarray, np.float64, np.unique]
+)
+def test_arrays_that_would_be_frozen_are_refused(read):
+    with pytest.raises(errors.TapeError):
+        tape.compile(lambda x: x * np.size(read(x)))(np.ones(2))
+
+
+def test_showing_a_value_is_no_reading(capsys):
+    compiled = tape.compile(lambda x: print(f"{x} {x:.2f} {x!r}") or 2 * x)
+    assert [compiled(1.0), compiled(2.0)] == [2.0, 4.0]
+    assert capsys.readouterr().out.count("1.00") == 1
+
+
+def test_an_array_is_neither_true_nor_false():
+    for f in (lambda x: x if x > 0 else -x, tape.grad(lambda x: np.sum(x) if x > 0 else np.sum(-x))):
+        with pytest.raises(errors.ConversionError, match="ambiguous"):
+            tape.compile(f)(np.ones(2))
+
+
+# ---- paths -----------------------------------------------------------------------------------------
+
+
+def test_every_way_is_recorded_once():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        for k in range(3):
+            x = x + 1 if x[k] > 0 else x - 1
+        return x
+
+    compiled = tape.compile(f)
+    points = RNG.normal(size=(40, 3))
+    for point in (*points, *points):
+        compiled(point)
+    keys = list(compiled.programs)
+    assert len(runs) == len(keys) == len({key.outcomes for key in keys}) <= 8
+    assert len({str(key) for key in keys}) == len(keys)
+    count = len(runs)
+    for point in points:
+        np.testing.assert_array_equal(compiled(point), f(point))
+    assert len(runs) == count + len(points)
+
+
+def test_a_path_that_raises_is_not_kept():
+    def f(x):
+        assert x > 0, "too low"
+        return 2 * x
+
+    compiled = tape.compile(f)
+    for _ in range(3):
+        with pytest.raises(AssertionError, match="too low"):
+            compiled(-1.0)
+        assert compiled(3.0) == 6.0
+    assert len(compiled.programs) == 1
+
+
+def test_more_paths_than_may_be_warn_once_and_stay_right():
+    def f(x):
+        return x * int(x)
+
+    compiled = tape.compile(f, max_paths=3)
+    values = [float(k) for k in range(1, 9)] * 2
+    with pytest.warns(errors.PathLimitWarning, match="np.where") as caught:
+        assert [compiled(x) for x in values] == [f(x) for x in values]
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert len(compiled.programs) == 3
+    with pytest.warns(errors.PathLimitWarning):  # for other arguments anew
+        assert [compiled(np.float32(x)) for x in values] == [f(np.float32(x)) for x in values]
+
+
+def test_guards_are_told_in_order():
+    def f(x, n):
+        y = 3.0 if x[0] > 0 else 2.0
+        return x * y * int(n)
+
+    recorded = record(f, (np.ones(2), np.int64(4)), {}, "f")
+    assert [(g.kind, g.outcome) for g in recorded.guards] == [("bool", True), ("int", 4)]
+    for guard in recorded.guards:
+        value = recorded.nodes[guard.node].value
+        assert guard.node < guard.position <= len(recorded.nodes)
+        assert value.shape == ()
+        assert value.dtype == (bool if guard.kind == "bool" else np.int64)
+
+
+# ---- transforms that run code of their own -----------------------------------------------------------
+
+SOLVED = {
+    "root": lambda a: tape.root(lambda x: x**2 - a, 1.0),
+    "fixed_point": lambda a: tape.fixed_point(lambda x: np.cos(x) * a / 10, 1.0),
+    "odeint": lambda a: tape.odeint(lambda y, t: -a * y, 1.0, np.array([0.0, 0.5]))[-1],
+    "odeint over time": lambda a: tape.odeint(lambda y, t: -y, 1.0, np.array([0.0, 1.0]) * a)[-1],
+    "checkpoint": tape.checkpoint(lambda a: np.sin(a) * a if a > 1 else a**2),
+    "checkpoint_loop": lambda a: tape.checkpoint_loop(
+        lambda s, k: s + a * np.sin(s), a, steps=5, snapshots=2
+    ),
+    "taylor": lambda a: tape.taylor(lambda x: np.sqrt(x + 1) * x**1.5, a, 1.0, order=2)[2],
+    "apply": lambda a: tape.apply(a, np.cbrt, lambda x: x ** (-2 / 3) / 3),
+    "no_grad": tape.no_grad()(lambda a: np.sin(a)),
+    "stop_gradient": lambda a: a * tape.stop_gradient(a),
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_solvers_are_solved_anew(name):
+    f = SOLVED[name]
+    points = [np.float64(a) for a in (2.0, 0.5, 3.0)]
+    for g in (f, *([] if name == "no_grad" else [tape.grad(f)])):
+        compiled = tape.compile(g)
+        for a in (*points, *points):
+            np.testing.assert_allclose(compiled(a), g(a), rtol=1e-7)
+
+
+def test_solvers_begin_where_the_call_does():
+    calls = [(np.float64(x),) for x in (1.0, -1.0, 3.0)]
+    for f in (
+        lambda x: tape.root(lambda z: z**2 - 4.0, x),
+        lambda x: tape.fixed_point(lambda z: z**3 if abs(z) < 1 else z, x / 2),
+    ):
+        same(tape.compile(f), f, calls)
+
+
+def test_a_series_looks_for_zeros_in_every_call():
+    def f(x):
+        return tape.taylor(lambda v: v**2.5, x, np.ones(2), order=2)[2]
+
+    same(tape.compile(f), f, [(np.array([1.0, 2.0]),), (np.array([0.0, 2.0]),)])
+
+
+def test_what_a_segment_returns_besides_floats_is_refused():
+    for f in (
+        lambda x: tape.checkpoint(lambda y: (y * 2, y > 0))(x),
+        lambda x: tape.checkpoint_loop(lambda s, k: (s[0] * 2, s[1] + 1), (x, 0), steps=2, snapshots=1),
+    ):
+        with pytest.raises(errors.UnsupportedError, match="frozen"):
+            tape.compile(f)(1.0)
+
+
+def test_custom_rules():
+    @tape.custom_vjp
+    def norm(x):
+        return np.linalg.norm(x) if x[0] > 0 else -np.linalg.norm(x)
+
+    @norm.defvjp
+    def _(g, out, x):
+        return g * x / out
+
+    xs = [np.array([3.0, 4.0]), np.array([-6.0, 8.0])]
+    same(tape.compile(tape.grad(norm)), tape.grad(norm), [(x,) for x in xs])
+
+
+def test_what_has_no_place_in_a_program_is_refused():
+    weights = np.ones(2)
+    optimizer = tape.optim.SGD([weights], lr=0.1)
+    uses = [
+        lambda x: tape.scipy.minimize(lambda p: np.sum((p - x) ** 2), np.zeros(2)).x,
+        lambda x: tape.scipy.minimize(lambda p: np.sum(p**2), x).x,
+        lambda x: tape.scipy.root(lambda p: p - x, np.zeros(2)).x,
+        lambda x: optimizer.step([x]),
+    ]
+    for f in uses:
+        with pytest.raises(errors.TapeError):
+            tape.compile(f)(np.ones(2))
+    np.testing.assert_array_equal(weights, 1)

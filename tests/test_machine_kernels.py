@@ -1,0 +1,365 @@
+"""The kernels that only compiled code can call, against NumPy; none writes beside what it should."""
+
+import ctypes
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tape.kernels import indices
+from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
+from tape.kernels.scalars import SCALARS
+from tape.program.native import _UNITS, native
+
+quick = settings(max_examples=100, deadline=None)
+FLOATS = [np.float64, np.float32]
+DTYPES = [np.float64, np.float32, np.int64, np.int32, np.bool_]
+ITEMSIZES = {8: np.float64, 4: np.float32, 1: np.bool_}
+SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 1e30, -1e30, 1e-45, -1e-45]
+
+
+def kernel(name):
+    """The machine's own code: all arguments and the result, if there is one, are int64."""
+    function, returns = _UNITS[name]
+    arguments = [ctypes.c_int64] * function.py_func.__code__.co_argcount
+    return ctypes.CFUNCTYPE(ctypes.c_int64 if returns else None, *arguments)(native().addresses[name])
+
+
+_fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
+_select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
+_scalar_op = kernel("scalar_op")
+
+
+@numba.njit
+def _pick(itemsize, source, rows, columns, index, out):
+    return indices.pick(itemsize, source, rows, columns, index, out)
+
+
+@numba.njit
+def _pick_add(dtype, total, rows, columns, index, values):
+    return indices.pick_add(dtype, total, rows, columns, index, values)
+
+
+def address(x):
+    return x.__array_interface__["data"][0]
+
+
+def code(dtype):
+    return DTYPE_CODES[np.dtype(dtype)]
+
+
+class Fenced:
+    """Memory for an array, between memory that nobody may write to."""
+
+    def __init__(self, shape, dtype):
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        self.memory = np.full(size + 128, 0x5A, np.uint8)
+        self.array = self.memory[64 : 64 + size].view(dtype).reshape(shape)
+
+    def done(self):
+        assert (self.memory[:64] == 0x5A).all()
+        assert (self.memory[len(self.memory) - 64 :] == 0x5A).all()
+        return self.array
+
+
+def special(dtype, shape, seed):
+    """Random values among which are all that are treated in a special way."""
+    rng = np.random.default_rng(seed)
+    if dtype is np.bool_:
+        return rng.random(shape) < rng.choice([0, 0.1, 0.5, 1])
+    if np.dtype(dtype).kind == "i":
+        return rng.choice(np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, -2, -1, 0, 1, 2], dtype), shape)
+    values = rng.choice(np.array(SPECIAL[rng.choice([0, 2, 4, 6]) :], np.float64), shape)
+    return values.astype(dtype)
+
+
+# ---- folds ---------------------------------------------------------------------------------------
+
+
+def run_fold(kind, x):
+    before, reduced, after = x.shape
+    dtype = {"any": bool, "all": bool, "argmax": np.int64, "argmin": np.int64}.get(kind, x.dtype)
+    out = Fenced((before, after), dtype)
+    copy = x.copy()
+    _fold(FOLDS[kind], code(x.dtype), address(x), before, reduced, after, address(out.array))
+    np.testing.assert_array_equal(x, copy)
+    return out.done()
+
+
+def by_numpy(kind, x):
+    with np.errstate(all="ignore"):
+        return getattr(np, kind)(x, axis=1)
+
+
+reduced_lengths = st.integers(0, 9) | st.sampled_from([63, 128, 511, 512, 513, 1025])
+
+
+@quick
+@given(
+    kind=st.sampled_from(sorted(FOLDS)), dtype=st.sampled_from(DTYPES), before=st.integers(0, 3),
+    reduced=reduced_lengths, after=st.integers(0, 3) | st.just(17), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_folds_are_numpys(kind, dtype, before, reduced, after, seed):
+    if not has_fold(kind, dtype):
+        return
+    if kind in ("sum", "prod"):  # of small integers: exact in any order
+        x = np.random.default_rng(seed).integers(-1, 2, (before, reduced, after)).astype(dtype)
+    else:
+        reduced = max(reduced, 1)
+        x = special(dtype, (before, reduced, after), seed)
+    out, expected = run_fold(kind, x), by_numpy(kind, x)
+    assert out.dtype == expected.dtype
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_every_fold_that_is_promised_is_tried():
+    assert {kind for kind in FOLDS for dtype in DTYPES if has_fold(kind, dtype)} == set(FOLDS)
+    assert not any(has_fold(kind, dtype) for kind in FOLDS for dtype in (np.complex128, np.float16, np.uint8))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("shape", [(2, 700, 1), (1, 7, 5), (3, 33, 2)])
+def test_folds_propagate_nan_and_infinity(kind, dtype, shape):
+    x = np.ones(shape, dtype)
+    x[:, 3] = np.inf
+    np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
+    x[:, -2, 0] = np.nan
+    np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
+    x[:, -2, 0] = -np.inf
+    np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_the_sign_of_a_zero_is_kept(kind, dtype):
+    x = np.full((1, 3, 1), -0.0, dtype)
+    assert np.signbit(run_fold(kind, x)).all()
+
+
+@pytest.mark.parametrize("size", [1_000, 1_000_000])
+def test_long_sums_in_float32_are_right_to_the_last_bits(size):
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (1, size, 1)).astype(np.float32)
+    np.testing.assert_allclose(run_fold("sum", x)[0, 0], x.sum(dtype=float), rtol=1.2e-7)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(3, 500, 1), (2, 100, 7)])
+def test_sums_and_products_of_random_values(dtype, shape):
+    x = np.random.default_rng(0).uniform(0.9, 1.1, shape).astype(dtype)
+    wide = x.astype(np.longdouble)
+    rtol = 100 * np.finfo(dtype).eps
+    np.testing.assert_allclose(run_fold("sum", x), by_numpy("sum", wide).astype(float), rtol=rtol)
+    np.testing.assert_allclose(run_fold("prod", x), by_numpy("prod", wide).astype(float), rtol=rtol)
+
+
+# ---- copies --------------------------------------------------------------------------------------
+
+
+@st.composite
+def strided_views(draw, can_repeat):
+    """A view of an array: sliced with any step, axes exchanged, repeated."""
+    dtype = draw(st.sampled_from([np.float64, np.float32, np.bool_, np.int64]))
+    lengths = draw(st.lists(st.integers(1, 5) | st.just(19), max_size=4))
+    steps = [draw(st.sampled_from([1, 1, 2, -1, -3])) for _ in lengths]
+    base = np.random.default_rng(0).integers(
+        0, 100, [n * abs(s) for n, s in zip(lengths, steps, strict=True)]
+    )
+    base = base.astype(dtype)
+    view = base[(*(slice(None, None, step) for step in steps), ...)]
+    view = view.transpose(draw(st.permutations(range(view.ndim))))
+    if can_repeat:
+        shape = [n if draw(st.booleans()) else 1 for n in view.shape]
+        view = np.broadcast_to(view[(*(slice(n) for n in shape), ...)], view.shape)
+    return base, view
+
+
+def table(numbers):
+    return np.array(numbers, np.int64)
+
+
+@quick
+@given(strided_views(can_repeat=True), st.data())
+def test_load_reads_any_part_of_any_layout(views, data):
+    _, x = views
+    start = data.draw(st.integers(0, x.size))
+    count = data.draw(st.sampled_from([x.size - start, data.draw(st.integers(0, x.size - start))]))
+    out, dims, strides = Fenced(count, x.dtype), table(x.shape), table(x.strides)
+    _load(address(x), x.itemsize, x.ndim, address(dims), address(strides), start, count, address(out.array))
+    np.testing.assert_array_equal(out.done(), x.reshape(-1)[start : start + count])
+
+
+@quick
+@given(strided_views(can_repeat=False))
+def test_store_writes_to_the_view_and_nowhere_else(views):
+    base, view = views
+    x = np.random.default_rng(1).integers(0, 2, view.shape).astype(view.dtype)
+    expected = base.copy()
+    before = address(base)
+    expected_view = np.lib.stride_tricks.as_strided(
+        expected.reshape(-1)[(address(view) - before) // base.itemsize :], view.shape, view.strides
+    )
+    expected_view[...] = x
+    dims, strides = table(view.shape), table(view.strides)
+    _store(address(x), x.itemsize, x.ndim, address(dims), address(strides), x.size, address(view))
+    np.testing.assert_array_equal(base, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_])
+@pytest.mark.parametrize("shape", [(100, 130), (3, 1000), (1000, 3), (40, 40, 40)])
+def test_large_transposes_and_repeats(shape, dtype):
+    x = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+    for view in (x.T, x.swapaxes(0, 1), np.broadcast_to(x[:1], shape), np.broadcast_to(x[..., :1], shape)):
+        out, dims, strides = Fenced(view.shape, dtype), table(view.shape), table(view.strides)
+        _load(
+            address(view), x.itemsize, x.ndim, address(dims), address(strides), 0, x.size, address(out.array)
+        )
+        np.testing.assert_array_equal(out.done(), view)
+
+
+# ---- casts and choices ---------------------------------------------------------------------------
+
+
+@quick
+@given(st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.integers(0, 70), st.integers(0, 99))
+def test_casts_are_numpys(source_dtype, dtype, count, seed):
+    x = np.random.default_rng(seed).normal(0, 1e3, count).astype(source_dtype)
+    if np.dtype(dtype).kind in "bf":
+        x = special(source_dtype, count, seed)
+    out = Fenced(count, dtype)
+    _cast(code(source_dtype), code(dtype), address(x), count, address(out.array))
+    with np.errstate(all="ignore"):
+        expected = x.astype(dtype)
+    np.testing.assert_array_equal(out.done(), expected)
+    if dtype is np.bool_:
+        np.testing.assert_array_equal(out.array.view(np.uint8), expected.view(np.uint8))
+
+
+@quick
+@given(
+    itemsize=st.sampled_from(sorted(ITEMSIZES)), count=st.integers(0, 70), x_is_one=st.booleans(),
+    y_is_one=st.booleans(), place=st.sampled_from(["apart", "in x", "in y"]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_select_is_where(itemsize, count, x_is_one, y_is_one, place, seed):
+    dtype = ITEMSIZES[itemsize]
+    condition, out = special(np.bool_, count, seed), Fenced(count, dtype)
+    x, y = (
+        special(dtype, 1 if x_is_one else count, seed + 1),
+        special(dtype, 1 if y_is_one else count, seed + 2),
+    )
+    expected = np.where(condition, x, y)
+    if place == "in x" and not x_is_one:
+        out.array[...] = x
+        x = out.array
+    elif place == "in y" and not y_is_one:
+        out.array[...] = y
+        y = out.array
+    x_stride, y_stride = (0 if is_one else itemsize for is_one in (x_is_one, y_is_one))
+    _select(
+        itemsize, address(condition), address(x), x_stride, address(y), y_stride, count, address(out.array)
+    )
+    np.testing.assert_array_equal(out.done(), expected)
+
+
+# ---- positions -----------------------------------------------------------------------------------
+
+lengths = st.integers(0, 4)
+
+
+@st.composite
+def positions(draw, count, length):
+    """Positions along an axis, now and then one that is not there."""
+    inside = st.integers(-length, length - 1) if length else st.nothing()
+    outside = st.sampled_from([length, -length - 1, 2**62, -(2**63)])
+    is_bad = draw(st.sampled_from([False, False, True])) or (count > 0 and length == 0)
+    index = [draw(outside if length == 0 else inside) for _ in range(count)]
+    if is_bad and count:
+        index[draw(st.integers(0, count - 1))] = draw(outside)
+    return np.array(index, np.int64), not (is_bad and count)
+
+
+@quick
+@given(
+    st.data(),
+    st.sampled_from(sorted(ITEMSIZES)),
+    lengths,
+    lengths,
+    st.integers(0, 20),
+    st.sampled_from([0, 1, 1, 3]),
+)
+def test_take_is_numpys(data, itemsize, before, length, count, row_items):
+    index, is_good = data.draw(positions(count, length))
+    x = special(ITEMSIZES[itemsize], (before, length, row_items), 0)
+    out = Fenced((before, count, row_items), x.dtype)
+    done = _take(itemsize, address(x), length, row_items, address(index), count, before, address(out.array))
+    assert done == is_good
+    out.done()
+    if is_good:
+        np.testing.assert_array_equal(out.array, x[:, index])
+    else:
+        assert (out.memory == 0x5A).all()
+
+
+@quick
+@given(
+    st.data(), st.sampled_from(FLOATS), lengths, lengths, st.integers(0, 20), st.sampled_from([0, 1, 1, 3])
+)
+def test_scatter_add_is_add_at(data, dtype, before, length, count, row_items):
+    index, is_good = data.draw(positions(count, length))
+    rng = np.random.default_rng(0)
+    total = Fenced((before, length, row_items), dtype)
+    total.array[...] = rng.integers(-8, 8, total.array.shape)
+    values = rng.integers(-8, 8, (before, count, row_items)).astype(dtype)
+    expected = total.array.copy()
+    done = _scatter_add(
+        code(dtype), address(total.array), length, row_items, address(index), count, before, address(values)
+    )
+    assert done == is_good
+    if is_good:
+        np.add.at(expected, (slice(None), index), values)
+    np.testing.assert_array_equal(total.done(), expected)
+
+
+@quick
+@given(st.data(), st.sampled_from(FLOATS), st.integers(0, 20), lengths)
+def test_pick_and_its_transpose(data, dtype, rows, columns):
+    index, is_good = data.draw(positions(rows, columns))
+    rng = np.random.default_rng(0)
+    x, values = rng.normal(size=(rows, columns)).astype(dtype), rng.normal(size=rows).astype(dtype)
+    out, total = Fenced(rows, dtype), Fenced((rows, columns), dtype)
+    total.array[...] = x
+    assert _pick(x.itemsize, address(x), rows, columns, address(index), address(out.array)) == is_good
+    done = _pick_add(code(dtype), address(total.array), rows, columns, address(index), address(values))
+    assert done == is_good
+    expected = x.copy()
+    out.done()
+    if is_good:
+        np.testing.assert_array_equal(out.array, x[np.arange(rows), index])
+        expected[np.arange(rows), index] += values
+    np.testing.assert_array_equal(total.done(), expected)
+
+
+# ---- single numbers ------------------------------------------------------------------------------
+
+numbers = st.floats() | st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e-300, 710.0, -745.0])
+
+
+@pytest.mark.parametrize("name", sorted(SCALARS))
+def test_scalar_arithmetic_is_numpys(name):
+    ufunc = getattr(np, name)
+
+    @settings(max_examples=60, deadline=None)
+    @given(numbers, numbers)
+    def check(a, b):
+        operands, out = np.array([a, b]), Fenced(1, np.float64)
+        _scalar_op(SCALARS[name], address(operands), address(operands) + 8, address(out.array))
+        with np.errstate(all="ignore"):
+            expected = ufunc(*operands[: ufunc.nin])
+        if np.isfinite(expected):
+            np.testing.assert_array_max_ulp(out.done()[0], expected, maxulp=4)
+        else:
+            np.testing.assert_array_equal(out.done()[0], expected)
+
+    check()
