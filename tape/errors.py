@@ -27,6 +27,8 @@ __all__ = [
     "OptionError",
     "OutOfBoundsError",
     "PathLimitWarning",
+    "ProgramError",
+    "ProgramFileError",
     "SeedError",
     "ShapeError",
     "SingularMatrixError",
@@ -114,6 +116,14 @@ class OptionError(TapeError, ValueError):
 
 class DerivativeError(TapeError, AssertionError):
     """A derivative that differs from what it was checked against."""
+
+
+class ProgramError(TapeError, ValueError):
+    """A program that is not sound: an instruction that does not fit its operands, or reaches beyond its memory."""
+
+
+class ProgramFileError(ProgramError):
+    """A file that holds no program, or a damaged one."""
 
 
 class ConstantResultWarning(UserWarning):

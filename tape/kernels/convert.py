@@ -14,7 +14,7 @@ from numba import types
 
 from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.pointers import _pointer_to as pointer_to
+from tape.kernels.pointers import pointer_to
 
 __all__ = ["cast", "select"]
 

@@ -13,8 +13,7 @@ import numpy as np
 from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import _pointer_to as pointer_to
-from tape.kernels.pointers import int64_at
+from tape.kernels.pointers import int64_at, pointer_to
 
 __all__ = ["COPY_ITEMSIZES", "copy_plane", "load", "store"]
 

@@ -14,7 +14,7 @@ from numba import types
 
 from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.pointers import _pointer_to as pointer_to
+from tape.kernels.pointers import pointer_to
 
 __all__ = ["pick", "pick_add", "scatter_add", "take"]
 
@@ -122,6 +122,10 @@ def scatter_add(dtype, total, length, row_items, index, count, before, values): 
 @inner
 def _add_rows(total, length, row_items, positions, count, before, values):  # type: ignore[no-untyped-def]
     for b in range(before):
+        if row_items == 1:
+            for k in range(count):
+                total[b * length + _place(positions[k], length)] += values[b * count + k]
+            continue
         for k in range(count):
             row = (b * length + _place(positions[k], length)) * row_items
             value_row = (b * count + k) * row_items

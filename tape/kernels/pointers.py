@@ -65,7 +65,7 @@ def set_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
     return types.void(types.int64, types.int64), generate
 
 
-def _pointer_to(kind: Any) -> Any:
+def pointer_to(kind: Any) -> Any:
     @intrinsic
     def cast(typing_context, address):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
@@ -94,7 +94,7 @@ def array_at(dtype: Any) -> Callable[[int, int], Any]:
     >>> first(x.ctypes.data)
     3.0
     """
-    pointer = _pointer_to(_number_type(dtype))
+    pointer = pointer_to(_number_type(dtype))
 
     def view(address, count):  # type: ignore[no-untyped-def]
         return carray(pointer(address), (count,))

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import _pointer_to as pointer_to
+from tape.kernels.pointers import pointer_to
 
 __all__ = ["SCALARS", "scalar", "scalar_op"]
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import array_at
+from tape.kernels.pointers import int64_at, pointer_to
 
 __all__ = ["add_store", "ravel_index", "read_integer"]
 
-_float64, _float32 = array_at(np.float64), array_at(np.float32)
-_int64, _int32, _bool = array_at(np.int64), array_at(np.int32), array_at(np.int8)
+_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
+_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
 
 @inner
@@ -30,32 +31,34 @@ def add_store(source, dtype, ndim, dims, strides, count, out):  # type: ignore[n
     count : int
         Elements in all.
     """
-    if dtype == 0:
-        _add_part(_float64(source, count), _float64, 8, ndim, dims, strides, count, out)
-    else:
-        _add_part(_float32(source, count), _float32, 4, ndim, dims, strides, count, out)
-
-
-@inner
-def _add_part(x, view, itemsize, ndim, dims, strides, count, out):  # type: ignore[no-untyped-def]
-    lengths, steps = _int64(dims, ndim), _int64(strides, ndim)
-    last = lengths[ndim - 1] if ndim else 1
-    step = steps[ndim - 1] if ndim else itemsize
+    itemsize = 4 if dtype else 8
+    columns, step = count, itemsize
+    if ndim > 0:
+        columns, step = int64_at(dims + 8 * (ndim - 1)), int64_at(strides + 8 * (ndim - 1))
     at = 0
     while at < count:
-        row = out
-        left = at // last
+        row, left = out, at // columns
         for axis in range(ndim - 2, -1, -1):
-            row += (left % lengths[axis]) * steps[axis]
-            left //= lengths[axis]
-        if step == itemsize:
-            target = view(row, last)
-            for k in range(last):
-                target[k] += x[at + k]
+            length = int64_at(dims + 8 * axis)
+            row += left % length * int64_at(strides + 8 * axis)
+            left //= length
+        if dtype:
+            x32, target32 = _float32(source + 4 * at), _float32(row)
+            if step == 4:
+                for k in range(columns):
+                    target32[k] += x32[k]
+            else:
+                for k in range(columns):
+                    _float32(row + k * step)[0] += x32[k]
         else:
-            for k in range(last):
-                view(row + k * step, 1)[0] += x[at + k]
-        at += last
+            x, target = _float64(source + 8 * at), _float64(row)
+            if step == 8:
+                for k in range(columns):
+                    target[k] += x[k]
+            else:
+                for k in range(columns):
+                    _float64(row + k * step)[0] += x[k]
+        at += columns
 
 
 @inner
@@ -71,14 +74,16 @@ def ravel_index(count, length, flags, so_far, index, out):  # type: ignore[no-un
     so_far, index, out : int
         Addresses of int64 arrays.
     """
-    before, x, result = _int64(so_far, count), _int64(index, count), _int64(out, count)
+    before, positions, flat = _int64(so_far), _int64(index), _int64(out)
+    least, outside = -length if flags & 1 else 0, 0
     for k in range(count):
-        i = x[k]
-        if i < 0 and flags & 1:
-            i += length
-        if not 0 <= i < length:
-            return False
-        result[k] = before[k] * length + i if flags & 2 else i
+        outside |= (positions[k] < least) | (positions[k] >= length)
+    if outside:
+        return False
+    for k in range(count):
+        position = positions[k]
+        position += length if position < 0 else 0
+        flat[k] = before[k] * length + position if flags & 2 else position
     return True
 
 
@@ -95,18 +100,13 @@ def read_integer(dtype, is_truth, address):  # type: ignore[no-untyped-def]
     address : int
         Of the number.
     """
+    if dtype == 0 or dtype == 1:
+        number = _float64(address)[0] if dtype == 0 else np.float64(_float32(address)[0])
+        return np.int64(number != 0) if is_truth else np.int64(number)
     if dtype == 2:
-        number = float(_int64(address, 1)[0]) if is_truth else 0.0
-        integer = _int64(address, 1)[0]
+        integer = _int64(address)[0]
     elif dtype == 3:
-        integer = int(_bool(address, 1)[0])
-        number = float(integer)
-    elif dtype == 4:
-        integer = int(_int32(address, 1)[0])
-        number = float(integer)
+        integer = np.int64(_int8(address)[0])
     else:
-        number = _float64(address, 1)[0] if dtype == 0 else float(_float32(address, 1)[0])
-        integer = int(number)
-    if is_truth:
-        return 1 if number != 0 else 0
-    return integer
+        integer = np.int64(_int32(address)[0])
+    return np.int64(integer != 0) if is_truth else integer

@@ -24,6 +24,7 @@ import numba
 from llvmlite import binding as llvm
 from numba import cfunc, types
 
+from tape import errors
 from tape.kernels import convert, copies, folds, indices, pointers, scalars, writes
 from tape.kernels._jit import OPTIONS
 from tape.program import machine, objects, opcodes
@@ -48,10 +49,17 @@ _UNITS: dict[str, tuple[Any, bool]] = {
 """What is compiled, and whether it returns a number."""
 
 _SOURCES = (convert, copies, folds, indices, pointers, scalars, writes, machine, objects, opcodes)
-_EXTERNAL = (
-    *("memcpy", "memmove", "memset"),
-    *("exp", "expm1", "log", "log1p", "pow", "sin", "cos", "tan", "tanh", "atan", "fmod"),
+_C_FUNCTIONS = frozenset(
+    "memcpy memmove memset exp expm1 log log1p pow sin cos tan tanh atan fmod floor ceil trunc".split()
 )
+"""What the code may call in the C library."""
+_UNREACHED = frozenset(
+    "NRT_Free NRT_MemInfo_call_dtor numba_do_raise numba_gil_ensure numba_gil_release numba_unpickle "
+    "numba_runtime_build_excinfo_struct".split()
+)
+"""What it would call if a kernel raised, which none does. LLVM must know them all the same, or it leaves
+other addresses out as well."""
+_MOST_FILES = 8  # versions of the code that are kept
 _MAGIC = b"tape kernels 1\n"
 _METH_FASTCALL = 0x80
 
@@ -105,16 +113,24 @@ class Native:
 
 
 def _name_symbols() -> None:
-    """Tell LLVM where the C functions are that the code refers to: what it cannot find, it takes to be at 0."""
+    """Tell LLVM where the functions are that the code refers to."""
     libraries = [ctypes.pythonapi, ctypes.CDLL(None)]
     with suppress(OSError):
         libraries.append(ctypes.CDLL("libm.so.6"))
-    for name in _EXTERNAL:
-        for library in libraries:
-            function = getattr(library, name, None)
-            if function is not None:
-                llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
-                break
+    for name in _C_FUNCTIONS:
+        function = next(getattr(lib, name) for lib in libraries if hasattr(lib, name))
+        llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    for name in _UNREACHED:
+        if llvm.address_of_symbol(name) is None:  # numba names them when it first compiles something
+            llvm.add_symbol(name, ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value)
+
+
+def _check_symbols(name: str, module: Any) -> None:
+    """See that LLVM will find everything a kernel refers to."""
+    for symbol in (*module.functions, *module.global_variables):
+        is_known = symbol.name in _C_FUNCTIONS or symbol.name in _UNREACHED or symbol.name.startswith("llvm.")
+        if symbol.is_declaration and not is_known and not hasattr(ctypes.pythonapi, symbol.name):
+            raise errors.UnsupportedError(f"the kernel {name} refers to {symbol.name}, which is not known")
 
 
 _lock = threading.Lock()
@@ -195,7 +211,9 @@ def _compiled() -> dict[str, tuple[str, bytes]]:
         arguments = [types.int64] * body.__code__.co_argcount
         signature = (types.int64 if returns else types.void)(*arguments)
         compiled = cfunc(signature, nopython=True, **OPTIONS)(body)
-        code = target.emit_object(compiled._library._final_module)
+        module = compiled._library._final_module
+        _check_symbols(name, module)
+        code = target.emit_object(module)
         objects[name] = (compiled.native_name, code)
     return objects
 
@@ -210,6 +228,9 @@ def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(_MAGIC + hashlib.sha256(content).digest() + content)
         os.replace(file.name, path)
+        kept = sorted(path.parent.glob("kernels-*.bin"), key=lambda other: other.stat().st_mtime)
+        for old in kept[:-_MOST_FILES]:
+            old.unlink(missing_ok=True)
     except OSError:
         return  # a full disk: it is compiled again next time
 
