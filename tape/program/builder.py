@@ -121,6 +121,7 @@ class Builder:
         self._made: dict[Any, Value] = {}
         self._constants: dict[int, Value] = {}
         self._counted: dict[int, np.ndarray] = {}
+        self.merged = self.folded = self.simplified = 0  # what was not made: see `tape.program.rewrite`
 
     # ---- where values come from ------------------------------------------------------------------
 
@@ -133,6 +134,8 @@ class Builder:
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self.append(op, ids, attrs, shape, dtype)
+        elif op != "literal":
+            self.merged += 1
         return made
 
     def append(
@@ -255,11 +258,13 @@ class Builder:
     def _simplified(self, name: str, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
         numbers = [self.known(value) for value in values]
         if all(number is not None for number in numbers):
+            self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(ELEMENTWISE[name](*numbers), dtype)
         rule = _IDENTITIES.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
+            self.simplified += 1
             return simpler
         if name in _COMMUTATIVE and values[0].id > values[1].id:
             values = values[::-1]

@@ -15,7 +15,7 @@ from tape import errors, tree
 from tape.program.objects import Leaf
 from tape.program.record import native
 
-__all__ = ["Calling", "unshared"]
+__all__ = ["Calling", "fitting", "unshared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Calling:
         dynamic = []
         for k, leaf in enumerate(leaves):
             if k not in self.fixed:
-                dynamic.append(_fitting(native(leaf), wanted[len(dynamic)], f"{name}: {names[k]}"))
+                dynamic.append(fitting(native(leaf), wanted[len(dynamic)], f"{name}: {names[k]}"))
             elif type(leaf) is not type(self.fixed[k]) or leaf != self.fixed[k]:
                 raise errors.OptionError(
                     f"{name}: {names[k]} is {errors.describe(leaf)}, and this program is for "
@@ -81,7 +81,7 @@ class Calling:
         return tree.restore(self.result, leaves)
 
 
-def _fitting(value: Any, wanted: Leaf, name: str) -> Any:
+def fitting(value: Any, wanted: Leaf, name: str) -> Any:
     """A leaf, if it is what it should be."""
     if wanted.is_array:
         is_fitting = isinstance(value, np.ndarray) and value.dtype == wanted.dtype
@@ -95,7 +95,7 @@ def _fitting(value: Any, wanted: Leaf, name: str) -> Any:
         raise errors.DTypeError(
             f"{name} is {errors.describe(value)}, of {type(value).__name__}, and this program is for {kind}{dtype}"
         )
-    if value is not None and np.shape(value) != wanted.shape:
+    if np.shape(value) != wanted.shape:
         raise errors.ShapeError(
             f"{name} has shape {np.shape(value)}, and this program is for {wanted.shape} only"
         )

@@ -61,8 +61,8 @@ def prepare() -> Native:
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:
-            function = getattr(ctypes.pythonapi, name)
-            FUNCTION_TABLE[number] = ctypes.cast(function, ctypes.c_void_p).value or 0
+            library = ctypes.CDLL(None) if name.startswith("pthread") else ctypes.pythonapi
+            FUNCTION_TABLE[number] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
     return code
 
 

@@ -92,6 +92,10 @@ class Listing:
         The position of each leaf of the result.
     guards : list of Guard
         In the order of the guard instructions.
+    callbacks : list of tuple
+        Operation, operands (None for those that are instructions) and attributes of each callback.
+    effects : dict of str to int
+        What became of the recording; see `tape.program.rewrite.rewrite`. Empty if there was none.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
@@ -100,6 +104,7 @@ class Listing:
     outputs: list[int] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
     callbacks: list[Any] = field(default_factory=list)
+    effects: dict[str, int] = field(default_factory=dict)
 
     def drop_dead(self) -> None:
         """Drop what no output and no guard depends on, and number the rest anew."""

@@ -30,6 +30,8 @@ from tape.program.objects import (
     ARRAY_DTYPE,
     ARRAY_FLAGS,
     ARRAY_NDIM,
+    OWN_ARRAY,
+    REFERENCES,
     SCALAR,
     TUPLE,
     TUPLE_SIZE,
@@ -39,22 +41,33 @@ from tape.program.opcodes import (
     AT,
     CODE,
     DATA,
+    FRAME_BYTES,
     FUNCTIONS,
     HEADER,
+    JOB_ROW,
+    JOB_START,
+    JOB_STOP,
+    JOB_THREAD,
     KERNELS,
     LEAF,
+    NO_ARRAYS,
     OFFSET_BITS,
     OFFSET_MASK,
+    OTHERS,
     REGISTERS,
+    RESULT,
+    RING,
     ROWS,
     SLOTS,
     SPEC,
+    THREADS,
     WIDTH,
     opcode,
 )
 
-__all__ = ["call", "resume", "run"]
+__all__ = ["call", "resume", "run", "work"]
 
+_WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
@@ -68,6 +81,7 @@ _DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NU
 _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
 _DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
+_DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
 
@@ -150,6 +164,46 @@ def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
+def work(frame):  # type: ignore[no-untyped-def]
+    """What another thread does: its part of some blocks."""
+    _blocks(_field(frame, JOB_ROW), frame, _field(frame, JOB_START), _field(frame, JOB_STOP))
+    return 0
+
+
+@inner
+def _shared_blocks(row, frame):  # type: ignore[no-untyped-def]
+    """All blocks, by as many threads as there are; small ones are not worth a thread."""
+    rows, count, block = _field(row, 1), _field(row, 2), _field(row, 3)
+    threads = min(_field(frame, THREADS), rows * count // _WORTH_A_THREAD)
+    if threads < 2:
+        _blocks(row, frame, 0, count)
+        return
+    table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
+    part = (count // block + threads) // threads * block
+    started = 0
+    for k in range(1, threads):
+        other = _field(frame, OTHERS) + (k - 1) * stride
+        registers = _field(other, SLOTS + REGISTERS)
+        call3(int64_at(table + _DO_MOVE), (other, frame, stride))
+        set_int64(other + 8 * (SLOTS + REGISTERS), registers)
+        set_int64(other + 8 * JOB_ROW, row)
+        set_int64(other + 8 * JOB_START, min(k * part, count))
+        set_int64(other + 8 * JOB_STOP, min((k + 1) * part, count))
+        set_int64(other + 8 * JOB_THREAD, 0)
+        thread = other + 8 * JOB_THREAD
+        # A C int comes back in the lower half.
+        if call4(int64_at(table + _CREATE), (thread, 0, int64_at(table + _DO_WORK), other)) & 0xFFFFFFFF:
+            work(other)
+        else:
+            started |= 1 << k
+    _blocks(row, frame, 0, min(part, count))
+    for k in range(1, threads):
+        if started >> k & 1:
+            other = _field(frame, OTHERS) + (k - 1) * stride
+            call3(int64_at(table + _JOIN), (_field(other, JOB_THREAD), 0, 0))
+
+
+@inner
 def _gemm(row, frame):  # type: ignore[no-untyped-def]
     function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
     a, b = _address(frame, _field(row, 15)), _address(frame, _field(row, 16))
@@ -220,7 +274,7 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
         elif kind == _BLOCKS:
-            _blocks(row, frame, 0, _field(row, 2))
+            _shared_blocks(row, frame)
             at += _field(row, 1)
         elif kind == _FOLD:
             x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
@@ -297,6 +351,28 @@ def _bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _bind_results(frame, arrays, spec):  # type: ignore[no-untyped-def]
+    """Write where arrays for results are into the frame, if they are as they were made and nobody has them."""
+    first = spec + 8 * (HEADER + LEAF * int64_at(spec))
+    for k in range(int64_at(spec + 8)):
+        array, at = int64_at(arrays + TUPLE + 8 * k), first + 8 * RESULT * k
+        ndim = int64_at(at + 16)
+        if (
+            int64_at(array + REFERENCES) != 1
+            or int64_at(array + ARRAY_DTYPE) != int64_at(at + 8)
+            or int32_at(array + ARRAY_NDIM) != ndim
+            or int32_at(array + ARRAY_FLAGS) & OWN_ARRAY != OWN_ARRAY
+        ):
+            return False
+        given, wanted = int64_at(array + ARRAY_DIMS), spec + 8 * int64_at(at + 24)
+        for axis in range(ndim):
+            if int64_at(given + 8 * axis) != int64_at(wanted + 8 * axis):
+                return False
+        set_int64(frame + _SLOTS + 8 * int64_at(at), int64_at(array + ARRAY_DATA))
+    return True
+
+
+@inner
 def _answer(frame, at):  # type: ignore[no-untyped-def]
     """Note where the run ended; Python's True if that is the end."""
     set_int64(frame + 8 * AT, at)
@@ -320,22 +396,27 @@ def _run_released(frame, at):  # type: ignore[no-untyped-def]
 
 @inner
 def call(itself, arguments, count):  # type: ignore[no-untyped-def]
-    """``call(frame, leaves, outs)`` in Python: bind dynamic leaves and arrays for results, and run.
+    """``call(frame, leaves, ring)`` in Python: bind dynamic leaves and arrays for results, and run.
 
-    Python objects come as addresses. The answer is True if all rows have run. Otherwise the frame says
-    which row Python must look at; a leaf that does not fit is -1 less its number.
+    Python objects come as addresses. The ring is a tuple of tuples of arrays; the first of them that nobody
+    else refers to takes the results, and is the answer if all rows have run. Otherwise it is False, and the
+    frame says which row Python must look at; a leaf that does not fit is -1 less its number.
     """
     frame = int64_at(int64_at(arguments) + ARRAY_DATA)
-    leaves, outs = int64_at(arguments + 8), int64_at(arguments + 16)
-    spec = _field(frame, SPEC)
-    wrong = _bind(frame, leaves, spec)
+    leaves, ring = int64_at(arguments + 8), int64_at(arguments + 16)
+    wrong = _bind(frame, leaves, _field(frame, SPEC))
     if wrong >= 0:
         return _answer(frame, -1 - wrong)
-    slots = spec + 8 * (HEADER + LEAF * int64_at(spec))
-    for k in range(int64_at(spec + 8)):
-        out = int64_at(outs + TUPLE + 8 * k)
-        set_int64(frame + _SLOTS + 8 * int64_at(slots + 8 * k), int64_at(out + ARRAY_DATA))
-    return _answer(frame, _run_released(frame, 0))
+    for k in range(int64_at(ring + TUPLE_SIZE)):
+        arrays = int64_at(ring + TUPLE + 8 * k)
+        if _bind_results(frame, arrays, _field(frame, SPEC)):
+            set_int64(frame + 8 * RING, k)
+            at = _run_released(frame, 0)
+            if at != _field(frame, ROWS):
+                return _answer(frame, at)
+            call1(int64_at(_field(frame, FUNCTIONS) + _INCREF), (arrays,))
+            return arrays
+    return _answer(frame, NO_ARRAYS)
 
 
 @inner

@@ -45,6 +45,7 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "scalar_op": (scalars.scalar_op, False),
     "call": (machine.call, True),
     "resume": (machine.resume, True),
+    "work": (machine.work, True),
 }
 """What is compiled, and whether it returns a number."""
 

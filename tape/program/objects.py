@@ -22,6 +22,8 @@ __all__ = [
     "ARRAY_FLAGS",
     "ARRAY_NDIM",
     "IS_KNOWN",
+    "OWN_ARRAY",
+    "REFERENCES",
     "SCALAR",
     "TUPLE",
     "TUPLE_SIZE",
@@ -29,11 +31,12 @@ __all__ = [
     "Leaf",
 ]
 
-TYPE = 8  # byte offsets in a 64-bit build
+REFERENCES, TYPE = 0, 8  # byte offsets in a 64-bit build
 TUPLE_SIZE, TUPLE = 16, 24
 SCALAR = 16
 ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 56, 64
 _CONTIGUOUS_ALIGNED, _WRITEABLE = 0x101, 0x400
+OWN_ARRAY = _CONTIGUOUS_ALIGNED | _WRITEABLE | 4  # flags of an array as NumPy makes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,9 @@ def _is_known() -> bool:
         )
         if not all(found):
             return False
+    alone = (np.zeros(3),)
+    if _int64(_int64(id(alone) + TUPLE) + REFERENCES) != 1 or alone[0].flags.num & OWN_ARRAY != OWN_ARRAY:
+        return False
     pair = (1.5, np.float32(2.5), np.float64(3.5), np.int64(-4), np.bool_(True))
     address = id(pair)
     items = [_int64(address + TUPLE + 8 * k) for k in range(len(pair))]

@@ -14,18 +14,28 @@ __all__ = [
     "DATA",
     "FIELDS",
     "FIRST_SLOT",
+    "FRAME_BYTES",
     "FUNCTIONS",
     "HEADER",
+    "JOB_ROW",
+    "JOB_START",
+    "JOB_STOP",
+    "JOB_THREAD",
     "KERNELS",
     "LEAF",
     "LITERALS",
+    "NO_ARRAYS",
     "OFFSET_BITS",
     "OFFSET_MASK",
+    "OTHERS",
     "REGISTERS",
+    "RESULT",
+    "RING",
     "ROWS",
     "SCRATCH",
     "SLOTS",
     "SPEC",
+    "THREADS",
     "WIDTH",
     "opcode",
     "packed",
@@ -40,16 +50,19 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 
 # Numbers in the frame, before the addresses of the slots: what the machine writes arguments of C functions to,
 # and two tables of its own.
-SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, SLOTS = 0, 7, 8, 9, 10, 11, 12, 16
+SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
+# How many threads there are, where the frames of the others are, their size; and in each of those what it is to do.
+THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, SLOTS = 14, 15, 16, 17, 18, 19, 20, 24
+NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
 # lock; for each leaf its slot, whether it is an array, type, dtype, flags, ndim, where its lengths are, and
-# bytes; the slot of each result; the lengths.
-HEADER, LEAF = 3, 8
+# bytes; for each array for results its slot, dtype, ndim and where its lengths are; the lengths.
+HEADER, LEAF, RESULT = 3, 8, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index", "read_integer",
-    "scalar_op", "memmove", "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 

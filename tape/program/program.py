@@ -7,34 +7,33 @@ from typing import Any
 
 import numpy as np
 
+from tape.config import num_threads
 from tape.node import plain
 from tape.program.encode import encode
-from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, prepare
+from tape.program.functions import prepare
+from tape.program.instructions import Instruction
 from tape.program.objects import Leaf
 from tape.program.opcodes import (
-    ARENA,
     AT,
-    CODE,
-    DATA,
-    FUNCTIONS,
     HEADER,
     LEAF,
-    LITERALS,
-    REGISTERS,
-    ROWS,
-    SLOTS,
-    SPEC,
+    NO_ARRAYS,
+    RESULT,
+    RING,
     WIDTH,
     opcode,
 )
-from tape.program.plan import ALIGNMENT, plan
+from tape.program.plan import plan
 from tape.program.record import Recorded
 from tape.program.rewrite import rewrite
 from tape.program.shortcuts import runner
+from tape.program.workspace import Workspace
 
 __all__ = ["MISSED", "Flip", "Program", "Rerun"]
 
 _CALLBACK, _GUARD = opcode("callback"), opcode("guard")
+_WORTH_RELEASING = 10_000
+"""Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
 
 
 class Flip:
@@ -53,46 +52,6 @@ class Rerun(Exception):
     """The program cannot go on with these arguments."""
 
 
-class _Workspace:
-    """The memory of one run: the frame, and what its slots refer to."""
-
-    __slots__ = ("frame", "owners", "scalars")
-
-    def __init__(self, program: Program) -> None:
-        sizes = program.plan.slots
-        self.frame = np.zeros(SLOTS + len(sizes), np.int64)
-        self.owners: list[Any] = [None] * len(sizes)
-        frame = self.frame
-        frame[FUNCTIONS], frame[DATA] = FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data
-        frame[CODE], frame[ROWS] = program.code.ctypes.data, program.rows
-        frame[SPEC] = program.spec.ctypes.data
-        self.own(ARENA, _memory(sizes[ARENA]))
-        self.own(REGISTERS, _memory(sizes[REGISTERS]))
-        self.own(LITERALS, program.literals)
-        for array, slot in zip(program.plan.constants, program.plan.constant_slots, strict=True):
-            self.own(slot, array)
-            lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0)
-            frame[SLOTS + slot] += lowest
-        for slot in program.scalar_inputs:
-            self.own(slot, _memory(8))
-        self.scalars = []
-        for slot, dtype in program.scalar_outputs:
-            memory = _memory(8)
-            self.own(slot, memory)
-            self.scalars.append(memory[: dtype.itemsize].view(dtype).reshape(()))
-
-    def own(self, slot: int, array: np.ndarray) -> None:
-        """Make a slot refer to an array."""
-        self.owners[slot] = array
-        self.frame[SLOTS + slot] = array.ctypes.data
-
-
-def _memory(size: int) -> np.ndarray:
-    raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
-
-
 class Program:
     """A function of arrays, as instructions for the machine."""
 
@@ -107,8 +66,9 @@ class Program:
         self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
+        self.threads = num_threads()
         self.spec = self._spec()
-        self._pool: list[_Workspace] = []
+        self._pool: list[Workspace] = []
         code = prepare()
         self._call, self._machine_resume = code.call, code.resume
 
@@ -118,7 +78,7 @@ class Program:
     def _outputs(self) -> None:
         """How each leaf of the result comes about."""
         plan = self.plan
-        self._makers: list[tuple[Any, Any]] = []
+        self.makers: list[tuple[Any, Any]] = []
         self._out_slots: list[int] = []
         self.scalar_outputs: list[tuple[int, np.dtype[Any]]] = []
         takers: list[tuple[str, Any]] = []
@@ -130,8 +90,8 @@ class Program:
                 takers.append(("scalar", len(self.scalar_outputs)))
                 self.scalar_outputs.append((plan.output_slots[k], out.dtype))
             else:
-                takers.append(("array", len(self._makers)))
-                self._makers.append((out.shape, out.dtype))
+                takers.append(("array", len(self.makers)))
+                self.makers.append((out.shape, out.dtype))
                 self._out_slots.append(plan.output_slots[k])
         computed = iter(takers)
         self._results = [
@@ -141,9 +101,9 @@ class Program:
     def _spec(self) -> np.ndarray:
         plan = self.plan
         count = len(self.leaves)
-        numbers = [count, len(self._out_slots), 0]
+        numbers = [count, len(self._out_slots), int(_nanoseconds(plan.instructions) > _WORTH_RELEASING)]
         tables: list[int] = []
-        tables_at = HEADER + count * LEAF + len(self._out_slots)
+        tables_at = HEADER + count * LEAF + len(self._out_slots) * RESULT
         self.scalar_inputs = []
         given = set(plan.donations.values())
         for k, (leaf, slot) in enumerate(zip(self.leaves, plan.input_slots, strict=True)):
@@ -151,7 +111,10 @@ class Program:
             tables += leaf.shape
             if not leaf.is_array:
                 self.scalar_inputs.append(slot)
-        return np.array([*numbers, *self._out_slots, *tables], np.int64)
+        for slot, (shape, dtype) in zip(self._out_slots, self.makers, strict=True):
+            numbers += [slot, id(dtype), len(shape), tables_at + len(tables)]
+            tables += shape
+        return np.array([*numbers, *tables], np.int64)
 
     def run(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
         """Run on dynamic leaves.
@@ -171,16 +134,15 @@ class Program:
         Rerun
             If these numbers need Python to say what is wrong with them.
         """
-        outs = self._new_arrays()
         workspace = self._workspace()
-        if not self._call(workspace.frame, leaves, outs):
+        if self._enter(workspace, leaves) is False:
             if workspace.frame[AT] < 0:
-                leaves = self._rebound(workspace, leaves, outs)
-            flip = self._resume(workspace, leaves, outs)
+                leaves = self._rebound(workspace, leaves)
+            flip = self._resume(workspace, leaves)
             if flip is not None:
                 self._pool.append(workspace)
                 return flip
-        return self._collected(workspace, leaves, outs)
+        return self._collected(workspace, leaves)
 
     def shortcut(self, restore: Callable[[list[Any]], Any], tree: Any) -> Callable[[tuple[Any, ...]], Any]:
         """`run` without detours: a function that returns the result itself.
@@ -198,35 +160,40 @@ class Program:
             Like `run`, but for leaves that do not fit it returns `MISSED`.
         """
 
-        def otherwise(workspace: _Workspace | None, leaves: tuple[Any, ...], outs: Any) -> Any:
-            if workspace is None:
-                workspace = self._workspace()
-                if self._call(workspace.frame, leaves, outs):
-                    return restore(self._collected(workspace, leaves, outs))
+        def otherwise(workspace: Workspace | None, leaves: tuple[Any, ...]) -> Any:
+            if workspace is None or workspace.frame[AT] == NO_ARRAYS:
+                workspace = workspace or self._workspace()
+                if self._enter(workspace, leaves) is not False:
+                    return restore(self._collected(workspace, leaves))
             if workspace.frame[AT] < 0:
                 self._pool.append(workspace)
                 return MISSED
-            flip = self._resume(workspace, leaves, outs)
+            flip = self._resume(workspace, leaves)
             if flip is not None:
                 self._pool.append(workspace)
                 return flip
-            return restore(self._collected(workspace, leaves, outs))
+            return restore(self._collected(workspace, leaves))
 
-        return runner(self._call, otherwise, self._pool, self._makers, self._results, restore, tree)
+        return runner(self._call, otherwise, self._pool, len(self.makers), self._results, restore, tree)
 
-    def _workspace(self) -> _Workspace:
+    def _workspace(self) -> Workspace:
         try:
             return self._pool.pop()
         except IndexError:
-            return _Workspace(self)
+            return Workspace(self)
 
-    def _new_arrays(self) -> tuple[np.ndarray, ...]:
-        """Memory for results."""
-        return tuple([np.empty(shape, dtype) for shape, dtype in self._makers])
+    def _enter(self, workspace: Workspace, leaves: tuple[Any, ...]) -> Any:
+        """Run, with new arrays for results if those there are in use."""
+        outs = self._call(workspace.frame, leaves, workspace.ring)
+        if outs is False and workspace.frame[AT] == NO_ARRAYS:
+            workspace.new_arrays()
+            outs = self._call(workspace.frame, leaves, workspace.ring)
+        return outs
 
-    def _collected(self, workspace: _Workspace, leaves: tuple[Any, ...], outs: Any) -> list[Any]:
+    def _collected(self, workspace: Workspace, leaves: tuple[Any, ...]) -> list[Any]:
         """The leaves of the result, after a run; gives the workspace back."""
-        sources = {"array": outs, "leaf": leaves}
+        arrays = workspace.ring[workspace.frame[RING]]
+        sources = {"array": arrays, "leaf": leaves}
         results = []
         for kind, k in self._results:
             if kind == "scalar":
@@ -236,27 +203,27 @@ class Program:
         self._pool.append(workspace)
         return results
 
-    def _rebound(self, workspace: _Workspace, leaves: tuple[Any, ...], outs: Any) -> tuple[Any, ...]:
+    def _rebound(self, workspace: Workspace, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments that hold the right numbers, but not as the machine reads them: put in order, and run."""
         leaves = tuple([wanted.made_of(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
-        self._call(workspace.frame, leaves, outs)
+        self._enter(workspace, leaves)
         if workspace.frame[AT] < 0:
             raise Rerun
         return leaves
 
-    def _resume(self, workspace: _Workspace, leaves: Any, outs: Any) -> Flip | None:
+    def _resume(self, workspace: Workspace, leaves: Any) -> Flip | None:
         """Do what the machine cannot, and let it go on."""
         frame = workspace.frame
         while (at := int(frame[AT])) < self.rows:
             kind = self.code[at * WIDTH]
             id = self._origins[at]
             if kind == _CALLBACK:
-                self._call_back(workspace, id, leaves, outs)
+                self._call_back(workspace, id, leaves)
             elif kind == _GUARD:
                 instruction = self.plan.instructions[id]
                 (operand,) = instruction.operands
                 number = instruction.attrs[0]
-                value = self._view(workspace, operand, leaves, outs).reshape(())
+                value = self._view(workspace, operand, leaves).reshape(())
                 is_truth = self.plan.guards[number].kind == "bool"
                 return Flip(number, bool(value) if is_truth else int(value))
             else:
@@ -265,13 +232,12 @@ class Program:
             self._machine_resume(frame)
         return None
 
-    def _call_back(self, workspace: _Workspace, id: int, leaves: Any, outs: Any) -> None:
+    def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> None:
         instruction = self.plan.instructions[id]
         op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
         values = [
-            self._view(workspace, next(operands), leaves, outs) if place is None else place
-            for place in places
+            self._view(workspace, next(operands), leaves) if place is None else place for place in places
         ]
         values = [
             value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values
@@ -279,9 +245,9 @@ class Program:
         result = np.asarray(op.compute(values, attrs))
         if result.shape != instruction.shape or result.dtype != instruction.dtype:
             raise Rerun
-        self._view(workspace, id, leaves, outs)[...] = result
+        self._view(workspace, id, leaves)[...] = result
 
-    def _view(self, workspace: _Workspace, id: int, leaves: Any, outs: Any) -> np.ndarray:
+    def _view(self, workspace: Workspace, id: int, leaves: Any) -> np.ndarray:
         """A value, as an array on the memory where it is."""
         place, instruction = self.plan.places[id], self.plan.instructions[id]
         assert place is not None
@@ -291,8 +257,19 @@ class Program:
             owner = (
                 leaves[slots.index(place.slot)]
                 if place.slot in slots
-                else outs[self._out_slots.index(place.slot)]
+                else workspace.ring[workspace.frame[RING]][self._out_slots.index(place.slot)]
             )
         if instruction.op == "constant":
             return owner
         return np.ndarray(instruction.shape, instruction.dtype, owner, place.offset, place.strides)
+
+
+def _nanoseconds(instructions: list[Instruction]) -> float:
+    """About how long it takes."""
+    total = 0.0
+    for instruction in instructions:
+        work = instruction.size
+        if instruction.op in ("matmul", "matmul_add"):
+            work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
+        total += 20 + 0.3 * work
+    return total

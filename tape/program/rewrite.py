@@ -35,6 +35,10 @@ def rewrite(recorded: Recorded) -> Listing:
     Returns
     -------
     Listing
+        Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
+        they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
+        ``simplified`` by an identity, ``dropped`` because nothing used it any more, and ``contracted`` with a
+        product. What is left of ``lowered`` are the instructions of the listing.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
@@ -59,8 +63,20 @@ def rewrite(recorded: Recorded) -> Listing:
         guard = next(guards, None)
     listing = builder.listing
     listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
+    made = len(listing.instructions)
     listing.drop_dead()
+    alive = len(listing.instructions)
     contract(listing)
+    listing.effects = {
+        "recorded": len(nodes),
+        "needed": sum(needed),
+        "lowered": made + builder.merged + builder.folded + builder.simplified,
+        "merged": builder.merged,
+        "folded": builder.folded,
+        "simplified": builder.simplified,
+        "dropped": made - alive,
+        "contracted": alive - len(listing.instructions),
+    }
     return listing
 
 

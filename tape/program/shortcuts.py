@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 __all__ = ["Dynamic", "runner", "taker"]
 
 
@@ -122,7 +120,7 @@ def runner(
     call: Callable[..., Any],
     otherwise: Callable[..., Any],
     pool: list[Any],
-    makers: Sequence[tuple[Any, Any]],
+    arrays: int,
     results: Sequence[tuple[str, Any]],
     restore: Callable[[list[Any]], Any],
     tree: Any,
@@ -134,12 +132,12 @@ def runner(
     call : callable
         The way into the machine.
     otherwise : callable
-        ``otherwise(workspace, leaves, outs)``: what to do if the machine does not run through; with None for the
-        workspace if there is none to be had.
+        ``otherwise(workspace, leaves)``: what to do if the machine does not run through; with None if there is
+        no workspace to be had.
     pool : list
         Of workspaces.
-    makers : sequence of pairs
-        Shape and dtype of each array that is allocated for the result.
+    arrays : int
+        How many arrays the result has that the program computes.
     results : sequence of pairs
         Where each leaf of the result is: ``("array", k)``, ``("scalar", k)``, ``("leaf", k)`` or ``("constant",
         value)``.
@@ -154,10 +152,8 @@ def runner(
         ``run(leaves)``.
     """
     source = _Source()
-    names = {"call": call, "otherwise": otherwise, "pool": pool, "empty": np.empty, "restore": restore}
-    source.names.update(names)
-    arrays = "".join(f"empty({source.bind(shape)}, {source.bind(dtype)}), " for shape, dtype in makers)
-    unpacked = "".join(f"o{k}, " for k in range(len(makers)))
+    source.names |= {"call": call, "otherwise": otherwise, "pool": pool, "restore": restore}
+    unpacked = "".join(f"o{k}, " for k in range(arrays))
     leaves = []
     for kind, k in results:
         leaves.append(
@@ -171,10 +167,10 @@ def runner(
     except _NotPlain:
         expression = f"restore([{', '.join(leaves)}])"
     source.lines = [
-        f"outs = ({arrays})",
         "try: workspace = pool.pop()",
-        "except IndexError: return otherwise(None, leaves, outs)",
-        "if not call(workspace.frame, leaves, outs): return otherwise(workspace, leaves, outs)",
+        "except IndexError: return otherwise(None, leaves)",
+        "outs = call(workspace.frame, leaves, workspace.ring)",
+        "if outs is False: return otherwise(workspace, leaves)",
     ]
     if unpacked:
         source.lines.append(f"{unpacked}= outs")

@@ -174,4 +174,3 @@ def _check_of(leaf: Any) -> tuple[Any, Any, Any]:
     if native(leaf) is not leaf:
         return None, None, None  # to be looked up, and converted
     return (np.ndarray, leaf.dtype, leaf.shape) if isinstance(leaf, np.ndarray) else (type(leaf), None, None)
-

@@ -1,0 +1,223 @@
+"""Where the time of a program goes: its instructions, run one by one.
+
+Each instruction runs on what the ones before it have left, in order, as in a whole run; what it takes to get
+into the machine and out of it is measured too, and taken off.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors, tree
+from tape.program.calling import fitting
+from tape.program.describe import Names, kind_of
+from tape.program.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.record import is_dynamic, native
+
+if TYPE_CHECKING:
+    from tape.program.program import Program
+
+__all__ = ["Profile", "Timing", "profile"]
+
+_BLOCKS, _CALLBACK, _GUARD = opcode("blocks"), opcode("callback"), opcode("guard")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """An instruction, or a group of them that run together.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        Their numbers in the list.
+    text : tuple of str
+        What each does; shape and dtype.
+    rows : range
+        In the machine.
+    seconds : float
+        The shortest time.
+    is_callback : bool
+        Whether Python runs it.
+    """
+
+    ids: tuple[int, ...]
+    text: tuple[str, ...]
+    rows: range
+    seconds: float
+    is_callback: bool
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The times of a program's instructions; printed, they are a table.
+
+    Attributes
+    ----------
+    name : str
+        Of the function.
+    timings : tuple of Timing
+        In the order in which they run.
+    whole : float
+        Seconds of a whole run, binding of arguments and results included.
+    """
+
+    name: str
+    timings: tuple[Timing, ...]
+    whole: float
+
+    @property
+    def seconds(self) -> float:
+        """All instructions together."""
+        return sum(timing.seconds for timing in self.timings)
+
+    @property
+    def callback_share(self) -> float:
+        """The part of `seconds` that callbacks take."""
+        called = sum(timing.seconds for timing in self.timings if timing.is_callback)
+        return called / self.seconds if self.seconds else 0.0
+
+    def __str__(self) -> str:
+        total = self.seconds or 1.0
+        rows = []
+        for timing in self.timings:
+            share = f"{timing.seconds / total:6.1%}"
+            for k, (id, text) in enumerate(zip(timing.ids, timing.text, strict=True)):
+                first = (_duration(timing.seconds), share) if not k else ("", "")
+                rows.append((*first, f"%{id}", text))
+        widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
+        lines = [
+            f"{duration:>{widths[0]}}  {share:>{widths[1]}}  {name:<{widths[2]}}  {text}"
+            for duration, share, name, text in rows
+        ]
+        head = f"{self.name}: {_duration(self.whole)} a run, {_duration(self.seconds)} in instructions"
+        called = f", {self.callback_share:.1%} of it in callbacks" if self.callback_share else ""
+        return "\n".join([head + called, *lines])
+
+
+def _duration(seconds: float) -> str:
+    for unit, factor in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
+        if seconds * factor < 1000:
+            return f"{seconds * factor:.{0 if unit == 'ns' else 1}f} {unit}"
+    return f"{seconds:.2f} s"
+
+
+def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
+    """Time each instruction.
+
+    Parameters
+    ----------
+    program : Program
+        Any.
+    args : sequence
+        Arguments, whose dynamic leaves count. Donated ones are copied.
+    repeats : int
+        How often every instruction runs; the shortest time counts.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        If the arguments are of another kind.
+    UnsupportedError
+        If they take another path.
+    OptionError
+        If ``repeats`` is less than 1.
+    """
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
+        raise errors.OptionError(f"repeats is {repeats!r}. It is an int, 1 or more")
+    leaves = _leaves(program, args)
+    segments = list(_segments(program))
+    best = [float("inf")] * len(segments)
+    whole = overhead = float("inf")
+    for _ in range(repeats):
+        workspace = program.bound(leaves)
+        frame = workspace.frame
+        overhead = min(overhead, _time(program, frame, range(0, 0)))
+        for k, rows in enumerate(segments):
+            best[k] = min(best[k], _run(program, workspace, leaves, rows))
+        frame[ROWS] = program.rows
+        begin = time.perf_counter()
+        program.run(leaves)
+        whole = min(whole, time.perf_counter() - begin)
+    names = Names(program)
+    timings = [
+        _timing(program, names, rows, seconds - overhead)
+        for rows, seconds in zip(segments, best, strict=True)
+    ]
+    return Profile(program.name, tuple(timings), whole)
+
+
+def _leaves(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
+    leaves = [native(leaf) for leaf in tree.flatten(tuple(args))[0] if is_dynamic(leaf)]
+    if len(leaves) != len(program.leaves):
+        raise errors.ShapeError(
+            f"{program.name} takes {len(program.leaves)} arrays and numbers, and was given {len(leaves)}"
+        )
+    fit = [
+        fitting(leaf, wanted, f"{program.name}: leaf {k}")
+        for k, (leaf, wanted) in enumerate(zip(leaves, program.leaves, strict=True))
+    ]
+    return tuple([np.array(leaf) if k in program.donated else leaf for k, leaf in enumerate(fit)])
+
+
+def _segments(program: Program) -> Iterator[range]:
+    """The rows of each instruction, or of each group."""
+    at = 0
+    while at < program.rows:
+        kind = program.code[at * WIDTH]
+        stop = at + 1
+        if kind == _BLOCKS:
+            stop += int(program.code[at * WIDTH + 1])
+        else:
+            while (
+                stop < program.rows
+                and program.origins[stop] == program.origins[at]
+                and program.code[stop * WIDTH] != _BLOCKS
+            ):
+                stop += 1
+        yield range(at, stop)
+        at = stop
+
+
+def _time(program: Program, frame: np.ndarray, rows: range) -> float:
+    """Let the machine run some rows."""
+    frame[AT], frame[ROWS] = rows.start, rows.stop
+    begin = time.perf_counter()
+    program.resume(frame)
+    return time.perf_counter() - begin
+
+
+def _run(program: Program, workspace: Any, leaves: Any, rows: range) -> float:
+    seconds = _time(program, workspace.frame, rows)
+    at = int(workspace.frame[AT])
+    if at == rows.stop:
+        return seconds
+    kind = program.code[at * WIDTH]
+    if kind == _CALLBACK:
+        begin = time.perf_counter()
+        program.call_back(workspace, program.origins[at], leaves)
+        return seconds + time.perf_counter() - begin
+    if kind == _GUARD:
+        raise errors.UnsupportedError(
+            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which has "
+            "one path. Profile the program of the other path"
+        )
+    raise errors.UnsupportedError(
+        f"{program.name}: the machine stops at {Names(program).made(program.origins[at])}: an index is out of "
+        "range, or a matrix singular. Give it other numbers"
+    )
+
+
+def _timing(program: Program, names: Names, rows: range, seconds: float) -> Timing:
+    ids = tuple(dict.fromkeys(program.origins[at] for at in rows))
+    text = tuple([f"{names.made(id)}  {kind_of(program.plan.instructions[id])}" for id in ids])
+    is_callback = program.code[rows.start * WIDTH] == _CALLBACK
+    return Timing(ids, text, rows, max(seconds, 0.0), bool(is_callback))
