@@ -224,7 +224,9 @@ class _Planner:
             if instruction.op in VIEWS or instruction.op in ("input", "constant", "literal"):
                 ready[id] = ready[self.layouts[id].root] if instruction.op in VIEWS else -1
                 continue
-            is_large = _bytes(instruction) > _GROUPED_BYTES
+            operands = [self.instructions[x] for x in instruction.operands]
+            fits = all(x.dtype.itemsize <= 8 for x in (instruction, *operands))  # in a register
+            is_large = _bytes(instruction) > _GROUPED_BYTES and fits
             if not (is_large and (instruction.is_elementwise or instruction.op == "copy")):
                 ready[id] = len(steps)
                 steps.append(Step([id]))
@@ -449,8 +451,8 @@ class _Planner:
     def needs_load(self, operand: int, reader: Instruction) -> bool:
         """Whether an operand of an elementwise instruction must be put in order first."""
         source = self.instructions[operand]
-        if source.size == 1:
-            return False
+        if source.size == 1:  # a single condition is repeated, see the encoder
+            return reader.op == "where" and operand == reader.operands[0] and reader.size > 1
         if source.shape == reader.shape:
             strides = self.layouts[operand].strides
         else:

@@ -28,6 +28,7 @@ from tape.program.record import Recorded
 from tape.program.rewrite import rewrite
 from tape.program.shortcuts import runner
 from tape.program.workspace import Workspace
+from tape.program.verify import slots_of, verify
 
 __all__ = ["MISSED", "Flip", "Program", "Rerun"]
 
@@ -64,6 +65,8 @@ class Program:
         self.plan = plan(self.listing, donated)
         encoded = encode(self.plan)
         self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
+        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
+        verify(self.code, self.rows, slots_of(self.plan), callbacks)
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
         self.threads = num_threads()

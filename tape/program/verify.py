@@ -40,9 +40,10 @@ _LITERAL_ALIGNMENT = 16
 _NAMES = tuple(FIELDS)
 _LAST_ELEMENTWISE = opcode("load")
 
-_ITEMSIZES = np.array([np.dtype(dtype).itemsize for dtype in DTYPE_CODES])
+_DTYPES: list[Any] = list(DTYPE_CODES)  # in the order of their codes
+_ITEMSIZES = np.array([dtype.itemsize for dtype in _DTYPES])
 _INT64 = np.dtype(np.int64).itemsize
-_FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in DTYPE_CODES] for kind in FOLDS])
+_FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in _DTYPES] for kind in FOLDS])
 _MAY_FOLD_NOTHING = np.array([kind in ("sum", "prod") for kind in FOLDS])
 _FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
 _FLOATS = 1  # dtype codes up to here are those of float64 and float32
@@ -82,8 +83,8 @@ def slots_of(plan: Plan) -> list[Slot]:
 def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collection[int] = ()) -> None:
     """Refuse a program that could touch memory that is not its own.
 
-    What is accepted reads and writes inside its slots, writes to none that must not be written to, and ends, as
-    no row takes longer than its memory is large.
+    What is accepted reads and writes inside its slots, writes to none that may only be read, and ends: memory
+    limits how long a row runs.
 
     Parameters
     ----------
