@@ -6,7 +6,7 @@ from tape.config import show_config
 from tape.memory import keep_freed
 from tape.node import Node
 from tape.ops import apply
-from tape.program import Program, compile
+from tape.program import Program, compile, load
 from tape.trace import Trace
 from tape.transforms import (
     checkpoint,
@@ -65,6 +65,7 @@ __all__ = [
     "jvp",
     "laplacian",
     "linearize",
+    "load",
     "no_grad",
     "odeint",
     "ops",

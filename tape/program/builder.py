@@ -8,6 +8,7 @@ instructions in their ``lower`` rule, with a `Builder` and `Value`s in place of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
@@ -30,6 +31,8 @@ _COMMUTATIVE = frozenset(
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 CASTABLE = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, bool)))
 """What the machine converts from and to."""
+_TELLING = frozenset({"literal", "broadcast"})
+"""What instructions are whose value may be known."""
 
 
 class CannotLower(Exception):  # noqa: N818 - no error: it leads to a callback
@@ -39,14 +42,21 @@ class CannotLower(Exception):  # noqa: N818 - no error: it leads to a callback
 class Value:
     """The result of an instruction, with the operators of an array."""
 
-    __slots__ = ("builder", "dtype", "id", "is_weak", "shape")
+    __slots__ = ("builder", "dtype", "id", "is_weak", "op", "shape")
 
-    def __init__(self, builder: Builder, id: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+    def __init__(self, builder: Builder, id: int, op: str, shape: Shape, dtype: np.dtype[Any]) -> None:
         self.builder = builder
         self.id = id
+        self.op = op  # that of the instruction
         self.shape = shape
         self.dtype = dtype
         self.is_weak = False  # a Python number, which does not widen others
+
+    def weakened(self) -> Value:
+        """The same as a number of Python's own."""
+        weak = Value(self.builder, self.id, self.op, self.shape, self.dtype)
+        weak.is_weak = True
+        return weak
 
     @property
     def ndim(self) -> int:
@@ -118,6 +128,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.listing = Listing()
+        self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}
         self._constants: dict[int, Value] = {}
         self._counted: dict[int, np.ndarray] = {}
@@ -142,9 +153,10 @@ class Builder:
         self, op: str, ids: tuple[int, ...], attrs: tuple[Any, ...], shape: Shape, dtype: Any
     ) -> Value:
         """Append an instruction in any case."""
-        instructions = self.listing.instructions
-        value = Value(self, len(instructions), shape, dtype)
-        instructions.append(Instruction(op, ids, attrs, shape, dtype))
+        values = self._values
+        value = Value(self, len(values), op, shape, dtype)
+        values.append(value)
+        self.listing.instructions.append(Instruction(op, ids, attrs, shape, dtype))
         return value
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
@@ -155,6 +167,8 @@ class Builder:
 
     def constant(self, array: np.ndarray) -> Value:
         """An array that the function closed over."""
+        if _is_uniform(array):
+            return self.broadcast(self.literal(array.flat[0], array.dtype), array.shape)
         value = self._constants.get(id(array))
         if value is None:
             constants = self.listing.constants
@@ -171,8 +185,10 @@ class Builder:
 
     def known(self, value: Value) -> Any:
         """The number that a value is known to be everywhere; None if it is not known."""
+        if value.op not in _TELLING:
+            return None
         instruction = self.listing.instructions[value.id]
-        if instruction.op == "broadcast":
+        if value.op == "broadcast":
             instruction = self.listing.instructions[instruction.operands[0]]
         if instruction.op != "literal":
             return None
@@ -181,15 +197,10 @@ class Builder:
 
     def _made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
         """The operands of the instruction behind a value, if it is of this kind."""
-        instruction = self.listing.instructions[value.id]
-        return self._operands(instruction) if instruction.op == op else None
+        return self._operands(self.listing.instructions[value.id]) if value.op == op else None
 
     def _operands(self, instruction: Instruction) -> tuple[Value, ...]:
-        return tuple([self._value(id) for id in instruction.operands])
-
-    def _value(self, id: int) -> Value:
-        instruction = self.listing.instructions[id]
-        return Value(self, id, instruction.shape, instruction.dtype)
+        return tuple([self._values[id] for id in instruction.operands])
 
     def _kind(self, operand: Any) -> Any:
         """What an operand counts as in promotion."""
@@ -213,9 +224,18 @@ class Builder:
         """A ufunc of NumPy's, with its promotion and broadcasting."""
         if name == "positive":
             return self.value(operands[0])
-        dtypes = _loop_dtypes(name, tuple([self._kind(operand) for operand in operands]))
-        values = [self.value(operand, dtype) for operand, dtype in zip(operands, dtypes, strict=False)]
-        return self._spread(lambda *cores: self._simplified(name, cores, dtypes[-1]), values)
+        kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
+        dtypes = _loop_dtypes(name, tuple(kinds))
+        values = tuple(
+            [
+                operand if kind is dtype else self.value(operand, dtype)
+                for operand, kind, dtype in zip(operands, kinds, dtypes, strict=False)
+            ]
+        )
+        for value in values:
+            if value.op == "broadcast":
+                return self._spread(lambda *cores: self._simplified(name, cores, dtypes[-1]), values)
+        return self._simplified(name, values, dtypes[-1])
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """``x`` where the condition holds, else ``y``."""
@@ -243,7 +263,7 @@ class Builder:
             with np.errstate(all="ignore"):
                 return self.broadcast(self.literal(number, dtype), value.shape)
         if value.dtype == dtype:
-            return self._value(value.id)
+            return self._values[value.id]
         if value.dtype not in CASTABLE or dtype not in CASTABLE:
             raise CannotLower(f"{value.dtype} to {dtype}")
         return self._spread(lambda core: self.push("cast", (core,), (), core.shape, dtype), [value])
@@ -256,8 +276,8 @@ class Builder:
         return result if result.shape == shape else self.broadcast(result, shape)
 
     def _simplified(self, name: str, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
-        numbers = [self.known(value) for value in values]
-        if all(number is not None for number in numbers):
+        numbers = [self.known(value) if value.op in _TELLING else None for value in values]
+        if None not in numbers:
             self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(ELEMENTWISE[name](*numbers), dtype)
@@ -268,8 +288,15 @@ class Builder:
             return simpler
         if name in _COMMUTATIVE and values[0].id > values[1].id:
             values = values[::-1]
-        shape = values[0].shape if len(values) == 1 else _broadcast(*[value.shape for value in values])
-        return self.push(name, values, (), shape, dtype)
+        x, y = values[0], values[-1]
+        key = (name, x.id, y.id)  # that says it all: the loop depends on the dtypes of the operands alone
+        made = self._made.get(key)
+        if made is None:
+            shape = x.shape if x.shape == y.shape else _broadcast(x.shape, y.shape)
+            made = self._made[key] = self.append(name, tuple([value.id for value in values]), (), shape, dtype)
+        else:
+            self.merged += 1
+        return made
 
     # ---- folds ---------------------------------------------------------------------------------------
 
@@ -288,6 +315,10 @@ class Builder:
         is_choice = kind in ("sum", "prod", "max", "min", "any", "all")
         if is_choice and all(value.shape[axis] == 1 for axis in axes):
             return self.reshape(self.cast(value, dtype), shape)
+        if kind == "sum" and (taken := self._factor_of(value)) is not None:
+            rest, factor = taken
+            summed = self.fold("sum", rest, axes, dtype=dtype)
+            return -summed if factor is None else summed * self.cast(self.reshape(factor, ()), dtype)
         source = self._made_by(value, "broadcast")
         if kind == "sum" and source is not None:
             (core,) = source
@@ -305,6 +336,17 @@ class Builder:
         if not has_fold(kind, value.dtype):
             raise CannotLower(f"{kind} of {value.dtype}")
         return self.push("fold", (value,), (kind, axes), shape, dtype)
+
+    def _factor_of(self, value: Value) -> tuple[Value, Value | None] | None:
+        """What a value is a multiple of, and the single number; None for -1."""
+        if value.dtype.kind != "f" or value.size <= 1:
+            return None
+        if (opposite := self._made_by(value, "negative")) is not None:
+            return opposite[0], None
+        for rest, factor in _both_ways(self._made_by(value, "multiply")):
+            if factor.size == 1 and rest.shape == value.shape:
+                return rest, factor
+        return None
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """The transpose of `broadcast`."""
@@ -331,8 +373,8 @@ class Builder:
         order = (
             tuple(range(value.ndim))[::-1] if axes is None else tuple([axis % value.ndim for axis in axes])
         )
-        instruction = self.listing.instructions[value.id]
-        if instruction.op == "transpose":
+        if value.op == "transpose":
+            instruction = self.listing.instructions[value.id]
             order = tuple([instruction.attrs[0][axis] for axis in order])
             (value,) = self._operands(instruction)
         long = [axis for axis in order if value.shape[axis] != 1]
@@ -480,6 +522,20 @@ class Builder:
         return self.append("callback", tuple(ids), (len(calls) - 1,), shape, dtype)
 
 
+def _is_uniform(array: np.ndarray) -> bool:
+    """Whether it is one number repeated, which nobody can change any more: what broadcasting a scalar makes."""
+    return (
+        array.size > 0
+        and not any(array.strides)
+        and array.ndim > 0
+        and not array.flags.writeable
+        and isinstance(array.base, np.ndarray)
+        and array.base.size == 1
+        and array.base.base is None
+        and sys.getrefcount(array.base) <= 3  # the array, this expression and its argument
+    )
+
+
 # ---- identities: (builder, operands, the numbers they are known to be) -> something simpler, or None ----
 
 Identity = Callable[[Builder, tuple[Value, ...], list[Any]], "Value | None"]
@@ -487,8 +543,7 @@ Identity = Callable[[Builder, tuple[Value, ...], list[Any]], "Value | None"]
 
 def _negated(b: Builder, value: Value) -> Value | None:
     """The x of a value that is -x."""
-    source = b._made_by(value, "negative")
-    return None if source is None else source[0]
+    return b._operands(b.listing.instructions[value.id])[0] if value.op == "negative" else None
 
 
 def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
@@ -505,9 +560,9 @@ def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | N
 
 def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
     """Adding an array that is zero but for some elements: add those."""
-    instruction = b.listing.instructions[part.id]
-    if instruction.op != "add_at" or total.shape != part.shape:
+    if part.op != "add_at" or total.shape != part.shape:
         return None
+    instruction = b.listing.instructions[part.id]
     zeros, values, *index = b._operands(instruction)
     if b.known(zeros) != 0 or b.known(zeros) is None:
         return None
@@ -545,7 +600,8 @@ def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
         if (opposite := _negated(b, one)) is not None:
             if number is not None:
                 return b.elementwise("multiply", opposite, b.literal(-number, x.dtype))
-            return -b.elementwise("multiply", opposite, other)
+            if one.size >= other.size:  # where it costs least, a sign stays
+                return -b.elementwise("multiply", opposite, other)
     return None
 
 
@@ -557,6 +613,8 @@ def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value 
             return x
         if np.frexp(number)[0] in (0.5, -0.5) and np.isfinite(1 / number):  # a power of two: exact
             return x * b.literal(1 / number, x.dtype)
+    if 0 < y.size < x.size and x.dtype.kind == "f" and number is None:  # one division instead of many
+        return x * (b.literal(1, x.dtype) / y)
     if (opposite := _negated(b, x)) is not None:
         return -(opposite / y)
     if (opposite := _negated(b, y)) is not None:
@@ -574,6 +632,8 @@ def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
         for factor, rest in _both_ways(b._made_by(x, "multiply")):
             if (known := b.known(factor)) is not None:
                 return rest * b.literal(-known, x.dtype)
+            if factor.size < rest.size:
+                return rest * -factor
     return None
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.node import Handle
+from tape.program.calling import unshared
 from tape.program.program import MISSED, Flip, Program, Rerun
 from tape.program.record import is_dynamic, native, record
 from tape.program.specialise import Key, Path, Specialisation, signature_of
@@ -218,7 +219,7 @@ class Compiled:
             leaves = [native(leaf) for leaf in leaves]
         inputs = tuple([leaves[k] for k in known.dynamic])
         if known.donated:
-            inputs = self._unshared(inputs, known.donated)
+            inputs = unshared(inputs, known.donated, self._name)
         if not known.paths:
             return self._recorded(known, args, kwargs)
         self._latest = known
@@ -281,7 +282,8 @@ class Compiled:
             error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         leaves = recorded.values()
-        path = Path(recorded, Program(recorded, donated=known.donated, name=self._name))
+        arguments = (known.structure, known.fixed)
+        path = Path(recorded, Program(recorded, known.donated, self._name, arguments))
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 known.use(path)
@@ -332,20 +334,3 @@ class Compiled:
                         donated.append(number)
                     number += 1
         return frozenset(donated)
-
-    def _unshared(self, leaves: tuple[Any, ...], donated: frozenset[int]) -> tuple[Any, ...]:
-        """The leaves, with copies of donated ones that others would see being overwritten."""
-        owners = [id(leaf if getattr(leaf, "base", None) is None else leaf.base) for leaf in leaves]
-        for k in donated:
-            if not leaves[k].flags.writeable:
-                raise errors.InPlaceError(
-                    f"{self._name} donates {errors.describe(leaves[k])}, which is read-only. Pass a copy"
-                )
-        if len(set(owners)) == len(owners):
-            return leaves
-        separate = list(leaves)
-        for k in donated:
-            others = (x for i, x in enumerate(leaves) if i != k and owners[i] == owners[k])
-            if any(isinstance(x, np.ndarray) and np.may_share_memory(leaves[k], x) for x in others):
-                separate[k] = leaves[k].copy()
-        return tuple(separate)

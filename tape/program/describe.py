@@ -73,7 +73,11 @@ class Names:
         self.plan = plan = program.plan
         self._callbacks = program.listing.callbacks
         self._slots = {ARENA: "arena", REGISTERS: "registers", LITERALS: "literals"}
-        for letters, slots in (("in", plan.input_slots), ("c", plan.constant_slots), ("out", plan.output_slots)):
+        for letters, slots in (
+            ("in", plan.input_slots),
+            ("c", plan.constant_slots),
+            ("out", plan.output_slots),
+        ):
             self._slots |= {slot: f"{letters}{k}" for k, slot in enumerate(slots)}
 
     def value(self, id: int) -> str:
@@ -121,7 +125,9 @@ class Names:
         if place is None:
             return ""
         slot = self._slots[place.slot]
-        text = slot if not place.offset and place.slot not in (ARENA, REGISTERS) else f"{slot}{place.offset:+}"
+        text = (
+            slot if not place.offset and place.slot not in (ARENA, REGISTERS) else f"{slot}{place.offset:+}"
+        )
         return f"view of {text}" if self.plan.instructions[id].op in VIEWS else text
 
 
@@ -276,9 +282,17 @@ class Explanation:
                 if effects[name]
             )
             yield "lowered", f"to {effects['lowered']} instructions{', less ' if gone else ''}{gone}"
-        yield "instructions", f"{self.instructions}, {self.views} of them views; {self.copies} copies inserted"
-        yield "rows", f"{self.rows}; {self.grouped} instructions in {self.groups} groups; {self.guards} guards"
-        share = f", {self.arena_share:.0%} of all values' {_size(self.value_bytes)}" if self.value_bytes else ""
+        yield (
+            "instructions",
+            f"{self.instructions}, {self.views} of them views; {self.copies} copies inserted",
+        )
+        yield (
+            "rows",
+            f"{self.rows}; {self.grouped} instructions in {self.groups} groups; {self.guards} guards",
+        )
+        share = (
+            f", {self.arena_share:.0%} of all values' {_size(self.value_bytes)}" if self.value_bytes else ""
+        )
         yield "arena", f"{_size(self.arena_bytes)}{share}"
         yield "registers", _size(self.register_bytes)
         yield "constants", f"{self.constants}, {_size(self.constant_bytes)}"

@@ -18,6 +18,7 @@ from tape.program.calling import fitting
 from tape.program.describe import Names, kind_of
 from tape.program.opcodes import AT, ROWS, WIDTH, opcode
 from tape.program.record import is_dynamic, native
+from tape.program.workspace import Workspace
 
 if TYPE_CHECKING:
     from tape.program.program import Program
@@ -137,15 +138,16 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     segments = list(_segments(program))
     best = [float("inf")] * len(segments)
     whole = overhead = float("inf")
+    workspace = Workspace(program)
     for _ in range(repeats):
-        workspace = program.bound(leaves)
-        frame = workspace.frame
-        overhead = min(overhead, _time(program, frame, range(0, 0)))
+        own = tuple([np.array(leaf) if k in program.donated else leaf for k, leaf in enumerate(leaves)])
+        workspace.frame[ROWS] = 0
+        program._enter(workspace, own)
+        overhead = min(overhead, _time(program, workspace, range(0)))
         for k, rows in enumerate(segments):
-            best[k] = min(best[k], _run(program, workspace, leaves, rows))
-        frame[ROWS] = program.rows
+            best[k] = min(best[k], _run(program, workspace, own, rows))
         begin = time.perf_counter()
-        program.run(leaves)
+        program.run(own)
         whole = min(whole, time.perf_counter() - begin)
     names = Names(program)
     timings = [
@@ -161,11 +163,12 @@ def _leaves(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
         raise errors.ShapeError(
             f"{program.name} takes {len(program.leaves)} arrays and numbers, and was given {len(leaves)}"
         )
-    fit = [
-        fitting(leaf, wanted, f"{program.name}: leaf {k}")
-        for k, (leaf, wanted) in enumerate(zip(leaves, program.leaves, strict=True))
-    ]
-    return tuple([np.array(leaf) if k in program.donated else leaf for k, leaf in enumerate(fit)])
+    return tuple(
+        [
+            wanted.made_of(fitting(leaf, wanted, f"{program.name}: leaf {k}"))
+            for k, (leaf, wanted) in enumerate(zip(leaves, program.leaves, strict=True))
+        ]
+    )
 
 
 def _segments(program: Program) -> Iterator[range]:
@@ -179,7 +182,7 @@ def _segments(program: Program) -> Iterator[range]:
         else:
             while (
                 stop < program.rows
-                and program.origins[stop] == program.origins[at]
+                and program._origins[stop] == program._origins[at]
                 and program.code[stop * WIDTH] != _BLOCKS
             ):
                 stop += 1
@@ -187,23 +190,24 @@ def _segments(program: Program) -> Iterator[range]:
         at = stop
 
 
-def _time(program: Program, frame: np.ndarray, rows: range) -> float:
+def _time(program: Program, workspace: Workspace, rows: range) -> float:
     """Let the machine run some rows."""
+    frame = workspace.frame
     frame[AT], frame[ROWS] = rows.start, rows.stop
     begin = time.perf_counter()
-    program.resume(frame)
+    program._machine_resume(frame)
     return time.perf_counter() - begin
 
 
-def _run(program: Program, workspace: Any, leaves: Any, rows: range) -> float:
-    seconds = _time(program, workspace.frame, rows)
+def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> float:
+    seconds = _time(program, workspace, rows)
     at = int(workspace.frame[AT])
     if at == rows.stop:
         return seconds
     kind = program.code[at * WIDTH]
     if kind == _CALLBACK:
         begin = time.perf_counter()
-        program.call_back(workspace, program.origins[at], leaves)
+        program._call_back(workspace, program._origins[at], leaves)
         return seconds + time.perf_counter() - begin
     if kind == _GUARD:
         raise errors.UnsupportedError(
@@ -211,13 +215,13 @@ def _run(program: Program, workspace: Any, leaves: Any, rows: range) -> float:
             "one path. Profile the program of the other path"
         )
     raise errors.UnsupportedError(
-        f"{program.name}: the machine stops at {Names(program).made(program.origins[at])}: an index is out of "
+        f"{program.name}: the machine stops at {Names(program).made(program._origins[at])}: an index is out of "
         "range, or a matrix singular. Give it other numbers"
     )
 
 
 def _timing(program: Program, names: Names, rows: range, seconds: float) -> Timing:
-    ids = tuple(dict.fromkeys(program.origins[at] for at in rows))
+    ids = tuple(dict.fromkeys(program._origins[at] for at in rows))
     text = tuple([f"{names.made(id)}  {kind_of(program.plan.instructions[id])}" for id in ids])
     is_callback = program.code[rows.start * WIDTH] == _CALLBACK
     return Timing(ids, text, rows, max(seconds, 0.0), bool(is_callback))

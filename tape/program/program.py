@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tape.config import num_threads
+from tape import errors
 from tape.node import plain
+from tape.program.calling import Calling, unshared
+from tape.program.describe import Explanation, describe, explain
 from tape.program.encode import encode
 from tape.program.functions import prepare
+from tape.program.instructions import Listing
 from tape.program.instructions import Instruction
 from tape.program.objects import Leaf
 from tape.program.opcodes import (
@@ -24,11 +29,12 @@ from tape.program.opcodes import (
     opcode,
 )
 from tape.program.plan import plan
-from tape.program.record import Recorded
+from tape.program.profile import Profile, profile
+from tape.program.record import Constant, Recorded
 from tape.program.rewrite import rewrite
 from tape.program.shortcuts import runner
-from tape.program.workspace import Workspace
 from tape.program.verify import slots_of, verify
+from tape.program.workspace import Workspace
 
 __all__ = ["MISSED", "Flip", "Program", "Rerun"]
 
@@ -50,18 +56,108 @@ MISSED = Flip(-1, None)
 
 
 class Rerun(Exception):
-    """The program cannot go on with these arguments."""
+    """The program cannot go on with these arguments: the instruction that does not."""
 
 
 class Program:
-    """A function of arrays, as instructions for the machine."""
+    """A function of arrays, as instructions for the machine; `compile` makes them, and so does `load`.
 
-    def __init__(self, recorded: Recorded, donated: frozenset[int] = frozenset(), name: str = "f") -> None:
-        self.name = name
+    Called as the function is, it returns what that returns, for arguments of one kind and along one path.
+    ``len`` is the number of rows that the machine runs, ``print`` lists the instructions.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        The function, as it ran once.
+    donated : frozenset of int
+        Dynamic leaves of the arguments whose memory may be used for results.
+    name : str
+        Of the function.
+    arguments : tuple, optional
+        The structure of ``(args, kwargs)``, and those leaves that are the same in every call, by position. If
+        left out, the arguments are the dynamic leaves.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> f = tape.compile(lambda x, y: {"sum": x + y, "product": x * y})
+    >>> out = f(np.ones(2), np.ones(2))
+    >>> (program,) = f.programs.values()
+    >>> program(np.array([2.0, 3.0]), np.array([4.0, 5.0]))
+    {'product': array([ 8., 15.]), 'sum': array([6., 8.])}
+    >>> print(program)
+    <Program <lambda>: 2 rows>
+    in0  input               float64[2]
+    in1  input               float64[2]
+    %2   add(in0, in1)       float64[2]  out1
+    %3   multiply(in0, in1)  float64[2]  out0
+    returns %3, %2
+    """
+
+    def __init__(
+        self,
+        recorded: Recorded,
+        donated: frozenset[int] = frozenset(),
+        name: str = "f",
+        arguments: tuple[Any, dict[int, Any]] | None = None,
+    ) -> None:
         nodes = recorded.nodes
-        self.leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
-        self._constants = [None if type(out) is int else out for out in recorded.outputs]
-        self.listing = rewrite(recorded)
+        leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
+        known = [out if isinstance(out, Constant) else None for out in recorded.outputs]
+        result, weak = recorded.out_structure, tuple(recorded.weak)
+        if arguments is None:
+            calling = Calling.of_leaves(len(leaves), result, weak)
+        else:
+            calling = Calling(*arguments, result, weak)
+        self._make(rewrite(recorded), leaves, known, calling, donated, name)
+
+    @classmethod
+    def of_listing(
+        cls,
+        listing: Listing,
+        leaves: list[Leaf],
+        known: list[Constant | None],
+        calling: Calling,
+        donated: frozenset[int],
+        name: str,
+    ) -> Program:
+        """A program that was not recorded here.
+
+        Parameters
+        ----------
+        listing : Listing
+            Sound: see `tape.program.check`.
+        leaves : list of Leaf
+            What each dynamic leaf of the arguments must be.
+        known : list of Constant or None
+            The leaves of the result that are the same in every call; None for outputs of the listing.
+        calling : Calling
+            How it is called.
+        donated : frozenset of int
+            Dynamic leaves whose memory may be used for results.
+        name : str
+            Of the function.
+        """
+        program = object.__new__(cls)
+        program._make(listing, leaves, known, calling, donated, name)
+        return program
+
+    def _make(
+        self,
+        listing: Listing,
+        leaves: list[Leaf],
+        known: list[Constant | None],
+        calling: Calling,
+        donated: frozenset[int],
+        name: str,
+    ) -> None:
+        self.name = name
+        self.leaves = leaves
+        self.known = known
+        self.calling = calling
+        self.donated = donated
+        self.listing = listing
+        self._profile: Profile | None = None
         self.plan = plan(self.listing, donated)
         encoded = encode(self.plan)
         self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
@@ -77,6 +173,139 @@ class Program:
 
     def __len__(self) -> int:
         return self.rows
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name}: {self.rows} rows>"
+
+    def __str__(self) -> str:
+        return describe(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result for arguments like those of the recording.
+
+        Raises
+        ------
+        ShapeError, DTypeError, OptionError
+            If the arguments are of another kind.
+        UnsupportedError
+            If the function would branch in another way than the program does.
+        InPlaceError
+            If a donated array is read-only.
+        SingularMatrixError, OutOfBoundsError
+            If there is no result.
+        """
+        leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
+        if self.donated:
+            leaves = unshared(leaves, self.donated, self.name)
+        try:
+            out = self.run(leaves)
+        except Rerun as rerun:
+            raise self._refusal(str(rerun)) from None
+        if isinstance(out, Flip):
+            raise errors.UnsupportedError(
+                f"{self.name}: a branch read {out.outcome!r}, and this program holds one path only, on which it "
+                f"reads {self.listing.guards[out.index].outcome!r}. Call the function that tape.compile made, or "
+                "make a program for each path"
+            )
+        for k, result in enumerate(self.known):
+            if result is not None and isinstance(result.value, np.ndarray):
+                out[k] = result.value.copy()
+        return self.calling.restore(out)
+
+    def _refusal(self, op: str) -> errors.TapeError:
+        """What to raise where the machine cannot go on."""
+        if op == "solve":
+            return errors.SingularMatrixError(f"{self.name}: a matrix is singular. Look at its null space")
+        if op in ("take", "add_at", "ravel_index"):
+            return errors.OutOfBoundsError(
+                f"{self.name}: an index is out of range. Look at the integers given"
+            )
+        return errors.TapeError(f"{self.name}: {op} does not take these numbers. Call the function itself")
+
+    def explain(self) -> Explanation:
+        """What the program consists of, what became of the recording, and what makes it slow.
+
+        Returns
+        -------
+        Explanation
+            The figures; printed, it is a report.
+        """
+        return explain(self, self._profile)
+
+    def profile(self, *args: Any, repeats: int = 20) -> Profile:
+        """The time of each instruction.
+
+        Parameters
+        ----------
+        *args
+            Arguments, or the dynamic leaves alone; those of keyword arguments come last. Donated arrays are
+            copied first.
+        repeats : int
+            How often every instruction runs; the shortest time counts.
+
+        Returns
+        -------
+        Profile
+            The figures; printed, it is a table. `explain` knows them from now on.
+
+        Raises
+        ------
+        ShapeError, DTypeError
+            If the arguments are of another kind.
+        UnsupportedError
+            If they take another path.
+        OptionError
+            If ``repeats`` is less than 1.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> f = tape.compile(lambda x: np.sin(x) @ x)
+        >>> out = f(np.ones(100))
+        >>> (program,) = f.programs.values()
+        >>> print(program.profile(np.ones(100)))
+        <lambda>: ... a run, ... in instructions
+        ... sin(in0)  float64[100]
+        ...
+        """
+        self._profile = profile(self, args, repeats)
+        return self._profile
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file, for `load`; it holds numbers and names, and no code.
+
+        Arrays that the function closed over are saved as they are now: the file has copies. If arguments or
+        result have branches that are no dicts, lists, tuples or None, or arguments that are the same in every
+        call are no ints, bools or strings, then the structure is not saved, and the loaded program takes its
+        dynamic leaves as positional arguments and returns a list of leaves.
+
+        Parameters
+        ----------
+        path : path-like
+            Overwritten if it exists.
+
+        Raises
+        ------
+        UnsupportedError
+            If the program calls back into Python, or its result has leaves that are neither numbers, arrays nor
+            strings.
+
+        Examples
+        --------
+        >>> import numpy as np, pathlib, tape, tempfile
+        >>> f = tape.compile(lambda x: 2 * x)
+        >>> out = f(np.ones(2))
+        >>> (program,) = f.programs.values()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "f.tape")
+        ...     program.save(path)
+        ...     loaded = tape.load(path)
+        >>> loaded(np.array([1.0, 2.0]))
+        array([2., 4.])
+        """
+        from tape.program.save import save  # which knows programs
+
+        save(self, path)
 
     def _outputs(self) -> None:
         """How each leaf of the result comes about."""
@@ -97,9 +326,7 @@ class Program:
                 self.makers.append((out.shape, out.dtype))
                 self._out_slots.append(plan.output_slots[k])
         computed = iter(takers)
-        self._results = [
-            next(computed) if out is None else ("constant", out.value) for out in self._constants
-        ]
+        self._results = [next(computed) if out is None else ("constant", out.value) for out in self.known]
 
     def _spec(self) -> np.ndarray:
         plan = self.plan
@@ -230,7 +457,7 @@ class Program:
                 is_truth = self.plan.guards[number].kind == "bool"
                 return Flip(number, bool(value) if is_truth else int(value))
             else:
-                raise Rerun
+                raise Rerun(self.plan.instructions[id].op)
             frame[AT] = at + 1
             self._machine_resume(frame)
         return None

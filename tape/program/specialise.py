@@ -118,6 +118,7 @@ class Specialisation:
         self.paths: tuple[Path, ...] = ()
         self.has_warned = False
         self.dynamic = [k for k, leaf in enumerate(leaves) if is_dynamic(leaf)]
+        self.fixed = {k: leaf for k, leaf in enumerate(leaves) if not is_dynamic(leaf)}
         # (type, dtype, shape) of arrays, (type, None, None) of numbers, (type, _STATIC, value) of the rest
         self._checks = [_check_of(leaf) for leaf in leaves]
         numbers = iter(range(len(self.dynamic)))
