@@ -1,11 +1,11 @@
 """The BLAS behind compiled programs: which kernels it uses, its functions' addresses, its threads.
 
-Products of compiled programs go through the BLAS that SciPy brings, because its functions can be reached
-without Python (`scipy.linalg.cython_blas`). In most installations that is OpenBLAS, a copy apart from
-NumPy's. OpenBLAS chooses its kernels for the CPU when it is loaded, once; on AVX-512 CPUs it does not know
-it takes those for AVX2, and matrix products take 1.7 (large) to 3 times (small) as long as they could.
-`choose_kernels` loads SciPy's copy with the right choice while that is still possible. Nothing here knows
-of traces or programs.
+Products of compiled programs call BLAS without Python. In most installations there are two copies of
+OpenBLAS, NumPy's and SciPy's. OpenBLAS chooses its kernels for the CPU when it is loaded, once; on AVX-512
+CPUs it does not know it takes those for AVX2, and matrix products take 1.7 (large) to 3 times (small) as
+long as they could. Where NumPy's copy, which is loaded first, has chosen well, programs use it. Where not,
+`choose_kernels` loads SciPy's copy with the right choice while that is still possible, and programs use
+that one. Nothing here knows of traces or programs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ OLDER_KERNELS = frozenset(_INTEL | _AMD)
 _OPENBLAS_NAMES = tuple(
     f"{prefix}openblas_{{}}{suffix}" for prefix in ("scipy_", "") for suffix in ("", "64_", "_64")
 )
-_NUMPY_MODULE, _PRODUCTS_MODULE = "numpy._core._multiarray_umath", "scipy.linalg.cython_blas"
+_NUMPY_MODULE, _SCIPY_MODULE = "numpy._core._multiarray_umath", "scipy.linalg.cython_blas"
+_FORTRAN_NAMES = ("scipy_{}_64_", "scipy_{}_", "{}_64_", "{}_")
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,6 @@ def cpu_flags() -> frozenset[str]:
 def blas_function(name: str) -> int:
     """The address of a BLAS function, with Fortran's calling convention: every argument by reference.
 
-    Imports `scipy.linalg`, which takes about 0.3 s, at the first call.
-
     Parameters
     ----------
     name : str
@@ -181,7 +180,7 @@ def blas_function(name: str) -> int:
     >>> blas_function("sgemm") != blas_function("dgemm")
     True
     """
-    return _address(_PRODUCTS_MODULE, name)
+    return _address("scipy.linalg.cython_blas", name)
 
 
 def lapack_function(name: str) -> int:
@@ -208,6 +207,12 @@ def lapack_function(name: str) -> int:
 
 @functools.cache
 def _address(module: str, name: str) -> int:
+    """NumPy's OpenBLAS has it ready; otherwise SciPy, whose import takes about 0.3 s."""
+    if _is_numpys():
+        handle = _handle(_NUMPY_MODULE)
+        for pattern in _FORTRAN_NAMES:
+            if hasattr(handle, pattern.format(name)):
+                return ctypes.cast(getattr(handle, pattern.format(name)), ctypes.c_void_p).value or 0
     from numba.extending import get_cython_function_address
 
     choose_kernels()
@@ -219,13 +224,27 @@ def _address(module: str, name: str) -> int:
         ) from error
 
 
+@functools.cache
+def _is_numpys() -> bool:
+    """Whether products go through NumPy's OpenBLAS: it is loaded, and mostly newer than SciPy's.
+
+    Its kernels cannot be chosen any more, though. Where they are older than the CPU, SciPy's copy is better.
+    """
+    kernels = numpy_library().kernels
+    return kernels is not None and not (AVX512_FLAGS <= cpu_flags() and are_older(kernels))
+
+
+def _products_module() -> str:
+    return _NUMPY_MODULE if _is_numpys() else _SCIPY_MODULE
+
+
 def numpy_library() -> Library:
     """The BLAS that NumPy's own products use, in code that is not compiled."""
     return _library(_NUMPY_MODULE, "numpy")
 
 
 def products_library() -> Library:
-    """The BLAS that products of compiled programs use. Imports `scipy.linalg`.
+    """The BLAS that products of compiled programs use.
 
     Examples
     --------
@@ -234,11 +253,11 @@ def products_library() -> Library:
     True
     """
     choose_kernels()
-    return _library(_PRODUCTS_MODULE, "scipy")
+    return _library(_products_module(), "numpy" if _is_numpys() else "scipy")
 
 
 def set_blas_threads(count: int) -> int | None:
-    """Set how many threads SciPy's BLAS may use, in the whole process.
+    """Set how many threads the BLAS of `products_library` may use, in the whole process.
 
     Parameters
     ----------
@@ -267,8 +286,8 @@ def set_blas_threads(count: int) -> int | None:
     if count < 1:
         raise OptionError(f"set_blas_threads(count={count}): BLAS needs a thread to run on. Give 1 or more.")
     choose_kernels()
-    before = _library(_PRODUCTS_MODULE, "scipy").threads
-    setter = _openblas_function(_PRODUCTS_MODULE, "set_num_threads")
+    before = products_library().threads
+    setter = _openblas_function(_products_module(), "set_num_threads")
     if before is None or setter is None:
         return None
     setter.argtypes, setter.restype = (ctypes.c_int,), None

@@ -173,7 +173,9 @@ def test_no_threads_is_refused(count):
 
 
 def test_another_blas_is_named_and_left_alone(monkeypatch):
-    monkeypatch.setattr(blas, "_PRODUCTS_MODULE", "numba._dispatcher")  # linked to no BLAS
+    monkeypatch.setattr(blas, "_NUMPY_MODULE", "numba._dispatcher")  # linked to no BLAS
+    monkeypatch.setattr(blas, "_SCIPY_MODULE", "numba._dispatcher")
+    monkeypatch.setattr(blas, "_is_numpys", lambda: False)
     library = blas.products_library()
     assert library.name
     assert (library.kernels, library.threads) == (None, None)

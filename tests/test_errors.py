@@ -52,6 +52,8 @@ BUILTIN = {
     errors.ConvergenceError: ArithmeticError,
     errors.SingularMatrixError: np.linalg.LinAlgError,
     errors.DerivativeError: AssertionError,
+    errors.ProgramError: ValueError,
+    errors.ProgramFileError: ValueError,
     errors.MissingAttributeError: AttributeError,
     errors.TraceDroppedError: ReferenceError,
 }

@@ -6,7 +6,8 @@ for sums. NaN, infinity and signed zero keep their meaning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -14,12 +15,27 @@ import numpy as np
 from numba.core import config as numba_config
 from numba.core.compiler import Compiler
 
-__all__ = ["KERNEL_DTYPES", "OPTIONS", "inner", "kernel"]
+__all__ = ["AVOIDED", "KERNEL_DTYPES", "OPTIONS", "avoided", "inner", "kernel"]
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
 
 KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 """What the kernels are compiled for; not the other byte order."""
+
+
+AVOIDED: list[object] = []
+"""Not empty while kernels give way to NumPy: what is done but once is not worth waking numba up, which takes
+a third of a second in every process."""
+
+
+@contextmanager
+def avoided() -> Iterator[None]:
+    """A stretch of code whose computations are done once, like the recording of a program."""
+    AVOIDED.append(None)
+    try:
+        yield
+    finally:
+        AVOIDED.pop()
 
 
 def kernel(function: Callable[..., Any]) -> Any:

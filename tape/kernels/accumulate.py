@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
 
 __all__ = ["Scattered", "accumulate"]
 
@@ -68,6 +68,7 @@ class Scattered:
             and 1 <= total.ndim <= 2
             and total.dtype == values.dtype
             and total.dtype in KERNEL_DTYPES
+            and not AVOIDED
         ):
             add = (_add_elements, _add_rows)[total.ndim - 1]
             if not add(total, arrays[0], np.ascontiguousarray(values)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
 
 __all__ = ["fused"]
 
@@ -59,6 +59,7 @@ def fused(
             and x.dtype in KERNEL_DTYPES
             and x.flags.c_contiguous
             and y.flags.c_contiguous
+            and not AVOIDED
         ):
             return compiled(x, y)
         return otherwise(x, y)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tape.kernels.folds import has_fold
+from tape.op import Op
 from tape.program import indexing
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
 
@@ -29,6 +30,7 @@ _COMMUTATIVE = frozenset(
     "logaddexp hypot fmax fmin".split()
 )
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+_COPY = Op(np.array, name="copy")
 CASTABLE = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, bool)))
 """What the machine converts from and to."""
 _TELLING = frozenset({"literal", "broadcast"})
@@ -171,10 +173,13 @@ class Builder:
             return self.broadcast(self.literal(array.flat[0], array.dtype), array.shape)
         value = self._constants.get(id(array))
         if value is None:
-            constants = self.listing.constants
-            value = self.append("constant", (), (len(constants),), array.shape, array.dtype)
+            if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+                value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
+            else:
+                constants = self.listing.constants
+                value = self.append("constant", (), (len(constants),), array.shape, array.dtype)
+                constants.append(array)
             self._constants[id(array)] = value
-            constants.append(array)
         return value
 
     def literal(self, number: Any, dtype: Any = None) -> Value:
@@ -228,8 +233,10 @@ class Builder:
         dtypes = _loop_dtypes(name, tuple(kinds))
         values = tuple(
             [
-                operand if kind is dtype else self.value(operand, dtype)
-                for operand, kind, dtype in zip(operands, kinds, dtypes, strict=False)
+                operand
+                if type(operand) is Value and operand.dtype is dtype
+                else self.value(operand, dtype)
+                for operand, dtype in zip(operands, dtypes, strict=False)
             ]
         )
         for value in values:
@@ -293,7 +300,8 @@ class Builder:
         made = self._made.get(key)
         if made is None:
             shape = x.shape if x.shape == y.shape else _broadcast(x.shape, y.shape)
-            made = self._made[key] = self.append(name, tuple([value.id for value in values]), (), shape, dtype)
+            ids = (x.id,) if len(values) == 1 else (x.id, y.id)
+            made = self._made[key] = self.append(name, ids, (), shape, dtype)
         else:
             self.merged += 1
         return made
@@ -313,6 +321,8 @@ class Builder:
 
     def _folded(self, kind: str, value: Value, axes: tuple[int, ...], shape: Shape, dtype: Any) -> Value:
         is_choice = kind in ("sum", "prod", "max", "min", "any", "all")
+        if kind in ("any", "all") and not value.size:
+            return self.broadcast(self.literal(kind == "all"), shape)
         if is_choice and all(value.shape[axis] == 1 for axis in axes):
             return self.reshape(self.cast(value, dtype), shape)
         if kind == "sum" and (taken := self._factor_of(value)) is not None:
@@ -517,9 +527,14 @@ class Builder:
                 places.append(None)
             else:
                 places.append(operand)
+        return self._call(op, tuple(places), attrs, tuple(ids), shape, dtype)
+
+    def _call(
+        self, op: Op, places: tuple[Any, ...], attrs: dict[str, Any], ids: tuple[int, ...], shape: Shape, dtype: Any
+    ) -> Value:
         calls = self.listing.callbacks
-        calls.append((op, tuple(places), attrs))
-        return self.append("callback", tuple(ids), (len(calls) - 1,), shape, dtype)
+        calls.append((op, places, attrs))
+        return self.append("callback", ids, (len(calls) - 1,), shape, dtype)
 
 
 def _is_uniform(array: np.ndarray) -> bool:

@@ -63,7 +63,7 @@ class Calling:
                 f"{tree.told(structure)}. Both are (args, kwargs)"
             )
         names = tree.names(structure, "(args, kwargs)")
-        dynamic = []
+        dynamic: list[Any] = []
         for k, leaf in enumerate(leaves):
             if k not in self.fixed:
                 dynamic.append(fitting(native(leaf), wanted[len(dynamic)], f"{name}: {names[k]}"))
@@ -93,7 +93,8 @@ def fitting(value: Any, wanted: Leaf, name: str) -> Any:
         kind = "an array" if wanted.is_array else "a Python float" if wanted.kind is float else "a scalar"
         dtype = "" if wanted.kind is float else f" of {wanted.dtype}"
         raise errors.DTypeError(
-            f"{name} is {errors.describe(value)}, of {type(value).__name__}, and this program is for {kind}{dtype}"
+            f"{name} is {errors.describe(value)}, of {type(value).__name__}, and this program is for "
+            f"{kind}{dtype}"
         )
     if np.shape(value) != wanted.shape:
         raise errors.ShapeError(

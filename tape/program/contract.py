@@ -5,8 +5,6 @@ Only products that nobody else uses are taken in. A sum of products becomes one 
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from tape.program.instructions import Instruction, Listing
@@ -24,8 +22,14 @@ def contract(listing: Listing) -> None:
         b appears.
     """
     instructions = listing.instructions
-    uses = Counter(operand for instruction in instructions for operand in instruction.operands)
-    uses.update(listing.outputs)
+    if all(instruction.op != "matmul" for instruction in instructions):
+        return
+    uses = [0] * len(instructions)
+    for instruction in instructions:
+        for operand in instruction.operands:
+            uses[operand] += 1
+    for id in listing.outputs:
+        uses[id] += 1
     for id, instruction in enumerate(instructions):
         for k, operand in enumerate(instruction.operands):
             product = instructions[operand]

@@ -47,14 +47,14 @@ def describe(program: Program) -> str:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> f = tape.compile(lambda x: np.sum(2 * x))
+    >>> f = tape.compile(lambda x: np.sum(np.exp(x)))
     >>> out = f(np.ones(3))
     >>> print(*f.programs.values())
     <Program <lambda>: 2 rows>
-    in0  input             float64[3]
-    %1   sum(in0; axes=0)  float64[]   arena+0
-    %3   multiply(%1, 2.0)  float64[]  out0
-    returns %3
+    in0  input            float64[3]
+    %1   exp(in0)         float64[3]  arena+0
+    %2   sum(%1; axes=0)  float64[]   out0
+    returns %2
     """
     names = Names(program)
     lines = [*_sources(program, names), *_steps(program, names)]

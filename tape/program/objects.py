@@ -58,8 +58,8 @@ class Leaf:
     @classmethod
     def like(cls, value: Any) -> Leaf:
         """What this value is."""
-        if isinstance(value, np.ndarray):
-            return cls(np.ndarray, value.shape, np.dtype(value.dtype.str))
+        if isinstance(value, np.ndarray) or np.result_type(value).itemsize > 8:
+            return cls(np.ndarray, np.shape(value), np.dtype(np.result_type(value).str))
         kind = type(value) if isinstance(value, np.generic) else float
         return cls(kind, (), np.dtype(kind))
 

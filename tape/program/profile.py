@@ -211,12 +211,12 @@ def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> fl
         return seconds + time.perf_counter() - begin
     if kind == _GUARD:
         raise errors.UnsupportedError(
-            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which has "
-            "one path. Profile the program of the other path"
+            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which "
+            "has one path. Profile the program of the other path"
         )
     raise errors.UnsupportedError(
-        f"{program.name}: the machine stops at {Names(program).made(program._origins[at])}: an index is out of "
-        "range, or a matrix singular. Give it other numbers"
+        f"{program.name}: the machine stops at {Names(program).made(program._origins[at])}: an index is out "
+        "of range, or a matrix singular. Give it other numbers"
     )
 
 

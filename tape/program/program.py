@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tape.config import num_threads
 from tape import errors
+from tape.config import num_threads
 from tape.node import plain
 from tape.program.calling import Calling, unshared
 from tape.program.describe import Explanation, describe, explain
 from tape.program.encode import encode
 from tape.program.functions import prepare
-from tape.program.instructions import Listing
-from tape.program.instructions import Instruction
+from tape.program.instructions import Instruction, Listing
 from tape.program.objects import Leaf
 from tape.program.opcodes import (
     AT,
@@ -80,18 +79,18 @@ class Program:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> f = tape.compile(lambda x, y: {"sum": x + y, "product": x * y})
+    >>> f = tape.compile(lambda x, y: (x + y, x * y))
     >>> out = f(np.ones(2), np.ones(2))
     >>> (program,) = f.programs.values()
     >>> program(np.array([2.0, 3.0]), np.array([4.0, 5.0]))
-    {'product': array([ 8., 15.]), 'sum': array([6., 8.])}
+    (array([6., 8.]), array([ 8., 15.]))
     >>> print(program)
     <Program <lambda>: 2 rows>
     in0  input               float64[2]
     in1  input               float64[2]
-    %2   add(in0, in1)       float64[2]  out1
-    %3   multiply(in0, in1)  float64[2]  out0
-    returns %3, %2
+    %2   add(in0, in1)       float64[2]  out0
+    %3   multiply(in0, in1)  float64[2]  out1
+    returns %2, %3
     """
 
     def __init__(
@@ -203,9 +202,9 @@ class Program:
             raise self._refusal(str(rerun)) from None
         if isinstance(out, Flip):
             raise errors.UnsupportedError(
-                f"{self.name}: a branch read {out.outcome!r}, and this program holds one path only, on which it "
-                f"reads {self.listing.guards[out.index].outcome!r}. Call the function that tape.compile made, or "
-                "make a program for each path"
+                f"{self.name}: a branch read {out.outcome!r}, and this program holds one path only, on which "
+                f"it reads {self.listing.guards[out.index].outcome!r}. Call the function that tape.compile "
+                "made, or make a program for each path"
             )
         for k, result in enumerate(self.known):
             if result is not None and isinstance(result.value, np.ndarray):
@@ -287,8 +286,8 @@ class Program:
         Raises
         ------
         UnsupportedError
-            If the program calls back into Python, or its result has leaves that are neither numbers, arrays nor
-            strings.
+            If the program calls back into Python, or its result has leaves that are neither numbers, arrays
+            nor strings.
 
         Examples
         --------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import tree
+from tape.kernels._jit import avoided
 from tape.node import Handle, Node
 from tape.program.traced import Guard, Recorder, Sealed
 from tape.program.weak import WeakFloat
@@ -110,7 +111,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     """
     leaves, structure = tree.flatten((args, kwargs))
     inputs: list[int] = []
-    with Sealed(name) as outside, Recorder(name) as trace:
+    with avoided(), Sealed(name) as outside, Recorder(name) as trace:
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
                 leaves[k] = trace.argument(native(leaf))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.node import Handle, Node
-from tape.program.builder import Builder, CannotLower, Value
+from tape.program.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.contract import contract
 from tape.program.instructions import Listing
 
@@ -48,7 +48,8 @@ def rewrite(recorded: Recorded) -> Listing:
     for id in recorded.inputs:
         value = nodes[id].value
         values[id] = builder.input(value.shape, value.dtype)
-        values[id].is_weak = _is_weak(value)
+        if _is_weak(value):
+            values[id] = values[id].weakened()
     needed = _needed(nodes, roots)
     guards = iter(recorded.guards)
     guard = next(guards, None)
@@ -99,27 +100,36 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int]) -> bytearray:
 
 def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
     """The instructions of one node; a callback where there are none."""
-    inputs = node.inputs
-    operands = [inputs[k + 1] if inputs[k] is None else values[inputs[k]] for k in range(0, len(inputs), 2)]
-    for operand in operands:
-        if isinstance(operand, Handle):
-            raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
-    op, out = node.op, node.value
+    op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
     shape, dtype = out.shape, out.dtype
-    if op.lower is not None:
-        length = len(builder.listing.instructions)
-        wrapped = [builder.constant(x) if type(x) is np.ndarray else x for x in operands]
-        if not any(isinstance(x, Value) for x in wrapped):  # numbers alone
-            wrapped[0] = builder.value(wrapped[0])
+    operands: list[Any] = []
+    is_known = True  # numbers alone
+    is_native = op.lower is not None and dtype in CASTABLE  # whether the machine knows numbers of these kinds
+    parents = iter(node.inputs)
+    for parent, operand in zip(parents, parents, strict=True):
+        if parent is not None:
+            operand = values[parent]
+        elif type(operand) is np.ndarray:
+            operand = builder.constant(operand)
+        elif isinstance(operand, Handle):
+            raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
+        if type(operand) is Value:
+            is_known = False
+            is_native = is_native and operand.dtype in CASTABLE
+        operands.append(operand)
+    if is_native:
+        assert op.lower is not None
+        if is_known:
+            operands[0] = builder.value(operands[0])
         try:
-            value = op.lower(builder, *wrapped, **node.call.attrs)
-            value = builder.cast(value, dtype) if isinstance(value, Value) else builder.literal(value, dtype)
+            value = op.lower(builder, *operands, **attrs)
+            if not isinstance(value, Value):
+                value = builder.literal(value, dtype)
+            elif value.dtype is not dtype or value.is_weak:
+                value = builder.cast(value, dtype)
         except CannotLower:
             value = None
         if value is not None and value.shape == shape:
-            if _is_weak(out):
-                value.is_weak = True
-            return value
-        assert len(builder.listing.instructions) >= length  # what was made in vain is dead
-    return builder.callback(op, operands, node.call.attrs, shape, dtype)
+            return value.weakened() if not shape and _is_weak(out) else value
+    return builder.callback(op, operands, attrs, shape, dtype)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from tape import errors, tree
-from tape.program.calling import Calling
+from tape import errors
 from tape.program.check import check
 from tape.program.instructions import Guard, Instruction, Listing
 from tape.program.objects import Leaf
 from tape.program.record import Constant
+from tape.program.written import Damaged, calling_of, is_short, list_of, want, written
 
 if TYPE_CHECKING:
     from tape.program.program import Program
@@ -34,13 +34,9 @@ _FORMAT, _VERSION = "tape program", 1
 _DESCRIPTION = "program.json"
 _DTYPES = {
     np.dtype(name).newbyteorder("<").str: np.dtype(name)
-    for name in "?,i1,i2,i4,i8,u1,u2,u4,u8,f2,f4,f8,c8,c16".split(",")
+    for name in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 }
 """By their names in files."""
-
-
-class _Damaged(Exception):
-    """What is wrong with a file."""
 
 
 # ---- saving ------------------------------------------------------------------------------------------
@@ -65,8 +61,8 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
     )
     if called:
         raise errors.UnsupportedError(
-            f"{program.name} calls back into Python for {', '.join(called)}, and files hold no code. Write it "
-            "with operations that have instructions"
+            f"{program.name} calls back into Python for {', '.join(called)}, and files hold no code. Write "
+            "it with operations that have instructions"
         )
     arrays: list[np.ndarray] = []
     numbers: dict[int, int] = {}  # of a constant, by what it was
@@ -102,7 +98,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "constants": len(constants),
         "known": known,
         "weak": list(program.calling.weak),
-        "trees": _trees(program.calling),
+        "trees": written(program.calling),
     }, arrays
 
 
@@ -143,54 +139,12 @@ def _known(value: Any, arrays: list[np.ndarray]) -> list[Any]:
     if isinstance(value, np.generic) and value.dtype.kind in "biufc":
         arrays.append(_portable(np.asarray(value)))
         return ["scalar", len(arrays) - 1]
-    if type(value) in (bool, int, float, str) and _is_short(value):
+    if type(value) in (bool, int, float, str) and is_short(value):
         return ["value", value]
     raise errors.UnsupportedError(
-        f"a leaf of the result is {errors.describe(value)}, of {type(value).__name__}, which files cannot hold. "
-        "Return it from another function"
+        f"a leaf of the result is {errors.describe(value)}, of {type(value).__name__}, which files cannot "
+        "hold. Return it from another function"
     )
-
-
-def _is_short(value: Any) -> bool:
-    """Whether JSON takes it; Python refuses to write integers of very many digits."""
-    return type(value) is not int or value.bit_length() < 4096
-
-
-def _trees(calling: Calling) -> list[Any] | None:
-    """The structures of arguments and result; None if they cannot be written down."""
-    fixed = calling.fixed
-    if not all(type(value) in (bool, int, str) and _is_short(value) for value in fixed.values()):
-        return None
-    count = tree.size(calling.arguments)
-    marks = [["fixed", fixed[k]] if k in fixed else ["leaf"] for k in range(count)]
-    try:
-        arguments = _written(tree.restore(calling.arguments, [_Mark(mark) for mark in marks]))
-        count = tree.size(calling.result)
-        result = _written(tree.restore(calling.result, [_Mark(["leaf"]) for _ in range(count)]))
-    except _Damaged:
-        return None
-    return [arguments, result]
-
-
-class _Mark:
-    """Stands in a tree for a leaf."""
-
-    def __init__(self, mark: list[Any]) -> None:
-        self.mark = mark
-
-
-def _written(branch: Any) -> list[Any]:
-    """A tree in lists that say what they are."""
-    kind = type(branch)
-    if kind is _Mark:
-        return branch.mark
-    if branch is None:
-        return ["none"]
-    if kind in (list, tuple):
-        return [kind.__name__, [_written(part) for part in branch]]
-    if kind is dict and all(type(key) in (str, int) and _is_short(key) for key in branch):
-        return ["dict", [[key, _written(part)] for key, part in branch.items()]]
-    raise _Damaged
 
 
 # ---- loading -----------------------------------------------------------------------------------------
@@ -202,13 +156,14 @@ def load(path: str | os.PathLike[str]) -> Program:
     Parameters
     ----------
     path : path-like
-        It need not be trusted: there is no code in it, and everything in it is checked.
+        It need not be trusted: there is no code in it, and everything in it is checked. How much memory it
+        will take, `Program.explain` says.
 
     Returns
     -------
     Program
-        Called as the function was that it was made of; for which arguments, ``print`` says. It holds one path:
-        numbers that branch otherwise are an error.
+        Called as the function was that it was made of; for which arguments, ``print`` says. It holds one
+        path: numbers that branch otherwise are an error.
 
     Raises
     ------
@@ -235,7 +190,7 @@ def load(path: str | os.PathLike[str]) -> Program:
             return _loaded(file)
         except errors.ProgramFileError:
             raise
-        except _Damaged as flaw:
+        except Damaged as flaw:
             reason = str(flaw)
         except errors.ProgramError as error:
             reason = error.args[0]
@@ -252,36 +207,26 @@ def _loaded(file: BinaryIO) -> Program:
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, os.fstat(file.fileno()).st_size)
         description = json.loads(archive.read(_DESCRIPTION))
-        _want(isinstance(description, dict) and description.get("format") == _FORMAT, "it says so itself")
+        want(isinstance(description, dict) and description.get("format") == _FORMAT, "it says so itself")
         version = description.get("version")
-        _want(version == _VERSION, f"it is of version {errors.describe(version)}, and this reads {_VERSION}")
-        arrays = _arrays(archive, _list(description["arrays"]))
+        want(version == _VERSION, f"it is of version {errors.describe(version)}, and this reads {_VERSION}")
+        arrays = _arrays(archive, list_of(description["arrays"]))
     name = description["name"]
-    _want(isinstance(name, str), "its name is none")
-    leaves = [_leaf(leaf) for leaf in _list(description["leaves"])]
+    want(isinstance(name, str), "its name is none")
+    leaves = [_leaf(leaf) for leaf in list_of(description["leaves"])]
     count = description["constants"]
-    _want(_is_index(count, len(arrays) + 1), "it has another number of constants")
+    want(_is_index(count, len(arrays) + 1), "it has another number of constants")
     listing = _listing(description, arrays[:count])
     check(listing)
     _check_leaves(listing, leaves)
-    known = [_known_from(entry, arrays) for entry in _list(description["known"])]
-    _want(sum(out is None for out in known) == len(listing.outputs), "it has another number of results")
+    known = [_known_from(entry, arrays) for entry in list_of(description["known"])]
+    want(sum(out is None for out in known) == len(listing.outputs), "it has another number of results")
     donated = _numbers(description["donated"], len(leaves))
-    _want(all(leaves[k].is_array for k in donated), "a donated leaf is no array")
+    want(all(leaves[k].is_array for k in donated), "a donated leaf is no array")
     weak = tuple(_numbers(description["weak"], len(known)))
-    calling = _calling(description["trees"], len(leaves), len(known), weak)
+    calling = calling_of(description["trees"], len(leaves), len(known), weak)
     _check_weak(listing, known, weak)
     return Program.of_listing(listing, leaves, known, calling, frozenset(donated), name)
-
-
-def _want(is_so: Any, why: str) -> None:
-    if not is_so:
-        raise _Damaged(why)
-
-
-def _list(value: Any, length: int | None = None) -> list[Any]:
-    _want(type(value) is list and length in (None, len(value)), "a list in it is none")
-    return value
 
 
 def _is_index(number: Any, count: int) -> bool:
@@ -290,9 +235,9 @@ def _is_index(number: Any, count: int) -> bool:
 
 def _numbers(value: Any, count: int) -> list[int]:
     """Positions in a list, in order, each once."""
-    numbers = _list(value)
-    _want(all(_is_index(number, count) for number in numbers), "a position in it is out of range")
-    _want(numbers == sorted(set(numbers)), "positions in it are not in order")
+    numbers = list_of(value)
+    want(all(_is_index(number, count) for number in numbers), "a position in it is out of range")
+    want(numbers == sorted(set(numbers)), "positions in it are not in order")
     return numbers
 
 
@@ -300,48 +245,49 @@ def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
     """Nothing is compressed, and all parts together are no larger than the file: reading them is safe."""
     infos = archive.infolist()
     for info in infos:
-        _want(info.compress_type == zipfile.ZIP_STORED, f"{info.filename} in it is compressed")
-        _want(info.file_size == info.compress_size, f"{info.filename} in it is of two sizes")
-    _want(sum(info.file_size for info in infos) <= size, "its parts overlap")
-    _want(len({info.filename for info in infos}) == len(infos), "two parts of it have one name")
+        want(info.compress_type == zipfile.ZIP_STORED, f"{info.filename} in it is compressed")
+        want(info.file_size == info.compress_size, f"{info.filename} in it is of two sizes")
+    want(sum(info.file_size for info in infos) <= size, "its parts overlap")
+    want(len({info.filename for info in infos}) == len(infos), "two parts of it have one name")
 
 
 def _arrays(archive: zipfile.ZipFile, kinds: list[Any]) -> list[np.ndarray]:
-    _want(len(archive.infolist()) == len(kinds) + 1, "it has another number of parts")
+    want(len(archive.infolist()) == len(kinds) + 1, "it has another number of parts")
     return [_array(archive.read(f"{number}.npy"), kind) for number, kind in enumerate(kinds)]
 
 
 def _array(data: bytes, kind: Any) -> np.ndarray:
     """An array, if the file has as many bytes as it says."""
-    name, lengths = _list(kind, 2)
+    name, lengths = list_of(kind, 2)
     dtype, shape = _dtype(name), _shape(lengths)
     stream = io.BytesIO(data)
-    _want(np.lib.format.read_magic(stream) == (1, 0), "an array in it is of another version")
+    want(np.lib.format.read_magic(stream) == (1, 0), "an array in it is of another version")
     found = np.lib.format.read_array_header_1_0(stream)
-    _want(found == (shape, False, np.dtype(name)), "an array in it is of another shape or dtype")
+    want(found == (shape, False, np.dtype(name)), "an array in it is of another shape or dtype")
     body = data[stream.tell() :]
-    _want(len(body) == math.prod(shape) * dtype.itemsize, "an array in it is too long or too short")
+    want(len(body) == math.prod(shape) * dtype.itemsize, "an array in it is too long or too short")
     array = np.empty(shape, dtype)
     array[...] = np.frombuffer(body, name).reshape(shape)
     return array
 
 
 def _dtype(name: Any) -> np.dtype[Any]:
-    _want(isinstance(name, str) and name in _DTYPES, f"there is no dtype {errors.describe(name)}")
+    want(isinstance(name, str) and name in _DTYPES, f"there is no dtype {errors.describe(name)}")
     return _DTYPES[name]
 
 
 def _shape(lengths: Any) -> tuple[int, ...]:
-    _want(all(_is_index(length, 1 << 40) for length in _list(lengths)), "a shape in it is none")
+    want(all(_is_index(length, 1 << 40) for length in list_of(lengths)), "a shape in it is none")
     return tuple(lengths)
 
 
 def _leaf(entry: Any) -> Leaf:
-    kind, name, shape = _list(entry, 3)
-    _want(kind in ("array", "float", "scalar"), "a leaf in it is none")
+    kind, name, shape = list_of(entry, 3)
+    want(kind in ("array", "float", "scalar"), "a leaf in it is none")
     dtype = _dtype(name)
-    _want(kind != "float" or name == "<f8", "a Python float in it is of another dtype")
-    _want(kind == "array" or shape == [], "a number in it has axes")
+    want(kind != "float" or name == "<f8", "a Python float in it is of another dtype")
+    want(kind == "array" or shape == [], "a number in it has axes")
+    want(dtype.kind in "biuf", f"there are no arguments of {dtype}")
     return Leaf(
         np.ndarray if kind == "array" else float if kind == "float" else dtype.type, _shape(shape), dtype
     )
@@ -349,91 +295,51 @@ def _leaf(entry: Any) -> Leaf:
 
 def _listing(description: dict[str, Any], constants: list[np.ndarray]) -> Listing:
     listing = Listing(constants=constants)
-    for entry in _list(description["instructions"]):
-        op, operands, attrs, shape, name = _list(entry, 5)
+    for entry in list_of(description["instructions"]):
+        op, operands, attrs, shape, name = list_of(entry, 5)
         dtype = _dtype(name)
-        known = (dtype.char, bytes.fromhex(_list(attrs, 1)[0])) if op == "literal" else _tuples(attrs)
+        known = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0])) if op == "literal" else _tuples(attrs)
         listing.instructions.append(
-            Instruction(op, tuple(_list(operands)), known, tuple(_list(shape)), dtype)
+            Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype)
         )
-    listing.inputs = _list(description["inputs"])
-    listing.outputs = _list(description["outputs"])
-    listing.guards = [Guard(*_list(entry, 2)) for entry in _list(description["guards"])]
+    listing.inputs = list_of(description["inputs"])
+    listing.outputs = list_of(description["outputs"])
+    listing.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
     return listing
 
 
 def _tuples(attrs: Any) -> tuple[Any, ...]:
-    return tuple([_tuples(attr) if type(attr) is list else attr for attr in _list(attrs)])
+    return tuple([_tuples(attr) if type(attr) is list else attr for attr in list_of(attrs)])
 
 
 def _check_leaves(listing: Listing, leaves: Sequence[Leaf]) -> None:
     """Every input of the listing is one of the leaves."""
-    _want(len(leaves) == len(listing.inputs), "it has another number of inputs")
+    want(len(leaves) == len(listing.inputs), "it has another number of inputs")
     for id, leaf in zip(listing.inputs, leaves, strict=True):
         if id is not None:
             instruction = listing.instructions[id]
             fits = (instruction.shape, instruction.dtype) == (leaf.shape, leaf.dtype)
-            _want(fits and instruction.dtype.kind in "biuf", "an input in it is another one than its leaf")
+            want(fits and instruction.dtype.kind in "biuf", "an input in it is another one than its leaf")
 
 
 def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
     if entry is None:
         return None
-    kind, value = _list(entry, 2)
+    kind, value = list_of(entry, 2)
     if kind == "value":
-        _want(type(value) in (bool, int, float, str), "a known result in it is none")
+        want(type(value) in (bool, int, float, str), "a known result in it is none")
         return Constant(value)
-    _want(kind in ("array", "scalar") and _is_index(value, len(arrays)), "a known result in it is none")
+    want(kind in ("array", "scalar") and _is_index(value, len(arrays)), "a known result in it is none")
     return Constant(arrays[value] if kind == "array" else arrays[value][()])
 
 
 def _check_weak(listing: Listing, known: Sequence[Constant | None], weak: Sequence[int]) -> None:
-    """Results that become Python floats are computed, and single numbers."""
+    """Results that become Python floats are computed, and single floats."""
     computed = iter(listing.outputs)
     outputs = [next(computed) if out is None else None for out in known]
     for k in weak:
         id = outputs[k]
-        _want(id is not None and listing.instructions[id].size == 1, "a float in its result is none")
-
-
-def _calling(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> Calling:
-    if trees is None:
-        result = tree.flatten([0.0] * results)[1]
-        return Calling.of_leaves(leaves, result, weak)
-    arguments, result = _list(trees, 2)
-    marks, structure = tree.flatten(_read(arguments))
-    _want(all(type(mark) is _Mark for mark in marks), "the tree of its arguments is none")
-    fixed = {k: mark.mark[1] for k, mark in enumerate(marks) if mark.mark[0] == "fixed"}
-    _want(len(marks) - len(fixed) == leaves, "its arguments have another number of leaves")
-    example = tree.restore(structure, marks)
-    is_call = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
-    _want(is_call and all(type(key) is str for key in example[1]), "its arguments are none")
-    marks, shape = tree.flatten(_read(result))
-    _want(all(mark.mark == ["leaf"] for mark in marks) and len(marks) == results, "its result is none")
-    return Calling(structure, fixed, shape, weak)
-
-
-def _read(branch: Any) -> Any:
-    """A tree with a mark for each leaf."""
-    kind, *rest = _list(branch)
-    if kind == "leaf":
-        _list(rest, 0)
-        return _Mark(["leaf"])
-    if kind == "none":
-        return _list(rest, 0) or None
-    _list(rest, 1)
-    if kind == "fixed":
-        _want(type(rest[0]) in (bool, int, str), "an argument in it is none")
-        return _Mark(branch)
-    parts = _list(rest[0])
-    if kind == "list":
-        return [_read(part) for part in parts]
-    if kind == "tuple":
-        return tuple([_read(part) for part in parts])
-    _want(kind == "dict", "there is no such branch")
-    found = {}
-    for part in parts:
-        key, value = _list(part, 2)
-        _want(type(key) in (str, int) and key not in found, "a key in it is none")
-        found[key] = _read(value)
-    return found
+        want(id is not None, "a float in its result is none")
+        assert id is not None
+        out = listing.instructions[id]
+        want(out.shape == () and out.dtype.kind == "f", "a float in its result is none")

@@ -72,7 +72,7 @@ class Workspace:
             self.own(slot, memory_of(8))
         self.scalars = []
         for slot, dtype in program.scalar_outputs:
-            memory = memory_of(8)
+            memory = memory_of(16)
             self.own(slot, memory)
             self.scalars.append(memory[: dtype.itemsize].view(dtype).reshape(()))
 

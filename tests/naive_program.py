@@ -1,0 +1,130 @@
+"""An interpreter of listings in plain NumPy: what planner, encoder and machine are checked against."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tape
+from tape.program.instructions import ELEMENTWISE, Instruction, Listing
+from tape.program.verify import slots_of, verify
+
+
+def run(listing: Listing, leaves: Sequence[Any]) -> list[np.ndarray]:
+    """The outputs of a listing; a guard that comes out differently is an AssertionError."""
+    values: list[np.ndarray] = []
+    for instruction in listing.instructions:
+        operands = [values[operand] for operand in instruction.operands]
+        with np.errstate(all="ignore"):
+            value = np.asarray(_value(listing, instruction, operands, leaves))
+        assert (value.shape, value.dtype) == (instruction.shape, instruction.dtype), instruction
+        values.append(value)
+    return [values[out].copy() for out in listing.outputs]
+
+
+def program_of(f: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """The Program of a function for these arguments."""
+    return compiled_for(f, *args, **options)[1]
+
+
+def compiled_for(f: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, Any]:
+    """A compiled function that has been recorded, and its Program, verified: what follows may run it."""
+    compiled = tape.compile(f, **options)
+    compiled(*args)
+    (program,) = compiled.programs.values()
+    plan = program.plan
+    calls = [id for id, instruction in enumerate(plan.instructions) if instruction.op == "callback"]
+    verify(program.code, program.rows, slots_of(plan), calls)
+    return compiled, program
+
+
+def counts(listing: Listing) -> dict[str, int]:
+    """How many instructions there are of each kind, but for where values come from and views."""
+    found: dict[str, int] = {}
+    for instruction in listing.instructions:
+        if instruction.op not in _FREE:
+            found[instruction.op] = found.get(instruction.op, 0) + 1
+    return found
+
+
+_FREE = {"input", "constant", "literal", "reshape", "transpose", "broadcast", "slice"}
+
+
+def _value(listing: Listing, instruction: Instruction, x: list[np.ndarray], leaves: Sequence[Any]) -> Any:
+    op, attrs, shape, dtype = instruction.op, instruction.attrs, instruction.shape, instruction.dtype
+    if op == "input":
+        return np.asarray(leaves[attrs[0]], dtype)
+    if op == "constant":
+        return listing.constants[attrs[0]]
+    if op == "literal":
+        return np.frombuffer(attrs[1], attrs[0])[0]
+    if op in ELEMENTWISE:
+        return ELEMENTWISE[op](*x)
+    if op == "guard":
+        guard = listing.guards[attrs[0]]
+        assert (bool if guard.kind == "bool" else int)(x[0].item()) == guard.outcome, guard
+        return np.bool_(True)
+    if op == "callback":
+        function, places, options = listing.callbacks[attrs[0]]
+        operands = iter([value[()] for value in x])
+        return function.forward(*[next(operands) if place is None else place for place in places], **options)
+    return _OTHERS[op](x, attrs, shape, dtype)
+
+
+def _key(starts: Any, steps: Any, shape: Any) -> tuple[slice, ...]:
+    """The index of regularly spaced elements."""
+    stops = [start + n * step for start, step, n in zip(starts, steps, shape, strict=True)]
+    return tuple(
+        [
+            slice(start, stop if stop >= 0 else None, step) if n else slice(0, 0)
+            for start, stop, step, n in zip(starts, stops, steps, shape, strict=True)
+        ]
+    )
+
+
+def _fold(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    kind, axes = attrs
+    return getattr(np, kind)(x[0], axis=axes[0] if kind.startswith("arg") else axes).astype(dtype)
+
+
+def _product(x: Any, attrs: Any, dtype: Any) -> Any:
+    (factor,) = attrs or (1,)
+    return (x[0] @ x[1] * dtype.type(factor)).astype(dtype)
+
+
+def _ravel_index(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    lengths, _ = attrs
+    inside = [np.where(index < 0, index + length, index) for index, length in zip(x, lengths, strict=True)]
+    return np.ravel_multi_index(np.broadcast_arrays(*inside), lengths)
+
+
+def _add_at(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    total = np.array(x[0])
+    if len(x) == 2:
+        total[_key(*attrs, x[1].shape)] += x[1]
+    else:
+        np.add.at(total, (*[slice(None)] * attrs[0], x[2]), x[1])
+    return total
+
+
+def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    """The right-hand sides, and the solutions, are rows."""
+    return np.linalg.solve(x[0], x[1].T).T
+
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "where": lambda x, attrs, shape, dtype: np.where(*x),
+    "cast": lambda x, attrs, shape, dtype: x[0].astype(dtype),
+    "reshape": lambda x, attrs, shape, dtype: x[0].reshape(shape),
+    "transpose": lambda x, attrs, shape, dtype: x[0].transpose(attrs[0]),
+    "broadcast": lambda x, attrs, shape, dtype: np.broadcast_to(x[0], shape),
+    "slice": lambda x, attrs, shape, dtype: x[0][_key(*attrs, shape)],
+    "fold": _fold,
+    "matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
+    "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),
+    "solve": _solve,
+    "take": lambda x, attrs, shape, dtype: np.take(x[0], x[1], attrs[0]),
+    "ravel_index": _ravel_index,
+    "add_at": _add_at,
+    "concatenate": lambda x, attrs, shape, dtype: np.concatenate(x, attrs[0]),
+}

@@ -1,0 +1,277 @@
+"""What a builder makes of identities and chains of views: how much is left, and that results agree."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import ops
+from tests.naive_program import compiled_for, counts, program_of
+from tests.oracles import assert_same
+
+INF, NAN = np.inf, np.nan
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 1e308, -1e308, 5e-324, 2.5])
+X = np.add.outer(SPECIAL, np.zeros(3)) * 1.0
+Y = X[::-1].copy()
+
+
+def add(count):
+    return {"add": count}
+
+
+# The function, what is left of it, and whether the sign of a zero may differ.
+IDENTITIES = {
+    "x + 0": (lambda x, y: x + 0, {}, True),
+    "0 + x": (lambda x, y: 0.0 + x, {}, True),
+    "x - 0": (lambda x, y: x - 0, {}, False),
+    "0 - x": (lambda x, y: 0 - x, {"negative": 1}, True),
+    "x * 1": (lambda x, y: x * 1, {}, False),
+    "1 * x": (lambda x, y: 1.0 * x, {}, False),
+    "x * -1": (lambda x, y: x * -1, {"negative": 1}, False),
+    "x / 1": (lambda x, y: x / 1, {}, False),
+    "x / 4": (lambda x, y: x / 4, {"multiply": 1}, False),
+    "x / -0.5": (lambda x, y: x / -0.5, {"multiply": 1}, False),
+    "x / 3": (lambda x, y: x / 3, {"divide": 1}, False),
+    "x / 0": (lambda x, y: x / 0, {"divide": 1}, False),
+    "x * 0": (lambda x, y: x * 0, {"multiply": 1}, False),
+    "0 / x": (lambda x, y: 0 / x, {"divide": 1}, False),
+    "x - x": (lambda x, y: x - x, {"subtract": 1}, False),
+    "x / x": (lambda x, y: x / x, {"divide": 1}, False),
+    "x * 2 * 4": (lambda x, y: x * 2 * 4, {"multiply": 1}, False),
+    "--x": (lambda x, y: -(-x), {}, False),
+    "+x": (lambda x, y: +x, {}, False),
+    "x + -y": (lambda x, y: x + -y, {"subtract": 1}, False),
+    "-x + y": (lambda x, y: -x + y, {"subtract": 1}, False),
+    "x - -y": (lambda x, y: x - -y, {"add": 1}, False),
+    "-x - y": (lambda x, y: -x - y, {"add": 1, "negative": 1}, True),
+    "-x * y": (lambda x, y: -x * y, {"multiply": 1, "negative": 1}, False),
+    "-x * -y": (lambda x, y: -x * -y, {"multiply": 1}, False),
+    "-x * 3": (lambda x, y: -x * 3, {"multiply": 1}, False),
+    "-x / y": (lambda x, y: -x / y, {"divide": 1, "negative": 1}, False),
+    "x / -y": (lambda x, y: x / -y, {"divide": 1, "negative": 1}, False),
+    "-x / -y": (lambda x, y: -x / -y, {"divide": 1}, False),
+    "-(x - y)": (lambda x, y: -(x - y), {"subtract": 1}, True),
+    "-(x * 3)": (lambda x, y: -(x * 3), {"multiply": 1}, False),
+    "x**1": (lambda x, y: x**1, {}, False),
+    "x**2": (lambda x, y: x**2, {"multiply": 1}, False),
+    "x**2.0": (lambda x, y: x**2.0, {"multiply": 1}, False),
+    "x**3": (lambda x, y: x**3, {"multiply": 2}, False),
+    "x**4": (lambda x, y: x**4, {"multiply": 2}, False),
+    "x**-1": (lambda x, y: x**-1, {"divide": 1}, False),
+    "x**0.5": (lambda x, y: x**0.5, {"sqrt": 1}, False),
+    "square": (lambda x, y: ops.square(x), {"multiply": 1}, False),
+    "reciprocal": (lambda x, y: ops.reciprocal(x), {"divide": 1}, False),
+    "maximum of one": (lambda x, y: ops.maximum(x, x), {}, False),
+    "minimum of one": (lambda x, y: ops.minimum(x, x), {}, False),
+    "where alike": (lambda x, y: ops.where(x > y, x, x), {}, False),
+    "where True": (lambda x, y: ops.where(True, x, y), {}, False),
+    "where False": (lambda x, y: ops.where(False, x, y), {}, False),
+    "x + y, y + x": (lambda x, y: [x + y, y + x], {"add": 1}, False),
+    "x * y, y * x": (lambda x, y: [x * y, y * x], {"multiply": 1}, False),
+    "x - y, y - x": (lambda x, y: [x - y, y - x], {"subtract": 2}, False),
+    "sin twice": (lambda x, y: ops.tanh(x) + ops.tanh(x), {"tanh": 1, "add": 1}, False),
+    "unused": (lambda x, y: [ops.tanh(y), x + 1][1], {"add": 1}, False),
+    "literals": (lambda x, y: x + ops.sin(ops.exp(np.float64(2.0)) * 0.5), {"add": 1}, False),
+    "cast to its own": (lambda x, y: ops.astype(x, np.float64), {}, False),
+}
+
+
+def same_bits(found, expected, is_sign_free):
+    """Equal, NaN and infinity for NaN and infinity, and -0.0 for -0.0 unless its sign is free."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert_same(found, expected)
+    if not is_sign_free:
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_identities(name, dtype):
+    f, left, is_sign_free = IDENTITIES[name]
+    with np.errstate(all="ignore"):
+        x, y = X.astype(dtype), Y.astype(dtype)
+        compiled, program = compiled_for(f, x, y)
+        assert counts(program.listing) == left
+        found, expected = compiled(x, y), f(x, y)
+        if not isinstance(expected, list):
+            found, expected = [found], [expected]
+        for one, other in zip(found, expected, strict=True):
+            if "**" in name and name not in ("x**1", "x**2", "x**2.0", "x**-1"):
+                np.testing.assert_allclose(one, other, rtol=8 * np.finfo(dtype).eps)
+            else:
+                same_bits(one, other, is_sign_free)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, bool])
+@pytest.mark.parametrize("name", [
+    name for name in IDENTITIES
+    if not any(word in name for word in ("-", "+", "**", "cast", "literals"))
+])  # fmt: skip
+def test_identities_of_integers(name, dtype):
+    """What holds for floats need not hold for integers, whose arithmetic wraps, nor for bools."""
+    f = IDENTITIES[name][0]
+    x, y = (np.array([0, 1, 2, 127, 128, 255]).astype(dtype) for _ in range(2))
+    compiled, _ = compiled_for(f, x, y)
+    found, expected = compiled(x, y), f(x, y)
+    for one, other in zip(*(a if isinstance(a, list) else [a] for a in (found, expected)), strict=True):
+        assert_same(one, other)
+
+
+INTEGER_ARITHMETIC = {
+    "x + 0": lambda x: x + 0,
+    "0 - x": lambda x: 0 - x,
+    "--x": lambda x: -(-x),
+    "x - -x": lambda x: x - -x,
+    "-x + x": lambda x: -x + x,
+    "-(x - 3)": lambda x: -(x - 3),
+    "-x * x": lambda x: -x * x,
+    "-x / 2": lambda x: -x / 2,
+    "x / -x": lambda x: x / -x,
+    "x**2": lambda x: x**2,
+    "x**3": lambda x: x**3,
+    "square": lambda x: ops.square(x),
+    "x * 1.0": lambda x: x * 1.0,
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8, np.uint8, np.uint32])
+@pytest.mark.parametrize("name", INTEGER_ARITHMETIC)
+def test_arithmetic_of_integers_wraps_as_ever(name, dtype):
+    f, info = INTEGER_ARITHMETIC[name], np.iinfo(dtype)
+    x = np.array([0, 1, 2, 3, 100, info.max, info.max - 1, info.min, info.min + 1], dtype)
+    with np.errstate(all="ignore"):
+        compiled, _ = compiled_for(f, x)
+        assert_same(compiled(x), f(x))
+
+
+# ---- views and sums ------------------------------------------------------------------------------
+
+VIEWS = {
+    "transpose twice": (lambda x: ops.transpose(ops.transpose(x, (1, 2, 0)), (2, 0, 1)), {}, 0),
+    "transposes join": (lambda x: ops.transpose(ops.transpose(x, (1, 2, 0)), (1, 0, 2)), {}, 1),
+    "reshapes join": (lambda x: ops.reshape(ops.reshape(ops.reshape(x, (6, 4)), (24,)), (4, 6)), {}, 1),
+    "reshape back": (lambda x: ops.reshape(ops.reshape(x, (6, 4)), (2, 3, 4)), {}, 0),
+    "broadcasts join": (
+        lambda x: ops.broadcast_to(ops.broadcast_to(x, (5, 2, 3, 4)), (6, 5, 2, 3, 4)), {}, 1),
+    "broadcast to its own": (lambda x: ops.broadcast_to(x, x.shape), {}, 0),
+    "all of it": (lambda x: x[:, ::1, 0:4], {}, 0),
+    "squeeze of expand_dims": (lambda x: ops.squeeze(ops.expand_dims(x, 1), 1), {}, 0),
+    "axes of length one move": (lambda x: ops.transpose(ops.expand_dims(x, 0), (1, 0, 2, 3)), {}, 1),
+    "sum of broadcast": (
+        lambda x: ops.sum(ops.broadcast_to(x, (5, 2, 3, 4)), 0), {"multiply": 1}, None),
+    "sum of broadcast and more": (
+        lambda x: ops.sum(ops.broadcast_to(x, (5, 2, 3, 4)), (0, 1)), {"fold": 1, "multiply": 1}, None),
+    "sum over an axis of one": (lambda x: ops.sum(ops.expand_dims(x, 0), 0), {}, 0),
+    "sum of all axes is one fold": (lambda x: ops.sum(x), {"fold": 1}, None),
+    "elementwise on the smaller": (
+        lambda x: ops.sum(ops.sin(ops.broadcast_to(x, (50, 2, 3, 4))), 0), {"sin": 1, "multiply": 1}, None),
+    "one array joined": (lambda x: ops.concatenate([x, x[:0]]), {}, None),
+    "number spread and cut": (lambda x: ops.broadcast_to(2.0 * ops.sum(x), (7, 7))[1:3, ::2] * 1.0,
+                              {"fold": 1, "multiply": 1}, None),
+    "x @ y.T": (lambda x: x[0] @ ops.transpose(x[1]), {"matmul": 1}, None),
+    "scaled product": (lambda x: 2.0 * (x[0] @ ops.transpose(x[1])), {"matmul": 1}, None),
+    "negative product": (lambda x: -(x[0] @ ops.transpose(x[1])), {"matmul": 1}, None),
+    "sum of products": (lambda x: x[0] @ x[1].T + x[1] @ x[0].T, {"matmul": 1, "matmul_add": 1}, None),
+    "difference of products": (lambda x: x[0] @ x[1].T - x[1] @ x[0].T, {"matmul": 1, "matmul_add": 1}, None),
+    "stack times matrix is one product": (lambda x: x @ ops.transpose(x[0]), {"matmul": 1}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_and_sums(name, dtype):
+    """What is left besides views, how many views, and results."""
+    f, left, views = VIEWS[name]
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(dtype)
+    compiled, program = compiled_for(f, x)
+    assert counts(program.listing) == left
+    if views is not None:
+        assert len(program.listing.instructions) == 1 + views
+    found, expected = compiled(x), f(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=0, atol=64 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("name", [name for name in VIEWS if VIEWS[name][2] is not None])
+def test_views_cost_no_more_than_one_copy(name):
+    f = VIEWS[name][0]
+    assert len(program_of(f, np.ones((2, 3, 4)))) <= 1
+
+
+def test_products_that_are_used_twice_are_not_taken_in():
+    def f(x):
+        product = x @ x
+        return [product, 2.0 * product, product + x]
+
+    x = np.random.default_rng(0).normal(size=(4, 4))
+    compiled, program = compiled_for(f, x)
+    assert counts(program.listing)["matmul"] == 1
+    for one, other in zip(compiled(x), f(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_products_with_nan_and_infinity():
+    """A product taken in by a sum does not lose what 0 * NaN is."""
+    a = np.array([[NAN, 1.0], [INF, 0.0]])
+    for f in (lambda a: 0.0 * (a @ a), lambda a: a + a @ a, lambda a: -(a @ np.eye(2)), lambda a: a - a @ a):
+        compiled, _ = compiled_for(f, a)
+        np.testing.assert_array_equal(compiled(a), f(a))
+
+
+def test_sums_of_no_elements():
+    for f in (
+        lambda x: ops.sum(ops.broadcast_to(x, (0, 3)), 0),
+        lambda x: ops.sum(ops.broadcast_to(x, (0, 3))),
+        lambda x: ops.sum(ops.broadcast_to(x * INF, (0, 3)), 0),
+    ):
+        compiled, _ = compiled_for(f, np.ones(3))
+        assert_same(compiled(np.ones(3)), f(np.ones(3)))
+
+
+# ---- Jacobian times vector, by two reverse sweeps ------------------------------------------------
+
+
+def rop_by_lops(f):
+    """The derivative of ``f`` along ``v``: the pullback is linear in ``w``, so what ``w`` is does not matter."""
+
+    def rop(x, v, w):
+        return tape.vjp(lambda w: tape.vjp(f, x)[1](w), w)[1](v)
+
+    return rop
+
+
+def rop_direct(f):
+    return lambda x, v: tape.jvp(f, (x,), (v,))[1]
+
+
+A = np.random.default_rng(0).normal(size=(5, 3))
+LAYERS = [np.random.default_rng(k).normal(size=shape) for k, shape in enumerate([(5, 8), (8, 8), (8, 2)])]
+
+
+def network(x):
+    for layer in LAYERS[:-1]:
+        x = np.tanh(x @ layer)
+    return x @ LAYERS[-1]
+
+
+@pytest.mark.parametrize(("f", "size"), [
+    (lambda x: np.sin(np.sin(np.sin(x))), 3),
+    (lambda x: np.tanh(x @ A), 5),
+    (network, 5),
+], ids=["sin sin sin", "tanh(x @ A)", "network of three layers"])  # fmt: skip
+def test_rop_by_two_lops_is_no_longer_than_the_jvp(f, size):
+    rng = np.random.default_rng(1)
+    x, v = rng.normal(size=(2, size))
+    w = rng.normal(size=np.shape(f(x)))
+    by_lops, direct = program_of(rop_by_lops(f), x, v, w), program_of(rop_direct(f), x, v)
+    assert by_lops.plan.inputs[2] is None
+    assert len(by_lops.listing.instructions) <= len(direct.listing.instructions)
+    assert len(by_lops) <= len(direct)
+    compiled, _ = compiled_for(rop_by_lops(f), x, v, w)
+    expected = rop_direct(f)(x, v)
+    np.testing.assert_allclose(compiled(x, v, w), expected, rtol=1e-12)
+    np.testing.assert_array_equal(compiled(x, v, np.full_like(w, NAN)), compiled(x, v, w))

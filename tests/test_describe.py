@@ -1,0 +1,243 @@
+"""Programs as text, their reports and profiles: complete, and in agreement with each other."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.program.instructions import VIEWS
+from tape.program.program import Program
+from tape.program.record import record
+from tests.op_table import CASES
+
+SOURCES = ("input", "constant", "literal")
+
+
+def program_of(f, *args, **options):
+    return Program(record(f, args, {}, "f"), **options)
+
+
+def gradient(case):
+    """Of the sum of a case's result, by its floats."""
+    f, args = case.on(tape.ops), case.args()
+    by = tuple(k for k, x in enumerate(args) if x.dtype.kind == "f")
+    if not by or not case.has_derivative:
+        return f
+    return tape.grad(lambda *args: np.sum(np.sin(f(*args))), argnums=by)
+
+
+def mlp(p, x, t):
+    return tape.value_and_grad(lambda p: np.mean((np.tanh(x @ p["a"] + p["b"]) @ p["c"] - t) ** 2))(p)
+
+
+def mlp_arguments(batch=256):
+    rng = np.random.default_rng(0)
+    p = {"a": rng.normal(size=(16, 64)), "b": np.zeros(64), "c": rng.normal(size=(64, 4))}
+    return p, rng.normal(size=(batch, 16)), rng.normal(size=(batch, 4))
+
+
+def only(compiled):
+    (program,) = compiled.programs.values()
+    return program
+
+
+# ---- the list of instructions ------------------------------------------------------------------------
+
+
+ONE_OF_EACH = list({case.op: case for case in CASES}.values())
+
+
+def test_every_instruction_has_a_line():
+    ops = set()
+    for case in ONE_OF_EACH:
+        program = program_of(gradient(case), *case.args())
+        lines = str(program).splitlines()
+        assert lines[0] == repr(program)
+        assert lines[-1].startswith("returns ")
+        shown = [int(line.split()[0][1:]) for line in lines if line.lstrip().startswith("%")]
+        instructions = program.plan.instructions
+        hidden = {*SOURCES, "guard"}
+        assert sorted(shown) == [id for id, i in enumerate(instructions) if i.op not in hidden]
+        for id, line in zip(shown, [line for line in lines if line.lstrip().startswith("%")], strict=True):
+            instruction = instructions[id]
+            name = instruction.attrs[0] if instruction.op == "fold" else instruction.op
+            assert f"{name}(" in line or (name == "callback" and "callback " in line)
+            assert f"{instruction.dtype}{list(instruction.shape)}" in line
+        ops |= {instruction.op for instruction in instructions}
+    assert ops >= {"matmul", "solve", "take", "add_at", "concatenate", "callback", "where", "fold", *VIEWS}
+
+
+def test_operands_come_before_their_use():
+    for case in ONE_OF_EACH:
+        known = set()
+        for line in str(program_of(gradient(case), *case.args())).splitlines()[1:]:
+            name, *rest = re.findall(r"%\d+", line) or [None]
+            if name is not None and not line.startswith("returns"):
+                assert set(rest) <= known, line
+                known.add(name)
+
+
+def test_guards_callbacks_groups_constants_and_results():
+    array = np.ones((100, 100))
+
+    def f(x, y):
+        if np.sum(x) > 0:
+            return {"a": np.exp(x) * np.sin(x) + array, "b": tape.ops.erf(y), "c": "text", "d": array}
+        return x
+
+    program = program_of(f, np.ones((100, 100)), 0.5)
+    text = str(program)
+    assert re.search(r"^ +guard\(%\d+; bool is True\)$", text, re.M)
+    assert re.search(r"^%\d+ +callback erf\(in1\) +float64\[\] +out1$", text, re.M)
+    assert re.search(r"^ +in blocks of \d+:$", text, re.M)
+    assert re.search(r"^  %\d+ +exp\(in0\) +float64\[100, 100\] +registers\+0$", text, re.M)
+    assert re.search(r"^c0 +constant +float64\[100, 100\]$", text, re.M)
+    assert re.search(r"^returns %\d+, %\d+, text, float64\[100, 100\]$", text, re.M)
+
+
+def test_unused_inputs_and_donated_memory_are_named():
+    f = tape.compile(lambda w, x, unused: w - 0.5 * x, donate=0)
+    f(np.ones(3), np.ones(3), np.ones(2))
+    text = str(only(f))
+    assert re.search(r"^in2 +input, not used +float64\[2\]$", text, re.M)
+    assert re.search(r"^returns %\d+ in the memory of in0$", text, re.M)
+
+
+# ---- the report --------------------------------------------------------------------------------------
+
+
+def test_what_became_of_the_recording_adds_up():
+    for case in ONE_OF_EACH:
+        report = program_of(gradient(case), *case.args()).explain()
+        effects = dict(report.effects)
+        recorded, needed, left = (effects.pop(name) for name in ("recorded", "needed", "lowered"))
+        assert recorded >= needed >= 0
+        assert left - sum(effects.values()) == report.instructions
+        assert min(effects.values()) >= 0
+
+
+def test_each_simplification_is_counted():
+    x = np.ones((3, 4))
+    assert program_of(lambda x: np.exp(x) + np.exp(x), x).explain().effects["merged"] == 1
+    assert program_of(lambda x: 1.0 * x, x).explain().effects["simplified"] >= 1
+    assert program_of(lambda x, y: -(x @ y), x, np.ones((4, 4))).explain().effects["contracted"] == 1
+
+
+def test_numbers_agree_with_the_plan():
+    f = tape.compile(mlp)
+    f(*mlp_arguments())
+    program = only(f)
+    report = program.explain()
+    instructions = program.plan.instructions
+    assert report.rows == len(program)
+    assert report.views == sum(i.op in VIEWS for i in instructions)
+    assert report.groups == str(program).count("in blocks of")
+    assert 0 < report.arena_bytes <= report.value_bytes
+    assert report.arena_share == report.arena_bytes / report.value_bytes
+    forward = 2 * 256 * 16 * 64 + 2 * 256 * 64 * 4
+    assert forward < report.flops < 4 * forward
+    assert report.bytes_moved > 256 * 64 * 8
+    assert (report.callbacks, report.callback_share, report.guards) == ({}, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes", "flops"),
+    [
+        (lambda x: np.exp(x), [(3, 4)], 12),
+        (lambda x: np.sum(x), [(3, 4)], 12),
+        (lambda x, y: x @ y, [(3, 4), (4, 5)], 2 * 3 * 4 * 5),
+        (lambda x, y: x @ y, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5),
+        (lambda x: x.T, [(3, 4)], 0),
+    ],
+)
+def test_flops(f, shapes, flops):
+    assert program_of(f, *map(np.ones, shapes)).explain().flops == flops
+
+
+def test_bytes_moved_are_those_outside_registers():
+    assert program_of(lambda x: np.exp(x), np.ones(10)).explain().bytes_moved == 160
+    assert program_of(lambda x: np.sin(np.exp(x)), np.ones(10**5)).explain().bytes_moved == 16 * 10**5
+
+
+def test_callbacks_are_named_with_a_hint():
+    report = program_of(lambda x: tape.ops.erf(tape.ops.erf(x)), np.ones(3)).explain()
+    assert report.callbacks == {"erf": 2}
+    assert re.search(r"^ +erf 2x: runs in Python", str(report), re.M)
+
+
+def test_the_report_of_a_function_joins_those_of_its_programs():
+    f = tape.compile(lambda x: x * 2)
+    for n in (2, 3):
+        f(np.ones(n))
+    text = f.explain()
+    for key, program in f.programs.items():
+        assert f"{key}\n{program.explain()}" in text
+
+
+# ---- the profile -------------------------------------------------------------------------------------
+
+
+def test_every_row_is_timed_once_and_in_order():
+    f = tape.compile(mlp)
+    args = mlp_arguments()
+    f(*args)
+    expected = f(*args)
+    program = only(f)
+    profile = program.profile(*args, repeats=3)
+    assert [row for timing in profile.timings for row in timing.rows] == list(range(len(program)))
+    computed = [id for step in program.plan.steps for id in step.members]
+    assert [id for timing in profile.timings for id in timing.ids] == computed
+    assert profile.whole > 0
+    assert profile.seconds == sum(timing.seconds for timing in profile.timings) > 0
+    assert profile.callback_share == 0
+    for id in computed:
+        assert f"%{id} " in str(profile)
+    found = program(*args)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1]["a"], expected[1]["a"])
+
+
+def test_callbacks_have_their_share():
+    program = program_of(lambda x: np.exp(tape.ops.erf(x)), np.ones(3))
+    profile = program.profile(np.ones(3), repeats=2)
+    assert [timing.is_callback for timing in profile.timings] == [True, False]
+    assert profile.callback_share == profile.timings[0].seconds / profile.seconds
+    assert program.explain().callback_share == profile.callback_share
+    assert "of it in callbacks" in str(profile)
+    assert "of the time" in str(program.explain())
+
+
+def test_a_profile_takes_arguments_or_their_leaves_in_any_order_of_memory():
+    f = tape.compile(lambda p, n, x: p["a"] * n + x.T)
+    a, x = np.ones((3, 2)), np.asfortranarray(np.ones((2, 3)))
+    f({"a": a}, 2, x)
+    program = only(f)
+    assert len(program.profile({"a": a}, 2, x, repeats=1).timings) == len(program.profile(a, x).timings)
+
+
+def test_donated_arrays_are_left_alone():
+    f = tape.compile(lambda w: w * 2, donate=0)
+    f(np.ones(3))
+    w = np.ones(3)
+    only(f).profile(w, repeats=3)
+    np.testing.assert_array_equal(w, np.ones(3))
+
+
+def test_what_cannot_be_profiled_says_why():
+    program = program_of(lambda x, i: x[i] if x[0] > 0 else x, np.ones(3), np.array([1]))
+    with pytest.raises(errors.UnsupportedError, match="one path"):
+        program.profile(-np.ones(3), np.array([1]))
+    with pytest.raises(errors.UnsupportedError, match="the machine stops at take"):
+        program.profile(np.ones(3), np.array([7]))
+    with pytest.raises(errors.ShapeError, match="leaf 0 has shape"):
+        program.profile(np.ones(4), np.array([1]))
+    with pytest.raises(errors.DTypeError, match="leaf 0 is float32"):
+        program.profile(np.ones(3, np.float32), np.array([1]))
+    with pytest.raises(errors.ShapeError, match="takes 2"):
+        program.profile(np.ones(3))
+    for repeats in (0, True, 1.5):
+        with pytest.raises(errors.OptionError, match="repeats"):
+            program.profile(np.ones(3), np.array([1]), repeats=repeats)
+    assert program(np.ones(3), np.array([2])) == [1.0]

@@ -1,0 +1,380 @@
+"""Programs against eager: every operation and its derivatives, every kind of argument, results, threads, memory."""
+
+import gc
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import tape
+from tape import ops
+from tests import naive_program
+from tests.naive_program import compiled_for
+from tests.op_table import CASES
+from tests.oracles import LAYOUTS, assert_close, inner, is_float, laid_out, unit_directions, vjp
+
+DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
+every_case = pytest.mark.parametrize("case", CASES, ids=repr)
+every_derivative = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+
+
+def assert_equal(found, expected):
+    """The same types, shapes and dtypes, and the same elements to rounding, relative to the largest."""
+    if isinstance(expected, (list, tuple)):
+        assert type(found) is type(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(one, other)
+        return
+    found, expected = found[()], expected[()]  # scalars and arrays of shape () are alike here
+    assert type(found) is type(expected)
+    assert found.dtype == expected.dtype
+    assert_close(found, expected, 256 * np.finfo(found.dtype).eps if found.dtype.kind == "f" else 0)
+
+
+def check(f, *calls):
+    """Compiled equals eager, recording and replaying, and so does the interpreter; the compiled function."""
+    compiled, program = compiled_for(f, *calls[0])
+    for args in (*calls, calls[0]):
+        assert_equal(compiled(*args), f(*args))
+    constants = [k for k, (kind, _) in enumerate(program._results) if kind == "constant"]
+    computed = [out for k, out in enumerate(program.run(tuple(calls[0]))) if k not in constants]
+    assert_equal(computed, naive_program.run(program.listing, calls[0]))
+    return compiled
+
+
+def gradient(case):
+    """The gradients of a case by its float arguments, of a random weighting of the result."""
+
+    def f(*args):
+        value = case.on(ops)(*args)
+        return vjp(case.on(ops), args, np.cos(np.arange(value.size)).reshape(value.shape).astype(value.dtype))
+
+    return f
+
+
+def second_gradient(case):
+    """The gradients of a random weighting of the gradients."""
+
+    def f(*args):
+        directions = unit_directions(case.rng(5), args)
+        return vjp(lambda *args: inner(gradient(case)(*args), directions), args)
+
+    return f
+
+
+# ---- every operation -----------------------------------------------------------------------------
+
+
+@every_case
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values(case, dtype):
+    check(case.on(ops), case.args(dtype), case.args(dtype, salt=1))
+
+
+@every_derivative
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_gradients(case, dtype):
+    check(gradient(case), case.args(dtype), case.args(dtype, salt=1))
+
+
+@every_derivative
+def test_second_order(case):
+    check(second_gradient(case), case.args(), case.args(salt=1))
+
+
+# ---- every kind of argument ----------------------------------------------------------------------
+
+
+def unaligned(x):
+    """The same elements at an odd address."""
+    memory = np.empty(x.nbytes + 1, np.uint8)[1:]
+    view = memory.view(x.dtype).reshape(x.shape) if x.nbytes else x.copy()
+    view[...] = x
+    return view
+
+
+def read_only(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+FORMS = {
+    **{layout: lambda x, layout=layout: laid_out(x, layout) for layout in LAYOUTS},
+    "transposed": lambda x: x.T.copy().T,
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape) if x.ndim else x,
+    "swapped bytes": lambda x: x.astype(x.dtype.newbyteorder()),
+    "unaligned": unaligned,
+    "read-only": read_only,
+    "subclass": lambda x: x.view(type("Sub", (np.ndarray,), {})),
+}
+
+FUNCTIONS = {
+    "elementwise": lambda x, v, n, m: np.tanh(x) * v + n,
+    "where": lambda x, v, n, m: np.where(m, x, v),
+    "sums": lambda x, v, n, m: x.sum(0) + v.sum() + n.sum() + m.sum(1).sum(),
+    "extremes": lambda x, v, n, m: x.max(1) + v.min() + n.max(),
+    "matmul": lambda x, v, n, m: x @ v + (x @ x.T)[0],
+    "index": lambda x, v, n, m: ops.getitem(x, (slice(None), n)) + ops.getitem(v, n),
+    "join": lambda x, v, n, m: np.concatenate([x, x[::-1], v[None]]),
+    "same": lambda x, v, n, m: [x, v, n, m],
+    "views": lambda x, v, n, m: [x.T, v[::-1], n.reshape(2, 2), m[1:, ::2]],
+    "gradient": tape.grad(lambda x, v, n, m: np.sum(np.sin(x @ v) * ops.getitem(v, n)), (0, 1)),
+}
+
+
+def arguments(dtype=np.float64, salt=0):
+    rng = np.random.default_rng(salt)
+    x, v = rng.normal(size=(4, 4)).astype(dtype), rng.normal(size=4).astype(dtype)
+    return [x, v, rng.integers(-4, 4, 4), rng.integers(0, 2, (4, 4)) == 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arguments_of_every_form(name, dtype):
+    """What is recorded with one form is replayed with all others."""
+    f = FUNCTIONS[name]
+    compiled = tape.compile(f)
+    for form in (*FORMS, *FORMS):
+        args = [FORMS[form](arg) for arg in arguments(dtype)]
+        kept = [arg.copy() for arg in args]
+        assert_equal(compiled(*args), f(*map(native, args)))
+        for arg, before in zip(args, kept, strict=True):
+            np.testing.assert_array_equal(arg, before)
+    assert len(compiled.programs) <= 2  # other orders of bytes are other dtypes
+
+
+def native(x):
+    """A plain array."""
+    return np.array(x, x.dtype.newbyteorder("="), order="C")
+
+
+WITH_CONSTANTS = {
+    "elementwise": lambda t, x, v, n, m: np.tanh(x * t) * v + n,
+    "where": lambda t, x, v, n, m: np.where(m, x, t) + np.where(t > v, v, 0.0),
+    "matmul": lambda t, x, v, n, m: [t @ x, x @ t, t @ x.T, t @ v, x.T @ t @ x[::-1]],
+    "index": lambda t, x, v, n, m: [ops.getitem(t, n), ops.getitem(t, (slice(None), n)), ops.getitem(t, (n, n))],
+    "join": lambda t, x, v, n, m: np.concatenate([t, x, x[::-1], v[None]]),
+    "stack": lambda t, x, v, n, m: np.stack([x, t, x.T]),
+    "powers": lambda t, x, v, n, m: [t * n, t**2 + n, t * m, (t > 0) & m],
+    "gradient": tape.grad(lambda t, x, v, n, m: np.sum(np.sin(t @ x) * v) + np.sum(np.tanh(ops.getitem(t, n) * x) * m)),
+    "solve": lambda t, x, v, n, m: ops.solve(np.eye(4) * 3 + t * 0.1, x) + ops.solve(x, t),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", WITH_CONSTANTS)
+def test_constants_of_every_form(name, form):
+    """Closed-over arrays are read as they are, and anew in every call."""
+    f = WITH_CONSTANTS[name]
+    held = [FORMS[form](arg) for arg in arguments()]
+    if form == "repeated":
+        held[0] = np.eye(4) + held[0]  # regular
+    compiled = tape.compile(lambda t: f(t, *held))
+    t = arguments(salt=1)[0]
+    for salt in (0, 2, 3):
+        for own, new in zip(held, arguments(salt=salt), strict=True):
+            if own.flags.writeable:
+                own[...] = new
+        assert_equal(compiled(t), f(t, *map(native, held)))
+
+
+def test_constants_of_linear_functions_are_seen_changing():
+    x, t = np.arange(3.0), np.ones(3)
+    compiled = tape.compile(tape.grad(lambda t: np.sum(t * x * 2) + np.sum(t * t)))
+    for number in (1.0, 2.0, 3.0):
+        x[...] = number
+        np.testing.assert_array_equal(compiled(t), 2 * x + 2 * t)
+
+
+DTYPES = "float64 float32 float16 longdouble int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool".split()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0, 3)], ids=str)
+def test_arguments_of_every_dtype(dtype, shape):
+    rng = np.random.default_rng(0)
+    other = shape if 0 in shape else (2, 3)
+    calls = [[rng.integers(0, 2, shape).astype(dtype)[()], rng.normal(size=other)] for _ in range(2)]
+    check(lambda x, y: [x * y, x + x if dtype != "bool" else x | x, np.where(x, y, 2 * y)], *calls)
+    check(lambda x, y: [ops.sum(x), ops.equal(x, 1), ops.reshape(x, (-1,)), ops.any(x), ops.all(x)], *calls)
+    check(lambda x, y: [ops.concatenate([ops.ravel(x), ops.ravel(x)]), x > 0, x == y, ops.maximum(x, x)], *calls)
+    check(lambda x, y: tape.grad(lambda y: ops.sum(ops.sin(y) * x))(y), *calls)
+    if shape and 0 not in shape:
+        check(lambda x, y: [ops.max(x, 0), ops.argmax(x), x[0], x[::-1], ops.prod(x)], *calls)
+
+
+NUMBERS = [1.5, np.float64(1.5), np.float32(1.5), np.float16(1.5), np.int64(2), np.int32(2), np.int8(2),
+           np.uint8(2), np.bool_(True), np.array(1.5), np.array(2, np.int32), np.array([1.5])]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"{type(number).__name__} {number!r}")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_as_arguments(number, dtype):
+    """Promotion is that of eager, whatever kind of number the second operand is."""
+    f = lambda x, a: [x * a, a - x, x + a * 2, np.sin(x) / a, np.maximum(x, a), (x * a).sum() * a]  # noqa: E731
+    x = arguments(dtype)[0]
+    compiled = tape.compile(f)
+    for scale in (1, 1, 3):
+        given = type(number)(number * scale) if not isinstance(number, np.ndarray) else number * scale
+        given = given.astype(number.dtype) if isinstance(number, np.ndarray) else given
+        assert_equal(compiled(x * dtype(scale), given), f(x * dtype(scale), given))
+    assert len(compiled.programs) == 1
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+def arrays(tree):
+    return [leaf for leaf in tree if isinstance(leaf, np.ndarray)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_fresh(name):
+    """Writable, and sharing memory with nothing: not with arguments, one another, or other calls."""
+    f = FUNCTIONS[name]
+    held = arguments(salt=5)
+    compiled = tape.compile(lambda *args: [f(*args), held[0], held[0] * 1, args[0], [np.sin(args[1])] * 2])
+    kept = []
+    for salt in range(6):
+        args = arguments(salt=salt)
+        first, *rest, pair = compiled(*args)
+        new = arrays([*(first if isinstance(first, (list, tuple)) else [first]), *rest, *pair])
+        for k, array in enumerate(new):
+            assert array.flags.writeable
+            others = [*new[:k], *args, *held, *(x for x, _ in kept)]
+            assert not any(np.shares_memory(array, other) for other in others)
+        kept += [(array, array.copy()) for array in new]
+    for array, before in kept:
+        np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("hold", [
+    lambda array: array, lambda array: array[1:], lambda array: array.T, memoryview, lambda array: {"a": [array]},
+    lambda array: array.reshape(-1)[::2], lambda array: np.asarray(memoryview(array)), lambda array: array.flat,
+    lambda array: array.view(np.uint8), lambda array: array.__array_interface__ and array.base or array,
+    lambda array: np.frombuffer(array), lambda array: np.nditer(array),
+])  # fmt: skip
+def test_a_result_that_somebody_holds_is_left_alone(hold):
+    """However it is held: memory is used again only when nobody can see it."""
+    compiled = tape.compile(lambda x: [x + 1, np.sin(x)])
+    held, copies = [], []
+    for k in range(5):
+        one, other = compiled(np.full((2, 3), float(k)))
+        held.append((hold(one), hold(other)))
+        copies.append((one.tobytes(), other.tobytes()))
+        del one, other
+    for (one, other), expected in zip(held, copies, strict=True):
+        assert (seen(one), seen(other)) == (seen_again(hold, expected[0]), seen_again(hold, expected[1]))
+
+
+def seen(held):
+    """The bytes that somebody sees."""
+    if isinstance(held, dict):
+        held = held["a"][0]
+    if isinstance(held, np.nditer):
+        held = held.operands[0]
+    return np.array(held).tobytes()
+
+
+def seen_again(hold, data):
+    return seen(hold(np.frombuffer(data).reshape(2, 3).copy()))
+
+
+def test_no_dynamic_argument_at_all():
+    assert_equal(tape.compile(lambda n: np.arange(3.0) * n)(2), np.arange(3.0) * 2)
+    compiled = tape.compile(lambda: [])
+    assert [compiled(), compiled()] == [[], []]
+
+
+# ---- threads, processes, memory ------------------------------------------------------------------
+
+
+def step(w, x, rate):
+    return w - rate * tape.grad(lambda w: np.sum(np.tanh(x @ w) ** 2))(w)
+
+
+def test_threads_each_with_their_own_data():
+    compiled = tape.compile(step)
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(30, 20)), rng.normal(size=(8, 40, 30))
+    expected = [w] * 8
+    for _ in range(30):
+        expected = [step(one, data, 0.01) for one, data in zip(expected, x, strict=True)]
+    found = [None] * 8
+    barrier = threading.Barrier(8)
+
+    def train(k):
+        mine = w
+        barrier.wait()
+        for _ in range(30):
+            mine = compiled(mine, x[k], 0.01)
+        found[k] = mine
+
+    threads = [threading.Thread(target=train, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other, 1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_a_fork():
+    """Programs of the parent run in the child, which records new ones, too."""
+    compiled = tape.compile(step)
+    w, x = np.ones((3, 2)), np.eye(3)
+    compiled(w, x, 0.1)
+    expected = [compiled(w, x, 0.1), step(w, x[:2], 0.1)]
+    out, into = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            found = [compiled(w, x, 0.1), compiled(w, x[:2], 0.1), compiled(w, x[:2], 0.1)]
+            os.write(into, b"".join(array.tobytes() for array in found))
+        finally:
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(child, 0)
+    found = np.frombuffer(data).reshape(3, 3, 2)
+    assert_close(found, [expected[0], expected[1], expected[1]], 1e-13)
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is not told here")
+@pytest.mark.parametrize("x", [np.ones(3), 2.5, np.float32(2.5)], ids=repr)
+def test_many_calls_leak_nothing(x):
+    """Neither memory nor references, to arguments, results or the objects that every answer is."""
+    compiled = tape.compile(lambda x, pair: [x * pair["a"], np.sum(x), {"b": -x}])
+    pair = {"a": np.float64(3.0)}
+    for _ in range(1000):
+        compiled(x, pair)
+    gc.collect()
+    counted = [x, pair["a"], True, False, None, np.dtype(float), compiled]
+    before = [sys.getrefcount(one) for one in counted]
+    size = resident_bytes()
+    for _ in range(100_000 if isinstance(x, np.ndarray) else 20_000):
+        compiled(x, pair)
+    gc.collect()
+    after = [sys.getrefcount(one) for one in counted]
+    assert resident_bytes() - size < 2**19  # an object a call would be more
+    assert max(abs(b - a) for a, b in zip(before, after, strict=True)) < 100
+
+
+def test_nothing_is_kept_of_arguments():
+    compiled = tape.compile(lambda x, y: [x * y, x])
+    for _ in range(3):
+        x, y = np.ones(3), np.ones(3)
+        results = compiled(x, y)
+        assert sys.getrefcount(x) == sys.getrefcount(y) == 2
+        assert results[1] is not x
