@@ -13,12 +13,14 @@ from itertools import count
 from typing import Any
 
 __all__ = [
+    "RECORDERS",
     "REGIONS",
     "Region",
     "innermost",
     "is_open",
     "next_level",
     "push",
+    "recorded",
     "region_above",
     "remove",
     "resolve",
@@ -28,6 +30,10 @@ _levels = count(1024, 1024)  # between them is room for traces that are nested w
 
 REGIONS: list[Region] = []
 """The regions open on any thread: while it is empty, which is nearly always, nobody needs to look."""
+
+
+RECORDERS: list[Any] = []
+"""The traces open on any thread on which a program is recorded: nearly always none."""
 
 
 class _Stack(threading.local):
@@ -112,6 +118,16 @@ def region_above(level: int) -> Region | None:
         if isinstance(scope, Region) and not scope.is_busy:
             return scope
     return None
+
+
+def recorded(value: Any) -> Any:
+    """A plain value that a program is recorded with, as one of the program's: what is computed with it alone
+    and with arrays closed over is then recorded as well."""
+    if RECORDERS and not hasattr(value, "trace_ref"):
+        for scope in reversed(_stack.scopes):
+            if scope in RECORDERS:
+                return scope.input(value)
+    return value
 
 
 def resolve(leaf: Any) -> Any:

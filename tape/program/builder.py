@@ -231,6 +231,8 @@ class Builder:
             return self.value(operands[0])
         kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
         dtypes = _loop_dtypes(name, tuple(kinds))
+        if name == "power" and dtypes[-1].kind != "f":
+            raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         values = tuple(
             [
                 operand

@@ -13,13 +13,16 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scalars import SCALARS
 from tape.program.functions import blas_number, loop_number
 from tape.program.instructions import ELEMENTWISE, Instruction
-from tape.program.layouts import c_strides, collapsed
+from tape.program.layouts import ALIGNMENT, Place, broadcast_strides, c_strides, collapsed
 from tape.program.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
-from tape.program.plan import ALIGNMENT, Place, Plan, Step, _broadcast_strides
+from tape.program.plan import Plan, Step
 
 __all__ = ["Encoded", "encode"]
 
 _TABLES = {opcode(name) for name in ("load", "store", "add_store")}
+_ELEMENTWISE = frozenset({*ELEMENTWISE, "where", "cast"})
+_SCALAR = opcode("scalar")
+_ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 _DOUBLE = np.dtype(np.float64)
 
 
@@ -63,6 +66,10 @@ class _Encoder:
         self.origins: list[int] = []
         self.tables: list[int] = []
         self._known_tables: dict[tuple[int, ...], int] = {}
+        self._addresses = [0 if place is None else packed(place.slot, place.offset) for place in plan.places]
+        self._kinds: list[int] = [-1] * len(plan.places)
+        self._known_kinds: dict[Any, int] = {}
+        self._heads: dict[Any, list[int]] = {}
         self._spare = 0  # the next free byte of the registers
         self._width = 0  # of a register in the group that is being encoded
 
@@ -75,7 +82,7 @@ class _Encoder:
             if row[0] in _TABLES:
                 row[4] += count * WIDTH
                 row[5] += count * WIDTH
-            code[k * WIDTH : k * WIDTH + len(row)] = row
+            _ROWS[len(row)].pack_into(code, 8 * k * WIDTH, *row)
         code[count * WIDTH :] = self.tables
         return Encoded(code, count, self.origins)
 
@@ -86,7 +93,7 @@ class _Encoder:
             instruction = instructions[id]
             self._origin = id
             self._spare = self._width = 0
-            if instruction.op in ELEMENTWISE or instruction.op in ("where", "cast"):
+            if instruction.op in _ELEMENTWISE:
                 self._elementwise(id, instruction, {})
             else:
                 getattr(self, f"_{instruction.op}")(id, instruction)
@@ -127,12 +134,36 @@ class _Encoder:
         return place
 
     def _at(self, id: int) -> int:
-        place = self._place(id)
-        return packed(place.slot, place.offset)
+        return self._addresses[id]
 
     # ---- elementwise -----------------------------------------------------------------------------------
 
     def _elementwise(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        """One row, for most instructions the same as for another one but for the addresses at its end."""
+        kinds, addresses = self._kinds, self._addresses
+        operands = instruction.operands
+        key = (instruction.op, *[kinds[x] if kinds[x] >= 0 else self._kind(x) for x in (id, *operands)])
+        head = self._heads.get(key)
+        if head is not None:
+            self.rows.append(head + [addresses[x] for x in operands] + [addresses[id]])
+            self.origins.append(self._origin)
+            return
+        count = len(self.rows)
+        self._worked_out(id, instruction, loaded)
+        if len(self.rows) == count + 1:
+            row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
+            if row[0] != _SCALAR and row[-len(tail) :] == tail:  # no operand had to be put in order
+                self._heads[key] = row[: -len(tail)]
+
+    def _kind(self, id: int) -> int:
+        """A number for all values of one shape, dtype and order."""
+        value, place = self.plan.instructions[id], self._place(id)
+        key = (value.shape, value.dtype, place.strides, place.slot == REGISTERS)
+        kind = self._kinds[id] = self._known_kinds.setdefault(key, len(self._known_kinds))
+        return kind
+
+    def _worked_out(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        """The row of an elementwise instruction, and what must come before it."""
         out = self._at(id)
         count = instruction.size
         if not count:
@@ -191,7 +222,7 @@ class _Encoder:
             return packed(place.slot, place.offset), 0
         strides = place.strides
         if source.shape != reader.shape:
-            strides = _broadcast_strides(source.shape, strides, reader.shape)
+            strides = broadcast_strides(source.shape, strides, reader.shape)
         lengths, steps = collapsed(reader.shape, strides)
         takes_steps = reader.op in ELEMENTWISE
         if len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize):
@@ -238,7 +269,7 @@ class _Encoder:
     def _run_of(self, source: int, instruction: Instruction) -> tuple[Any, Any]:
         strides = self._place(source).strides
         if self.plan.instructions[source].shape != instruction.shape:
-            strides = _broadcast_strides(self.plan.instructions[source].shape, strides, instruction.shape)
+            strides = broadcast_strides(self.plan.instructions[source].shape, strides, instruction.shape)
         lengths, steps = collapsed(instruction.shape, strides)
         return lengths or (1,), steps or (instruction.dtype.itemsize,)
 

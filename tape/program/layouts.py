@@ -1,17 +1,23 @@
-"""Where the elements of a value lie relative to the memory it shares: offset and strides, in bytes."""
+"""Where the elements of a value lie: offset and strides, in bytes.
+
+Few shapes and strides occur in a program, however long it is: what is worked out for them is kept.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
+from typing import NamedTuple
 
-__all__ = ["Layout", "c_strides", "collapsed", "reshaped_strides"]
+__all__ = ["ALIGNMENT", "Layout", "Place", "broadcast_strides", "c_strides", "collapsed", "reshaped_strides"]
 
 Shape = tuple[int, ...]
 
+ALIGNMENT = 64
+"""Of the memory of a value, in bytes."""
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+
+class Layout(NamedTuple):
     """A view of the memory of another value.
 
     Attributes
@@ -29,6 +35,15 @@ class Layout:
     strides: Shape
 
 
+class Place(NamedTuple):
+    """Slot and offset of the first element, and strides in bytes."""
+
+    slot: int
+    offset: int
+    strides: Shape
+
+
+@lru_cache(maxsize=4096)
 def c_strides(shape: Shape, itemsize: int) -> Shape:
     """The strides of an array in C order.
 
@@ -46,6 +61,22 @@ def c_strides(shape: Shape, itemsize: int) -> Shape:
     return tuple(strides[::-1])
 
 
+def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
+    """The strides with which a larger shape sees elements that are repeated.
+
+    Examples
+    --------
+    >>> from tape.program.layouts import broadcast_strides
+    >>> broadcast_strides((2, 1), (8, 8), (4, 2, 3))
+    (0, 8, 0)
+    """
+    if shape == target:
+        return strides
+    kept = [stride if length != 1 else 0 for stride, length in zip(strides, shape, strict=True)]
+    return (0,) * (len(target) - len(shape)) + tuple(kept)
+
+
+@lru_cache(maxsize=4096)
 def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
     """The same elements in the same order by as few axes as possible.
 
@@ -69,6 +100,7 @@ def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
     return tuple(lengths), tuple(steps)
 
 
+@lru_cache(maxsize=4096)
 def reshaped_strides(shape: Shape, strides: Shape, new: Shape, itemsize: int) -> Shape | None:
     """The strides with which another shape sees the same elements in the same order; None if none do.
 

@@ -150,4 +150,4 @@ def _fresh(value: Any) -> Any:
         return float(value)
     if not isinstance(value, np.ndarray):
         return value
-    return np.array(value) if value.ndim else value[()]
+    return np.array(value, order="C") if value.ndim else value[()]

@@ -207,7 +207,7 @@ def _loaded(file: BinaryIO) -> Program:
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, os.fstat(file.fileno()).st_size)
         description = json.loads(archive.read(_DESCRIPTION))
-        want(isinstance(description, dict) and description.get("format") == _FORMAT, "it says so itself")
+        want(isinstance(description, dict) and description.get("format") == _FORMAT, "it is something else")
         version = description.get("version")
         want(version == _VERSION, f"it is of version {errors.describe(version)}, and this reads {_VERSION}")
         arrays = _arrays(archive, list_of(description["arrays"]))

@@ -68,7 +68,12 @@ class Recorder(Trace):
 
     def __enter__(self) -> Recorder:
         super().__enter__()
+        scope.RECORDERS.append(self)
         return self
+
+    def __exit__(self, *exception: object) -> None:
+        scope.RECORDERS.remove(self)
+        super().__exit__(*exception)
 
     def argument(self, value: Any) -> Var:
         """A leaf for an argument; a Python float is a weak one."""

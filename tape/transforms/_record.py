@@ -162,13 +162,14 @@ class Recording:
         seeds: dict[int, Any] = {}
         for root, cotangent in zip(self.roots, cotangents, strict=True):
             if root is not None:
+                cotangent = scope.recorded(cotangent)
                 seeds[root] = seeds[root] + cotangent if root in seeds else cotangent
         gradients = self.trace.pull_back(seeds, consume=consume)
         return [self._as(g, p.node.value) for g, p in zip(gradients, self.params, strict=True)]
 
     def push_forward(self, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of all leaves of the result, given one for every param."""
-        seeds = {p.id: t for p, t in zip(self.params, tangents, strict=True)}
+        seeds = {p.id: scope.recorded(t) for p, t in zip(self.params, tangents, strict=True)}
         moved = iter(self.trace.push_forward(seeds, [root for root in self.roots if root is not None]))
         parts = [None if root is None else next(moved) for root in self.roots]
         return self.owned(parts, tangents)

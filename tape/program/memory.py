@@ -1,0 +1,280 @@
+"""Which memory each value has, once it is known in which order everything runs.
+
+When a value has been used for the last time, its memory in the arena goes to the next one that fits, at
+best to a result that is computed in place. Views have no memory of their own, nor do values that only their
+group of elementwise instructions uses: those live in registers of one block.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tape.program.instructions import VIEWS, Instruction
+from tape.program.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
+from tape.program.opcodes import ARENA, LITERALS, REGISTERS
+
+if TYPE_CHECKING:
+    from tape.program.plan import Plan, Step
+
+__all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
+
+_NEAR_BYTES = 24576
+"""What the registers of a group may take of the nearest cache."""
+
+
+def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
+    """Whether a value is in C order without gaps."""
+    lengths, strides = collapsed(instruction.shape, layout.strides)
+    return not lengths or (len(lengths) == 1 and strides[0] == instruction.dtype.itemsize) or not instruction.size
+
+
+class Lifetimes:
+    """How long values are needed, and what may be written over them.
+
+    Attributes
+    ----------
+    last : list of int
+        For each owner of memory the last step that reads it; -1 if there is none.
+    """
+
+    def __init__(self, plan: Plan, layouts: list[Layout]) -> None:
+        self._plan = plan
+        self._layouts = layouts
+        instructions = plan.instructions
+        self.last = last = [-1] * len(instructions)
+        for at, step in enumerate(plan.steps):
+            for id in step.members:
+                for operand in instructions[id].operands:
+                    last[layouts[operand].root] = at
+        self._known: tuple[int, dict[int, int], dict[int, list[tuple[int, int]]]] = (-1, {}, {})
+
+    def may_overwrite(self, id: int, root: int, at: int) -> bool:
+        """Whether a member of a step may write over what the step reads: element by element, and not too early."""
+        instructions, layouts = self._plan.instructions, self._layouts
+        out = instructions[id]
+        positions, readers = self._readers(at)
+        for member, operand in readers.get(root, ()):
+            reader, source = instructions[member], instructions[operand]
+            if self._accumulates(reader, operand):
+                continue
+            if not (reader.is_elementwise or reader.op == "copy") or positions[member] > positions[id]:
+                return False
+            if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
+                return False
+            if operand != root and not is_contiguous(source, layouts[operand]):
+                return False
+        return True
+
+    def _readers(self, at: int) -> tuple[dict[int, int], dict[int, list[tuple[int, int]]]]:
+        """The position of each member of a step, and for each memory the members and operands that read it."""
+        if self._known[0] != at:
+            members = self._plan.steps[at].members
+            readers: dict[int, list[tuple[int, int]]] = {}
+            for id in members:
+                for operand in self._plan.instructions[id].operands:
+                    readers.setdefault(self._layouts[operand].root, []).append((id, operand))
+            self._known = (at, {id: k for k, id in enumerate(members)}, readers)
+        return self._known[1:]
+
+    def _accumulates(self, instruction: Instruction, operand: int) -> bool:
+        """Whether an instruction adds to this operand, and may do so in place."""
+        if instruction.op not in ("matmul_add", "add_at") or operand != instruction.operands[0]:
+            return False
+        root = self._layouts[operand].root
+        total = self._plan.instructions[operand]
+        if instruction.size != total.size or not is_contiguous(total, self._layouts[operand]):
+            return False
+        return all(self._layouts[x].root != root for x in instruction.operands[1:])
+
+
+def allocate(plan: Plan, layouts: list[Layout], lifetimes: Lifetimes) -> None:
+    """Fill in the places of all values, the sizes of the slots and the literals.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its instructions, steps and named slots are final.
+    layouts : list of Layout
+        Of each instruction.
+    lifetimes : Lifetimes
+    """
+    instructions = plan.instructions
+    plan.places = [None] * len(instructions)
+    _place_given(plan, layouts)
+    places, last = plan.places, lifetimes.last
+    sizes = [prod(instruction.shape) * instruction.dtype.itemsize for instruction in instructions]
+    arena = _Arena()
+    held: dict[int, int] = {}  # offset in the arena, by owner
+    for at, step in enumerate(plan.steps):
+        near: list[int] = []
+        for id in step.members:
+            instruction = instructions[id]
+            size = sizes[id]
+            plan.value_bytes += size
+            if places[id] is not None or instruction.op == "guard":
+                continue
+            if step.block and last[id] in (at, -1):
+                near.append(id)
+                continue
+            for operand in instruction.operands:
+                root = layouts[operand].root
+                if root in held and last[root] == at and sizes[root] == size:
+                    if lifetimes.may_overwrite(id, root, at):
+                        offset = held.pop(root)
+                        break
+            else:
+                offset = arena.take(size)
+            held[id] = offset
+            places[id] = Place(ARENA, offset, layouts[id].strides)
+        if step.block:
+            _place_registers(plan, layouts, step, near)
+        for id in step.members:
+            for operand in instructions[id].operands:
+                root = layouts[operand].root
+                if last[root] == at and root in held:
+                    arena.give(held.pop(root), sizes[root])
+            if last[id] < 0 and id in held:
+                arena.give(held.pop(id), sizes[id])
+    for id, instruction in enumerate(instructions):
+        if instruction.op in VIEWS:
+            root, offset, strides = layouts[id]
+            base = places[root]
+            assert base is not None
+            places[id] = Place(base.slot, base.offset + offset, strides)
+    plan.slots[ARENA] = arena.size
+
+
+def _place_given(plan: Plan, layouts: list[Layout]) -> None:
+    """Places of what lies outside of the arena: literals, inputs, constants and outputs."""
+    places = plan.places
+    pool = bytearray()
+    for id, instruction in enumerate(plan.instructions):
+        if instruction.op == "literal":
+            pool += bytes(-len(pool) % 16)
+            places[id] = Place(LITERALS, len(pool), ())
+            pool += instruction.attrs[1]
+        elif instruction.op == "constant":
+            array = plan.constants[instruction.attrs[0]]
+            places[id] = Place(plan.constant_slots[instruction.attrs[0]], _lowest(array), array.strides)
+    plan.literals = bytes(pool)
+    plan.slots[LITERALS] = len(pool)
+    for input, slot in zip(plan.inputs, plan.input_slots, strict=True):
+        if input is not None:
+            places[input] = Place(slot, 0, layouts[input].strides)
+    donated = {plan.outputs[k]: plan.input_slots[leaf] for k, leaf in plan.donations.items()}
+    for id, slot in zip(plan.outputs, plan.output_slots, strict=True):
+        places[id] = Place(donated.get(id, slot), 0, layouts[id].strides)
+
+
+def _lowest(array: np.ndarray) -> int:
+    """How far the first element is from the lowest one, in bytes."""
+    return sum(-(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0 and n > 0)
+
+
+def extent(array: np.ndarray) -> int:
+    """How many bytes an array spans, gaps included."""
+    if not array.size:
+        return 0
+    return sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
+
+
+# ---- registers of a group ----------------------------------------------------------------------------
+
+
+def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[int]) -> None:
+    """Registers for what stays in the group, and for operands that must be put in order; then the block."""
+    instructions = plan.instructions
+    last: dict[int, int] = {}
+    loads = 0
+    for k, id in enumerate(step.members):
+        reader = instructions[id]
+        for operand in set(reader.operands):
+            last[operand] = k
+            loads += _needs_load(instructions[operand], layouts[operand], operand, reader)
+    stays = set(near)
+    names: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    for k, id in enumerate(step.members):
+        if id in stays:
+            if free:
+                names[id] = free.pop()
+            else:
+                names[id] = count
+                count += 1
+        free += [names[x] for x in set(instructions[id].operands) if x in names and last[x] == k]
+        if id in names and id not in last:
+            free.append(names[id])
+    memory = sum(operand not in names for operand in last)
+    total = count + min(loads, 4) + min(memory, 4) + 1
+    block = max(128, min(2048, _NEAR_BYTES * 2 // (8 * total)) // 64 * 64)
+    step.block = min(block, max(instructions[step.members[0]].size, 1))
+    width = 8 * step.block + ALIGNMENT
+    width -= width % ALIGNMENT
+    for id, name in names.items():
+        plan.places[id] = Place(REGISTERS, name * width, layouts[id].strides)
+    plan.slots[REGISTERS] = max(plan.slots[REGISTERS], (count + loads) * width)
+    plan.scalars[step.members[0]] = count * width  # where registers for operands begin
+
+
+def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instruction) -> bool:
+    """Whether an operand of an elementwise instruction must be put in order first."""
+    if source.size == 1:  # a single condition is repeated, see the encoder
+        return reader.op == "where" and operand == reader.operands[0] and reader.size > 1
+    strides = broadcast_strides(source.shape, layout.strides, reader.shape)
+    lengths, steps = collapsed(reader.shape, strides)
+    if reader.op in ("where", "cast", "copy"):
+        return len(lengths) > 1 or (len(lengths) == 1 and steps[0] != source.dtype.itemsize)
+    return len(lengths) > 1
+
+
+class _Arena:
+    """Hands out parts of one memory, and takes them back."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._free: list[tuple[int, int]] = []  # size and offset, the smallest first
+        self._sizes: dict[int, int] = {}  # of what is free, by where it begins
+        self._starts: dict[int, int] = {}  # of what is free, by where it ends
+
+    def take(self, size: int) -> int:
+        """The offset of a part: the smallest that is free and large enough."""
+        size = size + -size % ALIGNMENT or ALIGNMENT
+        k = bisect_left(self._free, (size, 0))
+        if k < len(self._free):
+            length, offset = self._free[k]
+            self._remove(length, offset)
+            if length > size:
+                self._add(length - size, offset + size)
+            return offset
+        offset = self.size
+        if offset in self._starts:  # grow what is free at the end
+            offset = self._starts[offset]
+            self._remove(self._sizes[offset], offset)
+        self.size = offset + size
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        """Take a part back, and join it with what is free around it."""
+        size = size + -size % ALIGNMENT or ALIGNMENT
+        behind = self._sizes.get(offset + size)
+        if behind is not None:
+            self._remove(behind, offset + size)
+            size += behind
+        before = self._starts.get(offset)
+        if before is not None:
+            self._remove(offset - before, before)
+            offset, size = before, size + offset - before
+        self._add(size, offset)
+
+    def _add(self, size: int, offset: int) -> None:
+        insort(self._free, (size, offset))
+        self._sizes[offset], self._starts[offset + size] = size, offset
+
+    def _remove(self, size: int, offset: int) -> None:
+        del self._free[bisect_left(self._free, (size, offset))]
+        del self._sizes[offset], self._starts[offset + size]
