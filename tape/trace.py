@@ -8,7 +8,7 @@ operations exist: a node carries its own rule.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
@@ -22,6 +22,7 @@ from tape.sweep import pull_back, push_forward, recompute
 
 if TYPE_CHECKING:
     from tape.op import Op
+    from tape.program.replay import TraceProgram
     from tape.var import Var
 
 __all__ = ["Trace"]
@@ -66,6 +67,7 @@ class Trace:
 
     is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
+    compiler: ClassVar[Callable[[Trace, Any], Any]]  # as `tape.program` does this
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
@@ -466,6 +468,29 @@ class Trace:
             Whatever an operation raises for the new values.
         """
         recompute(self.nodes, where=self)
+
+    def compile(self, root: Var) -> TraceProgram:
+        """The tape up to a root and the reverse sweep from there, as a program that runs without Python.
+
+        Parameters
+        ----------
+        root : Var
+            What is differentiated; any shape.
+
+        Returns
+        -------
+        TraceProgram
+            ``run()`` gives the value of the root and the gradients of the params for the present leaves: those
+            that `set` has put there since.
+
+        Raises
+        ------
+        UnreachableParamError, TraceMismatchError, DTypeError
+            As `backward_param_grads`.
+        UnsupportedError
+            If a leaf is a Var of an enclosing trace.
+        """
+        return type(self).compiler(self, root)
 
     # ---- helpers -----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ together, `compile` finds the program for a call.
 
 from tape.program.compiled import Compiled, compile
 from tape.program.program import Program
+from tape.program.replay import TraceProgram
 from tape.program.save import load
 
-__all__ = ["Compiled", "Program", "compile", "load"]
+__all__ = ["Compiled", "Program", "TraceProgram", "compile", "load"]

@@ -15,6 +15,7 @@ from tape.program.functions import blas_number, loop_number
 from tape.program.instructions import ELEMENTWISE, Instruction
 from tape.program.layouts import ALIGNMENT, Place, broadcast_strides, c_strides, collapsed
 from tape.program.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
+from tape.program.pause import collector_paused
 from tape.program.plan import Plan, Step
 
 __all__ = ["Encoded", "encode"]
@@ -45,6 +46,7 @@ class Encoded:
     origins: list[int]
 
 
+@collector_paused()
 def encode(plan: Plan) -> Encoded:
     """Encode a plan.
 

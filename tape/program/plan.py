@@ -24,6 +24,7 @@ from tape.program.layouts import (
     reshaped_strides,
 )
 from tape.program.memory import Lifetimes, allocate, extent, is_contiguous
+from tape.program.pause import collector_paused
 
 __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 
@@ -80,6 +81,7 @@ class Plan:
     """The sum of the sizes of all values that are computed, views aside."""
 
 
+@collector_paused()
 def plan(listing: Listing, donated: frozenset[int] = frozenset()) -> Plan:
     """Schedule a listing and place its values.
 

@@ -435,9 +435,10 @@ class Program:
     def _rebound(self, workspace: Workspace, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments that hold the right numbers, but not as the machine reads them: put in order, and run."""
         leaves = tuple([wanted.made_of(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
-        self._enter(workspace, leaves)
-        if workspace.frame[AT] < 0:
-            raise Rerun
+        if self._enter(workspace, leaves) is not False:
+            workspace.frame[AT] = self.rows
+        elif workspace.frame[AT] < 0:
+            raise Rerun("input")
         return leaves
 
     def _resume(self, workspace: Workspace, leaves: Any) -> Flip | None:
@@ -473,7 +474,7 @@ class Program:
         ]
         result = np.asarray(op.compute(values, attrs))
         if result.shape != instruction.shape or result.dtype != instruction.dtype:
-            raise Rerun
+            raise Rerun(op.name)
         self._view(workspace, id, leaves)[...] = result
 
     def _view(self, workspace: Workspace, id: int, leaves: Any) -> np.ndarray:

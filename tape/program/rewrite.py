@@ -17,6 +17,7 @@ from tape.node import Handle, Node
 from tape.program.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.contract import contract
 from tape.program.instructions import Listing
+from tape.program.pause import collector_paused
 
 if TYPE_CHECKING:
     from tape.program.record import Recorded
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["rewrite"]
 
 
+@collector_paused()
 def rewrite(recorded: Recorded) -> Listing:
     """Lower a recorded tape.
 

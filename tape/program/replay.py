@@ -1,0 +1,94 @@
+"""`Trace.compile`: a tape that is there already, with its reverse sweep, as a program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.checks import start_of
+from tape.node import Handle, Leaf
+from tape.program.program import Flip, Program, Rerun
+from tape.program.record import record
+from tape.sweep import rerun
+from tape.trace import Trace
+from tape.var import Var
+
+__all__ = ["TraceProgram", "compile_trace"]
+
+
+class TraceProgram(Program):
+    """The value of a root and the gradients of all params, for the present leaves of a trace.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tr = tape.Trace()
+    >>> w, x = tr.param(2.0), tr.input(3.0)
+    >>> program = tr.compile(w * w * x)
+    >>> program.run()
+    (np.float64(12.0), [np.float64(12.0)])
+    >>> tr.set(x, 5.0)
+    >>> program.run()
+    (np.float64(20.0), [np.float64(20.0)])
+    """
+
+    _nodes: list[Leaf]
+    _eager: Any
+
+    def run(self, leaves: tuple[Any, ...] | None = None) -> Any:
+        """Run for the present leaves, or for others.
+
+        Parameters
+        ----------
+        leaves : tuple, optional
+            By default the values that the params and inputs of the trace have now, in the order of the tape.
+
+        Returns
+        -------
+        tuple
+            The value of the root, and the list of gradients of `Trace.backward_param_grads`; all for leaves
+            of other shapes too, but slower.
+        """
+        given = tuple([node.value for node in self._nodes]) if leaves is None else leaves
+        try:
+            out = super().run(given)
+        except Rerun:
+            return self._eager(*given)
+        assert not isinstance(out, Flip)  # a tape has no branches
+        return out[0], out[1:]
+
+
+def compile_trace(trace: Trace, root: Var) -> TraceProgram:
+    """`Trace.compile`."""
+    start_of(trace, root, None)
+    trace.backward_param_grads(root)  # says now which params are out of reach
+    ids = [id for id, node in enumerate(trace.nodes[: root.id + 1]) if node.op is None]
+    leaves = [trace.nodes[id] for id in ids]
+    for id, leaf in zip(ids, leaves, strict=True):
+        if isinstance(leaf.value, Handle):
+            raise errors.UnsupportedError(
+                f"leaf %{id} of {trace!r} is {leaf.value!r}, of an enclosing trace. Compile a function with "
+                "tape.compile instead, and pass it as an argument"
+            )
+
+    def value_and_gradients(*values: Any) -> Any:
+        inner = Trace(trace.name)
+        with inner:
+            made = [
+                inner.param(value) if leaf.is_param else inner.input(value)
+                for leaf, value in zip(leaves, values, strict=True)
+            ]
+        (again,) = rerun(trace.nodes, dict(zip(ids, made, strict=True)), [root.id], where=trace)
+        gradients = inner.backward_param_grads(again)
+        return again.value, gradients
+
+    values = tuple([leaf.value if np.ndim(leaf.value) else leaf.value[()] for leaf in leaves])
+    recorded = record(value_and_gradients, values, {}, "value_and_gradients")
+    program = TraceProgram(recorded, name=trace.name or "trace")
+    program._nodes, program._eager = leaves, value_and_gradients  # type: ignore[assignment]
+    return program
+
+
+Trace.compiler = staticmethod(compile_trace)
