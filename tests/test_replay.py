@@ -66,8 +66,9 @@ def test_a_param_out_of_reach_is_named(network):
 
 def test_a_root_of_another_trace_is_refused(network):
     trace, _, _ = network
+    other = tape.Trace()
     with pytest.raises(errors.TraceMismatchError):
-        trace.compile(tape.Trace().param(1.0))
+        trace.compile(other.param(1.0))
 
 
 def test_leaves_of_an_enclosing_trace_are_refused():
