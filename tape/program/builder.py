@@ -134,6 +134,7 @@ class Builder:
         self._made: dict[Any, Value] = {}
         self._constants: dict[int, Value] = {}
         self._counted: dict[int, np.ndarray] = {}
+        self.is_native = True  # whether the machine knows numbers of all kinds that came in
         self.merged = self.folded = self.simplified = 0  # what was not made: see `tape.program.rewrite`
 
     # ---- where values come from ------------------------------------------------------------------
@@ -163,6 +164,7 @@ class Builder:
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """The next dynamic leaf."""
+        self.is_native = self.is_native and dtype in CASTABLE
         value = self.append("input", (), (len(self.listing.inputs),), shape, dtype)
         self.listing.inputs.append(value.id)
         return value
@@ -173,6 +175,7 @@ class Builder:
             return self.broadcast(self.literal(array.flat[0], array.dtype), array.shape)
         value = self._constants.get(id(array))
         if value is None:
+            self.is_native = self.is_native and array.dtype in CASTABLE
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
@@ -534,6 +537,7 @@ class Builder:
     def _call(
         self, op: Op, places: tuple[Any, ...], attrs: dict[str, Any], ids: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
+        self.is_native = self.is_native and dtype in CASTABLE
         calls = self.listing.callbacks
         calls.append((op, places, attrs))
         return self.append("callback", ids, (len(calls) - 1,), shape, dtype)

@@ -103,25 +103,45 @@ def fitting(value: Any, wanted: Leaf, name: str) -> Any:
     return value
 
 
-def unshared(leaves: tuple[Any, ...], donated: frozenset[int], name: str) -> tuple[Any, ...]:
+def unshared(
+    leaves: tuple[Any, ...], donated: frozenset[int], name: str, constants: Sequence[np.ndarray] = ()
+) -> tuple[Any, ...]:
     """The leaves, with copies of donated ones that others would see being overwritten.
+
+    Parameters
+    ----------
+    leaves : tuple
+        Dynamic leaves.
+    donated : frozenset of int
+        Which of them may be overwritten.
+    name : str
+        Of the function.
+    constants : sequence of numpy.ndarray
+        What else the program reads.
 
     Raises
     ------
     InPlaceError
         If a donated array is read-only.
     """
-    owners = [id(leaf if getattr(leaf, "base", None) is None else leaf.base) for leaf in leaves]
     for k in donated:
         if not leaves[k].flags.writeable:
             raise errors.InPlaceError(
                 f"{name} donates {errors.describe(leaves[k])}, which is read-only. Pass a copy"
             )
+    owners = [_owner(leaf) for leaf in (*leaves, *constants)]
     if len(set(owners)) == len(owners):
         return leaves
     separate = list(leaves)
     for k in donated:
-        others = (x for i, x in enumerate(leaves) if i != k and owners[i] == owners[k])
+        others = (x for i, x in enumerate((*leaves, *constants)) if i != k and owners[i] == owners[k])
         if any(isinstance(x, np.ndarray) and np.may_share_memory(leaves[k], x) for x in others):
             separate[k] = leaves[k].copy()
     return tuple(separate)
+
+
+def _owner(leaf: Any) -> int:
+    """What arrays that share memory have in common."""
+    while isinstance(base := getattr(leaf, "base", None), np.ndarray):
+        leaf = base
+    return id(leaf if base is None else base)

@@ -218,9 +218,9 @@ class Compiled:
             known = self._specialised(structure, leaves, args)
             leaves = [native(leaf) for leaf in leaves]
         inputs = tuple([leaves[k] for k in known.dynamic])
-        if known.donated:
-            inputs = unshared(inputs, known.donated, self._name)
         if not known.paths:
+            if known.donated:
+                unshared(inputs, known.donated, self._name)  # for its errors
             return self._recorded(known, args, kwargs)
         self._latest = known
         path = known.paths[0]

@@ -8,12 +8,11 @@ group of elementwise instructions uses: those live in registers of one block.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tape.program.instructions import VIEWS, Instruction
+from tape.program.instructions import ELEMENTWISE, VIEWS, Instruction
 from tape.program.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
 from tape.program.opcodes import ARENA, LITERALS, REGISTERS
 
@@ -24,6 +23,7 @@ __all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
 
 _NEAR_BYTES = 24576
 """What the registers of a group may take of the nearest cache."""
+_ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 
 
 def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
@@ -50,18 +50,17 @@ class Lifetimes:
             for id in step.members:
                 for operand in instructions[id].operands:
                     last[layouts[operand].root] = at
-        self._known: tuple[int, dict[int, int], dict[int, list[tuple[int, int]]]] = (-1, {}, {})
+        self._known = -1  # the group that the tables are about
 
     def may_overwrite(self, id: int, root: int, at: int) -> bool:
         """Whether a member of a step may write over what the step reads: element by element, and not too early."""
         instructions, layouts = self._plan.instructions, self._layouts
         out = instructions[id]
-        positions, readers = self._readers(at)
-        for member, operand in readers.get(root, ()):
-            reader, source = instructions[member], instructions[operand]
+        for position, reader, operand in self._readers(root, at):
+            source = instructions[operand]
             if self._accumulates(reader, operand):
                 continue
-            if not (reader.is_elementwise or reader.op == "copy") or positions[member] > positions[id]:
+            if reader.op not in _ELEMENT_BY_ELEMENT or position > self._position(id, at):
                 return False
             if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
                 return False
@@ -69,16 +68,34 @@ class Lifetimes:
                 return False
         return True
 
-    def _readers(self, at: int) -> tuple[dict[int, int], dict[int, list[tuple[int, int]]]]:
-        """The position of each member of a step, and for each memory the members and operands that read it."""
-        if self._known[0] != at:
-            members = self._plan.steps[at].members
-            readers: dict[int, list[tuple[int, int]]] = {}
-            for id in members:
-                for operand in self._plan.instructions[id].operands:
-                    readers.setdefault(self._layouts[operand].root, []).append((id, operand))
-            self._known = (at, {id: k for k, id in enumerate(members)}, readers)
-        return self._known[1:]
+    def _readers(self, root: int, at: int) -> list[tuple[int, Instruction, int]]:
+        """Which members of a step read some memory: position, instruction, and the operand that lies there."""
+        instructions, members = self._plan.instructions, self._plan.steps[at].members
+        if len(members) == 1:
+            only = instructions[members[0]]
+            return [(0, only, x) for x in only.operands if self._layouts[x].root == root]
+        self._look_at(at)
+        return self._known_readers.get(root, [])
+
+    def _position(self, id: int, at: int) -> int:
+        """Where in its step a member is."""
+        if len(self._plan.steps[at].members) == 1:
+            return 0
+        self._look_at(at)
+        return self._positions[id]
+
+    def _look_at(self, at: int) -> None:
+        """Make tables of a group, once: groups may be long."""
+        if self._known == at:
+            return
+        self._known = at
+        members = self._plan.steps[at].members
+        self._positions = {id: k for k, id in enumerate(members)}
+        self._known_readers: dict[int, list[tuple[int, Instruction, int]]] = {}
+        for k, id in enumerate(members):
+            reader = self._plan.instructions[id]
+            for x in reader.operands:
+                self._known_readers.setdefault(self._layouts[x].root, []).append((k, reader, x))
 
     def _accumulates(self, instruction: Instruction, operand: int) -> bool:
         """Whether an instruction adds to this operand, and may do so in place."""
@@ -91,7 +108,7 @@ class Lifetimes:
         return all(self._layouts[x].root != root for x in instruction.operands[1:])
 
 
-def allocate(plan: Plan, layouts: list[Layout], lifetimes: Lifetimes) -> None:
+def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
     """Fill in the places of all values, the sizes of the slots and the literals.
 
     Parameters
@@ -100,13 +117,15 @@ def allocate(plan: Plan, layouts: list[Layout], lifetimes: Lifetimes) -> None:
         Its instructions, steps and named slots are final.
     layouts : list of Layout
         Of each instruction.
+    sizes : list of int
+        The bytes of each result.
     lifetimes : Lifetimes
+        As the steps are now.
     """
     instructions = plan.instructions
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
     places, last = plan.places, lifetimes.last
-    sizes = [prod(instruction.shape) * instruction.dtype.itemsize for instruction in instructions]
     arena = _Arena()
     held: dict[int, int] = {}  # offset in the arena, by owner
     for at, step in enumerate(plan.steps):

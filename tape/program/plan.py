@@ -104,6 +104,7 @@ class _Planner:
         self.donated = donated
         self.instructions: list[Instruction] = []
         self.layouts: list[Layout] = []
+        self.sizes: list[int] = []  # in bytes
         self._copies: dict[Any, int] = {}
 
     def plan(self) -> Plan:
@@ -116,7 +117,7 @@ class _Planner:
         lifetimes = Lifetimes(result, self.layouts)
         if self.donated and self._donate(lifetimes):
             lifetimes = Lifetimes(result, self.layouts)
-        allocate(result, self.layouts, lifetimes)
+        allocate(result, self.layouts, self.sizes, lifetimes)
         return result
 
     # ---- layouts: views share memory, copies are made where an instruction needs another order -------
@@ -155,6 +156,7 @@ class _Planner:
     def _push(self, instruction: Instruction, layout: Layout) -> int:
         self.instructions.append(instruction)
         self.layouts.append(layout)
+        self.sizes.append(prod(instruction.shape) * instruction.dtype.itemsize)
         return len(self.instructions) - 1
 
     def _copied(self, id: int) -> int:
@@ -197,13 +199,13 @@ class _Planner:
         sizes = [0, 0, 0]
         for id in result.inputs:
             result.input_slots.append(len(sizes))
-            sizes.append(0 if id is None else _bytes(self.instructions[id]))
+            sizes.append(0 if id is None else self.sizes[id])
         for array in result.constants:
             result.constant_slots.append(len(sizes))
             sizes.append(extent(array))
         for id in result.outputs:
             result.output_slots.append(len(sizes))
-            sizes.append(_bytes(self.instructions[id]))
+            sizes.append(self.sizes[id])
         result.slots = sizes
 
     # ---- steps ---------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ class _Planner:
                 continue
             if op in _GIVEN:
                 continue
-            if not self._is_grouped(instruction):
+            if self.sizes[id] <= _GROUPED_BYTES or not self._may_be_grouped(instruction):
                 ready[id] = len(steps)
                 steps.append(Step([id]))
                 continue
@@ -232,9 +234,9 @@ class _Planner:
                 steps.append(Step([id], block=1))
             ready[id] = at
 
-    def _is_grouped(self, instruction: Instruction) -> bool:
-        """Whether an instruction is computed in blocks: it is large, and all that it touches fits in registers."""
-        if instruction.op not in _BLOCKWISE or _bytes(instruction) <= _GROUPED_BYTES:
+    def _may_be_grouped(self, instruction: Instruction) -> bool:
+        """Whether an instruction can be computed in blocks: all that it touches must fit in registers."""
+        if instruction.op not in _BLOCKWISE:
             return False
         touched = (instruction, *[self.instructions[x] for x in instruction.operands])
         return all(value.dtype.itemsize <= 8 for value in touched)
@@ -281,10 +283,6 @@ class _Planner:
             result.outputs[k] = copy
             result.steps.append(Step([copy]))
         return bool(late)
-
-
-def _bytes(instruction: Instruction) -> int:
-    return prod(instruction.shape) * instruction.dtype.itemsize
 
 
 # ---- which operands an instruction takes as they are ----------------------------------------------------

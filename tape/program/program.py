@@ -194,8 +194,6 @@ class Program:
             If there is no result.
         """
         leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
-        if self.donated:
-            leaves = unshared(leaves, self.donated, self.name)
         try:
             out = self.run(leaves)
         except Rerun as rerun:
@@ -363,6 +361,8 @@ class Program:
         Rerun
             If these numbers need Python to say what is wrong with them.
         """
+        if self.donated:
+            leaves = self._unshared(leaves)
         workspace = self._workspace()
         if self._enter(workspace, leaves) is False:
             if workspace.frame[AT] < 0:
@@ -403,7 +403,13 @@ class Program:
                 return flip
             return restore(self._collected(workspace, leaves))
 
-        return runner(self._call, otherwise, self._pool, len(self.makers), self._results, restore, tree)
+        run = runner(self._call, otherwise, self._pool, len(self.makers), self._results, restore, tree)
+        if not self.donated:
+            return run
+        return lambda leaves: run(self._unshared(leaves)) if len(leaves) == len(self.leaves) else MISSED
+
+    def _unshared(self, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+        return unshared(leaves, self.donated, self.name, self.plan.constants)
 
     def _workspace(self) -> Workspace:
         try:

@@ -118,7 +118,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
             raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
         if type(operand) is Value:
             is_known = False
-            is_native = is_native and operand.dtype in CASTABLE
+            is_native = is_native and (builder.is_native or operand.dtype in CASTABLE)
         operands.append(operand)
     if is_native:
         assert op.lower is not None

@@ -124,7 +124,7 @@ class Specialisation:
         numbers = iter(range(len(self.dynamic)))
         marks = [Dynamic(next(numbers)) if is_dynamic(leaf) else leaf for leaf in leaves]
         args, kwargs = tree.restore(structure, marks)
-        self.take = None if kwargs or donated else taker(args)
+        self.take = None if kwargs else taker(args)
         """The dynamic leaves of positional arguments like these: most calls are like the one before."""
 
     def fits(self, leaves: Sequence[Any]) -> bool:

@@ -102,17 +102,19 @@ class _Nodes(list[Node]):
 
     def append(self, node: Node) -> None:
         """Append a node, and remember what is in its operands."""
-        inputs = node.inputs
-        for k in range(0, len(inputs), 2):
-            array = inputs[k + 1]
-            if inputs[k] is not None or type(array) is not np.ndarray:
-                continue
-            known = self._constants.get(id(array))
-            if known is None:
-                self._constants[id(array)] = (array, _fingerprint(array))
-            elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
-                _refuse_scratch(array)
+        parents = iter(node.inputs)
+        for parent, operand in zip(parents, parents):  # noqa: B905 - strict takes a while
+            if parent is None and type(operand) is np.ndarray:
+                self._see(operand)
         super().append(node)
+
+    def _see(self, array: np.ndarray) -> None:
+        """Remember what is in an array, or make sure that it has not changed."""
+        known = self._constants.get(id(array))
+        if known is None:
+            self._constants[id(array)] = (array, _fingerprint(array))
+        elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
+            _refuse_scratch(array)
 
     def check(self) -> None:
         """Raise if an array has been written into since it was used."""
