@@ -33,6 +33,9 @@ _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
 CASTABLE = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, bool)))
 """What the machine converts from and to."""
+_SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
+_SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
+"""What an operand of these must be for an identity to apply, if shapes are alike; most are nothing of the kind."""
 _TELLING = frozenset({"literal", "broadcast"})
 """What instructions are whose value may be known."""
 
@@ -230,6 +233,16 @@ class Builder:
 
     def elementwise(self, name: str, *operands: Any) -> Value:
         """A ufunc of NumPy's, with its promotion and broadcasting."""
+        if name in _SUMS_AND_PRODUCTS:
+            x, y = operands
+            if (
+                type(x) is type(y) is Value
+                and not (x.op in _SIMPLIFIED or y.op in _SIMPLIFIED or x.is_weak or y.is_weak)
+                and x.dtype is y.dtype
+                and x.shape == y.shape
+                and x.dtype.kind == "f"
+            ):
+                return self._elementwise(name, operands, x.dtype)
         if name == "positive":
             return self.value(operands[0])
         kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
@@ -298,9 +311,13 @@ class Builder:
         if simpler is not None:
             self.simplified += 1
             return simpler
-        if name in _COMMUTATIVE and values[0].id > values[1].id:
-            values = values[::-1]
+        return self._elementwise(name, values, dtype)
+
+    def _elementwise(self, name: str, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
+        """The instruction, unless there is one like it."""
         x, y = values[0], values[-1]
+        if x.id > y.id and name in _COMMUTATIVE:
+            x, y = y, x
         key = (name, x.id, y.id)  # that says it all: the loop depends on the dtypes of the operands alone
         made = self._made.get(key)
         if made is None:

@@ -9,6 +9,7 @@ here: that is for `tape.program.verify`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 from typing import Any, NoReturn
 
@@ -204,9 +205,10 @@ _SOURCES: dict[str, Callable[[Instruction, Listing], Kind]] = {
 
 def _of_ufunc(instruction: Instruction, operands: list[Instruction]) -> Kind:
     _no_attrs(instruction)
-    ufunc = ELEMENTWISE[instruction.op]
     chars = "".join([x.dtype.char for x in operands])
-    _want(f"{chars}->{instruction.dtype.char}" in ufunc.types, f"it does not take {_told(operands)}")
+    _want(
+        f"{chars}->{instruction.dtype.char}" in _loops(instruction.op), f"it does not take {_told(operands)}"
+    )
     return _together(operands), instruction.dtype
 
 
@@ -225,7 +227,16 @@ def _of_cast(instruction: Instruction, operands: list[Instruction]) -> Kind:
     return x.shape, instruction.dtype
 
 
+@cache
+def _loops(name: str) -> frozenset[str]:
+    """The dtypes that a ufunc takes and makes."""
+    return frozenset(ELEMENTWISE[name].types)
+
+
 def _together(operands: list[Instruction]) -> Shape:
+    first = operands[0].shape
+    if all(x.shape == first for x in operands):
+        return first
     try:
         return np.broadcast_shapes(*[x.shape for x in operands])
     except ValueError:

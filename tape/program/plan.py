@@ -266,9 +266,10 @@ class _Planner:
                     break
         if not result.donations:
             return False
-        written_late = any(
-            self.instructions[id].op in _FALLIBLE for step in result.steps for id in step.members
-        )
+        safe_from = 1 + max(
+            (at for at, step in enumerate(result.steps) if self.instructions[step.members[0]].op in _FALLIBLE),
+            default=-1,
+        )  # nothing can go wrong any more
         step_of = {id: at for at, step in enumerate(result.steps) for id in step.members}
         late: list[tuple[int, int]] = []
         for k, leaf in result.donations.items():
@@ -276,7 +277,7 @@ class _Planner:
             assert source is not None
             at = step_of[id]
             is_needed = lifetimes.last[source] > at or not lifetimes.may_overwrite(id, source, at)
-            if written_late or is_needed:
+            if at < safe_from or is_needed:
                 late.append((k, id))
         for k, id in late:
             copy = self._push_copy(id)

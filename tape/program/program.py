@@ -195,7 +195,7 @@ class Program:
         """
         leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
         try:
-            out = self.run(leaves)
+            out = Program.run(self, leaves)  # not what a subclass makes of it
         except Rerun as rerun:
             raise self._refusal(str(rerun)) from None
         if isinstance(out, Flip):
