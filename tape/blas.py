@@ -231,7 +231,7 @@ def _is_numpys() -> bool:
     Its kernels cannot be chosen any more, though. Where they are older than the CPU, SciPy's copy is better.
     """
     kernels = numpy_library().kernels
-    return kernels is not None and not (AVX512_FLAGS <= cpu_flags() and are_older(kernels))
+    return kernels is not None and not (cpu_flags() >= AVX512_FLAGS and are_older(kernels))
 
 
 def _products_module() -> str:

@@ -121,8 +121,10 @@ def region_above(level: int) -> Region | None:
 
 
 def recorded(value: Any) -> Any:
-    """A plain value that a program is recorded with, as one of the program's: what is computed with it alone
-    and with arrays closed over is then recorded as well."""
+    """A plain value that a program is recorded with, as one of the program's.
+
+    What is computed with it and with arrays closed over is then recorded as well.
+    """
     if RECORDERS and not hasattr(value, "trace_ref"):
         for scope in reversed(_stack.scopes):
             if scope in RECORDERS:

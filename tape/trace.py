@@ -480,8 +480,7 @@ class Trace:
         Returns
         -------
         TraceProgram
-            ``run()`` gives the value of the root and the gradients of the params for the present leaves: those
-            that `set` has put there since.
+            ``run()`` gives the value of the root and the gradients of the params for the present leaves.
 
         Raises
         ------

@@ -46,7 +46,7 @@ def only(compiled):
 # ---- the list of instructions ------------------------------------------------------------------------
 
 
-ONE_OF_EACH = list({case.op: case for case in CASES}.values())
+ONE_OF_EACH = [*{case.op: case for case in CASES}.values(), *{case.op: case for case in CASES[::-1]}.values()]
 
 
 def test_every_instruction_has_a_line():
@@ -241,3 +241,21 @@ def test_what_cannot_be_profiled_says_why():
         with pytest.raises(errors.OptionError, match="repeats"):
             program.profile(np.ones(3), np.array([1]), repeats=repeats)
     assert program(np.ones(3), np.array([2])) == [1.0]
+
+
+# ---- programs of traces ------------------------------------------------------------------------------
+
+
+def test_the_program_of_a_trace_is_one_like_others(tmp_path):
+    trace = tape.Trace(name="t")
+    w, x = trace.param(np.ones((3, 2))), trace.input(np.ones((4, 3)))
+    program = trace.compile(np.tanh(x @ w).sum())
+    value, (grad,) = program.run()
+    leaves = [w.value, x.value]
+    program.save(tmp_path / "t.tape")
+    for other in (program, tape.load(tmp_path / "t.tape")):
+        assert str(other) == str(program)
+        assert len(other.profile(*leaves, repeats=1).timings) == len(program)
+        found = other(*leaves)
+        assert found[0] == value
+        np.testing.assert_array_equal(found[1][0], grad)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tape.program import plan
+from tape.program import memory, plan
 from tests import naive_program
 from tests.oracles import assert_close
 
@@ -188,7 +188,9 @@ def drawn_step(draw: Any, k: int, shapes: list[Any]) -> tuple[Any, ...] | None:
 
 
 def drawn_view(draw: Any, k: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    name = draw(st.sampled_from(["transpose", "reshape", "getitem", "getitem", "broadcast_to", "expand_dims"]))
+    name = draw(
+        st.sampled_from(["transpose", "reshape", "getitem", "getitem", "broadcast_to", "expand_dims"])
+    )
     if name == "transpose":
         return (name, (k,), tuple(draw(st.permutations(range(len(shape))))))
     if name == "reshape":
@@ -287,7 +289,7 @@ def test_groups_of_small_arrays(steps, dtype, size):
 def test_groups_in_many_blocks(steps, near):
     """Blocks of few elements: the last one is rarely full, and rows of a view end within blocks."""
     with groups_above(64), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "_NEAR_BYTES", near)
+        patch.setattr(memory, "_NEAR_BYTES", near)
         check(gradients_of(steps), steps, np.float32)
 
 

@@ -1,46 +1,23 @@
-"""The verifier: accepts what the encoder makes, refuses what could leave its memory."""
-
-import os
-import subprocess
-import sys
-import warnings
-from pathlib import Path
+"""The rules of the verifier, one by one, on rows written by hand."""
 
 import numpy as np
 import pytest
 
-import tape
 from tape import errors
 from tape.kernels.folds import DTYPE_CODES, FOLDS
-from tape.program import plan as planning
-from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, blas_number, loop_number, prepare
+from tape.program.functions import blas_number, loop_number
 from tape.program.opcodes import (
     ARENA,
-    AT,
-    CODE,
-    DATA,
     FIELDS,
-    FUNCTIONS,
     LITERALS,
     REGISTERS,
-    ROWS,
-    SLOTS,
-    SPEC,
-    THREADS,
     WIDTH,
     opcode,
     packed,
 )
-from tape.program.program import Program
-from tape.program.record import record
-from tape.program.verify import Slot, slots_of, verify
-from tests.op_table import CASES
+from tape.program.verify import Slot, verify
 
-ROOT = Path(__file__).parents[1]
-DOUBLE, BOOL = np.dtype(float), np.dtype(bool)
 FLOAT64, FLOAT32, INT64, BOOLS, _ = DTYPE_CODES.values()
-
-# ---- rows by hand --------------------------------------------------------------------------------
 
 INPUT, OUTPUT, ODD = 3, 4, 5
 MEMORY = [
@@ -56,10 +33,6 @@ IN, OUT, ARENA_AT, REGISTER = packed(INPUT, 64), packed(OUTPUT, 64), packed(AREN
 
 def number(name, *dtypes):
     return loop_number(name, tuple(map(np.dtype, dtypes)))
-
-
-def blas(name):
-    return blas_number(name)
 
 
 STRIDED = {"count": 6, "ndim": 2, "lengths": (2, 3), "strides": (-32, 8)}
@@ -88,12 +61,13 @@ ROWS_BY_KIND = {
     "store": lambda: {"itemsize": 8, **STRIDED, "x": IN, "out": packed(OUTPUT, 32)},
     "add_store": lambda: {"dtype": FLOAT64, **STRIDED, "x": IN, "out": packed(OUTPUT, 32)},
     "gemm": lambda: {
-        "function": blas("dgemm"), "batch": 2, "m": 2, "n": 3, "k": 4, "lda": 2, "ldb": 3, "ldc": 2,
+        "function": blas_number("dgemm"), "batch": 2, "m": 2, "n": 3, "k": 4, "lda": 2, "ldb": 3, "ldc": 2,
         "transposed": LETTERS, "alpha": -1, "beta": 7, "stride_a": 64, "stride_b": -96, "stride_c": 48,
         "a": IN, "b": packed(INPUT, 160), "c": ARENA_AT,
     },
     "gesv": lambda: {
-        "function": blas("sgesv"), "n": 3, "columns": 2, "a": REGISTER, "pivots": packed(REGISTERS, 64), "x": OUT,
+        "function": blas_number("sgesv"), "n": 3, "columns": 2, "a": REGISTER,
+        "pivots": packed(REGISTERS, 64), "x": OUT,
     },
     "take": lambda: {
         "itemsize": 4, "length": 3, "row": 2, "count": 5, "before": 2, "x": IN, "index": packed(INPUT, 0),
@@ -215,61 +189,87 @@ def test_products_of_large_numbers_do_not_wrap_around(name):
 
 BAD = {
     "unary": [
-        ("function", {"function": 0}), ("function", {"function": lambda: blas("dgemm")}),
+        ("function", {"function": 0}), ("function", {"function": lambda: blas_number("dgemm")}),
         ("function", {"function": lambda: number("add", "d", "d", "d")}), ("function", {"function": 2047}),
         ("out", {"function": lambda: number("sin", "f", "f"), "count": 113, "stride_x": 0}),
-        ("x", {"stride_x": 4}), ("stride_out", {"stride_out": 0}), ("x", {"count": 9}), ("count", {"count": 0}),
+        ("x", {"stride_x": 4}), ("stride_out", {"stride_out": 0}), ("x", {"count": 9}),
+        ("count", {"count": 0}),
     ],
     "binary": [
         ("function", {"function": lambda: number("sin", "d", "d")}), ("out", {"count": 9}),
-        ("out", {"function": lambda: number("add", "d", "d", "d"), "stride_out": 8}), ("y", {"stride_y": 8}),
+        ("out", {"function": lambda: number("add", "d", "d", "d"), "stride_out": 8}),
+        ("y", {"stride_y": 8}),
     ],
-    "cast": [("from", {"from": 5}), ("to", {"to": -1}), ("x", {"count": 57}), ("out", {"from": FLOAT32, "to": FLOAT64, "count": 57})],
+    "cast": [
+        ("from", {"from": 5}), ("to", {"to": -1}), ("x", {"count": 57}),
+        ("out", {"from": FLOAT32, "to": FLOAT64, "count": 57}),
+    ],
     "select": [
         ("itemsize", {"itemsize": 2}), ("itemsize", {"itemsize": 0}), ("stride_x", {"stride_x": 16}),
         ("stride_y", {"stride_y": -8}), ("condition", {"count": 9}),
     ],
     "load": [
         ("itemsize", {"itemsize": 16}), ("lengths", {"count": 5}), ("lengths", {"lengths": (2, 0)}),
-        ("lengths", {"lengths": (-2, -3)}), ("lengths", {"lengths": 0}), ("strides", {"strides": WIDTH - 1}),
-        ("strides", {"strides": WIDTH + 3}), ("ndim", {"ndim": 65}), ("ndim", {"ndim": -1}), ("x", {"x": IN - 40}),
-        ("strides", {"strides": (8, 4)}), ("lengths", {"lengths": (2**32, 2**32)}), ("x", {"strides": (8, 240)}),
+        ("lengths", {"lengths": (-2, -3)}), ("lengths", {"lengths": 0}),
+        ("strides", {"strides": WIDTH - 1}), ("strides", {"strides": WIDTH + 3}), ("ndim", {"ndim": 65}),
+        ("ndim", {"ndim": -1}), ("x", {"x": IN - 40}), ("strides", {"strides": (8, 4)}),
+        ("lengths", {"lengths": (2**32, 2**32)}), ("x", {"strides": (8, 240)}),
         ("strides", {"strides": (2**62, 8)}), ("lengths", {"ndim": 0}),
     ],
-    "scalar": [("kind", {"kind": 22})],
+    "scalar": [
+        ("kind", {"kind": 22}),
+    ],
     "fold": [
         ("kind", {"kind": 8}), ("dtype", {"dtype": BOOLS}), ("dtype", {"kind": FOLDS["any"]}),
-        ("reduced", {"reduced": 0}), ("before", {"before": 0}), ("after", {"after": 0}), ("x", {"before": 10}),
-        ("out", {"reduced": 1, "before": 15}),
+        ("reduced", {"reduced": 0}), ("before", {"before": 0}), ("after", {"after": 0}),
+        ("x", {"before": 10}), ("out", {"reduced": 1, "before": 15}),
     ],
-    "copy": [("bytes", {"bytes": -1}), ("x", {"bytes": 512}), ("out", {"bytes": 510})],
-    "store": [("x", {"x": packed(INPUT, 472)}), ("out", {"out": packed(OUTPUT, 24)})],
-    "add_store": [("dtype", {"dtype": INT64}), ("out", {"out": packed(OUTPUT, 496)})],
+    "copy": [
+        ("bytes", {"bytes": -1}), ("x", {"bytes": 512}), ("out", {"bytes": 510}),
+    ],
+    "store": [
+        ("x", {"x": packed(INPUT, 472)}), ("out", {"out": packed(OUTPUT, 24)}),
+    ],
+    "add_store": [
+        ("dtype", {"dtype": INT64}), ("out", {"out": packed(OUTPUT, 496)}),
+    ],
     "gemm": [
-        ("function", {"function": lambda: blas("dgesv")}), ("function", {"function": 0}),
-        ("function", {"function": lambda: number("sin", "d", "d")}), ("lda", {"lda": 1}), ("ldb", {"ldb": 2}),
-        ("ldc", {"ldc": 1}), ("transposed", {"transposed": 0}), ("transposed", {"transposed": LETTERS | 1 << 16}),
-        ("transposed", {"transposed": -1}), ("stride_c", {"stride_c": 40}), ("c", {"batch": 20, "stride_a": 0, "stride_b": 0}),
-        ("a", {"batch": 8, "stride_b": 0}), ("b", {"batch": 3}), ("lda", {"transposed": LETTERS ^ ord("N") ^ ord("T")}),
-        ("c", {"a": packed(ARENA, 160)}), ("c", {"b": packed(ARENA, 128 + 96)}), ("m", {"m": 0}),
+        ("function", {"function": lambda: blas_number("dgesv")}), ("function", {"function": 0}),
+        ("function", {"function": lambda: number("sin", "d", "d")}), ("lda", {"lda": 1}),
+        ("ldb", {"ldb": 2}), ("ldc", {"ldc": 1}), ("transposed", {"transposed": 0}),
+        ("transposed", {"transposed": LETTERS | 1 << 16}), ("transposed", {"transposed": -1}),
+        ("stride_c", {"stride_c": 40}), ("c", {"batch": 20, "stride_a": 0, "stride_b": 0}),
+        ("a", {"batch": 8, "stride_b": 0}), ("b", {"batch": 3}),
+        ("lda", {"transposed": LETTERS ^ ord("N") ^ ord("T")}), ("c", {"a": packed(ARENA, 160)}),
+        ("c", {"b": packed(ARENA, 128 + 96)}), ("m", {"m": 0}),
     ],
     "gesv": [
-        ("function", {"function": lambda: blas("sgemm")}), ("pivots", {"pivots": packed(REGISTERS, 32)}),
-        ("pivots", {"x": packed(REGISTERS, 72)}), ("x", {"x": packed(REGISTERS, 16)}), ("n", {"n": 0}),
+        ("function", {"function": lambda: blas_number("sgemm")}),
+        ("pivots", {"pivots": packed(REGISTERS, 32)}), ("pivots", {"x": packed(REGISTERS, 72)}),
+        ("x", {"x": packed(REGISTERS, 16)}), ("n", {"n": 0}),
         ("a", {"n": 12}), ("x", {"columns": 38}),
     ],
     "take": [
         ("itemsize", {"itemsize": 3}), ("out", {"index": packed(OUTPUT, 96)}), ("x", {"length": 29}),
-        ("index", {"count": 65, "row": 1, "before": 1}), ("out", {"before": 12, "length": 0}), ("row", {"row": 0}),
+        ("index", {"count": 65, "row": 1, "before": 1}), ("out", {"before": 12, "length": 0}),
+        ("row", {"row": 0}),
     ],
     "scatter_add": [
         ("dtype", {"dtype": INT64}), ("total", {"index": packed(OUTPUT, 72)}), ("total", {"length": 29}),
         ("index", {"count": 65, "row": 1, "before": 1}), ("x", {"before": 12, "length": 0}),
     ],
-    "ravel_index": [("wraps", {"wraps": 4}), ("so_far", {"count": 57})],
-    "guard": [("kind", {"kind": 2}), ("dtype", {"dtype": 5}), ("x", {"dtype": FLOAT64})],
-    "callback": [("index", {"index": 2})],
-    "blocks": [("rows", {"rows": 1}), ("block", {"block": 0}), ("count", {"count": 0}), ("count", {"count": 1025})],
+    "ravel_index": [
+        ("wraps", {"wraps": 4}), ("so_far", {"count": 57}),
+    ],
+    "guard": [
+        ("kind", {"kind": 2}), ("dtype", {"dtype": 5}), ("x", {"dtype": FLOAT64}),
+    ],
+    "callback": [
+        ("index", {"index": 2}),
+    ],
+    "blocks": [
+        ("rows", {"rows": 1}), ("block", {"block": 0}), ("count", {"count": 0}), ("count", {"count": 1025}),
+    ],
 }  # fmt: skip
 
 
@@ -346,183 +346,3 @@ def test_an_array_that_holds_no_rows_is_refused(code):
 
 def test_no_rows_need_no_slots():
     verify(np.zeros(0, np.int64), 0, [])
-
-
-# ---- what the encoder makes ----------------------------------------------------------------------
-
-
-def program(f, *args):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Program(record(f, args, {}, "f"))
-
-
-def gradient(f, args):
-    floats = tuple([k for k, a in enumerate(args) if a.dtype.kind == "f"])
-    return tape.grad(lambda *a: np.sum(tape.ops.sin(f(*a))), argnums=floats)
-
-
-def reverified(made):
-    callbacks = [id for id, step in enumerate(made.plan.instructions) if step.op == "callback"]
-    verify(made.code, made.rows, slots_of(made.plan), callbacks)
-
-
-@pytest.mark.parametrize("grouped_bytes", [8, 16384])
-def test_programs_of_the_op_table(grouped_bytes, monkeypatch):
-    """Programs verify themselves when they are made; with small groups and without."""
-    monkeypatch.setattr(planning, "_GROUPED_BYTES", grouped_bytes)
-    for case in CASES[grouped_bytes % 3 :: 2]:
-        f, args = case.on(tape.ops), case.args()
-        if case.has_derivative and any(a.dtype.kind == "f" for a in args):
-            f = gradient(f, args)
-        reverified(program(f, *args))
-
-
-# ---- fuzzing -------------------------------------------------------------------------------------
-
-
-def _where(c, x, y):
-    return np.where(c > 0, np.sin(x.T), np.cos(y))
-
-
-def _branch(x):
-    return np.exp(x) if x[0] > 0 and int(x[1]) == 1 else x
-
-
-def _index(x, i, j):
-    return tape.grad(lambda x: np.sum(x[i, j] ** 2) + np.sum(x[i] ** 3) + np.sum(x[1:, ::2] ** 2))(x)
-
-
-def _solve(a, b):
-    return tape.grad(lambda a: np.sum(tape.ops.solve(a, b) ** 2))(a)
-
-
-def _mlp(w, v, x):
-    return tape.value_and_grad(lambda w, v: np.mean((np.tanh(x @ w) @ v) ** 2), argnums=(0, 1))(w, v)
-
-
-def subjects():
-    """Programs with rows of all kinds, and arguments for them."""
-    rng = np.random.default_rng(0)
-
-    def draw(*shape, dtype=float):
-        return rng.uniform(1, 2, shape).astype(dtype)
-
-    indices = np.array([2, 0, 2, -1])
-    return [
-        (_mlp, (draw(3, 4), draw(4, 2), draw(5, 3))),
-        (_mlp, tuple([draw(*shape, dtype=np.float32) for shape in ((3, 4), (4, 2), (5, 3))])),
-        (_where, (draw(6, 5), draw(5, 6), draw(6, 5))),
-        (_where, (draw(6, 5), draw(5, 6, dtype=np.float32), draw(6, 5))),
-        (_branch, (draw(5),)),
-        (_index, (draw(4, 3), indices, np.array([0, 1, 2, 2]))),
-        (_solve, (np.eye(3) * 3 + draw(3, 3), draw(3, 2))),
-        (lambda x, y: np.concatenate([x.T, y[::-1, ::2]], axis=1) * 2, (draw(3, 4), draw(4, 6))),
-        (lambda x, y: np.max(x @ y, axis=1) + np.sum(y), (draw(3, 4, 2), draw(3, 2, 2))),
-        (lambda x: np.sum(np.exp(x) / x, axis=0) * np.argmax(x, axis=0), (draw(40, 5),)),
-        (lambda x: np.any(x > 1.5, axis=0) & np.all(x > 0, axis=0), (draw(4, 5),)),
-        (lambda x: x / 2.0 + tape.apply(x, np.sinc, np.cos), (draw(7),)),
-        (lambda x: (np.tanh(x) * 2.0 + x**3, x), (np.float64(1.5),)),
-    ]
-
-
-GUARD_BYTES, MARK = 4096, 0xA5
-NASTY = [0, 1, -1, 2, 3, 7, 8, -8, 16, 64, 2**63 - 1, -(2**63), 2**62, 2**40, 2**40 - 1, 1 << 41, 3 << 40]
-
-
-class Bench:
-    """The slots of a program, each between guard bytes, and a way to run other numbers in them."""
-
-    def __init__(self, made, args):
-        plan = made.plan
-        self.made, self.slots = made, slots_of(plan)
-        self.callbacks = [id for id, step in enumerate(plan.instructions) if step.op == "callback"]
-        self.memory = [np.full(slot.size + 2 * GUARD_BYTES, MARK, np.uint8) for slot in self.slots]
-        contents = {LITERALS: np.frombuffer(plan.literals, np.uint8)}
-        contents.update(zip(plan.input_slots, args, strict=True))
-        contents.update(zip(plan.constant_slots, plan.constants, strict=True))
-        for slot, array in contents.items():
-            array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            size = min(self.slots[slot].size, len(array))
-            self.memory[slot][GUARD_BYTES : GUARD_BYTES + size] = array[:size]
-        for slot in (ARENA, REGISTERS):
-            self.memory[slot][GUARD_BYTES:-GUARD_BYTES] = 0
-        self.before = [array.copy() for array in self.memory]
-        self.frame = np.zeros(SLOTS + len(self.slots), np.int64)
-        self.spec = np.zeros(8, np.int64)
-        self.frame[[FUNCTIONS, DATA, SPEC, THREADS]] = (
-            FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data, self.spec.ctypes.data, 1,
-        )  # fmt: skip
-        self.frame[SLOTS:] = [array.ctypes.data + GUARD_BYTES for array in self.memory]
-
-    def run(self, code):
-        """Run all rows but those that need Python; whatever is not to be written to is as it was."""
-        frame, resume = self.frame, prepare().resume
-        frame[CODE], frame[ROWS], frame[AT] = code.ctypes.data, self.made.rows, 0
-        while frame[AT] < self.made.rows:
-            resume(frame)
-            frame[AT] += 1
-        for slot, array, before in zip(self.slots, self.memory, self.before, strict=True):
-            end = GUARD_BYTES + slot.size
-            parts = [slice(0, GUARD_BYTES), slice(end, None)]
-            if not slot.is_writable:
-                parts = [slice(None)]
-            for part in parts:
-                assert array[part].tobytes() == before[part].tobytes()
-            array[:] = before
-
-
-def mutated(rng, bench):
-    """The instruction array with one to three words changed, most of them in rows."""
-    code = bench.made.code.copy()
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        if rng.random() < 0.9:
-            row = rng.integers(bench.made.rows)
-            name = list(FIELDS)[bench.made.code[row * WIDTH]]
-            at = row * WIDTH + rng.integers(1 + len(FIELDS[name]))
-        else:
-            at = rng.integers(len(code))
-        word = int(code[at])
-        others = [
-            word + 1, word - 1, word + 8, word - 8, word - 64, word // 2, 2 * word, -word,
-            word ^ 1 << int(rng.integers(64)), 1 << int(rng.integers(64)), -1 << int(rng.integers(64)),
-            int(rng.integers(40)), int(rng.choice(code)), int(rng.choice(code)) * 8, int(rng.choice(NASTY)),
-            int(rng.integers(-(2**63), 2**63 - 1)),
-        ]  # fmt: skip
-        code[at] = (others[rng.integers(len(others))] + 2**63) % 2**64 - 2**63
-    return code
-
-
-def fuzz(seed, count):
-    """Run every mutant that is accepted; prints how many there were."""
-    rng = np.random.default_rng(seed)
-    benches = []
-    for planning._GROUPED_BYTES in (8, 16384):
-        benches += [Bench(program(f, *args), args) for f, args in subjects()]
-    for bench in benches:
-        bench.run(bench.made.code)
-    accepted = 0
-    for k in range(count):
-        bench = benches[k % len(benches)]
-        code = mutated(rng, bench)
-        try:
-            verify(code, bench.made.rows, bench.slots, bench.callbacks)
-        except errors.ProgramError:
-            continue
-        accepted += 1
-        changed = np.flatnonzero(code != bench.made.code)
-        os.write(2, f"{k}: {bench.made.name} {changed} {code[changed]}\n".encode())
-        bench.run(code)
-    kinds = {kind for bench in benches for kind in bench.made.code[: bench.made.rows * WIDTH : WIDTH]}
-    print(accepted, len(kinds))
-
-
-def test_mutants_are_refused_or_stay_in_their_memory():
-    """In another process, whose death would not be ours."""
-    call = "import sys; from tests.test_verify import fuzz; fuzz(int(sys.argv[1]), int(sys.argv[2]))"
-    command = [sys.executable, "-X", "faulthandler", "-c", call, "0", "4000"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    accepted, kinds = map(int, done.stdout.split())
-    assert 400 < accepted < 3600
-    assert kinds == len(FIELDS)

@@ -14,7 +14,20 @@ from llvmlite import ir
 from numba import carray, njit, types
 from numba.extending import intrinsic
 
-__all__ = ["array_at", "call1", "call3", "call4", "call5", "call6", "call7", "call8", "call13", "int32_at", "int64_at", "set_int64"]
+__all__ = [
+    "array_at",
+    "call1",
+    "call3",
+    "call4",
+    "call5",
+    "call6",
+    "call7",
+    "call8",
+    "call13",
+    "int32_at",
+    "int64_at",
+    "set_int64",
+]
 
 
 def _caller(count: int) -> Any:
@@ -105,4 +118,3 @@ def array_at(dtype: Any) -> Callable[[int, int], Any]:
 def _number_type(dtype: Any) -> Any:
     kind = np.dtype(dtype)
     return types.uint8 if kind == np.bool_ else getattr(types, kind.name)
-

@@ -57,7 +57,7 @@ def prepare() -> Native:
         if name in code.addresses:
             FUNCTION_TABLE[number] = code.addresses[name]
         elif name == "memmove":
-            FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value
+            FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:

@@ -214,8 +214,8 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
         call13(
             function,
             (
-                letters, letters + 1, sizes, sizes + 8, sizes + 16, scales, a, leading, b, leading + 8, scales + 8, c,
-                leading + 16,
+                letters, letters + 1, sizes, sizes + 8, sizes + 16, scales, a, leading, b, leading + 8,
+                scales + 8, c, leading + 16,
             ),
         )  # fmt: skip
         a += _field(row, 12)
@@ -352,7 +352,7 @@ def _bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
 
 @inner
 def _bind_results(frame, arrays, spec):  # type: ignore[no-untyped-def]
-    """Write where arrays for results are into the frame, if they are as they were made and nobody has them."""
+    """Write where arrays for results are into the frame, if they are as they were made and nobody's."""
     first = spec + 8 * (HEADER + LEAF * int64_at(spec))
     for k in range(int64_at(spec + 8)):
         array, at = int64_at(arrays + TUPLE + 8 * k), first + 8 * RESULT * k

@@ -211,7 +211,7 @@ def _compiled() -> dict[str, tuple[str, bytes]]:
         body = function.py_func
         arguments = [types.int64] * body.__code__.co_argcount
         signature = (types.int64 if returns else types.void)(*arguments)
-        compiled = cfunc(signature, nopython=True, **OPTIONS)(body)
+        compiled: Any = cfunc(signature, **OPTIONS)(body)
         module = compiled._library._final_module
         _check_symbols(name, module)
         code = target.emit_object(module)

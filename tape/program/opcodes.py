@@ -48,10 +48,11 @@ OFFSET_MASK = (1 << OFFSET_BITS) - 1
 # Slots that every program has; those of inputs, constants and outputs follow.
 ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 
-# Numbers in the frame, before the addresses of the slots: what the machine writes arguments of C functions to,
-# and two tables of its own.
+# Numbers in the frame, before the addresses of the slots: first what the machine writes arguments of C
+# functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
-# How many threads there are, where the frames of the others are, their size; and in each of those what it is to do.
+# How many threads there are, where the frames of the others are, their size; in each of those what it is
+# to do.
 THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, SLOTS = 14, 15, 16, 17, 18, 19, 20, 24
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
@@ -61,8 +62,9 @@ NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 HEADER, LEAF, RESULT = 3, 8, 4
 
 KERNELS = (
-    "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index", "read_integer",
-    "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
+    "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False",
+    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 

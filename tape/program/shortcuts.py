@@ -55,8 +55,8 @@ def taker(args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...] 
     Returns
     -------
     callable or None
-        ``take(args)``: the dynamic leaves in the order of their numbers, or None if the arguments differ. None
-        if the tree has other branches than plain tuples, lists and dicts.
+        ``take(args)``: the dynamic leaves in the order of their numbers, or None if the arguments differ.
+        None if the tree has other branches than plain tuples, lists and dicts.
 
     Examples
     --------
@@ -71,9 +71,9 @@ def taker(args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...] 
         _take(source, leaves, "args", args)
     except _NotPlain:
         return None
-    if len(leaves) == len(args) and all(isinstance(arg, Dynamic) for arg in args):
-        if list(leaves) == sorted(leaves):
-            return lambda given: given  # the machine checks how many there are
+    is_flat = len(leaves) == len(args) and all(isinstance(arg, Dynamic) for arg in args)
+    if is_flat and list(leaves) == sorted(leaves):
+        return lambda given: given  # the machine checks how many there are
     found = "".join(f"{leaves[number]}, " for number in sorted(leaves))
     source.lines.append(f"return ({found})")
     return source.function("(args)")
@@ -132,15 +132,15 @@ def runner(
     call : callable
         The way into the machine.
     otherwise : callable
-        ``otherwise(workspace, leaves)``: what to do if the machine does not run through; with None if there is
-        no workspace to be had.
+        ``otherwise(workspace, leaves)``: what to do if the machine does not run through; with None if
+        there is no workspace to be had.
     pool : list
         Of workspaces.
     arrays : int
         How many arrays the result has that the program computes.
     results : sequence of pairs
-        Where each leaf of the result is: ``("array", k)``, ``("scalar", k)``, ``("leaf", k)`` or ``("constant",
-        value)``.
+        Where each leaf of the result is: ``("array", k)``, ``("scalar", k)``, ``("leaf", k)`` or
+        ``("constant", value)``.
     restore : callable
         Makes the result of a list of leaves, whatever its structure.
     tree : Any

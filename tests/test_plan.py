@@ -1,0 +1,173 @@
+"""Where values are placed: nothing overlaps that is needed at the same time, and little memory is used."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import tape
+from tape.program.instructions import VIEWS
+from tape.program.opcodes import ARENA, REGISTERS
+from tape.program.plan import ALIGNMENT
+from tests.naive_program import program_of
+from tests.test_program_random import LARGE, SMALL, gradients_of, groups_above, programs, random_checks
+
+NO_COMPUTATION = VIEWS | {"input", "constant", "literal", "guard"}
+
+
+def extent(instruction, place):
+    """The first byte of a value, and the one behind its last."""
+    first = last = place.offset
+    for length, stride in zip(instruction.shape, place.strides, strict=True):
+        if not length:
+            return place.offset, place.offset
+        first += min(0, (length - 1) * stride)
+        last += max(0, (length - 1) * stride)
+    return first, last + instruction.dtype.itemsize
+
+
+def roots(plan):
+    """For each value the one that owns its memory."""
+    found = []
+    for id, instruction in enumerate(plan.instructions):
+        is_view = instruction.op in VIEWS
+        found.append(found[instruction.operands[0]] if is_view else id)
+    return found
+
+
+def lifetimes(plan):
+    """For each value that is computed, (step, turn in the step) of when it is made and last read."""
+    root = roots(plan)
+    lives = {}
+    for at, step in enumerate(plan.steps):
+        for turn, id in enumerate(step.members):
+            lives[id] = [(at, turn), (at, turn)]
+            for operand in plan.instructions[id].operands:
+                if root[operand] in lives:
+                    lives[root[operand]][1] = (at, turn)
+    for out in plan.outputs:
+        lives[out][1] = (len(plan.steps), 0)
+    return lives
+
+
+def check_places(plan):
+    """Values whose lives overlap have disjoint memory, but for what is written over its own operand."""
+    lives = lifetimes(plan)
+    in_groups = {id for step in plan.steps if step.block for id in step.members}
+    for slot in (ARENA, REGISTERS):
+        placed = [id for id in lives if plan.places[id] is not None and plan.places[id].slot == slot]
+        spans = []
+        for id in placed:
+            begin, end = lives[id]
+            first, last = extent(plan.instructions[id], plan.places[id])
+            if slot == REGISTERS:  # blocks are of any of the group's elements
+                first, last = plan.places[id].offset, plan.places[id].offset + 1
+            assert first >= 0
+            assert last <= plan.slots[slot]
+            spans.append((begin, end, first, last, id))
+        for k, (begin, end, first, last, id) in enumerate(spans):
+            for other_begin, other_end, other_first, other_last, other in spans[k + 1 :]:
+                # What ends where the other begins is its operand, and may be written over. Within a group
+                # that runs block by block, the memory of values that leave it is needed for all of the step.
+                if slot == ARENA and id in in_groups and other in in_groups and begin[0] == other_begin[0]:
+                    is_apart = False
+                else:
+                    is_apart = end <= other_begin or other_end <= begin
+                assert is_apart or last <= other_first or other_last <= first, (id, other)
+
+
+def check_operands_come_first(plan):
+    """Every step reads what earlier steps, or earlier members of it, have made."""
+    root = roots(plan)
+    made = {id for id, one in enumerate(plan.instructions) if one.op in ("input", "constant", "literal")}
+    for step in plan.steps:
+        for id in step.members:
+            assert {root[operand] for operand in plan.instructions[id].operands} <= made
+            made.add(id)
+    assert set(plan.outputs) <= made
+    computed = [id for id, one in enumerate(plan.instructions) if one.op not in NO_COMPUTATION]
+    assert sorted(id for step in plan.steps for id in step.members if id in set(computed)) == computed
+
+
+def check_alignment_and_size(plan):
+    root = roots(plan)
+    for id, place in enumerate(plan.places):
+        if place is not None and place.slot in (ARENA, REGISTERS) and root[id] == id:
+            assert place.offset % ALIGNMENT == 0
+    count = len([id for step in plan.steps for id in step.members])
+    assert plan.slots[ARENA] <= plan.value_bytes + count * ALIGNMENT
+
+
+def check_plan(f, *args, **options):
+    plan = program_of(f, *args, **options).plan
+    check_operands_come_first(plan)
+    check_places(plan)
+    check_alignment_and_size(plan)
+    return plan
+
+
+@random_checks
+@given(programs(SMALL, most_steps=25))
+def test_small_values(steps):
+    note(repr(steps))
+    check_plan(steps, *steps.args(np.float64, 1))
+    check_plan(gradients_of(steps), *steps.args(np.float64, 1))
+
+
+@random_checks
+@given(programs(LARGE, most_steps=20), st.sampled_from([64, 2**14]))
+def test_large_values_in_groups(steps, size):
+    note(repr(steps))
+    with groups_above(size):
+        check_plan(gradients_of(steps), *steps.args(np.float32, 1))
+
+
+@random_checks
+@given(programs(SMALL, most_steps=15), st.integers(0, 3))
+def test_donated_leaves(steps, leaf):
+    """A donated leaf is written to only when nobody reads it any more."""
+    note(repr(steps))
+    leaf %= len(steps.leaves)
+    plan = check_plan(gradients_of(steps), *steps.args(np.float64, 1), donate=leaf)
+    root = roots(plan)
+    for k, donated in plan.donations.items():
+        source, out = plan.inputs[donated], plan.outputs[k]
+        order = [id for step in plan.steps for id in step.members]
+        readers = [
+            order.index(id) for id in order for x in plan.instructions[id].operands if root[x] == source
+        ]
+        assert max(readers, default=-1) <= order.index(out)
+
+
+def test_a_chain_needs_two_places():
+    """However long it is: each value takes the place of the one before."""
+
+    def chain(x):
+        for _ in range(50):
+            x = np.sin(x[::-1] * 1.5)
+        return x
+
+    plan = check_plan(chain, np.ones(100))
+    assert plan.slots[ARENA] <= 3 * 832
+
+
+@pytest.mark.parametrize("batch", [128, 256])
+def test_training_of_a_large_network_takes_little_memory(batch):
+    """At most 60 % of what all values together take."""
+    sizes = [784, 256, 128, 10]
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=pair).astype(np.float32) for pair in pairwise(sizes)]
+
+    def loss(weights, x, y):
+        for w in weights[:-1]:
+            x = np.maximum(x @ w, 0)
+        return tape.ops.softmax_cross_entropy(x @ weights[-1], y)
+
+    def step(weights, x, y):
+        return [w - 0.1 * g for w, g in zip(weights, tape.grad(loss)(weights, x, y), strict=True)]
+
+    x, y = rng.normal(size=(batch, 784)).astype(np.float32), rng.integers(0, 10, batch)
+    plan = check_plan(step, weights, x, y)
+    assert plan.slots[ARENA] + plan.slots[REGISTERS] <= 0.6 * plan.value_bytes

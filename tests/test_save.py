@@ -1,0 +1,510 @@
+"""Programs in files: what comes back does the same, and no file does harm."""
+
+import io
+import json
+import random
+import struct
+import subprocess
+import sys
+import warnings
+import zipfile
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape import errors
+from tape.program.check import check
+from tape.program.program import Program
+from tape.program.record import record
+from tape.program.rewrite import rewrite
+from tests.compiled import alike
+from tests.op_table import CASES
+
+TWO_OF_EACH = [*{c.op: c for c in CASES}.values(), *{c.op: c for c in CASES[::-1]}.values()]
+
+
+def functions_of(case):
+    """A case, and its gradient by all floats."""
+    f, args = case.on(tape.ops), case.args()
+    by = tuple(k for k, x in enumerate(args) if x.dtype.kind == "f")
+    yield f
+    if by and case.has_derivative:
+        yield tape.grad(lambda *args: np.sum(np.sin(f(*args))), argnums=by)
+
+
+def recorded(f, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.ConstantResultWarning)
+        return record(f, args, {}, "f")
+
+
+def only(compiled):
+    (program,) = compiled.programs.values()
+    return program
+
+
+def saved(f, *args, donate=(), **kwargs):
+    """The program of a call."""
+    compiled = tape.compile(f, donate=donate)
+    compiled(*args, **kwargs)
+    return only(compiled)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "f.tape"
+
+
+def reload(program, path):
+    program.save(path)
+    return tape.load(path)
+
+
+# ---- round trips -------------------------------------------------------------------------------------
+
+
+def test_every_operation_comes_back_as_it_was(path):
+    loaded = 0
+    for case in TWO_OF_EACH:
+        for f in functions_of(case):
+            args = tuple(case.args())
+            program = Program(recorded(f, *args))
+            if program.explain().callbacks:
+                with pytest.raises(errors.UnsupportedError, match="calls back into Python for "):
+                    program.save(path)
+                continue
+            other = reload(program, path)
+            assert str(other) == str(program)
+            assert len(other) == len(program)
+            for a, b in zip(other.run(args), program.run(args), strict=True):
+                np.testing.assert_array_equal(a, b)
+            loaded += 1
+    assert loaded > 150
+
+
+def test_every_listing_passes_the_type_checker():
+    for case in TWO_OF_EACH:
+        for dtype in (np.float64, np.float32):
+            for f in functions_of(case):
+                check(rewrite(recorded(f, *case.args(dtype))))
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@dataclass
+class Model:
+    w: Any
+
+
+arrays = st.integers(0, 3).map(lambda n: np.arange(n + 1.0))
+leaves = arrays | st.floats(-9, 9) | st.integers(-3, 3) | st.booleans() | st.text(max_size=3) | st.none()
+trees = st.recursive(
+    leaves,
+    lambda parts: (
+        st.lists(parts, max_size=3)
+        | st.tuples(parts, parts)
+        | st.dictionaries(st.text(max_size=3) | st.integers(-3, 3), parts, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(trees, trees)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_arguments_and_results_are_the_same_trees(path, a, b):
+    def f(a, *, b):
+        return {"a": a, "b": b, "again": [a, (b, None, 2 * np.ones(2))]}
+
+    program = saved(f, a, b=b)
+    other = reload(program, path)
+    alike(other(a, b=b), f(a, b=b))
+    alike(program(a, b=b), f(a, b=b))
+
+
+def test_a_training_step_comes_back(path):
+    def step(p, x, t, rate):
+        def loss(p):
+            return np.mean((np.tanh(x @ p["a"] + p["b"]) @ p["c"] - t) ** 2)
+
+        value, grads = tape.value_and_grad(loss)(p)
+        return value, {name: w - rate * grads[name] for name, w in p.items()}
+
+    rng = np.random.default_rng(0)
+    p = {"a": rng.normal(size=(8, 9)), "b": np.zeros(9), "c": rng.normal(size=(9, 2))}
+    x, t = rng.normal(size=(200, 8)), rng.normal(size=(200, 2))
+    step_again = reload(saved(step, p, x, t, 0.1), path)
+    q = p
+    for _ in range(3):
+        (value, p), (other, q) = step(p, x, t, 0.1), step_again(q, x, t, 0.1)
+        alike(other, value)
+        alike(q, p)
+
+
+def test_numbers_keep_their_kinds(path):
+    def f(x, y, z, n):
+        return x * y, x + 1, z * 2, np.float32(3), 4, True, "five", y
+
+    args = (np.ones(2, np.float32), 2.5, np.float32(1.5), np.arange(3))
+    alike(reload(saved(f, *args), path)(*args), f(*args))
+
+
+def test_constants_are_copies(path):
+    closed_over = np.asfortranarray(np.arange(6.0).reshape(2, 3))[::-1]
+    returned = np.arange(3)
+    program = saved(lambda x: (x @ closed_over, returned), np.ones(2))
+    program.save(path)
+    expected = closed_over.sum(axis=0)
+    closed_over *= 2
+    other = tape.load(path)
+    np.testing.assert_array_equal(other(np.ones(2))[0], expected)
+    np.testing.assert_array_equal(program(np.ones(2))[0], 2 * expected)
+    other(np.ones(2))[1][:] = 7  # nor are results the program's own
+    np.testing.assert_array_equal(other(np.ones(2))[1], np.arange(3))
+
+
+def test_donated_memory_is_written_to(path):
+    program = reload(saved(lambda w, x: w - x, np.ones(3), np.ones(3), donate=0), path)
+    w = np.full(3, 5.0)
+    assert program(w, np.ones(3)) is w
+    np.testing.assert_array_equal(w, 4.0)
+    np.testing.assert_array_equal(program(w, w), 0.0)
+    w.flags.writeable = False
+    with pytest.raises(errors.InPlaceError, match="read-only"):
+        program(w, np.ones(3))
+
+
+def test_structures_of_ones_own_are_saved_flat(path):
+    for tree in (Pair(np.ones(2), 3.0), Model(np.ones(2))):
+        program = saved(lambda tree, x: (tree, x * 2), tree, np.ones(2))
+        other = reload(program, path)
+        flat = [np.ones(2), 3.0, np.ones(2)] if isinstance(tree, Pair) else [np.ones(2), np.ones(2)]
+        found = other(*flat)
+        assert type(found) is list
+        for a, b in zip(found, [*flat[:-1], 2 * np.ones(2)], strict=True):
+            np.testing.assert_array_equal(a, b)
+        with pytest.raises(errors.ShapeError, match="is a program for arguments"):
+            other(tree, np.ones(2))
+
+
+def test_arguments_that_files_cannot_hold_are_saved_flat(path):
+    program = saved(lambda x, dtype: x.astype(dtype), np.ones(2), np.float32)
+    assert reload(program, path)(np.ones(2))[0].dtype == np.float32
+
+
+def test_another_process_reads_it(path):
+    program = saved(lambda p, n: {"y": np.tanh(p["x"]) * n}, {"x": np.arange(3.0)}, 2)
+    program.save(path)
+    code = (
+        "import sys, numpy as np, tape\n"
+        "program = tape.load(sys.argv[1])\n"
+        "print(program({'x': np.arange(3.0)}, 2)['y'].tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == program({"x": np.arange(3.0)}, 2)["y"].tolist()
+
+
+# ---- calls that a program is not for -------------------------------------------------------------------
+
+
+def test_another_path_is_an_error_and_no_wrong_answer(path):
+    def f(x):
+        return 2 * x if np.sum(x) > 0 else -x
+
+    for program in (saved(f, np.ones(2)), reload(saved(f, np.ones(2)), path)):
+        np.testing.assert_array_equal(program(np.ones(2)), [2, 2])
+        with pytest.raises(errors.UnsupportedError, match="one path only, on which it reads True"):
+            program(-np.ones(2))
+
+
+def test_arguments_of_another_kind_are_refused(path):
+    program = reload(saved(lambda x, s, n: x * s, np.ones(2), 1.5, 3), path)
+    for args, kind, what in (
+        ((np.ones(3), 1.5, 3), errors.ShapeError, "has shape"),
+        ((np.ones(2, np.float32), 1.5, 3), errors.DTypeError, "is float32"),
+        (([1.0, 2.0], 1.5, 3), errors.ShapeError, "is a program for arguments"),
+        ((1.0, 1.5, 3), errors.DTypeError, "for an array of float64"),
+        ((np.ones(2), np.float64(1.5), 3), errors.DTypeError, "for a Python float"),
+        ((np.ones(2), 1.5, 4), errors.OptionError, "for 3 only"),
+        ((np.ones(2), 1.5, True), errors.OptionError, "for 3 only"),
+        ((np.ones(2), 1.5), errors.ShapeError, "is a program for arguments"),
+        ((tape.Trace().param(np.ones(2)), 1.5, 3), errors.DTypeError, "of Var"),
+    ):
+        with pytest.raises(kind, match=what):
+            program(*args)
+    np.testing.assert_array_equal(program(np.ones((2, 2))[:, 0], 2.0, 3), [2, 2])
+
+
+def test_numbers_without_a_result_are_told(path):
+    solve = reload(saved(lambda a, b: np.linalg.solve(a, b), np.eye(2), np.ones(2)), path)
+    with pytest.raises(errors.SingularMatrixError, match="singular"):
+        solve(np.zeros((2, 2)), np.ones(2))
+    take = reload(saved(lambda x, i: x[i], np.ones(2), np.array([1])), path)
+    with pytest.raises(errors.OutOfBoundsError, match="out of range"):
+        take(np.ones(2), np.array([2]))
+
+
+# ---- what cannot be saved ------------------------------------------------------------------------------
+
+
+def test_what_files_cannot_hold_is_refused(path):
+    for f, dtype, what in (
+        (lambda x: tape.ops.erf(x), float, "Python for erf, and"),
+        (lambda x: (x, object()), float, "leaf of the result is <object"),
+        (lambda x: np.ones(2), np.longdouble, "are not the same everywhere"),
+    ):
+        with pytest.raises(errors.UnsupportedError, match=what):
+            saved(f, np.ones(2, dtype)).save(path)
+    assert not path.exists()
+
+
+# ---- damaged and hostile files ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def example_file(tmp_path_factory):
+    """The bytes of a file with some of everything."""
+    table = np.arange(12.0).reshape(3, 4)
+
+    def f(p, i, n, s):
+        x = np.concatenate([np.tanh(p["x"] @ table), p["x"].T], axis=1) if s > 0 else p["x"]
+        value, grad = tape.value_and_grad(lambda x: np.sum(x[:, i].max(axis=0)) * s / n)(x)
+        return {"value": value, "grad": grad, "half": s / 2}, table, 3, "text", np.where(x > s, x, i[0])
+
+    path = tmp_path_factory.mktemp("programs") / "example.tape"
+    saved(f, {"x": np.arange(9.0).reshape(3, 3) / 9}, np.array([0, 1]), 2, 1.5).save(path)
+    return path.read_bytes()
+
+
+def parts_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(parts, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def check_harmless(path, data):
+    """It is refused, or it runs to a result or an error of tape's."""
+    path.write_bytes(data)
+    try:
+        program = tape.load(path)
+    except errors.ProgramFileError:
+        return False
+    check(program.listing)
+    str(program), str(program.explain())
+    if program.explain().value_bytes < 1 << 20 and all(np.prod(x.shape) < 1 << 17 for x in program.leaves):
+        leaves = [
+            np.zeros(leaf.shape, leaf.dtype) if leaf.is_array else leaf.kind(1) for leaf in program.leaves
+        ]
+        try:
+            with np.errstate(all="ignore"):
+                program.profile(*leaves, repeats=1)
+        except errors.TapeError:
+            pass
+    return True
+
+
+def test_the_example_is_accepted(example_file, path):
+    assert check_harmless(path, example_file)
+
+
+def test_damaged_bytes(example_file, path):
+    rng = random.Random(0)
+    for _ in range(400):
+        data = bytearray(example_file)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            at = rng.randrange(len(data))
+            choice = rng.randrange(4)
+            if choice == 0:
+                data[at] ^= 1 << rng.randrange(8)
+            elif choice == 1:
+                del data[at : at + rng.randrange(1, 40)]
+            elif choice == 2:
+                data[at:at] = rng.randbytes(rng.randrange(1, 40))
+            else:
+                del data[at:]
+            if not data:
+                break
+        check_harmless(path, bytes(data))
+
+
+@given(st.binary(max_size=200))
+@example(b"")
+@example(b"PK\x05\x06" + bytes(18))
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_arbitrary_bytes(path, data):
+    assert not check_harmless(path, data)
+
+
+NASTY = (
+    None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**40, 2**63, -(2**63), 2**64, 10**30, 0.5, float("nan"),
+    float("inf"), "", "add", "sum", "guard", "callback", "literal", "constant", "input", "matmul_add", "<f8",
+    "<f4", "|O", ">f8", [], {}, [[]], [1], [0, 0], "ff" * 8,
+)  # fmt: skip
+
+
+def places_in(value, place=()):
+    """Every place in a JSON value."""
+    yield place
+    children = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
+    for key, child in children:
+        yield from places_in(child, (*place, key))
+
+
+def replaced(value, place, new):
+    for key in place[:-1]:
+        value = value[key]
+    value[place[-1]] = new
+
+
+def at_place(value, place):
+    for key in place:
+        value = value[key]
+    return value
+
+
+def test_changed_fields(example_file, path):
+    parts = parts_of(example_file)
+    description = json.loads(parts["program.json"])
+    places = [place for place in places_in(description) if place]
+    rng = random.Random(1)
+    accepted = 0
+    for _ in range(1000):
+        changed = json.loads(parts["program.json"])
+        for _ in range(rng.choice((1, 1, 2))):
+            place = rng.choice(places)
+            new = rng.choice(NASTY) if rng.random() < 0.7 else at_place(description, rng.choice(places))
+            old = at_place(description, place)
+            if type(old) is int and rng.random() < 0.3:
+                new = old + rng.choice((-1, 1))
+            try:
+                replaced(changed, place, json.loads(json.dumps(new)))
+            except (KeyError, IndexError, TypeError):
+                continue  # the first change took the place away
+        accepted += check_harmless(path, zipped({**parts, "program.json": json.dumps(changed)}))
+    assert accepted > 10  # names, numbers and such
+
+
+def test_lists_cut_short_or_doubled(example_file, path):
+    parts = parts_of(example_file)
+    for place in places_in(json.loads(parts["program.json"])):
+        changed = json.loads(parts["program.json"])
+        value = at_place(changed, place)
+        if type(value) is list and value:
+            for new in (value[:-1], value[1:], value + value[-1:], value[::-1]):
+                replaced(changed, place, new)
+                check_harmless(path, zipped({**parts, "program.json": json.dumps(changed)}))
+        elif type(value) is dict:
+            for key in value:
+                less = {name: part for name, part in value.items() if name != key}
+                data = less if not place else (replaced(changed, place, less), changed)[1]
+                assert not check_harmless(path, zipped({**parts, "program.json": json.dumps(data)}))
+
+
+def refused(path, data, match):
+    path.write_bytes(data)
+    with pytest.raises(errors.ProgramFileError, match=match) as caught:
+        tape.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_bombs(example_file, path):
+    parts = parts_of(example_file)
+    refused(path, zipped(parts, zipfile.ZIP_DEFLATED), "is compressed")
+    description = json.loads(parts["program.json"])
+    description["arrays"][0][1] = [2**36]
+    refused(path, zipped({**parts, "program.json": json.dumps(description)}), "another shape")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**36,)})
+    bomb = {**parts, "program.json": json.dumps(description), "0.npy": header.getvalue()}
+    refused(path, zipped(bomb), "too long or too short")
+    refused(path, zipped({**parts, "program.json": b"[" * 10**6}), "RecursionError")
+    refused(path, zipped({**parts, "more.npy": b""}), "number of parts")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zipfile finds it strange as well
+        for name, data in (*parts.items(), ("0.npy", b"")):
+            archive.writestr(name, data)
+    refused(path, buffer.getvalue(), "one name")
+
+
+def test_parts_that_claim_to_be_longer_than_the_file(example_file, path):
+    size = len(parts_of(example_file)["0.npy"])
+    for claimed in (2**31, 2**32 - 2):
+        data = example_file.replace(struct.pack("<LL", size, size), struct.pack("<LL", claimed, claimed))
+        assert data != example_file
+        refused(path, data, "overlap")
+
+
+def test_arrays_of_objects_are_no_arrays(example_file, path):
+    parts = parts_of(example_file)
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([print, None], object), allow_pickle=True)
+    refused(path, zipped({**parts, "0.npy": buffer.getvalue()}), "another shape or dtype")
+    description = json.loads(parts["program.json"])
+    description["arrays"][0] = ["|O", [2]]
+    changed = {**parts, "program.json": json.dumps(description), "0.npy": buffer.getvalue()}
+    refused(path, zipped(changed), "no dtype")
+
+
+def test_other_formats_and_versions(example_file, path):
+    parts = parts_of(example_file)
+    for key, value, match in (("version", 2, "of version 2"), ("format", "else", "something else")):
+        description = {**json.loads(parts["program.json"]), key: value}
+        refused(path, zipped({**parts, "program.json": json.dumps(description)}), match)
+    refused(path, zipped({"other": b""}), "KeyError")
+    refused(path, b"not a zip", "BadZipFile")
+    with pytest.raises(FileNotFoundError):
+        tape.load(path.parent / "missing")
+
+
+def test_what_the_type_checker_says():
+    listing = rewrite(recorded(lambda x, y: np.sum(np.exp(x) @ y, axis=0), np.ones((2, 3)), np.ones((3, 4))))
+    check(listing)
+    by_op = {instruction.op: instruction for instruction in listing.instructions}
+    for op, changes, match in (
+        ("exp", {"operands": (9,)}, "does not come before it"),
+        ("exp", {"operands": (True,)}, "does not come before it"),
+        ("exp", {"dtype": np.dtype(int)}, "does not take float64"),
+        ("exp", {"attrs": (1,)}, "no attributes"),
+        ("exp", {"op": "explode"}, "no such instruction"),
+        ("matmul", {"shape": (2, 3)}, "says float64.2, 3., and makes float64.2, 4."),
+        ("matmul", {"operands": (0, 0)}, "do not fit together"),
+        ("fold", {"attrs": ("median", (0,))}, "no median of float64"),
+        ("fold", {"attrs": ("sum", (0, 2))}, "do not follow each other"),
+        ("fold", {"attrs": ("sum", (2,))}, "other axes than"),
+        ("fold", {"shape": (-4,)}, "its shape is none"),
+        ("fold", {"shape": (2**30, 2**30)}, "its shape is none"),
+    ):
+        instruction = by_op[op]
+        old = {name: getattr(instruction, name) for name in changes}
+        for name, value in changes.items():
+            setattr(instruction, name, value)
+        with pytest.raises(errors.ProgramError, match=match):
+            check(listing)
+        for name, value in old.items():
+            setattr(instruction, name, value)
+    for name, value, match in (
+        ("outputs", [99], "no instruction with a value"),
+        ("inputs", [1, 0], "input 0 is elsewhere"),
+        ("guards", [None], "guards are not in order"),
+    ):
+        old = getattr(listing, name)
+        setattr(listing, name, value)
+        with pytest.raises(errors.ProgramError, match=match):
+            check(listing)
+        setattr(listing, name, old)
+    check(listing)

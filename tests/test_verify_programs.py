@@ -1,0 +1,239 @@
+"""The verifier on encoded programs: accepts them, and of their mutants those that stay in their memory."""
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.program import plan as planning
+from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, prepare
+from tape.program.opcodes import (
+    ARENA,
+    AT,
+    CODE,
+    DATA,
+    FIELDS,
+    FUNCTIONS,
+    LITERALS,
+    REGISTERS,
+    ROWS,
+    SLOTS,
+    SPEC,
+    THREADS,
+    WIDTH,
+)
+from tape.program.program import Program
+from tape.program.record import record
+from tape.program.verify import Slot, slots_of, verify
+from tests.op_table import CASES
+
+ROOT = Path(__file__).parents[1]
+
+# ---- what the encoder makes ----------------------------------------------------------------------
+
+
+def program(f, *args):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Program(record(f, args, {}, "f"))
+
+
+def gradient(f, args):
+    floats = tuple([k for k, a in enumerate(args) if a.dtype.kind == "f"])
+    return tape.grad(lambda *a: np.sum(tape.ops.sin(f(*a))), argnums=floats)
+
+
+def reverified(made):
+    callbacks = [id for id, step in enumerate(made.plan.instructions) if step.op == "callback"]
+    verify(made.code, made.rows, slots_of(made.plan), callbacks)
+
+
+def test_programs_of_the_op_table(monkeypatch):
+    """Gradients, where there are any; in blocks, and not."""
+    for k, case in enumerate(CASES):
+        monkeypatch.setattr(planning, "_GROUPED_BYTES", 8 if k % 2 else 16384)
+        f, args = case.on(tape.ops), case.args()
+        if case.has_derivative and any(a.dtype.kind == "f" for a in args):
+            f = gradient(f, args)
+        reverified(program(f, *args))
+
+
+def test_slots_say_what_may_be_written_to():
+    """Arguments only if they are donated; results that take over their memory have none of their own."""
+    w, x = np.ones(4), np.ones(4, np.float32)
+    made = Program(record(lambda w, x: (w + 1, x * 2), (w, x), {}, "f"), donated=frozenset([0]))
+    reverified(made)
+    slots = slots_of(made.plan)
+    assert [slots[k] for k in made.plan.input_slots] == [Slot(32, 8, True), Slot(16, 4, False)]
+    assert [slots[k].size for k in made.plan.output_slots] == [0, 16]
+    assert not slots[LITERALS].is_writable
+
+
+def test_large_programs_are_verified_whole():
+    def chain(x):
+        for _ in range(3000):
+            x = np.sin(x) * 2.0
+        return x
+
+    made = program(chain, np.ones(3))
+    code = made.code.copy()
+    last = (made.rows - 1) * WIDTH
+    code[last + 2] += 1  # its count
+    with pytest.raises(errors.ProgramError, match=rf"row {made.rows - 1} .*reaches"):
+        verify(code, made.rows, slots_of(made.plan))
+
+
+# ---- fuzzing -------------------------------------------------------------------------------------
+
+
+def _where(c, x, y):
+    return np.where(c > 0, np.sin(x.T), np.cos(y))
+
+
+def _branch(x):
+    return np.exp(x) if x[0] > 0 and int(x[1]) == 1 else x
+
+
+def _index(x, i, j):
+    return tape.grad(lambda x: np.sum(x[i, j] ** 2) + np.sum(x[i] ** 3) + np.sum(x[1:, ::2] ** 2))(x)
+
+
+def _solve(a, b):
+    return tape.grad(lambda a: np.sum(tape.ops.solve(a, b) ** 2))(a)
+
+
+def _mlp(w, v, x):
+    return tape.value_and_grad(lambda w, v: np.mean((np.tanh(x @ w) @ v) ** 2), argnums=(0, 1))(w, v)
+
+
+def subjects():
+    """Programs with rows of all kinds, and arguments for them."""
+    rng = np.random.default_rng(0)
+
+    def draw(*shape, dtype=float):
+        return rng.uniform(1, 2, shape).astype(dtype)
+
+    indices = np.array([2, 0, 2, -1])
+    return [
+        (_mlp, (draw(3, 4), draw(4, 2), draw(5, 3))),
+        (_mlp, tuple([draw(*shape, dtype=np.float32) for shape in ((3, 4), (4, 2), (5, 3))])),
+        (_where, (draw(6, 5), draw(5, 6), draw(6, 5))),
+        (_where, (draw(6, 5), draw(5, 6, dtype=np.float32), draw(6, 5))),
+        (_branch, (draw(5),)),
+        (_index, (draw(4, 3), indices, np.array([0, 1, 2, 2]))),
+        (_solve, (np.eye(3) * 3 + draw(3, 3), draw(3, 2))),
+        (lambda x, y: np.concatenate([x.T, y[::-1, ::2]], axis=1) * 2, (draw(3, 4), draw(4, 6))),
+        (lambda x, y: np.max(x @ y, axis=1) + np.sum(y), (draw(3, 4, 2), draw(3, 2, 2))),
+        (lambda x: np.sum(np.exp(x) / x, axis=0) * np.argmax(x, axis=0), (draw(40, 5),)),
+        (lambda x: np.any(x > 1.5, axis=0) & np.all(x > 0, axis=0), (draw(4, 5),)),
+        (lambda x: x / 2.0 + tape.apply(x, np.sinc, np.cos), (draw(7),)),
+        (lambda x: (np.tanh(x) * 2.0 + x**3, x), (np.float64(1.5),)),
+    ]
+
+
+GUARD_BYTES, MARK = 4096, 0xA5
+NASTY = [0, 1, -1, 2, 3, 7, 8, -8, 16, 64, 2**63 - 1, -(2**63), 2**62, 2**40, 2**40 - 1, 1 << 41, 3 << 40]
+
+
+class Bench:
+    """The slots of a program, each between guard bytes, and a way to run other numbers in them."""
+
+    def __init__(self, made, args):
+        plan = made.plan
+        self.made, self.slots = made, slots_of(plan)
+        self.callbacks = [id for id, step in enumerate(plan.instructions) if step.op == "callback"]
+        self.memory = [np.full(slot.size + 2 * GUARD_BYTES, MARK, np.uint8) for slot in self.slots]
+        contents = {LITERALS: np.frombuffer(plan.literals, np.uint8)}
+        contents.update(zip(plan.input_slots, args, strict=True))
+        contents.update(zip(plan.constant_slots, plan.constants, strict=True))
+        for slot, array in contents.items():
+            array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            size = min(self.slots[slot].size, len(array))
+            self.memory[slot][GUARD_BYTES : GUARD_BYTES + size] = array[:size]
+        for slot in (ARENA, REGISTERS):
+            self.memory[slot][GUARD_BYTES:-GUARD_BYTES] = 0
+        self.before = [array.copy() for array in self.memory]
+        self.frame = np.zeros(SLOTS + len(self.slots), np.int64)
+        self.spec = np.zeros(8, np.int64)
+        self.frame[[FUNCTIONS, DATA, SPEC, THREADS]] = (
+            FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data, self.spec.ctypes.data, 1,
+        )  # fmt: skip
+        self.frame[SLOTS:] = [array.ctypes.data + GUARD_BYTES for array in self.memory]
+
+    def run(self, code):
+        """Run all rows but those that need Python; whatever is not to be written to is as it was."""
+        frame, resume = self.frame, prepare().resume
+        frame[CODE], frame[ROWS], frame[AT] = code.ctypes.data, self.made.rows, 0
+        while frame[AT] < self.made.rows:
+            resume(frame)
+            frame[AT] += 1
+        for slot, array, before in zip(self.slots, self.memory, self.before, strict=True):
+            end = GUARD_BYTES + slot.size
+            parts = [slice(0, GUARD_BYTES), slice(end, None)]
+            if not slot.is_writable:
+                parts = [slice(None)]
+            for part in parts:
+                assert array[part].tobytes() == before[part].tobytes()
+            array[:] = before
+
+
+def mutated(rng, bench):
+    """The instruction array with one to three words changed, most of them in rows."""
+    code = bench.made.code.copy()
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        if rng.random() < 0.9:
+            row = rng.integers(bench.made.rows)
+            name = list(FIELDS)[bench.made.code[row * WIDTH]]
+            at = row * WIDTH + rng.integers(1 + len(FIELDS[name]))
+        else:
+            at = rng.integers(len(code))
+        word = int(code[at])
+        others = [
+            word + 1, word - 1, word + 8, word - 8, word - 64, word // 2, 2 * word, -word,
+            word ^ 1 << int(rng.integers(64)), 1 << int(rng.integers(64)), -1 << int(rng.integers(64)),
+            int(rng.integers(40)), int(rng.choice(code)), int(rng.choice(code)) * 8, int(rng.choice(NASTY)),
+            int(rng.integers(-(2**63), 2**63 - 1)),
+        ]  # fmt: skip
+        code[at] = (others[rng.integers(len(others))] + 2**63) % 2**64 - 2**63
+    return code
+
+
+def fuzz(seed, count):
+    """Run every mutant that is accepted; prints how many there were."""
+    rng = np.random.default_rng(seed)
+    benches = []
+    for planning._GROUPED_BYTES in (8, 16384):
+        benches += [Bench(program(f, *args), args) for f, args in subjects()]
+    for bench in benches:
+        bench.run(bench.made.code)
+    accepted = 0
+    for k in range(count):
+        bench = benches[k % len(benches)]
+        code = mutated(rng, bench)
+        try:
+            verify(code, bench.made.rows, bench.slots, bench.callbacks)
+        except errors.ProgramError:
+            continue
+        accepted += 1
+        changed = np.flatnonzero(code != bench.made.code)
+        os.write(2, f"{k}: {bench.made.name} {changed} {code[changed]}\n".encode())
+        bench.run(code)
+    kinds = {kind for bench in benches for kind in bench.made.code[: bench.made.rows * WIDTH : WIDTH]}
+    print(accepted, len(kinds))
+
+
+def test_mutants_are_refused_or_stay_in_their_memory():
+    """In another process, whose death would not be ours."""
+    call = "import sys; from tests.test_verify_programs import fuzz; fuzz(int(sys.argv[1]), int(sys.argv[2]))"
+    command = [sys.executable, "-X", "faulthandler", "-c", call, "0", "4000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    accepted, kinds = map(int, done.stdout.split())
+    assert 400 < accepted < 3600
+    assert kinds == len(FIELDS)
