@@ -135,7 +135,7 @@ class Builder:
         self.listing = Listing()
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}
-        self._constants: dict[int, Value] = {}
+        self._constants: dict[Any, Value] = {}
         self._counted: dict[int, np.ndarray] = {}
         self.is_native = True  # whether the machine knows numbers of all kinds that came in
         self.merged = self.folded = self.simplified = 0  # what was not made: see `tape.program.rewrite`
@@ -176,7 +176,8 @@ class Builder:
         """An array that the function closed over."""
         if _is_uniform(array):
             return self.broadcast(self.literal(array.flat[0], array.dtype), array.shape)
-        value = self._constants.get(id(array))
+        key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
+        value = self._constants.get(key)
         if value is None:
             self.is_native = self.is_native and array.dtype in CASTABLE
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
@@ -185,7 +186,7 @@ class Builder:
                 constants = self.listing.constants
                 value = self.append("constant", (), (len(constants),), array.shape, array.dtype)
                 constants.append(array)
-            self._constants[id(array)] = value
+            self._constants[key] = value
         return value
 
     def literal(self, number: Any, dtype: Any = None) -> Value:
@@ -634,7 +635,9 @@ def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
             for factor, rest in (scaled, scaled[::-1]) if scaled else ():
                 known = b.known(factor)
                 if known is not None:
-                    return b.elementwise("multiply", rest, b.literal(known * number, x.dtype))
+                    together = _normal(np.multiply, known, number)
+                    if together is not None:
+                        return b.elementwise("multiply", rest, b.literal(together, x.dtype))
         if (opposite := _negated(b, one)) is not None:
             if number is not None:
                 return b.elementwise("multiply", opposite, b.literal(-number, x.dtype))
@@ -649,8 +652,10 @@ def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value 
     if number is not None and number != 0 and np.isfinite(number):
         if number == 1:
             return x
-        if np.frexp(number)[0] in (0.5, -0.5) and np.isfinite(1 / number):  # a power of two: exact
-            return x * b.literal(1 / number, x.dtype)
+        if np.frexp(number)[0] in (0.5, -0.5):  # a power of two: exact
+            inverse = _normal(np.divide, x.dtype.type(1), number)
+            if inverse is not None:
+                return x * b.literal(inverse, x.dtype)
     if 0 < y.size < x.size and x.dtype.kind == "f" and number is None:  # one division instead of many
         return x * (b.literal(1, x.dtype) / y)
     if (opposite := _negated(b, x)) is not None:
@@ -658,6 +663,13 @@ def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value 
     if (opposite := _negated(b, y)) is not None:
         return -(x / opposite)
     return None
+
+
+def _normal(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """The result for two numbers; None where it over- or underflows, and so has lost what they were."""
+    with np.errstate(all="ignore"):
+        result = ufunc(x, y)
+    return result if np.isfinite(result) and abs(result) >= np.finfo(result.dtype).tiny else None
 
 
 def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:

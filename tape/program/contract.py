@@ -58,9 +58,11 @@ def _merged(
         if other.op != "literal":
             return None
         char, data = other.attrs
-        return Instruction(
-            "matmul", product.operands, (factor * float(np.frombuffer(data, char)[0]),), shape, dtype
-        )
+        factor *= float(np.frombuffer(data, char)[0])
+        limits = np.finfo(dtype)
+        if factor and not limits.tiny <= abs(factor) <= limits.max:
+            return None
+        return Instruction("matmul", product.operands, (factor,), shape, dtype)
     if user.op == "subtract" and k == 0:
         return None
     sign = -1.0 if user.op == "subtract" else 1.0

@@ -125,6 +125,7 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
     instructions = plan.instructions
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
+    _hand_down(plan, layouts, sizes, lifetimes)
     places, last = plan.places, lifetimes.last
     arena = _Arena()
     held: dict[int, int] = {}  # offset in the arena, by owner
@@ -187,6 +188,35 @@ def _place_given(plan: Plan, layouts: list[Layout]) -> None:
     donated = {plan.outputs[k]: plan.input_slots[leaf] for k, leaf in plan.donations.items()}
     for id, slot in zip(plan.outputs, plan.output_slots, strict=True):
         places[id] = Place(donated.get(id, slot), 0, layouts[id].strides)
+
+
+def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+    """Let what an output is computed from in place lie where the output will: a sum needs no copy at its end."""
+    places = plan.places
+    for k, output in enumerate(plan.outputs):
+        heir: int | None = None if k in plan.donations else output  # given memory may still be read before
+        while heir is not None:
+            place = places[heir]
+            assert place is not None
+            before = _overwritten(plan, layouts, sizes, lifetimes, heir)
+            if before is not None:
+                places[before] = Place(place.slot, place.offset, layouts[before].strides)
+            heir = before
+
+
+def _overwritten(
+    plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes, id: int
+) -> int | None:
+    """What was computed before and may be overwritten by an instruction that is the last to read it."""
+    for operand in plan.instructions[id].operands:
+        root = layouts[operand].root
+        at = lifetimes.last[root]
+        if plan.places[root] is not None or sizes[root] != sizes[id]:
+            continue
+        members = plan.steps[at].members
+        if id in members and root not in members and lifetimes.may_overwrite(id, root, at):
+            return root
+    return None
 
 
 def _lowest(array: np.ndarray) -> int:

@@ -225,15 +225,16 @@ def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
     head = json.dumps(index).encode()
     body = b"".join(code for _, code in objects.values())
     content = len(head).to_bytes(8, "little") + head + body
+    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(_MAGIC + hashlib.sha256(content).digest() + content)
-        os.replace(file.name, path)
+        temporary.write_bytes(_MAGIC + hashlib.sha256(content).digest() + content)
+        temporary.replace(path)
         kept = sorted(path.parent.glob("kernels-*.bin"), key=lambda other: other.stat().st_mtime)
         for old in kept[:-_MOST_FILES]:
             old.unlink(missing_ok=True)
-    except OSError:
-        return  # a full disk: it is compiled again next time
+    except OSError:  # a full disk: it is compiled again next time
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
