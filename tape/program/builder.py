@@ -252,9 +252,7 @@ class Builder:
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         values = tuple(
             [
-                operand
-                if type(operand) is Value and operand.dtype is dtype
-                else self.value(operand, dtype)
+                operand if type(operand) is Value and operand.dtype is dtype else self.value(operand, dtype)
                 for operand, dtype in zip(operands, dtypes, strict=False)
             ]
         )
@@ -553,7 +551,13 @@ class Builder:
         return self._call(op, tuple(places), attrs, tuple(ids), shape, dtype)
 
     def _call(
-        self, op: Op, places: tuple[Any, ...], attrs: dict[str, Any], ids: tuple[int, ...], shape: Shape, dtype: Any
+        self,
+        op: Op,
+        places: tuple[Any, ...],
+        attrs: dict[str, Any],
+        ids: tuple[int, ...],
+        shape: Shape,
+        dtype: Any,
     ) -> Value:
         self.is_native = self.is_native and dtype in CASTABLE
         calls = self.listing.callbacks

@@ -18,7 +18,8 @@ import numpy as np
 from tape import errors, tree
 from tape.node import Handle
 from tape.program.calling import unshared
-from tape.program.program import MISSED, Flip, Program, Rerun
+from tape.program.program import Program
+from tape.program.run import MISSED, Flip, Rerun
 from tape.program.record import is_dynamic, native, record
 from tape.program.specialise import Key, Path, Specialisation, signature_of
 from tape.transforms._record import name_of

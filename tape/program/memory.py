@@ -29,7 +29,11 @@ _ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
     """Whether a value is in C order without gaps."""
     lengths, strides = collapsed(instruction.shape, layout.strides)
-    return not lengths or (len(lengths) == 1 and strides[0] == instruction.dtype.itemsize) or not instruction.size
+    return (
+        not lengths
+        or (len(lengths) == 1 and strides[0] == instruction.dtype.itemsize)
+        or not instruction.size
+    )
 
 
 class Lifetimes:

@@ -145,7 +145,9 @@ class _Planner:
         else:
             needs = _NEEDS.get(old.op)
             if needs is not None:
-                operands = tuple([x if needs(self, k, x) else self._copied(x) for k, x in enumerate(operands)])
+                operands = tuple(
+                    [x if needs(self, k, x) else self._copied(x) for k, x in enumerate(operands)]
+                )
             is_constant = old.op == "constant"
             strides = self.listing.constants[old.attrs[0]].strides if is_constant else c_strides(shape, width)
             layout = Layout(len(self.instructions), 0, strides)
@@ -267,7 +269,11 @@ class _Planner:
         if not result.donations:
             return False
         safe_from = 1 + max(
-            (at for at, step in enumerate(result.steps) if self.instructions[step.members[0]].op in _FALLIBLE),
+            (
+                at
+                for at, step in enumerate(result.steps)
+                if self.instructions[step.members[0]].op in _FALLIBLE
+            ),
             default=-1,
         )  # nothing can go wrong any more
         step_of = {id: at for at, step in enumerate(result.steps) for id in step.members}

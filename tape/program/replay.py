@@ -9,7 +9,8 @@ import numpy as np
 from tape import errors
 from tape.checks import start_of
 from tape.node import Handle, Leaf
-from tape.program.program import Flip, Program, Rerun
+from tape.program.program import Program
+from tape.program.run import Flip, Rerun
 from tape.program.record import record
 from tape.sweep import rerun
 from tape.trace import Trace

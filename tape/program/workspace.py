@@ -24,7 +24,7 @@ from tape.program.opcodes import (
 from tape.program.plan import ALIGNMENT
 
 if TYPE_CHECKING:
-    from tape.program.program import Program
+    from tape.program.run import Runner
 
 __all__ = ["Workspace"]
 
@@ -37,7 +37,7 @@ class Workspace:
 
     Parameters
     ----------
-    program : Program
+    runner : Runner
 
     Attributes
     ----------
@@ -53,31 +53,31 @@ class Workspace:
 
     __slots__ = ("_makers", "_threads", "frame", "owners", "ring", "scalars")
 
-    def __init__(self, program: Program) -> None:
-        sizes = program.plan.slots
+    def __init__(self, runner: Runner) -> None:
+        sizes = runner.plan.slots
         self.frame = np.zeros(SLOTS + len(sizes), np.int64)
         self.owners: list[Any] = [None] * len(sizes)
         frame = self.frame
         frame[FUNCTIONS], frame[DATA] = FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data
-        frame[CODE], frame[ROWS] = program.code.ctypes.data, program.rows
-        frame[SPEC] = program.spec.ctypes.data
+        frame[CODE], frame[ROWS] = runner.code.ctypes.data, runner.rows
+        frame[SPEC] = runner.spec.ctypes.data
         self.own(ARENA, memory_of(sizes[ARENA]))
         self.own(REGISTERS, memory_of(sizes[REGISTERS]))
-        self.own(LITERALS, program.literals)
-        for array, slot in zip(program.plan.constants, program.plan.constant_slots, strict=True):
+        self.own(LITERALS, runner.literals)
+        for array, slot in zip(runner.plan.constants, runner.plan.constant_slots, strict=True):
             self.own(slot, array)
             lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0)
             frame[SLOTS + slot] += lowest
-        for slot in program.scalar_inputs:
+        for slot in runner.scalar_inputs:
             self.own(slot, memory_of(8))
         self.scalars = []
-        for slot, dtype in program.scalar_outputs:
+        for slot, dtype in runner.scalar_outputs:
             memory = memory_of(16)
             self.own(slot, memory)
             self.scalars.append(memory[: dtype.itemsize].view(dtype).reshape(()))
 
-        self._makers = program.makers
-        self._prepare_threads(program.threads, sizes[REGISTERS])
+        self._makers = runner.makers
+        self._prepare_threads(runner.threads, sizes[REGISTERS])
         self.ring: tuple[tuple[np.ndarray, ...], ...] = ()
         self.new_arrays()
 
