@@ -125,7 +125,7 @@ def drawn_slice(draw: Any, length: int) -> slice:
 
 @st.composite
 def programs(draw: Any, lengths: tuple[int, ...], most_steps: int = 12) -> Steps:
-    """Random directed acyclic graphs; values stay of moderate size, for sines of large ones are ill-conditioned."""
+    """Random directed acyclic graphs. Values stay small: sines of large ones are ill-conditioned."""
     n, m = draw(st.sampled_from(lengths)), draw(st.sampled_from(lengths))
     known = [(n, m), (m,), (n, 1), (m, n), (2, n, m), (), (n, m)]
     leaves = draw(st.lists(st.sampled_from(known), min_size=1, max_size=4))
