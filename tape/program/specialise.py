@@ -150,7 +150,8 @@ def signature_of(leaf: Any) -> tuple[Any, ...]:
     """What must be the same for a program to fit, of one leaf."""
     kind = type(leaf)
     if isinstance(leaf, np.ndarray):
-        if leaf.dtype.kind not in "biuf" or isinstance(leaf, np.ma.MaskedArray):
+        is_masked = kind is not np.ndarray and isinstance(leaf, np.ma.MaskedArray)  # NumPy imports it late
+        if leaf.dtype.kind not in "biuf" or is_masked:
             raise errors.DTypeError(
                 f"an argument of a compiled function is {kind.__name__} {errors.describe(leaf)}. Pass "
                 "arrays of floats, integers or bools; fill what is masked"
