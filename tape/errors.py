@@ -24,6 +24,7 @@ __all__ = [
     "DerivativeError",
     "InPlaceError",
     "MissingAttributeError",
+    "NotCompiledWarning",
     "OptionError",
     "OutOfBoundsError",
     "PathLimitWarning",
@@ -119,7 +120,7 @@ class DerivativeError(TapeError, AssertionError):
 
 
 class ProgramError(TapeError, ValueError):
-    """A program that is not sound: an instruction that does not fit its operands, or reaches beyond its memory."""
+    """A program that is not sound: an instruction does not fit its operands, or reaches beyond its memory."""
 
 
 class ProgramFileError(ProgramError):
@@ -128,6 +129,10 @@ class ProgramFileError(ProgramError):
 
 class ConstantResultWarning(UserWarning):
     """A function returned something that does not depend on what it is differentiated by."""
+
+
+class NotCompiledWarning(UserWarning):
+    """Compiled functions run as plain Python, because programs do not know this Python or NumPy."""
 
 
 class PathLimitWarning(UserWarning):

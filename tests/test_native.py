@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program import native
+from tape import errors
+from tape.program import builder, native, objects
 
 
 @pytest.fixture
@@ -177,3 +178,29 @@ def test_the_machine_answers_in_a_process_that_only_loads():
     for a in (0.5, 0.5, 1.5):
         for found, expected in zip(compiled(x, n, a), f(x, n, np.float64(a)), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+# ---- where something is not as it is known to be ---------------------------------------------------
+
+
+def test_unknown_objects_leave_functions_as_they_are(monkeypatch):
+    monkeypatch.setattr(objects, "IS_KNOWN", False)
+    compiled = tape.compile(lambda x: 2 * x)
+    with pytest.warns(errors.NotCompiledWarning, match="plain Python"):
+        first = compiled(np.ones(2))
+    np.testing.assert_array_equal(first, compiled(np.ones(2)))
+    assert not compiled.programs
+
+
+def test_unknown_loops_become_callbacks(monkeypatch):
+    monkeypatch.setattr(builder, "loop_number", lambda name, dtypes: None)
+    builder._loop_dtypes.cache_clear()
+    try:
+        compiled = tape.compile(lambda x: np.sin(x) * x)
+        for x in (np.ones(2), np.array([1.0, 2.0])):
+            np.testing.assert_array_equal(compiled(x), np.sin(x) * x)
+        (program,) = compiled.programs.values()
+        assert "sin" in str(program.explain())
+        assert len(program) == 2
+    finally:
+        builder._loop_dtypes.cache_clear()

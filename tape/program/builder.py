@@ -19,28 +19,30 @@ import numpy as np
 from tape.kernels.folds import has_fold
 from tape.op import Op
 from tape.program import indexing
+from tape.program.functions import loop_number
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
 
 __all__ = ["Builder", "CannotLower", "Value"]
 
 Shape = tuple[int, ...]
 
-_COMMUTATIVE = frozenset(
-    "add multiply maximum minimum equal not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
-    "logaddexp hypot fmax fmin".split()
+_COMMUTATIVE_OPS = (
+    "add multiply maximum minimum equal not_equal logical_and logical_or logical_xor bitwise_and bitwise_or "
+    "bitwise_xor logaddexp hypot fmax fmin"
 )
+_COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
 CASTABLE = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, bool)))
 """What the machine converts from and to."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
-"""What an operand of these must be for an identity to apply, if shapes are alike; most are nothing of the kind."""
+"""What one operand must be for an identity to apply to these, if shapes are alike; most are nothing of it."""
 _TELLING = frozenset({"literal", "broadcast"})
 """What instructions are whose value may be known."""
 
 
-class CannotLower(Exception):  # noqa: N818 - no error: it leads to a callback
+class CannotLower(Exception):
     """No instructions do this: let the operation be a callback."""
 
 
@@ -115,9 +117,12 @@ def _loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]
     """The dtypes a ufunc computes in; Python's number types do not widen others."""
     ufunc = ELEMENTWISE[name]
     try:
-        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
+        dtypes = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
     except TypeError as error:
         raise CannotLower(str(error)) from None
+    if loop_number(name, dtypes) is None:
+        raise CannotLower(f"this NumPy does not show its loop of {name}")
+    return dtypes
 
 
 @lru_cache(maxsize=16384)
@@ -217,7 +222,7 @@ class Builder:
     def _kind(self, operand: Any) -> Any:
         """What an operand counts as in promotion."""
         if isinstance(operand, Value):
-            return type(0.0) if operand.is_weak else operand.dtype
+            return float if operand.is_weak else operand.dtype
         if type(operand) in (float, int):
             return type(operand)
         return np.result_type(operand)
@@ -357,8 +362,8 @@ class Builder:
             spread = [axis for axis in axes if padded[axis] == 1]
             count = prod(value.shape[axis] for axis in spread)
             if spread and count:
-                rest = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])
-                smaller = self.broadcast(self.reshape(core, padded), rest)
+                short = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])
+                smaller = self.broadcast(self.reshape(core, padded), short)
                 return self.fold("sum", smaller * self.literal(count, dtype), axes, dtype=dtype)
         if axes[-1] - axes[0] != len(axes) - 1:  # with other axes between: one run of axes after the other
             run = next(k for k in range(len(axes)) if axes[k:] == tuple(range(axes[k], axes[-1] + 1)))
@@ -476,7 +481,7 @@ class Builder:
         return self.reshape(self.push("take", (value, index), (axis,), flat, value.dtype), shape)
 
     def add_at(self, total: Value, values: Value, index: Value | None, place: tuple[Any, ...]) -> Value:
-        """``total`` with values added, at a slice ``(starts, steps)``, or along an axis by an index ``(axis,)``."""
+        """``total`` with values added at a slice ``(starts, steps)``, or along ``(axis,)`` by an index."""
         if total.dtype not in (np.float64, np.float32):
             raise CannotLower(f"adding to {total.dtype}")
         operands = (total, values) if index is None else (total, values, index)
@@ -510,7 +515,7 @@ class Builder:
         return self.push("ravel_index", operands, (rows.shape, False), index.shape, _INT64)
 
     def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
-        """argmax or argmin."""
+        """Where the largest or smallest element is: argmax or argmin."""
         if not value.size:
             raise CannotLower("no elements")
         if axis is not None:
@@ -566,7 +571,7 @@ class Builder:
 
 
 def _is_uniform(array: np.ndarray) -> bool:
-    """Whether it is one number repeated, which nobody can change any more: what broadcasting a scalar makes."""
+    """Whether it is one number repeated that nobody can change any more: what broadcasting a scalar makes."""
     return (
         array.size > 0
         and not any(array.strides)
@@ -726,7 +731,7 @@ def _both_ways(pair: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...]:
 
 def _fills(one: Value, other: Value) -> bool:
     """Whether the first has the shape of both together."""
-    return one.shape == other.shape or other.size == 1 and other.ndim <= one.ndim
+    return one.shape == other.shape or (other.size == 1 and other.ndim <= one.ndim)
 
 
 _IDENTITIES: dict[str, Identity] = {

@@ -17,10 +17,11 @@ import numpy as np
 
 from tape import errors, tree
 from tape.node import Handle
+from tape.program import objects
 from tape.program.calling import unshared
 from tape.program.program import Program
-from tape.program.run import MISSED, Flip, Rerun
 from tape.program.record import is_dynamic, native, record
+from tape.program.run import MISSED, Flip, Rerun
 from tape.program.specialise import Key, Path, Specialisation, signature_of
 from tape.transforms._record import name_of
 
@@ -166,6 +167,7 @@ class Compiled:
         self._max_paths = max_paths
         self._specialisations: dict[Any, Specialisation] = {}
         self._latest: Specialisation | None = None
+        self._has_warned = False
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
         self._lock = threading.Lock()
 
@@ -210,6 +212,8 @@ class Compiled:
 
     def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result, by way of the specialisation for these arguments."""
+        if not objects.IS_KNOWN:
+            return self._uncompiled(args, kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         known = self._latest
         if known is None or known.structure != structure or not known.fits(leaves):
@@ -232,6 +236,19 @@ class Compiled:
         if isinstance(out, Flip):
             return self._on_another_path(known, path, out, inputs, args, kwargs)
         return path.restore(out)
+
+    def _uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of plain Python, where programs cannot run; a warning says so once."""
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{self._name} runs as plain Python: programs read arguments as 64-bit CPython with its lock "
+                "and NumPy's public headers lay them out, and these are others. Use such a Python "
+                f"[at {errors.user_place()}]",
+                errors.NotCompiledWarning,
+                stacklevel=errors.user_depth(),
+            )
+        return self._f(*args, **kwargs)
 
     def _on_another_path(
         self,
