@@ -1,4 +1,4 @@
-"""The examples of compiled functions: the same numbers as without, the programs they tell of, their pictures."""
+"""The examples of compiled functions: the same numbers as without, their programs, their pictures."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_compiled_steps_are_the_eager_ones():
     np.testing.assert_allclose(compiled.losses, eager.losses, rtol=1e-12)
     for found, expected in zip(compiled.params, eager.params, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-    assert np.all(np.diff(compiled.seconds) > 0)
+    assert np.all(np.diff(compiled.seconds) >= 0)
     assert training.rate_of(compiled) > 0
 
 
