@@ -149,8 +149,22 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return a if upper is None else minimum(a, upper)
 
 
+def _lower_isclose(build: Any, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    a, b = (build.value(x) for x in (a, b))
+    within = build.elementwise("absolute", a - b) <= atol + rtol * build.elementwise("absolute", b)
+    is_finite = build.elementwise("logical_and", within, build.elementwise("isfinite", b))
+    close = build.elementwise("logical_or", is_finite, build.elementwise("equal", a, b))
+    if not equal_nan:
+        return close
+    both = build.elementwise("logical_and", *(build.elementwise("isnan", x) for x in (a, b)))
+    return build.elementwise("logical_or", close, both)
+
+
 _isclose = Op(
-    lambda a, b, **tolerances: np.isclose(a, b, **tolerances), name="isclose", batch=batch_rules.elementwise
+    lambda a, b, **tolerances: np.isclose(a, b, **tolerances),
+    name="isclose",
+    batch=batch_rules.elementwise,
+    lower=_lower_isclose,
 )
 _all = Op(
     lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),

@@ -111,6 +111,9 @@ class Value:
     def __lt__(self, other: Any) -> Value:
         return self.builder.elementwise("less", self, other)
 
+    def __le__(self, other: Any) -> Value:
+        return self.builder.elementwise("less_equal", self, other)
+
 
 @lru_cache(maxsize=4096)
 def _loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
@@ -400,6 +403,8 @@ class Builder:
             (value,) = source
         if value.shape == shape:
             return value
+        if value.op == "literal":
+            return self.broadcast(value, shape)
         if (source := self._made_by(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
         return self.push("reshape", (value,), (), shape, value.dtype)
