@@ -15,6 +15,7 @@ from numba import types
 from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.pointers import pointer_to
+from tape.kernels.vectors import choose, lanes, load, spread, store
 
 __all__ = ["cast", "select"]
 
@@ -101,36 +102,44 @@ def select(itemsize, condition, x, x_stride, y, y_stride, count, out):  # type: 
         _select8(condition, x, x_stride, y, y_stride, count, out)
 
 
-@inner
-def _either(is_first, one, other):  # type: ignore[no-untyped-def]
-    """By arithmetic: reading in a branch takes LLVM's SIMD away."""
-    return other ^ ((one ^ other) & -np.int64(is_first != 0))
-
-
 def _selector(kind: Any) -> Callable[..., None]:
     """`select` for elements of the size of this type."""
     view = pointer_to(kind)
 
     @inner
-    def choose(condition, x, x_stride, y, y_stride, count, out):  # type: ignore[no-untyped-def]
+    def choose_all(condition, x, x_stride, y, y_stride, count, out):  # type: ignore[no-untyped-def]
+        # Single elements are read before anything is written: the result may take their place.
         chosen, xs, ys, outs = _int8(condition), view(x), view(y), view(out)
-        if x_stride == 0 and y_stride == 0:
-            one, other = xs[0], ys[0]
-            for i in range(count):
-                outs[i] = _either(chosen[i], one, other)
-        elif x_stride == 0:
-            one = xs[0]
-            for i in range(count):
-                outs[i] = _either(chosen[i], one, ys[i])
-        elif y_stride == 0:
-            other = ys[0]
-            for i in range(count):
-                outs[i] = _either(chosen[i], xs[i], other)
-        else:
-            for i in range(count):
-                outs[i] = _either(chosen[i], xs[i], ys[i])
+        one, other = xs[0], ys[0]
+        ones, others = spread(one), spread(other)
+        i, width = 0, lanes(outs)
+        while i + 4 * width <= count:
+            j, k, m = i + width, i + 2 * width, i + 3 * width
+            p0 = p1 = p2 = p3 = ones
+            q0 = q1 = q2 = q3 = others
+            if x_stride:
+                p0, p1, p2, p3 = load(xs, i), load(xs, j), load(xs, k), load(xs, m)
+            if y_stride:
+                q0, q1, q2, q3 = load(ys, i), load(ys, j), load(ys, k), load(ys, m)
+            p0, p1 = choose(chosen, i, p0, q0), choose(chosen, j, p1, q1)
+            p2, p3 = choose(chosen, k, p2, q2), choose(chosen, m, p3, q3)
+            store(outs, i, p0)
+            store(outs, j, p1)
+            store(outs, k, p2)
+            store(outs, m, p3)
+            i += 4 * width
+        while i + width <= count:
+            p = load(xs, i) if x_stride else ones
+            q = load(ys, i) if y_stride else others
+            store(outs, i, choose(chosen, i, p, q))
+            i += width
+        while i < count:
+            first = xs[i] if x_stride else one
+            second = ys[i] if y_stride else other
+            outs[i] = first if chosen[i] else second
+            i += 1
 
-    return choose
+    return choose_all
 
 
 _select64, _select32, _select8 = map(_selector, (types.int64, types.int32, types.int8))

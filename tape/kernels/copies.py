@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from tape.kernels import vectors
 from tape.kernels._jit import inner
-from tape.kernels.pointers import int64_at, pointer_to
+from tape.kernels.pointers import int64_at, pointer_to, set_int64
 
 __all__ = ["COPY_ITEMSIZES", "copy_plane", "load", "store"]
 
 COPY_ITEMSIZES = (1, 4, 8)
 """Sizes of elements there are copies for, in bytes."""
 
+_WIDTH = vectors.VECTOR_BYTES
+_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 _STRIP = 16  # columns of a transpose copied together: their cache lines stay in L1 from row to row
 
 
@@ -120,7 +123,11 @@ def copy_plane(  # type: ignore[no-untyped-def]
     """
     if source_row == columns * source_step and out_row == columns * out_step:  # one long row
         rows, columns = 1, rows * columns
-    if itemsize == 8:
+    if out_step == itemsize and source_step == itemsize:
+        _copy_rows(source, source_row, out, out_row, rows, columns * itemsize)
+    elif out_step == itemsize and source_step == 0:
+        _fill_rows(itemsize, source, source_row, out, out_row, rows, columns * itemsize)
+    elif itemsize == 8:
         _copy_plane64(source, source_row, source_step, out, out_row, out_step, rows, columns)
     elif itemsize == 4:
         _copy_plane32(source, source_row, source_step, out, out_row, out_step, rows, columns)
@@ -128,25 +135,119 @@ def copy_plane(  # type: ignore[no-untyped-def]
         _copy_plane8(source, source_row, source_step, out, out_row, out_step, rows, columns)
 
 
+@inner
+def _copy_rows(source, source_row, out, out_row, rows, size):  # type: ignore[no-untyped-def]
+    """Rows of ``size`` bytes. Short ones are written without a loop, some of their bytes more than once."""
+    if size > 4 * _WIDTH:
+        for _ in range(rows):
+            words, out_words = _int64(source), _int64(out)
+            for i in range(size >> 3):
+                out_words[i] = words[i]
+            set_int64(out + size - 8, int64_at(source + size - 8))
+            source += source_row
+            out += out_row
+    elif size >= _WIDTH:
+        last = size - _WIDTH
+        second, third = min(_WIDTH, last), min(2 * _WIDTH, last)
+        for _ in range(rows):
+            x, y = _int8(source), _int8(out)
+            if size > 2 * _WIDTH:
+                vectors.store(y, second, vectors.load(x, second))
+                vectors.store(y, third, vectors.load(x, third))
+            p, s = vectors.load(x, 0), vectors.load(x, last)
+            vectors.store(y, 0, p)
+            vectors.store(y, last, s)
+            source += source_row
+            out += out_row
+    elif size >= 8:
+        last = size - 8
+        second, third = min(8, last), min(16, last)
+        for _ in range(rows):
+            if size > 16:
+                set_int64(out + second, int64_at(source + second))
+                set_int64(out + third, int64_at(source + third))
+            first_word, last_word = int64_at(source), int64_at(source + last)
+            set_int64(out, first_word)
+            set_int64(out + last, last_word)
+            source += source_row
+            out += out_row
+    elif size >= 4:
+        for _ in range(rows):
+            first_half, last_half = _int32(source)[0], _int32(source + size - 4)[0]
+            _int32(out)[0], _int32(out + size - 4)[0] = first_half, last_half
+            source += source_row
+            out += out_row
+    else:
+        for _ in range(rows):
+            for place in range(size):
+                _int8(out + place)[0] = _int8(source + place)[0]
+            source += source_row
+            out += out_row
+
+
+@inner
+def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type: ignore[no-untyped-def]
+    """Rows of ``size`` bytes, of one element each, repeated; written as `_copy_rows` does."""
+    if size > 4 * _WIDTH:
+        for _ in range(rows):
+            word, out_words = _word(itemsize, source), _int64(out)
+            for i in range(size >> 3):
+                out_words[i] = word
+            set_int64(out + size - 8, word)
+            source += source_row
+            out += out_row
+    elif size >= _WIDTH:
+        last = size - _WIDTH
+        second, third = min(_WIDTH, last), min(2 * _WIDTH, last)
+        for _ in range(rows):
+            y, words = _int8(out), vectors.spread(_word(itemsize, source))
+            vectors.store(y, 0, words)
+            if size > 2 * _WIDTH:
+                vectors.store(y, second, words)
+                vectors.store(y, third, words)
+            vectors.store(y, last, words)
+            source += source_row
+            out += out_row
+    elif size >= 8:
+        last = size - 8
+        second, third = min(8, last), min(16, last)
+        for _ in range(rows):
+            word = _word(itemsize, source)
+            set_int64(out, word)
+            if size > 16:
+                set_int64(out + second, word)
+                set_int64(out + third, word)
+            set_int64(out + last, word)
+            source += source_row
+            out += out_row
+    else:
+        for _ in range(rows):
+            word, y = _word(itemsize, source), _int8(out)
+            if size >= 4:
+                _int32(out)[0] = _int32(out + size - 4)[0] = np.int32(word)
+            else:
+                for place in range(size):
+                    y[place] = word
+            source += source_row
+            out += out_row
+
+
+@inner
+def _word(itemsize, source):  # type: ignore[no-untyped-def]
+    """An element repeated to 8 bytes."""
+    if itemsize == 8:
+        return _int64(source)[0]
+    if itemsize == 4:
+        return (np.int64(_int32(source)[0]) & 0xFFFFFFFF) * 0x100000001
+    return (np.int64(_int8(source)[0]) & 0xFF) * 0x101010101010101
+
+
 def _plane_copier(kind: Any) -> Callable[..., None]:
-    """`copy_plane` for elements of the size of this type."""
-    view, itemsize = pointer_to(kind), kind.bitwidth // 8
+    """`copy_plane` for elements of the size of this type, any of whose steps may be other than that."""
+    view = pointer_to(kind)
 
     @inner
     def copy(source, source_row, source_step, out, out_row, out_step, rows, columns):  # type: ignore[no-untyped-def]
-        if out_step == itemsize and source_step == itemsize:
-            for i in range(rows):
-                row, out_row_of = view(source + i * source_row), view(out + i * out_row)
-                for j in range(columns):
-                    out_row_of[j] = row[j]
-            return
-        if out_step == itemsize and source_step == 0:
-            for i in range(rows):
-                row, out_row_of = view(source + i * source_row), view(out + i * out_row)
-                value = row[0]
-                for j in range(columns):
-                    out_row_of[j] = value
-            return
         is_transposed = abs(source_row) < abs(source_step) or abs(out_row) < abs(out_step)
         strip = _STRIP if is_transposed else columns
         first = 0

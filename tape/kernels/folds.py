@@ -3,7 +3,7 @@
 Largest and smallest elements are found among integers: the bits of a float, read as an integer and
 mirrored below zero, are ordered as the floats are, and NaN can be put on top. So one loop serves
 floats and integers, "max" and "min", and LLVM makes SIMD of it, which it does not of comparisons that
-must propagate NaN.
+must propagate NaN. Rows of floats, and few columns of them, are compared as floats, by vectors.
 
 Nothing is checked here: `has_fold` says what there is.
 """
@@ -17,6 +17,19 @@ from numba import types
 
 from tape.kernels._jit import inner
 from tape.kernels.pointers import pointer_to
+from tape.kernels.sums import NARROW, sum_elements
+from tape.kernels.vectors import (
+    VECTOR_BYTES,
+    above,
+    have_nan,
+    highest,
+    lanes,
+    larger,
+    load,
+    multiply,
+    spread,
+    store,
+)
 
 __all__ = ["DTYPE_CODES", "FOLDS", "fold", "has_fold"]
 
@@ -48,7 +61,6 @@ _SUPPORTED = {
     "argmin": (np.float64, np.float32),
 }
 
-_BLOCK = 512  # elements added in their own dtype before the total, in float64, takes them up
 _SEARCHED = 128  # elements whose largest is found by SIMD before one of them is looked for
 
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
@@ -101,11 +113,13 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
     """
     if kind == _SUM:
         if dtype == _FLOAT64:
-            _sum(_float64(source), before, reduced, after, _float64(out), 0.0, 0.0)
+            doubles = _float64(source)
+            sum_elements(doubles, doubles, before, reduced, after, _float64(out), 0.0, 0.0)
         elif dtype == _FLOAT32:
-            _sum(_float32(source), before, reduced, after, _float32(out), np.float32(0), 0.0)
+            floats = _float32(source)
+            sum_elements(floats, floats, before, reduced, after, _float32(out), np.float32(0), 0.0)
         else:
-            _sum(_int64(source), before, reduced, after, _int64(out), np.int64(0), np.int64(0))
+            _sum_integers(_int64(source), before, reduced, after, _int64(out))
     elif kind == _PROD:
         if dtype == _FLOAT64:
             _product(_float64(source), before, reduced, after, _float64(out), 1.0)
@@ -115,27 +129,22 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
         _extreme(kind, dtype, source, before, reduced, after, out)
 
 
-# ---- sums and products ---------------------------------------------------------------------------
+# ---- other sums, products ---------------------------------------------------------------------------
 
 
 @inner
-def _sum(x, before, reduced, after, out, zero, wide_zero):  # type: ignore[no-untyped-def]
+def _sum_integers(x, before, reduced, after, out):  # type: ignore[no-untyped-def]
     for a in range(before):
+        for b in range(a * after, (a + 1) * after):
+            out[b] = 0
         if after == 1:
-            total = wide_zero
-            for start in range(a * reduced, (a + 1) * reduced, _BLOCK):
-                part = zero
-                for i in range(start, min(start + _BLOCK, (a + 1) * reduced)):
-                    part += x[i]
-                total += part
-            out[a] = total
-        else:
-            for b in range(a * after, (a + 1) * after):
-                out[b] = zero
-            for r in range(reduced):
-                row = (a * reduced + r) * after
-                for b in range(after):
-                    out[a * after + b] += x[row + b]
+            for i in range(a * reduced, (a + 1) * reduced):
+                out[a] += x[i]
+            continue
+        for r in range(reduced):
+            row = (a * reduced + r) * after
+            for b in range(after):
+                out[a * after + b] += x[row + b]
 
 
 @inner
@@ -162,7 +171,14 @@ def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-de
 def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-untyped-def]
     mirror, infinity, flip, itemsize = _MIRRORS[dtype], _INFINITIES[dtype], _FLIPS[kind], _ITEMSIZES[dtype]
     mirror32, infinity32, flip32 = np.int32(mirror), np.int32(infinity), np.int32(flip)
-    if kind >= _ARGMAX:
+    by_vectors = kind < _ANY and (after == 1 or (after * itemsize >= VECTOR_BYTES and after <= NARROW))
+    if by_vectors and dtype == _FLOAT64:
+        sign = 1.0 if kind == _MAX else -1.0
+        _largest_floats(_float64(source), before, reduced, after, _float64(out), sign)
+    elif by_vectors and dtype == _FLOAT32:
+        sign32 = np.float32(1) if kind == _MAX else np.float32(-1)
+        _largest_floats(_float32(source), before, reduced, after, _float32(out), sign32)
+    elif kind >= _ARGMAX:
         if dtype == _FLOAT64:
             coding = (mirror, infinity, flip, _MOST64)
             _first_largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
@@ -178,6 +194,70 @@ def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[
     else:
         coding32 = (mirror32, infinity32, flip32, _MOST32)
         _largest(_int32(source), before, reduced, after, _int32(out), coding32, np.int32)
+
+
+@inner
+def _largest_floats(x, before, reduced, after, out, sign):  # type: ignore[no-untyped-def]
+    """Of elements times a sign, which is also that of the results."""
+    if after > 1:
+        _largest_of_columns(x, before, reduced, after, out, sign)
+    elif reduced < lanes(x):
+        for a in range(0, before, 4):  # the last row more than once, rather than a loop of its own
+            b, c, d = min(a + 1, before - 1), min(a + 2, before - 1), min(a + 3, before - 1)
+            p, q, r, s = x[a * reduced], x[b * reduced], x[c * reduced], x[d * reduced]
+            p, q, r, s = sign * p, sign * q, sign * r, sign * s
+            for i in range(1, reduced):
+                p = larger(p, sign * x[a * reduced + i])
+                q = larger(q, sign * x[b * reduced + i])
+                r = larger(r, sign * x[c * reduced + i])
+                s = larger(s, sign * x[d * reduced + i])
+            out[a], out[b], out[c], out[d] = sign * p, sign * q, sign * r, sign * s
+    else:
+        _largest_of_rows(x, before, reduced, out, sign)
+
+
+@inner
+def _largest_of_rows(x, before, reduced, out, sign):  # type: ignore[no-untyped-def]
+    width, signs = lanes(x), spread(sign)
+    for a in range(before):
+        i, last = a * reduced, (a + 1) * reduced - width
+        p = load(x, last)
+        found = have_nan(p, p)
+        p = multiply(signs, p)
+        if i + 4 * width < last:
+            q = r = s = p
+            while i + 4 * width < last:
+                j, k, m, n = load(x, i), load(x, i + width), load(x, i + 2 * width), load(x, i + 3 * width)
+                found |= have_nan(j, k) | have_nan(m, n)
+                p, q = above(multiply(signs, j), p), above(multiply(signs, k), q)
+                r, s = above(multiply(signs, m), r), above(multiply(signs, n), s)
+                i += 4 * width
+            p = above(above(p, q), above(r, s))
+        while i < last:
+            j = load(x, i)
+            found |= have_nan(j, j)
+            p = above(multiply(signs, j), p)
+            i += width
+        out[a] = sign * highest(p) if found == 0 else np.nan
+
+
+@inner
+def _largest_of_columns(x, before, reduced, after, out, sign):  # type: ignore[no-untyped-def]
+    signs = spread(sign)
+    for a in range(before):
+        column = 0
+        while column < after:
+            column = min(column, after - lanes(x))  # the last vector may hold what another had
+            i = a * reduced * after + column
+            p = q = multiply(signs, load(x, i))
+            for _ in range((reduced - 1) // 2):
+                p = larger(p, multiply(signs, load(x, i + after)))
+                q = larger(q, multiply(signs, load(x, i + 2 * after)))
+                i += 2 * after
+            if reduced % 2 == 0:
+                p = larger(p, multiply(signs, load(x, i + after)))
+            store(out, a * after + column, multiply(signs, larger(p, q)))
+            column += lanes(x)
 
 
 @inner

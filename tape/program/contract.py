@@ -1,4 +1,4 @@
-"""Products that scale and add what they would otherwise hand on: one call of BLAS for two or three instructions.
+"""Products that scale and add what they would otherwise hand on: one call of BLAS for several instructions.
 
 Only products that nobody else uses are taken in. A sum of products becomes one accumulation in place.
 """
@@ -18,8 +18,8 @@ def contract(listing: Listing) -> None:
     Parameters
     ----------
     listing : Listing
-        Changed in place: ``matmul`` gets the attribute ``(factor,)``, and ``matmul_add`` with operands total, a,
-        b appears.
+        Changed in place: ``matmul`` gets the attribute ``(factor,)``, and ``matmul_add`` with operands total,
+        a, b appears.
     """
     instructions = listing.instructions
     if all(instruction.op != "matmul" for instruction in instructions):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ def encode(plan: Plan) -> Encoded:
     Parameters
     ----------
     plan : Plan
+        Complete; it learns how large the slot of registers must be for operands that are put in order.
 
     Returns
     -------
@@ -84,7 +86,7 @@ class _Encoder:
             if row[0] in _TABLES:
                 row[4] += count * WIDTH
                 row[5] += count * WIDTH
-            _ROWS[len(row)].pack_into(code, 8 * k * WIDTH, *row)
+            _ROWS[len(row)].pack_into(code.data, 8 * k * WIDTH, *row)
         code[count * WIDTH :] = self.tables
         return Encoded(code, count, self.origins)
 
@@ -154,13 +156,16 @@ class _Encoder:
         self._worked_out(id, instruction, loaded)
         if len(self.rows) == count + 1:
             row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
-            if row[0] != _SCALAR and row[-len(tail) :] == tail:  # no operand had to be put in order
+            is_as_it_is = row[0] != _SCALAR or len(operands) == 2  # one operand stands there twice
+            if is_as_it_is and row[-len(tail) :] == tail:  # nothing had to be put in order
                 self._heads[key] = row[: -len(tail)]
 
     def _kind(self, id: int) -> int:
         """A number for all values of one shape, dtype and order."""
-        value, place = self.plan.instructions[id], self._place(id)
-        key = (value.shape, value.dtype, place.strides, place.slot == REGISTERS)
+        value, place = self.plan.instructions[id], self.plan.places[id]
+        assert place is not None
+        slot, _, strides = place
+        key = (value.shape, value.dtype, strides, slot == REGISTERS)
         kind = self._kinds[id] = self._known_kinds.setdefault(key, len(self._known_kinds))
         return kind
 
@@ -175,8 +180,7 @@ class _Encoder:
         operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
         width = instruction.dtype.itemsize
         if instruction.op == "cast":
-            (x,) = instruction.operands
-            source = self.plan.instructions[x].dtype
+            source = self.plan.instructions[instruction.operands[0]].dtype
             self._emit(
                 "cast", **{"from": DTYPE_CODES[source]}, count=count, to=DTYPE_CODES[instruction.dtype],
                 x=operands[0][0], out=out,
@@ -252,10 +256,9 @@ class _Encoder:
         return packed(REGISTERS, register.offset), width
 
     def _load(self, id: int, count: int, lengths: Any, steps: Any, out: int) -> None:
-        place = self._place(id)
         self._emit(
             "load", itemsize=self.plan.instructions[id].dtype.itemsize, count=count, ndim=len(lengths),
-            lengths=self._table(lengths), strides=self._table(steps), x=packed(place.slot, place.offset), out=out,
+            lengths=self._table(lengths), strides=self._table(steps), x=self._at(id), out=out,
         )  # fmt: skip
 
     # ---- the rest ----------------------------------------------------------------------------------------
@@ -349,7 +352,7 @@ class _Encoder:
         return strides[0] if len(strides) == 3 and self.plan.instructions[id].shape[0] > 1 else 0
 
     def _leading(self, id: int, width: int) -> tuple[int, bool]:
-        """The leading dimension of a matrix, and whether its columns lie without gaps rather than its rows."""
+        """The leading dimension of a matrix, and whether its columns have no gaps rather than its rows."""
         rows, columns = self.plan.instructions[id].shape[-2:]
         down, right = self._place(id).strides[-2:]
         if rows == 1:
@@ -364,8 +367,8 @@ class _Encoder:
         shape = self.plan.instructions[x].shape
         if instruction.size:
             self._emit(
-                "take", itemsize=instruction.dtype.itemsize, length=shape[axis], row=_product(shape[axis + 1 :]),
-                count=self.plan.instructions[index].size, before=_product(shape[:axis]), x=self._at(x),
+                "take", itemsize=instruction.dtype.itemsize, length=shape[axis], row=prod(shape[axis + 1 :]),
+                count=self.plan.instructions[index].size, before=prod(shape[:axis]), x=self._at(x),
                 index=self._at(index), out=self._at(id),
             )  # fmt: skip
 
@@ -392,8 +395,8 @@ class _Encoder:
             (axis,) = instruction.attrs
             shape = instruction.shape
             self._emit(
-                "scatter_add", dtype=dtype, length=shape[axis], row=_product(shape[axis + 1 :]),
-                count=self.plan.instructions[index[0]].size, before=_product(shape[:axis]), total=self._at(id),
+                "scatter_add", dtype=dtype, length=shape[axis], row=prod(shape[axis + 1 :]),
+                count=self.plan.instructions[index[0]].size, before=prod(shape[:axis]), total=self._at(id),
                 index=self._at(index[0]), x=self._at(values),
             )  # fmt: skip
             return
@@ -439,13 +442,6 @@ class _Encoder:
 def _bits(number: float, width: int) -> int:
     """A float as the first bytes of an int64."""
     return int.from_bytes(struct.pack("<d" if width == 8 else "<f", number), "little", signed=width == 8)
-
-
-def _product(lengths: Any) -> int:
-    count = 1
-    for length in lengths:
-        count *= length
-    return count
 
 
 def _rounded(size: int) -> int:

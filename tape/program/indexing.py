@@ -99,6 +99,7 @@ def read(b: Builder, x: Value, index: tuple[Any, ...]) -> Value:
     Parameters
     ----------
     b : Builder
+        What makes the instructions.
     x : Value
         Any shape.
     index : tuple

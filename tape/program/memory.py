@@ -41,6 +41,8 @@ class Lifetimes:
 
     Attributes
     ----------
+    roots : list of int
+        For each instruction the one that owns the memory of its result.
     last : list of int
         For each owner of memory the last step that reads it; -1 if there is none.
     """
@@ -49,44 +51,38 @@ class Lifetimes:
         self._plan = plan
         self._layouts = layouts
         instructions = plan.instructions
+        self.roots = roots = [layout.root for layout in layouts]
         self.last = last = [-1] * len(instructions)
         for at, step in enumerate(plan.steps):
             for id in step.members:
                 for operand in instructions[id].operands:
-                    last[layouts[operand].root] = at
+                    last[roots[operand]] = at
         self._known = -1  # the group that the tables are about
 
     def may_overwrite(self, id: int, root: int, at: int) -> bool:
-        """Whether a member of a step may write over what the step reads: element by element, and not too early."""
-        instructions, layouts = self._plan.instructions, self._layouts
-        out = instructions[id]
-        for position, reader, operand in self._readers(root, at):
-            source = instructions[operand]
-            if self._accumulates(reader, operand):
-                continue
-            if reader.op not in _ELEMENT_BY_ELEMENT or position > self._position(id, at):
-                return False
-            if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
-                return False
-            if operand != root and not is_contiguous(source, layouts[operand]):
+        """Whether a member of a step may write over what the step reads: in time with it, not too early."""
+        out, roots = self._plan.instructions[id], self.roots
+        if len(self._plan.steps[at].members) == 1:
+            for operand in out.operands:
+                if roots[operand] == root and not self._is_in_step(out, operand, out):
+                    return False
+            return True
+        self._look_at(at)
+        last_position = self._positions[id]
+        for position, reader, operand in self._readers.get(root, ()):
+            is_early = position <= last_position or self._accumulates(reader, operand)
+            if not is_early or not self._is_in_step(reader, operand, out):
                 return False
         return True
 
-    def _readers(self, root: int, at: int) -> list[tuple[int, Instruction, int]]:
-        """Which members of a step read some memory: position, instruction, and the operand that lies there."""
-        instructions, members = self._plan.instructions, self._plan.steps[at].members
-        if len(members) == 1:
-            only = instructions[members[0]]
-            return [(0, only, x) for x in only.operands if self._layouts[x].root == root]
-        self._look_at(at)
-        return self._known_readers.get(root, [])
-
-    def _position(self, id: int, at: int) -> int:
-        """Where in its step a member is."""
-        if len(self._plan.steps[at].members) == 1:
-            return 0
-        self._look_at(at)
-        return self._positions[id]
+    def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
+        """Whether an operand is read as a result is written that lies at the same place."""
+        if reader.op not in _ELEMENT_BY_ELEMENT:
+            return self._accumulates(reader, operand)
+        source = self._plan.instructions[operand]
+        if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
+            return False
+        return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
 
     def _look_at(self, at: int) -> None:
         """Make tables of a group, once: groups may be long."""
@@ -95,21 +91,21 @@ class Lifetimes:
         self._known = at
         members = self._plan.steps[at].members
         self._positions = {id: k for k, id in enumerate(members)}
-        self._known_readers: dict[int, list[tuple[int, Instruction, int]]] = {}
+        self._readers: dict[int, list[tuple[int, Instruction, int]]] = {}  # of each memory
         for k, id in enumerate(members):
             reader = self._plan.instructions[id]
             for x in reader.operands:
-                self._known_readers.setdefault(self._layouts[x].root, []).append((k, reader, x))
+                self._readers.setdefault(self.roots[x], []).append((k, reader, x))
 
     def _accumulates(self, instruction: Instruction, operand: int) -> bool:
         """Whether an instruction adds to this operand, and may do so in place."""
         if instruction.op not in ("matmul_add", "add_at") or operand != instruction.operands[0]:
             return False
-        root = self._layouts[operand].root
+        root = self.roots[operand]
         total = self._plan.instructions[operand]
         if instruction.size != total.size or not is_contiguous(total, self._layouts[operand]):
             return False
-        return all(self._layouts[x].root != root for x in instruction.operands[1:])
+        return all(self.roots[x] != root for x in instruction.operands[1:])
 
 
 def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
@@ -130,39 +126,37 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
     _hand_down(plan, layouts, sizes, lifetimes)
-    places, last = plan.places, lifetimes.last
+    places, last, roots = plan.places, lifetimes.last, lifetimes.roots
     arena = _Arena()
     held: dict[int, int] = {}  # offset in the arena, by owner
     for at, step in enumerate(plan.steps):
+        dying: list[int] = []  # owners of memory that nobody reads any more
         near: list[int] = []
         for id in step.members:
-            instruction = instructions[id]
-            size = sizes[id]
+            instruction, size = instructions[id], sizes[id]
             plan.value_bytes += size
+            given = [root for x in instruction.operands if last[root := roots[x]] == at and root in held]
+            dying += given
             if places[id] is not None or instruction.op == "guard":
                 continue
+            if last[id] < 0:
+                dying.append(id)
             if step.block and last[id] in (at, -1):
                 near.append(id)
                 continue
-            for operand in instruction.operands:
-                root = layouts[operand].root
-                if root in held and last[root] == at and sizes[root] == size:
-                    if lifetimes.may_overwrite(id, root, at):
-                        offset = held.pop(root)
-                        break
+            for root in given:
+                if sizes[root] == size and root in held and lifetimes.may_overwrite(id, root, at):
+                    offset = held.pop(root)
+                    break
             else:
                 offset = arena.take(size)
             held[id] = offset
             places[id] = Place(ARENA, offset, layouts[id].strides)
         if step.block:
             _place_registers(plan, layouts, step, near)
-        for id in step.members:
-            for operand in instructions[id].operands:
-                root = layouts[operand].root
-                if last[root] == at and root in held:
-                    arena.give(held.pop(root), sizes[root])
-            if last[id] < 0 and id in held:
-                arena.give(held.pop(id), sizes[id])
+        for root in dying:
+            if root in held:
+                arena.give(held.pop(root), sizes[root])
     for id, instruction in enumerate(instructions):
         if instruction.op in VIEWS:
             root, offset, strides = layouts[id]
@@ -195,25 +189,23 @@ def _place_given(plan: Plan, layouts: list[Layout]) -> None:
 
 
 def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
-    """Let what an output is computed from in place lie where the output will: a sum needs no copy at its end."""
+    """Let what an output is computed from in place lie where the output will: sums need no copy."""
     places = plan.places
     for k, output in enumerate(plan.outputs):
         heir: int | None = None if k in plan.donations else output  # given memory may still be read before
         while heir is not None:
             place = places[heir]
             assert place is not None
-            before = _overwritten(plan, layouts, sizes, lifetimes, heir)
+            before = _overwritten(plan, sizes, lifetimes, heir)
             if before is not None:
                 places[before] = Place(place.slot, place.offset, layouts[before].strides)
             heir = before
 
 
-def _overwritten(
-    plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes, id: int
-) -> int | None:
+def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) -> int | None:
     """What was computed before and may be overwritten by an instruction that is the last to read it."""
     for operand in plan.instructions[id].operands:
-        root = layouts[operand].root
+        root = lifetimes.roots[operand]
         at = lifetimes.last[root]
         if plan.places[root] is not None or sizes[root] != sizes[id]:
             continue

@@ -25,7 +25,7 @@ from llvmlite import binding as llvm
 from numba import cfunc, types
 
 from tape import errors
-from tape.kernels import convert, copies, folds, indices, pointers, scalars, writes
+from tape.kernels import convert, copies, folds, indices, pointers, scalars, sums, vectors, writes
 from tape.kernels._jit import OPTIONS
 from tape.program import machine, objects, opcodes
 
@@ -49,7 +49,9 @@ _UNITS: dict[str, tuple[Any, bool]] = {
 }
 """What is compiled, and whether it returns a number."""
 
-_SOURCES = (convert, copies, folds, indices, pointers, scalars, writes, machine, objects, opcodes)
+_SOURCES = (
+    convert, copies, folds, indices, pointers, scalars, sums, vectors, writes, machine, objects, opcodes,
+)  # fmt: skip
 _C_FUNCTIONS = frozenset(
     "memcpy memmove memset exp expm1 log log1p pow sin cos tan tanh atan fmod floor ceil trunc".split()
 )

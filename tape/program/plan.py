@@ -8,6 +8,7 @@ are joined in groups, which run block by block; what only the group uses lives i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -20,7 +21,6 @@ from tape.program.layouts import (
     Place,
     broadcast_strides,
     c_strides,
-    collapsed,
     reshaped_strides,
 )
 from tape.program.memory import Lifetimes, allocate, extent, is_contiguous
@@ -88,6 +88,7 @@ def plan(listing: Listing, donated: frozenset[int] = frozenset()) -> Plan:
     Parameters
     ----------
     listing : Listing
+        It stays as it is.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for outputs of their shape and dtype.
 
@@ -136,29 +137,30 @@ class _Planner:
         return outputs
 
     def _add(self, old: Instruction, operands: tuple[int, ...]) -> int:
-        shape, width = old.shape, old.dtype.itemsize
+        shape, dtype = old.shape, old.dtype
+        strides, size = _dense(shape, dtype)
         if old.op in VIEWS:
             layout = self._view(old, self.instructions[operands[0]], self.layouts[operands[0]])
             if layout is None:  # a reshape of what is not in order
                 operands = (self._copied(operands[0]),)
-                layout = Layout(operands[0], 0, c_strides(shape, width))
+                layout = Layout(operands[0], 0, strides)
         else:
             needs = _NEEDS.get(old.op)
             if needs is not None:
                 operands = tuple(
                     [x if needs(self, k, x) else self._copied(x) for k, x in enumerate(operands)]
                 )
-            is_constant = old.op == "constant"
-            strides = self.listing.constants[old.attrs[0]].strides if is_constant else c_strides(shape, width)
+            if old.op == "constant":
+                strides = self.listing.constants[old.attrs[0]].strides
             layout = Layout(len(self.instructions), 0, strides)
         if operands != old.operands:
-            old = Instruction(old.op, operands, old.attrs, shape, old.dtype)
-        return self._push(old, layout)
+            old = Instruction(old.op, operands, old.attrs, shape, dtype)
+        return self._push(old, layout, size)
 
-    def _push(self, instruction: Instruction, layout: Layout) -> int:
+    def _push(self, instruction: Instruction, layout: Layout, size: int) -> int:
         self.instructions.append(instruction)
         self.layouts.append(layout)
-        self.sizes.append(prod(instruction.shape) * instruction.dtype.itemsize)
+        self.sizes.append(size)
         return len(self.instructions) - 1
 
     def _copied(self, id: int) -> int:
@@ -171,8 +173,8 @@ class _Planner:
     def _push_copy(self, id: int) -> int:
         source = self.instructions[id]
         copy = Instruction("copy", (id,), (), source.shape, source.dtype)
-        strides = c_strides(source.shape, source.dtype.itemsize)
-        return self._push(copy, Layout(len(self.instructions), 0, strides))
+        strides, size = _dense(source.shape, source.dtype)
+        return self._push(copy, Layout(len(self.instructions), 0, strides), size)
 
     @staticmethod
     def _view(view: Instruction, source: Instruction, base: Layout) -> Layout | None:
@@ -252,7 +254,7 @@ class _Planner:
     # ---- donated memory --------------------------------------------------------------------------------
 
     def _donate(self, lifetimes: Lifetimes) -> bool:
-        """Pair donated leaves with outputs, in order; whether steps were added, where memory is needed until then."""
+        """Pair donated leaves with outputs, in order; whether copies were added for what is still read."""
         result = self.result
         free = sorted(self.donated)
         for k, id in enumerate(result.outputs):
@@ -290,6 +292,12 @@ class _Planner:
             result.outputs[k] = copy
             result.steps.append(Step([copy]))
         return bool(late)
+
+
+@lru_cache(maxsize=4096)
+def _dense(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], int]:
+    """The strides of an array in C order, and its bytes."""
+    return c_strides(shape, dtype.itemsize), prod(shape) * dtype.itemsize
 
 
 # ---- which operands an instruction takes as they are ----------------------------------------------------

@@ -102,11 +102,12 @@ class _Nodes(list[Node]):
 
     def append(self, node: Node) -> None:
         """Append a node, and remember what is in its operands."""
-        parents = iter(node.inputs)
-        for parent, operand in zip(parents, parents):  # noqa: B905 - strict takes a while
-            if parent is None and type(operand) is np.ndarray:
-                self._see(operand)
-        super().append(node)
+        inputs = node.inputs
+        if None in inputs[::2]:
+            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
+                if parent is None and type(operand) is np.ndarray:
+                    self._see(operand)
+        list.append(self, node)
 
     def _see(self, array: np.ndarray) -> None:
         """Remember what is in an array, or make sure that it has not changed."""
