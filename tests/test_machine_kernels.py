@@ -93,13 +93,16 @@ def by_numpy(kind, x):
         return getattr(np, kind)(x, axis=1)
 
 
-reduced_lengths = st.integers(0, 9) | st.sampled_from([63, 128, 511, 512, 513, 1025])
+# Around what is done by vectors, by fours of them or of rows, and in blocks.
+reduced_lengths = st.integers(0, 20) | st.sampled_from([31, 33, 63, 128, 513, 2048, 2049, 2055])
+before_lengths = st.integers(0, 9)
+after_lengths = st.integers(0, 9) | st.sampled_from([15, 16, 17, 64, 65])
 
 
 @quick
 @given(
-    kind=st.sampled_from(sorted(FOLDS)), dtype=st.sampled_from(DTYPES), before=st.integers(0, 3),
-    reduced=reduced_lengths, after=st.integers(0, 3) | st.just(17), seed=st.integers(0, 99),
+    kind=st.sampled_from(sorted(FOLDS)), dtype=st.sampled_from(DTYPES), before=before_lengths,
+    reduced=reduced_lengths, after=st.just(1) | after_lengths, seed=st.integers(0, 99),
 )  # fmt: skip
 def test_folds_are_numpys(kind, dtype, before, reduced, after, seed):
     if not has_fold(kind, dtype):
@@ -121,21 +124,24 @@ def test_every_fold_that_is_promised_is_tried():
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
-@pytest.mark.parametrize("shape", [(2, 700, 1), (1, 7, 5), (3, 33, 2)])
-def test_folds_propagate_nan_and_infinity(kind, dtype, shape):
-    x = np.ones(shape, dtype)
-    x[:, 3] = np.inf
-    np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
-    x[:, -2, 0] = np.nan
-    np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
-    x[:, -2, 0] = -np.inf
-    np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
+@pytest.mark.parametrize("shape", [(2, 700, 1), (5, 7, 1), (6, 3, 1), (3, 21, 1), (1, 7, 5), (2, 9, 11)])
+def test_folds_propagate_nan_and_infinity_from_anywhere(kind, dtype, shape):
+    for at in range(min(shape[1], 40)):
+        x = np.ones(shape, dtype)
+        x[:, -at] = np.inf
+        np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
+        x[1:, -1 - at, 0] = np.nan
+        np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
+        x[0, -1 - at, -1] = -np.inf
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(run_fold(kind, x), by_numpy(kind, x))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("kind", ["max", "min"])
-def test_the_sign_of_a_zero_is_kept(kind, dtype):
-    x = np.full((1, 3, 1), -0.0, dtype)
+@pytest.mark.parametrize("shape", [(1, 3, 1), (2, 9, 1), (1, 3, 9), (1, 2, 3)])
+def test_the_sign_of_a_zero_is_kept(kind, dtype, shape):
+    x = np.full(shape, -0.0, dtype)
     assert np.signbit(run_fold(kind, x)).all()
 
 
@@ -207,6 +213,27 @@ def test_store_writes_to_the_view_and_nowhere_else(views):
     np.testing.assert_array_equal(base, expected)
 
 
+@quick
+@given(
+    dtype=st.sampled_from([np.float64, np.float32, np.bool_]), rows=st.integers(1, 5),
+    columns=st.integers(1, 45) | st.sampled_from([63, 64, 65, 128, 129, 300]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_rows_of_any_length_are_read_and_written(dtype, rows, columns, seed):
+    whole = special(dtype, (rows, columns + 3), seed)
+    part = whole[:, 1 : columns + 1]
+    shape = part.shape
+    repeated = [np.broadcast_to(piece, shape) for piece in (part[:1], part[:, :1], part[0, 0])]
+    for x in (part, part[::-1], *repeated):
+        out, dims, strides = Fenced(shape, dtype), table(x.shape), table(x.strides)
+        _load(address(x), x.itemsize, 2, address(dims), address(strides), 0, x.size, address(out.array))
+        assert out.done().tobytes() == x.tobytes()
+    expected, x = whole.copy(), special(dtype, shape, seed + 1)
+    expected[:, 1 : columns + 1] = x
+    dims, strides = table(shape), table(part.strides)
+    _store(address(x), x.itemsize, 2, address(dims), address(strides), x.size, address(part))
+    assert whole.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_])
 @pytest.mark.parametrize("shape", [(100, 130), (3, 1000), (1000, 3), (40, 40, 40)])
 def test_large_transposes_and_repeats(shape, dtype):
@@ -239,7 +266,7 @@ def test_casts_are_numpys(source_dtype, dtype, count, seed):
 
 @quick
 @given(
-    itemsize=st.sampled_from(sorted(ITEMSIZES)), count=st.integers(0, 70), x_is_one=st.booleans(),
+    itemsize=st.sampled_from(sorted(ITEMSIZES)), count=st.integers(0, 300), x_is_one=st.booleans(),
     y_is_one=st.booleans(), place=st.sampled_from(["apart", "in x", "in y"]), seed=st.integers(0, 99),
 )  # fmt: skip
 def test_select_is_where(itemsize, count, x_is_one, y_is_one, place, seed):

@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program import builder, native, objects
+from tape.program import native, objects, promotion
 
 
 @pytest.fixture
@@ -193,8 +193,8 @@ def test_unknown_objects_leave_functions_as_they_are(monkeypatch):
 
 
 def test_unknown_loops_become_callbacks(monkeypatch):
-    monkeypatch.setattr(builder, "loop_number", lambda name, dtypes: None)
-    builder._loop_dtypes.cache_clear()
+    monkeypatch.setattr(promotion, "loop_number", lambda name, dtypes: None)
+    promotion.loop_dtypes.cache_clear()
     try:
         compiled = tape.compile(lambda x: np.sin(x) * x)
         for x in (np.ones(2), np.array([1.0, 2.0])):
@@ -203,4 +203,4 @@ def test_unknown_loops_become_callbacks(monkeypatch):
         assert "sin" in str(program.explain())
         assert len(program) == 2
     finally:
-        builder._loop_dtypes.cache_clear()
+        promotion.loop_dtypes.cache_clear()

@@ -118,9 +118,9 @@ _sigmoid_bend_rule: Any = fused_elementwise(
     lambda g, _, x, out: _minus_twice_product(g, x),
 )
 
+
 def _lower_sigmoid(b: Any, x: Any) -> Any:
-    decay = b.elementwise("exp", -b.elementwise("absolute", x))
-    return b.where(x >= 0, 1, decay) / (1 + decay)
+    return 1 / (1 + b.elementwise("exp", -x))  # 1 / inf is 0, and a program does not warn of the overflow
 
 
 sigmoid = elementwise(

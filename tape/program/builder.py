@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -19,10 +18,12 @@ import numpy as np
 from tape.kernels.folds import has_fold
 from tape.op import Op
 from tape.program import indexing
-from tape.program.functions import loop_number
+from tape.program.identities import IDENTITIES, both_ways
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
+from tape.program.promotion import broadcast_shapes, loop_dtypes
+from tape.program.values import CannotLower, Value
 
-__all__ = ["Builder", "CannotLower", "Value"]
+__all__ = ["CASTABLE", "Builder", "CannotLower", "Value"]
 
 Shape = tuple[int, ...]
 
@@ -40,100 +41,6 @@ _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
 """What one operand must be for an identity to apply to these, if shapes are alike; most are nothing of it."""
 _TELLING = frozenset({"literal", "broadcast"})
 """What instructions are whose value may be known."""
-
-
-class CannotLower(Exception):
-    """No instructions do this: let the operation be a callback."""
-
-
-class Value:
-    """The result of an instruction, with the operators of an array."""
-
-    __slots__ = ("builder", "dtype", "id", "is_weak", "op", "shape")
-
-    def __init__(self, builder: Builder, id: int, op: str, shape: Shape, dtype: np.dtype[Any]) -> None:
-        self.builder = builder
-        self.id = id
-        self.op = op  # that of the instruction
-        self.shape = shape
-        self.dtype = dtype
-        self.is_weak = False  # a Python number, which does not widen others
-
-    def weakened(self) -> Value:
-        """The same as a number of Python's own."""
-        weak = Value(self.builder, self.id, self.op, self.shape, self.dtype)
-        weak.is_weak = True
-        return weak
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    def __add__(self, other: Any) -> Value:
-        return self.builder.elementwise("add", self, other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self.builder.elementwise("add", other, self)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.builder.elementwise("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return self.builder.elementwise("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Value:
-        return self.builder.elementwise("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return self.builder.elementwise("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.builder.elementwise("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self.builder.elementwise("divide", other, self)
-
-    def __neg__(self) -> Value:
-        return self.builder.elementwise("negative", self)
-
-    def __gt__(self, other: Any) -> Value:
-        return self.builder.elementwise("greater", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self.builder.elementwise("greater_equal", self, other)
-
-    def __lt__(self, other: Any) -> Value:
-        return self.builder.elementwise("less", self, other)
-
-    def __le__(self, other: Any) -> Value:
-        return self.builder.elementwise("less_equal", self, other)
-
-
-@lru_cache(maxsize=4096)
-def _loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes a ufunc computes in; Python's number types do not widen others."""
-    ufunc = ELEMENTWISE[name]
-    try:
-        dtypes = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
-    except TypeError as error:
-        raise CannotLower(str(error)) from None
-    if loop_number(name, dtypes) is None:
-        raise CannotLower(f"this NumPy does not show its loop of {name}")
-    return dtypes
-
-
-@lru_cache(maxsize=16384)
-def _broadcast(*shapes: Shape) -> Shape:
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError as error:
-        raise CannotLower(str(error)) from None
 
 
 class Builder:
@@ -215,11 +122,11 @@ class Builder:
         char, data = instruction.attrs
         return np.frombuffer(data, char)[0]
 
-    def _made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
+    def made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
         """The operands of the instruction behind a value, if it is of this kind."""
-        return self._operands(self.listing.instructions[value.id]) if value.op == op else None
+        return self.operands_of(self.listing.instructions[value.id]) if value.op == op else None
 
-    def _operands(self, instruction: Instruction) -> tuple[Value, ...]:
+    def operands_of(self, instruction: Instruction) -> tuple[Value, ...]:
         return tuple([self._values[id] for id in instruction.operands])
 
     def _kind(self, operand: Any) -> Any:
@@ -255,7 +162,7 @@ class Builder:
         if name == "positive":
             return self.value(operands[0])
         kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
-        dtypes = _loop_dtypes(name, tuple(kinds))
+        dtypes = loop_dtypes(name, tuple(kinds))
         if name == "power" and dtypes[-1].kind != "f":
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
         values = tuple(
@@ -272,7 +179,7 @@ class Builder:
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """``x`` where the condition holds, else ``y``."""
         kinds = [self._kind(operand) for operand in (x, y)]
-        dtype = _loop_dtypes("maximum", tuple(kinds))[-1]
+        dtype = loop_dtypes("maximum", tuple(kinds))[-1]
         values = [self.value(condition, _BOOL), self.value(x, dtype), self.value(y, dtype)]
         return self._spread(lambda *cores: self._where(cores, dtype), values)
 
@@ -283,7 +190,7 @@ class Builder:
             return x if holds else y
         if x.id == y.id:
             return x
-        return self.push("where", values, (), _broadcast(*(value.shape for value in values)), dtype)
+        return self.push("where", values, (), broadcast_shapes(*(value.shape for value in values)), dtype)
 
     def cast(self, value: Value, dtype: Any) -> Value:
         """Conversion to another dtype."""
@@ -302,8 +209,8 @@ class Builder:
 
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
         """Compute on what was broadcast before it was, where that is smaller."""
-        shape = _broadcast(*[value.shape for value in values])
-        cores = [(self._made_by(value, "broadcast") or (value,))[0] for value in values]
+        shape = broadcast_shapes(*[value.shape for value in values])
+        cores = [(self.made_by(value, "broadcast") or (value,))[0] for value in values]
         result = make(*cores)
         return result if result.shape == shape else self.broadcast(result, shape)
 
@@ -313,7 +220,7 @@ class Builder:
             self.folded += 1
             with np.errstate(all="ignore"):
                 return self.literal(ELEMENTWISE[name](*numbers), dtype)
-        rule = _IDENTITIES.get(name)
+        rule = IDENTITIES.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
             self.simplified += 1
@@ -328,7 +235,7 @@ class Builder:
         key = (name, x.id, y.id)  # that says it all: the loop depends on the dtypes of the operands alone
         made = self._made.get(key)
         if made is None:
-            shape = x.shape if x.shape == y.shape else _broadcast(x.shape, y.shape)
+            shape = x.shape if x.shape == y.shape else broadcast_shapes(x.shape, y.shape)
             ids = (x.id,) if len(values) == 1 else (x.id, y.id)
             made = self._made[key] = self.append(name, ids, (), shape, dtype)
         else:
@@ -358,7 +265,7 @@ class Builder:
             rest, factor = taken
             summed = self.fold("sum", rest, axes, dtype=dtype)
             return -summed if factor is None else summed * self.cast(self.reshape(factor, ()), dtype)
-        source = self._made_by(value, "broadcast")
+        source = self.made_by(value, "broadcast")
         if kind == "sum" and source is not None:
             (core,) = source
             padded = (1,) * (value.ndim - core.ndim) + core.shape
@@ -380,9 +287,9 @@ class Builder:
         """What a value is a multiple of, and the single number; None for -1."""
         if value.dtype.kind != "f" or value.size <= 1:
             return None
-        if (opposite := self._made_by(value, "negative")) is not None:
+        if (opposite := self.made_by(value, "negative")) is not None:
             return opposite[0], None
-        for rest, factor in _both_ways(self._made_by(value, "multiply")):
+        for rest, factor in both_ways(self.made_by(value, "multiply")):
             if factor.size == 1 and rest.shape == value.shape:
                 return rest, factor
         return None
@@ -399,13 +306,13 @@ class Builder:
 
     def reshape(self, value: Value, shape: Shape) -> Value:
         """The same elements in C order."""
-        while (source := self._made_by(value, "reshape")) is not None:
+        while (source := self.made_by(value, "reshape")) is not None:
             (value,) = source
         if value.shape == shape:
             return value
         if value.op == "literal":
             return self.broadcast(value, shape)
-        if (source := self._made_by(value, "broadcast")) is not None and source[0].size == 1:
+        if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
         return self.push("reshape", (value,), (), shape, value.dtype)
 
@@ -417,7 +324,7 @@ class Builder:
         if value.op == "transpose":
             instruction = self.listing.instructions[value.id]
             order = tuple([instruction.attrs[0][axis] for axis in order])
-            (value,) = self._operands(instruction)
+            (value,) = self.operands_of(instruction)
         long = [axis for axis in order if value.shape[axis] != 1]
         shape = tuple([value.shape[axis] for axis in order])
         if long == sorted(long):
@@ -426,7 +333,7 @@ class Builder:
 
     def broadcast(self, value: Value, shape: Shape) -> Value:
         """Repeated along new axes and axes of length one."""
-        if (source := self._made_by(value, "broadcast")) is not None:
+        if (source := self.made_by(value, "broadcast")) is not None:
             (value,) = source
         if value.shape == shape:
             return value
@@ -436,7 +343,7 @@ class Builder:
         """Regularly spaced elements: one start, step and count for each axis."""
         if shape == value.shape and not any(starts) and all(step == 1 for step in steps):
             return value
-        if (source := self._made_by(value, "broadcast")) is not None and source[0].size == 1:
+        if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
         return self.push("slice", (value,), (starts, steps), shape, value.dtype)
 
@@ -453,12 +360,12 @@ class Builder:
             raise CannotLower("matmul of shapes that do not fit")
         if not (rows and inner and columns):
             return self.broadcast(
-                self.literal(0, dtype), (*_broadcast(x.shape[:-2], y.shape[:-2]), rows, columns)
+                self.literal(0, dtype), (*broadcast_shapes(x.shape[:-2], y.shape[:-2]), rows, columns)
             )
         if x.ndim > 2 and y.ndim == 2:
             product = self.matmul(self.reshape(x, (prod(x.shape[:-1]), inner)), y)
             return self.reshape(product, (*x.shape[:-1], columns))
-        batch = _broadcast(x.shape[:-2], y.shape[:-2])
+        batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
         if not prod(batch):
             return self.broadcast(self.literal(0, dtype), (*batch, rows, columns))
         if len(batch) > 1:
@@ -587,169 +494,3 @@ def _is_uniform(array: np.ndarray) -> bool:
         and array.base.base is None
         and sys.getrefcount(array.base) <= 3  # the array, this expression and its argument
     )
-
-
-# ---- identities: (builder, operands, the numbers they are known to be) -> something simpler, or None ----
-
-Identity = Callable[[Builder, tuple[Value, ...], list[Any]], "Value | None"]
-
-
-def _negated(b: Builder, value: Value) -> Value | None:
-    """The x of a value that is -x."""
-    return b._operands(b.listing.instructions[value.id])[0] if value.op == "negative" else None
-
-
-def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    x, y = values
-    if x.dtype.kind == "b":
-        return None
-    for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
-        if number is not None and number == 0 and _fills(one, other):
-            return one
-        if (opposite := _negated(b, other)) is not None:
-            return b.elementwise("subtract", one, opposite)
-    return _accumulated(b, x, y) or _accumulated(b, y, x)
-
-
-def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
-    """Adding an array that is zero but for some elements: add those."""
-    if part.op != "add_at" or total.shape != part.shape:
-        return None
-    instruction = b.listing.instructions[part.id]
-    zeros, values, *index = b._operands(instruction)
-    if b.known(zeros) != 0 or b.known(zeros) is None:
-        return None
-    return b.add_at(total, values, index[0] if index else None, instruction.attrs)
-
-
-def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    x, y = values
-    if numbers[1] is not None and numbers[1] == 0 and _fills(x, y):
-        return x
-    if numbers[0] is not None and numbers[0] == 0 and _fills(y, x):
-        return -y
-    if (opposite := _negated(b, y)) is not None:
-        return x + opposite
-    if (opposite := _negated(b, x)) is not None and x.dtype.kind == "f":
-        return -(opposite + y)
-    return None
-
-
-def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    x, y = values
-    if x.dtype.kind != "f":
-        return None
-    for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
-        if number is not None and _fills(one, other):
-            if number == 1:
-                return one
-            if number == -1:
-                return -one
-            scaled = b._made_by(one, "multiply")
-            for factor, rest in (scaled, scaled[::-1]) if scaled else ():
-                known = b.known(factor)
-                if known is not None:
-                    together = _normal(np.multiply, known, number)
-                    if together is not None:
-                        return b.elementwise("multiply", rest, b.literal(together, x.dtype))
-        if (opposite := _negated(b, one)) is not None:
-            if number is not None:
-                return b.elementwise("multiply", opposite, b.literal(-number, x.dtype))
-            if one.size >= other.size:  # where it costs least, a sign stays
-                return -b.elementwise("multiply", opposite, other)
-    return None
-
-
-def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    x, y = values
-    number = numbers[1]
-    if number is not None and number != 0 and np.isfinite(number):
-        if number == 1:
-            return x
-        if np.frexp(number)[0] in (0.5, -0.5):  # a power of two: exact
-            inverse = _normal(np.divide, x.dtype.type(1), number)
-            if inverse is not None:
-                return x * b.literal(inverse, x.dtype)
-    if 0 < y.size < x.size and x.dtype.kind == "f" and number is None:  # one division instead of many
-        return x * (b.literal(1, x.dtype) / y)
-    if (opposite := _negated(b, x)) is not None:
-        return -(opposite / y)
-    if (opposite := _negated(b, y)) is not None:
-        return -(x / opposite)
-    return None
-
-
-def _normal(ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    """The result for two numbers; None where it over- or underflows, and so has lost what they were."""
-    with np.errstate(all="ignore"):
-        result = ufunc(x, y)
-    return result if np.isfinite(result) and abs(result) >= np.finfo(result.dtype).tiny else None
-
-
-def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    (x,) = values
-    if (opposite := _negated(b, x)) is not None:
-        return opposite
-    if x.dtype.kind == "f":
-        if (parts := b._made_by(x, "subtract")) is not None:
-            return parts[1] - parts[0]
-        for factor, rest in _both_ways(b._made_by(x, "multiply")):
-            if (known := b.known(factor)) is not None:
-                return rest * b.literal(-known, x.dtype)
-            if factor.size < rest.size:
-                return rest * -factor
-    return None
-
-
-def _power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    x, number = values[0], numbers[1]
-    if x.dtype.kind != "f" or number is None:
-        return None
-    if number == 1:
-        return x
-    if number in (2, 3, 4):
-        square = x * x
-        return square if number == 2 else square * (x if number == 3 else square)
-    if number == 0.5:
-        return b.elementwise("sqrt", x)
-    if number == -1:
-        return b.literal(1, x.dtype) / x
-    return None
-
-
-def _square(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    return values[0] * values[0]
-
-
-def _reciprocal(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    (x,) = values
-    return b.literal(1, x.dtype) / x if x.dtype.kind == "f" else None
-
-
-def _same(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
-    return values[0] if values[0].id == values[1].id else None
-
-
-def _both_ways(pair: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...]:
-    return () if pair is None else (pair, pair[::-1])
-
-
-def _fills(one: Value, other: Value) -> bool:
-    """Whether the first has the shape of both together."""
-    return one.shape == other.shape or (other.size == 1 and other.ndim <= one.ndim)
-
-
-_IDENTITIES: dict[str, Identity] = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "divide": _divide,
-    "negative": _negative,
-    "power": _power,
-    "square": _square,
-    "reciprocal": _reciprocal,
-    "maximum": _same,
-    "minimum": _same,
-    "logical_and": _same,
-    "logical_or": _same,
-}

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.program.values import CannotLower, Value
+
 if TYPE_CHECKING:
-    from tape.program.builder import Builder, Value
+    from tape.program.builder import Builder
 
 __all__ = ["read", "written"]
 
@@ -19,8 +21,6 @@ class _Resolved:
     """An index, worked out for a shape: a slice of every axis, then arrays, then another shape."""
 
     def __init__(self, b: Builder, index: tuple[Any, ...], shape: Shape) -> None:
-        from tape.program.builder import CannotLower, Value
-
         parts = _spelled_out(index, len(shape))
         starts, steps, counts, result = [], [], [], []
         arrays: list[tuple[int, Value]] = []

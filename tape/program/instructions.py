@@ -15,11 +15,12 @@ import numpy as np
 __all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
 
 _UFUNCS = """
-    absolute add arccos arcsin arctan arctan2 arctanh bitwise_and bitwise_or bitwise_xor cbrt ceil copysign cos
-    cosh divide equal exp exp2 expm1 floor floor_divide fmax fmin fmod greater greater_equal hypot invert isfinite
-    isinf isnan left_shift less less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or
-    logical_xor maximum minimum multiply negative nextafter not_equal power reciprocal remainder right_shift rint
-    sign sin sinh sqrt square subtract tan tanh trunc
+    absolute add arccos arcsin arctan arctan2 arctanh bitwise_and bitwise_or bitwise_xor cbrt ceil
+    copysign cos cosh divide equal exp exp2 expm1 floor floor_divide fmax fmin fmod greater
+    greater_equal hypot invert isfinite isinf isnan left_shift less less_equal log log10 log1p log2
+    logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter
+    not_equal power reciprocal remainder right_shift rint sign sin sinh sqrt square subtract tan tanh
+    trunc
 """
 ELEMENTWISE: dict[str, np.ufunc] = {name: getattr(np, name) for name in _UFUNCS.split()}
 """Elementwise instructions that are a ufunc of NumPy's; ``where`` and ``cast`` are elementwise too."""
@@ -36,9 +37,9 @@ class Instruction:
     ----------
     op : str
         What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``,
-        ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b), ``"solve"``, ``"take"``, ``"add_at"``,
-        ``"ravel_index"``, ``"concatenate"``, ``"copy"``, ``"callback"``, ``"guard"``; or where the value comes
-        from: ``"input"``, ``"constant"``, ``"literal"``.
+        ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b), ``"solve"``, ``"take"``,
+        ``"add_at"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``, ``"callback"``, ``"guard"``; or where
+        the value comes from: ``"input"``, ``"constant"``, ``"literal"``.
     operands : tuple of int
         Positions in the list.
     attrs : tuple

@@ -52,14 +52,14 @@ _UNITS: dict[str, tuple[Any, bool]] = {
 _SOURCES = (
     convert, copies, folds, indices, pointers, scalars, sums, vectors, writes, machine, objects, opcodes,
 )  # fmt: skip
-_C_FUNCTIONS = frozenset(
-    "memcpy memmove memset exp expm1 log log1p pow sin cos tan tanh atan fmod floor ceil trunc".split()
-)
+_C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
+_C_FUNCTIONS = frozenset(_C_NAMES.split())
 """What the code may call in the C library."""
-_UNREACHED = frozenset(
+_NUMBA_NAMES = (
     "NRT_Free NRT_MemInfo_call_dtor numba_do_raise numba_gil_ensure numba_gil_release numba_unpickle "
-    "numba_runtime_build_excinfo_struct".split()
+    "numba_runtime_build_excinfo_struct"
 )
+_UNREACHED = frozenset(_NUMBA_NAMES.split())
 """What it would call if a kernel raised, which none does. LLVM must know them all the same, or it leaves
 other addresses out as well."""
 _MOST_FILES = 8  # versions of the code that are kept

@@ -13,6 +13,7 @@ from tape.program.calling import Calling
 from tape.program.describe import Explanation, describe, explain
 from tape.program.instructions import Listing
 from tape.program.objects import Leaf
+from tape.program.pause import collector_paused
 from tape.program.profile import Profile, profile
 from tape.program.record import Constant, Recorded
 from tape.program.rewrite import rewrite
@@ -56,6 +57,7 @@ class Program(Runner):
     returns %2, %3
     """
 
+    @collector_paused()
     def __init__(
         self,
         recorded: Recorded,

@@ -10,8 +10,8 @@ from tape import errors
 from tape.checks import start_of
 from tape.node import Handle, Leaf
 from tape.program.program import Program
-from tape.program.run import Flip, Rerun
 from tape.program.record import record
+from tape.program.run import Flip, Rerun
 from tape.sweep import rerun
 from tape.trace import Trace
 from tape.var import Var

@@ -13,9 +13,7 @@ from tape.scope import Region
 
 __all__ = ["no_grad", "stop_gradient"]
 
-_stop = Op(
-    lambda x: x, name="stop_gradient", batch=batch_rules.elementwise, lower=lambda b, x: b.value(x)
-)
+_stop = Op(lambda x: x, name="stop_gradient", batch=batch_rules.elementwise, lower=lambda b, x: b.value(x))
 
 
 def stop_gradient(x: Any) -> Any:
