@@ -120,6 +120,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "broadcast": lambda x, attrs, shape, dtype: np.broadcast_to(x[0], shape),
     "slice": lambda x, attrs, shape, dtype: x[0][_key(*attrs, shape)],
     "fold": _fold,
+    "sum_product": lambda x, attrs, shape, dtype: _fold([x[0] * x[1]], attrs, shape, dtype),
     "matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),
     "solve": _solve,

@@ -29,7 +29,7 @@ def kernel(name):
 
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
-_scalar_op = kernel("scalar_op")
+_scalar_op, _sum_product = kernel("scalar_op"), kernel("sum_product")
 
 
 @numba.njit
@@ -159,6 +159,37 @@ def test_sums_and_products_of_random_values(dtype, shape):
     rtol = 100 * np.finfo(dtype).eps
     np.testing.assert_allclose(run_fold("sum", x), by_numpy("sum", wide).astype(float), rtol=rtol)
     np.testing.assert_allclose(run_fold("prod", x), by_numpy("prod", wide).astype(float), rtol=rtol)
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def run_sum_product(x, y):
+    before, reduced, after = x.shape
+    out = Fenced((before, after), x.dtype)
+    _sum_product(code(x.dtype), before, reduced, after, address(x), address(y), address(out.array))
+    return out.done()
+
+
+@quick
+@given(
+    dtype=st.sampled_from(FLOATS), before=before_lengths, reduced=reduced_lengths,
+    after=st.just(1) | after_lengths, seed=st.integers(0, 99),
+)  # fmt: skip
+def test_sum_product_is_the_sum_of_the_products(dtype, before, reduced, after, seed):
+    rng = np.random.default_rng(seed)  # small integers: exact in any order
+    x, y = (rng.integers(-3, 4, (before, reduced, after)).astype(dtype) for _ in range(2))
+    np.testing.assert_array_equal(run_sum_product(x, y), (x * y).sum(axis=1))
+    special_x = special(dtype, x.shape, seed) if reduced else x
+    with np.errstate(all="ignore"):
+        expected = np.isnan((special_x * y).sum(axis=1, dtype=float))
+        np.testing.assert_array_equal(np.isnan(run_sum_product(special_x, y)), expected)
+
+
+def test_long_products_in_float32_are_right_to_the_last_bits():
+    x, y = np.random.default_rng(0).uniform(0.5, 1.5, (2, 1, 1_000_000, 1)).astype(np.float32)
+    expected = np.vdot(x.astype(float), y.astype(float))
+    np.testing.assert_allclose(run_sum_product(x, y)[0, 0], expected, rtol=1.2e-7)
 
 
 # ---- copies --------------------------------------------------------------------------------------

@@ -80,6 +80,9 @@ ROWS_BY_KIND = {
     "ravel_index": lambda: {"count": 5, "length": 3, "wraps": 3, "so_far": OUT, "index": IN, "out": OUT},
     "guard": lambda: {"kind": 1, "dtype": BOOLS, "expected": -3, "x": packed(INPUT, 511)},
     "callback": lambda: {"index": 4},
+    "sum_product": lambda: {
+        "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
+    },
 }  # fmt: skip
 WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": []}
 OPERANDS = frozenset(["x", "y", "out", "condition", "a", "b", "c", "pivots", "index", "so_far", "total"])

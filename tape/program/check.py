@@ -312,6 +312,13 @@ def _of_fold(instruction: Instruction, operands: list[Instruction]) -> Kind:
     return shape, _INT64 if kind in ("argmax", "argmin") else x.dtype
 
 
+def _of_sum_product(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    x, y = operands
+    _want(x.shape == y.shape and x.dtype == y.dtype and x.dtype in _FLOATS, "its factors are not alike")
+    _want(bool(instruction.attrs) and instruction.attrs[0] == "sum", "it is no sum")
+    return _of_fold(instruction, [x])
+
+
 def _of_matmul(instruction: Instruction, operands: list[Instruction]) -> Kind:
     a, b = operands
     if instruction.attrs:
@@ -414,6 +421,7 @@ _RULES: dict[str, tuple[Sequence[int], _Rule]] = {
     "broadcast": ((1,), _of_broadcast),
     "slice": ((1,), _of_slice),
     "fold": ((1,), _of_fold),
+    "sum_product": ((2,), _of_sum_product),
     "matmul": ((2,), _of_matmul),
     "matmul_add": ((3,), _of_matmul_add),
     "solve": ((2,), _of_solve),

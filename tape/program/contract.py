@@ -12,17 +12,20 @@ from tape.program.instructions import Instruction, Listing
 __all__ = ["contract"]
 
 
+_SMALL_BYTES = 16384  # of a product that is computed at once, not in blocks
+
+
 def contract(listing: Listing) -> None:
-    """Turn ``factor * (a @ b)`` and ``total ± a @ b`` into single instructions.
+    """Turn ``factor * (a @ b)``, ``total ± a @ b`` and ``sum(x * y)`` into single instructions.
 
     Parameters
     ----------
     listing : Listing
-        Changed in place: ``matmul`` gets the attribute ``(factor,)``, and ``matmul_add`` with operands total,
-        a, b appears.
+        Changed in place: ``matmul`` gets the attribute ``(factor,)``; ``matmul_add`` with operands total,
+        a, b and ``sum_product`` with the attributes of a fold appear.
     """
     instructions = listing.instructions
-    if all(instruction.op != "matmul" for instruction in instructions):
+    if all(instruction.op not in ("matmul", "fold") for instruction in instructions):
         return
     uses = [0] * len(instructions)
     for instruction in instructions:
@@ -31,6 +34,9 @@ def contract(listing: Listing) -> None:
     for id in listing.outputs:
         uses[id] += 1
     for id, instruction in enumerate(instructions):
+        if instruction.op == "fold":
+            instructions[id] = _summed(instructions, instruction, uses)
+            continue
         for k, operand in enumerate(instruction.operands):
             product = instructions[operand]
             if product.op != "matmul" or uses[operand] != 1 or product.shape != instruction.shape:
@@ -40,6 +46,23 @@ def contract(listing: Listing) -> None:
                 instructions[id] = merged
                 break
     listing.drop_dead()
+
+
+def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int]) -> Instruction:
+    """The sum of a product that nobody else wants, without the product."""
+    (source,) = fold.operands
+    product = instructions[source]
+    if fold.attrs[0] != "sum" or product.op != "multiply" or uses[source] != 1:
+        return fold
+    factors = [instructions[x] for x in product.operands]
+    if product.dtype.kind != "f" or any(factor.shape != product.shape for factor in factors):
+        return fold
+    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it if the factors are in memory anyway
+        mine = product.operands.count
+        for x, factor in zip(product.operands, factors, strict=True):
+            if factor.is_elementwise and uses[x] == mine(x):
+                return fold
+    return Instruction("sum_product", product.operands, fold.attrs, fold.shape, fold.dtype)
 
 
 def _merged(

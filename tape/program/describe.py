@@ -99,8 +99,8 @@ class Names:
         operands = [self.value(x) for x in instruction.operands]
         if op == "callback":
             return self._callback(instruction, operands)
-        if op == "fold":
-            op, attrs = attrs[0], (f"axes={', '.join(map(str, attrs[1]))}",)
+        if op in ("fold", "sum_product"):
+            op, attrs = attrs[0] if op == "fold" else op, (f"axes={', '.join(map(str, attrs[1]))}",)
         elif op == "guard":
             guard = self.plan.guards[attrs[0]]
             attrs = (f"{guard.kind} is {guard.outcome}",)
@@ -359,8 +359,8 @@ def _flops(instruction: Instruction, instructions: list[Instruction]) -> int:
     if instruction.is_elementwise:
         return instruction.size
     shapes = [instructions[x].shape for x in instruction.operands]
-    if instruction.op == "fold":
-        return prod(shapes[0])
+    if instruction.op in ("fold", "sum_product"):
+        return len(shapes) * prod(shapes[0])
     if instruction.op in ("matmul", "matmul_add"):
         return 2 * instruction.size * shapes[-1][-2]
     if instruction.op == "solve":

@@ -290,21 +290,21 @@ class _Encoder:
             self._load(source, instruction.size, lengths, steps, out)
 
     def _fold(self, id: int, instruction: Instruction) -> None:
-        kind, axes = instruction.attrs
         (x,) = instruction.operands
         source = self.plan.instructions[x]
-        before = after = reduced = 1
-        for axis, length in enumerate(source.shape):
-            if axis < axes[0]:
-                before *= length
-            elif axis > axes[-1]:
-                after *= length
-            else:
-                reduced *= length
         if instruction.size:
             self._emit(
-                "fold", kind=FOLDS[kind], dtype=DTYPE_CODES[source.dtype], before=before, reduced=reduced,
-                after=after, x=self._at(x), out=self._at(id),
+                "fold", kind=FOLDS[instruction.attrs[0]], dtype=DTYPE_CODES[source.dtype],
+                **_lengths(source, instruction), x=self._at(x), out=self._at(id),
+            )  # fmt: skip
+
+    def _sum_product(self, id: int, instruction: Instruction) -> None:
+        x, y = instruction.operands
+        source = self.plan.instructions[x]
+        if instruction.size:
+            self._emit(
+                "sum_product", dtype=DTYPE_CODES[source.dtype], **_lengths(source, instruction),
+                x=self._at(x), y=self._at(y), out=self._at(id),
             )  # fmt: skip
 
     def _matmul(self, id: int, instruction: Instruction) -> None:
@@ -437,6 +437,13 @@ class _Encoder:
 
     def _callback(self, id: int, instruction: Instruction) -> None:
         self._emit("callback", index=id)
+
+
+def _lengths(source: Instruction, fold: Instruction) -> dict[str, int]:
+    """How many elements there are before the axes that are summed, along them, and after them."""
+    axes = fold.attrs[1]
+    before, reduced = prod(source.shape[: axes[0]]), prod(source.shape[axes[0] : axes[-1] + 1])
+    return {"before": before, "reduced": reduced, "after": prod(source.shape[axes[-1] + 1 :])}
 
 
 def _bits(number: float, width: int) -> int:

@@ -71,6 +71,7 @@ _WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what start
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
+_SUM_PRODUCT = opcode("sum_product")
 _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
@@ -81,6 +82,7 @@ _DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NU
 _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
 _DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
+_DO_SUM_PRODUCT = _NUMBER["sum_product"]
 _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
@@ -281,6 +283,16 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             before, reduced, after = _field(row, 3), _field(row, 4), _field(row, 5)
             call7(
                 int64_at(table + _DO_FOLD), (_field(row, 1), _field(row, 2), x, before, reduced, after, out)
+            )
+        elif kind == _SUM_PRODUCT:
+            x, y, out = (
+                _address(frame, _field(row, 5)),
+                _address(frame, _field(row, 6)),
+                _address(frame, _field(row, 7)),
+            )
+            call7(
+                int64_at(table + _DO_SUM_PRODUCT),
+                (_field(row, 1), _field(row, 2), _field(row, 3), _field(row, 4), x, y, out),
             )
         elif kind == _COPY:
             x, out = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))

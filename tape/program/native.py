@@ -25,7 +25,7 @@ from llvmlite import binding as llvm
 from numba import cfunc, types
 
 from tape import errors
-from tape.kernels import convert, copies, folds, indices, pointers, scalars, sums, vectors, writes
+from tape.kernels import convert, copies, folds, indices, pointers, products, scalars, sums, vectors, writes
 from tape.kernels._jit import OPTIONS
 from tape.program import machine, objects, opcodes
 
@@ -43,6 +43,7 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "ravel_index": (writes.ravel_index, True),
     "read_integer": (writes.read_integer, True),
     "scalar_op": (scalars.scalar_op, False),
+    "sum_product": (products.sum_product, False),
     "call": (machine.call, True),
     "resume": (machine.resume, True),
     "work": (machine.work, True),
@@ -50,7 +51,8 @@ _UNITS: dict[str, tuple[Any, bool]] = {
 """What is compiled, and whether it returns a number."""
 
 _SOURCES = (
-    convert, copies, folds, indices, pointers, scalars, sums, vectors, writes, machine, objects, opcodes,
+    convert, copies, folds, indices, pointers, products, scalars, sums, vectors, writes, machine, objects,
+    opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

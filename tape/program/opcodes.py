@@ -64,7 +64,7 @@ HEADER, LEAF, RESULT = 3, 8, 4
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False",
-    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "sum_product",
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 
@@ -92,6 +92,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "ravel_index": ("count", "length", "wraps", "so_far", "index", "out"),
     "guard": ("kind", "dtype", "expected", "x"),
     "callback": ("index",),
+    "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
 }  # fmt: skip
 
 _CODES = {name: code for code, name in enumerate(FIELDS)}

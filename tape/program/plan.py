@@ -331,6 +331,7 @@ def _after_total(check: Any) -> Any:
 
 _NEEDS: dict[str, Any] = {
     "fold": _in_order,
+    "sum_product": _in_order,
     "matmul": _as_matrix,
     "matmul_add": _after_total(_as_matrix),
     "take": _in_order,

@@ -300,6 +300,14 @@ class _Verifier:
         self.claims.add(group, "x", size, results * reduced)
         self.claims.add(group, "out", np.where(_FINDS_POSITION[kind], _INT64, size), results, is_written=True)
 
+    def _sum_product(self, group: Rows) -> None:
+        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        before, reduced = group.between("before", 1, _MOST), group.between("reduced", 0, _MOST)
+        results = before * group.between("after", 1, _MOST).astype(float)
+        self.claims.add(group, "x", size, results * reduced)
+        self.claims.add(group, "y", size, results * reduced)
+        self.claims.add(group, "out", size, results, is_written=True)
+
     def _take(self, group: Rows) -> None:
         size = group.one_of("itemsize", COPY_ITEMSIZES)
         whole, chosen = self._indexed(group)
