@@ -168,7 +168,7 @@ class Bench:
 
     def run(self, code):
         """Run all rows but those that need Python; whatever is not to be written to is as it was."""
-        frame, resume = self.frame, prepare().resume
+        frame, resume = self.frame, prepare().call
         frame[CODE], frame[ROWS], frame[AT] = code.ctypes.data, self.made.rows, 0
         while frame[AT] < self.made.rows:
             resume(frame)

@@ -5,7 +5,7 @@ within its slots. What a row does is done by C functions, found in a table: NumP
 kernels of `tape.kernels`. Rows that Python must do, and guards that come out otherwise, end the loop; whoever
 called it looks at the row, and lets it go on behind that.
 
-These functions are compiled by `tape.program.native`, which also makes Python functions of two of them.
+These functions are compiled by `tape.program.native`, which also makes a Python function of one of them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from tape.program.opcodes import (
     opcode,
 )
 
-__all__ = ["call", "resume", "run", "work"]
+__all__ = ["call", "run", "work"]
 
 _WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
 _ROW = 8 * WIDTH
@@ -167,7 +167,7 @@ def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 @inner
 def work(frame):  # type: ignore[no-untyped-def]
-    """What another thread does: its part of some blocks."""
+    """What a thread does, the one that calls and others: its part of some blocks."""
     _blocks(_field(frame, JOB_ROW), frame, _field(frame, JOB_START), _field(frame, JOB_STOP))
     return 0
 
@@ -176,12 +176,10 @@ def work(frame):  # type: ignore[no-untyped-def]
 def _shared_blocks(row, frame):  # type: ignore[no-untyped-def]
     """All blocks, by as many threads as there are; small ones are not worth a thread."""
     rows, count, block = _field(row, 1), _field(row, 2), _field(row, 3)
-    threads = min(_field(frame, THREADS), rows * count // _WORTH_A_THREAD)
-    if threads < 2:
-        _blocks(row, frame, 0, count)
-        return
+    threads = max(1, min(_field(frame, THREADS), rows * count // _WORTH_A_THREAD))
     table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
     part = (count // block + threads) // threads * block
+    do_work = int64_at(table + _DO_WORK)  # by address, so that it is compiled once
     started = 0
     for k in range(1, threads):
         other = _field(frame, OTHERS) + (k - 1) * stride
@@ -194,11 +192,14 @@ def _shared_blocks(row, frame):  # type: ignore[no-untyped-def]
         set_int64(other + 8 * JOB_THREAD, 0)
         thread = other + 8 * JOB_THREAD
         # A C int comes back in the lower half.
-        if call4(int64_at(table + _CREATE), (thread, 0, int64_at(table + _DO_WORK), other)) & 0xFFFFFFFF:
-            work(other)
+        if call4(int64_at(table + _CREATE), (thread, 0, do_work, other)) & 0xFFFFFFFF:
+            call1(do_work, (other,))
         else:
             started |= 1 << k
-    _blocks(row, frame, 0, min(part, count))
+    set_int64(frame + 8 * JOB_ROW, row)
+    set_int64(frame + 8 * JOB_START, 0)
+    set_int64(frame + 8 * JOB_STOP, min(part, count))
+    call1(do_work, (frame,))
     for k in range(1, threads):
         if started >> k & 1:
             other = _field(frame, OTHERS) + (k - 1) * stride
@@ -410,11 +411,15 @@ def _run_released(frame, at):  # type: ignore[no-untyped-def]
 def call(itself, arguments, count):  # type: ignore[no-untyped-def]
     """``call(frame, leaves, ring)`` in Python: bind dynamic leaves and arrays for results, and run.
 
+    ``call(frame)`` goes on with the row that the frame says.
+
     Python objects come as addresses. The ring is a tuple of tuples of arrays; the first of them that nobody
     else refers to takes the results, and is the answer if all rows have run. Otherwise it is False, and the
     frame says which row Python must look at; a leaf that does not fit is -1 less its number.
     """
     frame = int64_at(int64_at(arguments) + ARRAY_DATA)
+    if count == 1:
+        return _answer(frame, _run_released(frame, _field(frame, AT)))
     leaves, ring = int64_at(arguments + 8), int64_at(arguments + 16)
     wrong = _bind(frame, leaves, _field(frame, SPEC))
     if wrong >= 0:
@@ -429,10 +434,3 @@ def call(itself, arguments, count):  # type: ignore[no-untyped-def]
             call1(int64_at(_field(frame, FUNCTIONS) + _INCREF), (arrays,))
             return arrays
     return _answer(frame, NO_ARRAYS)
-
-
-@inner
-def resume(itself, arguments, count):  # type: ignore[no-untyped-def]
-    """``resume(frame)`` in Python: go on with the row that the frame says."""
-    frame = int64_at(int64_at(arguments) + ARRAY_DATA)
-    return _answer(frame, _run_released(frame, _field(frame, AT)))

@@ -12,10 +12,11 @@ import hashlib
 import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from llvmlite import binding as llvm
 from numba import cfunc, types
 
 from tape import errors
+from tape.config import usable_cores
 from tape.kernels import convert, copies, folds, indices, pointers, products, scalars, sums, vectors, writes
 from tape.kernels._jit import OPTIONS
 from tape.program import machine, objects, opcodes
@@ -45,7 +47,6 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "scalar_op": (scalars.scalar_op, False),
     "sum_product": (products.sum_product, False),
     "call": (machine.call, True),
-    "resume": (machine.resume, True),
     "work": (machine.work, True),
 }
 """What is compiled, and whether it returns a number."""
@@ -87,7 +88,7 @@ class Native:
     ----------
     addresses : dict of str to int
         Of each function.
-    call, resume : callable
+    call : callable
         Into the machine: see `tape.program.machine`.
     """
 
@@ -105,7 +106,6 @@ class Native:
         }
         self._definitions: list[Any] = []
         self.call = self._as_python("call")
-        self.resume = self._as_python("resume")
 
     def _as_python(self, name: str) -> Callable[..., Any]:
         """A function of Python's that is this code: its arguments come as an array of objects."""
@@ -196,12 +196,41 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:24]
 
 
+_HALF = ("fold", "sum_product", "take", "scatter_add", "cast")
+"""What takes about half of the time."""
+
+
 def _compiled() -> dict[str, tuple[str, bytes]]:
+    """The code of all units, half of it from another process if there is a second core."""
     print(
         f"tape: compiling {len(_UNITS)} kernels for this processor, once; it takes about 20 seconds",
         file=sys.stderr,
         flush=True,
     )
+    other = _start(_HALF) if usable_cores() > 1 else None
+    objects = _compile([name for name in _UNITS if name not in _HALF])
+    theirs = None if other is None else _unpacked(other.communicate()[0])
+    objects |= theirs if theirs is not None and set(theirs) == set(_HALF) else _compile(_HALF)
+    return {name: objects[name] for name in _UNITS}
+
+
+def _start(names: Sequence[str]) -> subprocess.Popen[bytes] | None:
+    """Another Python that compiles some units and writes the code to its output."""
+    python = Path(sys.executable or "")
+    if not python.name.startswith("python"):  # embedded in a program that does something else
+        return None
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from tape.program import native; "
+        f"sys.stdout.buffer.write(native._packed(native._compile({tuple(names)!r})))"
+    )
+    try:
+        return subprocess.Popen([python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return None
+
+
+def _compile(names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
+    """Symbol and object code of some units."""
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
@@ -211,7 +240,8 @@ def _compiled() -> dict[str, tuple[str, bytes]]:
         codemodel="jitdefault",
     )
     objects = {}
-    for name, (function, returns) in _UNITS.items():
+    for name in names:
+        function, returns = _UNITS[name]
         body = function.py_func
         arguments = [types.int64] * body.__code__.co_argcount
         signature = (types.int64 if returns else types.void)(*arguments)
@@ -225,13 +255,9 @@ def _compiled() -> dict[str, tuple[str, bytes]]:
 
 def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
     """Keep the code: whole or not at all, whoever else is writing."""
-    index = [(name, symbol, len(code)) for name, (symbol, code) in objects.items()]
-    head = json.dumps(index).encode()
-    body = b"".join(code for _, code in objects.values())
-    content = len(head).to_bytes(8, "little") + head + body
     temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        temporary.write_bytes(_MAGIC + hashlib.sha256(content).digest() + content)
+        temporary.write_bytes(_packed(objects))
         temporary.replace(path)
         kept = sorted(path.parent.glob("kernels-*.bin"), key=lambda other: other.stat().st_mtime)
         for old in kept[:-_MOST_FILES]:
@@ -244,9 +270,22 @@ def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
 def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
     """The code that was kept; None if there is none, or if it is damaged."""
     try:
-        data = path.read_bytes()
+        return _unpacked(path.read_bytes())
     except OSError:
         return None
+
+
+def _packed(objects: dict[str, tuple[str, bytes]]) -> bytes:
+    """Code as it is kept: an index, the code, and a digest of both before them."""
+    index = [(name, symbol, len(code)) for name, (symbol, code) in objects.items()]
+    head = json.dumps(index).encode()
+    body = b"".join(code for _, code in objects.values())
+    content = len(head).to_bytes(8, "little") + head + body
+    return _MAGIC + hashlib.sha256(content).digest() + content
+
+
+def _unpacked(data: bytes) -> dict[str, tuple[str, bytes]] | None:
+    """What was packed; None if it is damaged."""
     at = len(_MAGIC) + 32
     content = data[at:]
     if not data.startswith(_MAGIC) or hashlib.sha256(content).digest() != data[len(_MAGIC) : at]:

@@ -195,7 +195,7 @@ def _time(program: Program, workspace: Workspace, rows: range) -> float:
     frame = workspace.frame
     frame[AT], frame[ROWS] = rows.start, rows.stop
     begin = time.perf_counter()
-    program._machine_resume(frame)
+    program._call(frame)
     return time.perf_counter() - begin
 
 

@@ -86,8 +86,7 @@ class Runner:
         self.threads = num_threads()
         self.spec = self._spec()
         self._pool: list[Workspace] = []
-        code = prepare()
-        self._call, self._machine_resume = code.call, code.resume
+        self._call = prepare().call
 
     def __len__(self) -> int:
         return self.rows
@@ -253,7 +252,7 @@ class Runner:
             else:
                 raise Rerun(self.plan.instructions[id].op)
             frame[AT] = at + 1
-            self._machine_resume(frame)
+            self._call(frame)
         return None
 
     def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> None:
