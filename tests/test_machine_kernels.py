@@ -2,13 +2,11 @@
 
 import ctypes
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tape.kernels import indices
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.scalars import SCALARS
 from tape.program.native import _UNITS, native
@@ -30,16 +28,6 @@ def kernel(name):
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
 _scalar_op, _sum_product = kernel("scalar_op"), kernel("sum_product")
-
-
-@numba.njit
-def _pick(itemsize, source, rows, columns, index, out):
-    return indices.pick(itemsize, source, rows, columns, index, out)
-
-
-@numba.njit
-def _pick_add(dtype, total, rows, columns, index, values):
-    return indices.pick_add(dtype, total, rows, columns, index, values)
 
 
 def address(x):
@@ -377,25 +365,6 @@ def test_scatter_add_is_add_at(data, dtype, before, length, count, row_items):
     assert done == is_good
     if is_good:
         np.add.at(expected, (slice(None), index), values)
-    np.testing.assert_array_equal(total.done(), expected)
-
-
-@quick
-@given(st.data(), st.sampled_from(FLOATS), st.integers(0, 20), lengths)
-def test_pick_and_its_transpose(data, dtype, rows, columns):
-    index, is_good = data.draw(positions(rows, columns))
-    rng = np.random.default_rng(0)
-    x, values = rng.normal(size=(rows, columns)).astype(dtype), rng.normal(size=rows).astype(dtype)
-    out, total = Fenced(rows, dtype), Fenced((rows, columns), dtype)
-    total.array[...] = x
-    assert _pick(x.itemsize, address(x), rows, columns, address(index), address(out.array)) == is_good
-    done = _pick_add(code(dtype), address(total.array), rows, columns, address(index), address(values))
-    assert done == is_good
-    expected = x.copy()
-    out.done()
-    if is_good:
-        np.testing.assert_array_equal(out.array, x[np.arange(rows), index])
-        expected[np.arange(rows), index] += values
     np.testing.assert_array_equal(total.done(), expected)
 
 

@@ -16,7 +16,7 @@ from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.pointers import pointer_to
 
-__all__ = ["pick", "pick_add", "scatter_add", "take"]
+__all__ = ["scatter_add", "take"]
 
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
@@ -131,65 +131,3 @@ def _add_rows(total, length, row_items, positions, count, before, values):  # ty
             value_row = (b * count + k) * row_items
             for j in range(row_items):
                 total[row + j] += values[value_row + j]
-
-
-@inner
-def pick(itemsize, source, rows, columns, index, out):  # type: ignore[no-untyped-def]
-    """``out[i] = source[i, index[i]]``; False if an index is out of range.
-
-    Parameters
-    ----------
-    itemsize : int64
-        8 or 4.
-    source : int64
-        Address of ``rows * columns`` elements.
-    rows, columns : int64
-        Lengths.
-    index : int64
-        Address of ``rows`` int64.
-    out : int64
-        Address of ``rows`` elements.
-    """
-    positions = _int64(index)
-    if not _fits(positions, rows, columns):
-        return False
-    if itemsize == 8:
-        elements, outs = _int64(source), _int64(out)
-        for i in range(rows):
-            outs[i] = elements[i * columns + _place(positions[i], columns)]
-    else:
-        elements32, outs32 = _int32(source), _int32(out)
-        for i in range(rows):
-            outs32[i] = elements32[i * columns + _place(positions[i], columns)]
-    return True
-
-
-@inner
-def pick_add(dtype, total, rows, columns, index, values):  # type: ignore[no-untyped-def]
-    """``total[i, index[i]] += values[i]``; False, and nothing added, if an index is out of range.
-
-    Parameters
-    ----------
-    dtype : int64
-        That of float64 or float32 in `DTYPE_CODES`.
-    total : int64
-        Address of ``rows * columns`` elements.
-    rows, columns : int64
-        Lengths.
-    index : int64
-        Address of ``rows`` int64.
-    values : int64
-        Address of ``rows`` elements.
-    """
-    positions = _int64(index)
-    if not _fits(positions, rows, columns):
-        return False
-    if dtype == _FLOAT64:
-        doubles, values64 = _float64(total), _float64(values)
-        for i in range(rows):
-            doubles[i * columns + _place(positions[i], columns)] += values64[i]
-    else:
-        floats, values32 = _float32(total), _float32(values)
-        for i in range(rows):
-            floats[i * columns + _place(positions[i], columns)] += values32[i]
-    return True

@@ -1,4 +1,4 @@
-"""Addresses in compiled code: reading and writing through them, arrays at them, calls to functions there.
+"""Addresses in compiled code: reading and writing through them, and calls to functions there.
 
 All take and return plain int64 numbers, so that a kernel has one signature whatever it works on. They
 can be called in compiled code only, and check nothing: `tape.program.verify` has done so.
@@ -6,16 +6,13 @@ can be called in compiled code only, and check nothing: `tape.program.verify` ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import types
 from numba.extending import intrinsic
 
 __all__ = [
-    "array_at",
     "call1",
     "call3",
     "call4",
@@ -87,34 +84,3 @@ def pointer_to(kind: Any) -> Any:
         return types.CPointer(kind)(types.int64), generate
 
     return cast
-
-
-def array_at(dtype: Any) -> Callable[[int, int], Any]:
-    """The compiled function ``view(address, count)``: a one-dimensional array without copying.
-
-    Parameters
-    ----------
-    dtype : dtype_like
-        Of its elements.
-
-    Examples
-    --------
-    >>> import numba, numpy as np
-    >>> from tape.kernels.pointers import array_at
-    >>> doubles = array_at(np.float64)
-    >>> first = numba.njit(lambda address: doubles(address, 2)[0])
-    >>> x = np.array([3.0, 4.0])
-    >>> first(x.ctypes.data)
-    3.0
-    """
-    pointer = pointer_to(_number_type(dtype))
-
-    def view(address, count):  # type: ignore[no-untyped-def]
-        return carray(pointer(address), (count,))
-
-    return njit(view, inline="never")
-
-
-def _number_type(dtype: Any) -> Any:
-    kind = np.dtype(dtype)
-    return types.uint8 if kind == np.bool_ else getattr(types, kind.name)

@@ -7,6 +7,7 @@ Where a new one goes: into the file of its family, as one `tape.op.elementwise` 
 from tape.ops.arithmetic import *  # noqa: F403
 from tape.ops.elementary import *  # noqa: F403
 from tape.ops.indexing import *  # noqa: F403
+from tape.ops.joining import *  # noqa: F403
 from tape.ops.linear import *  # noqa: F403
 from tape.ops.reductions import *  # noqa: F403
 from tape.ops.selection import *  # noqa: F403

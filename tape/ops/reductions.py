@@ -18,8 +18,9 @@ from tape.batch_rules import along_axes
 from tape.errors import ShapeError
 from tape.op import Op, as_operand, broadcast_to, implements
 from tape.ops.arithmetic import multiply
+from tape.ops.joining import concatenate, stack
 from tape.ops.selection import where
-from tape.ops.shape import Axes, astype, concatenate, reshape, stack, transpose
+from tape.ops.shape import Axes, astype, reshape, transpose
 
 __all__ = ["max", "mean", "min", "prod", "std", "sum", "var"]
 
