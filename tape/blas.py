@@ -1,4 +1,4 @@
-"""The BLAS behind compiled programs: which kernels it uses, its functions' addresses, its threads.
+"""The BLAS behind compiled programs: which kernels it uses, and its functions' addresses.
 
 Products of compiled programs call BLAS without Python. In most installations there are two copies of
 OpenBLAS, NumPy's and SciPy's. OpenBLAS chooses its kernels for the CPU when it is loaded, once; on AVX-512
@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tape.errors import OptionError, UnsupportedError
+from tape.errors import UnsupportedError
 
 __all__ = [
     "AVX512_FLAGS",
@@ -35,7 +35,6 @@ __all__ = [
     "lapack_function",
     "numpy_library",
     "products_library",
-    "set_blas_threads",
 ]
 
 AVX512_FLAGS = frozenset({"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})
@@ -254,45 +253,6 @@ def products_library() -> Library:
     """
     choose_kernels()
     return _library(_products_module(), "numpy" if _is_numpys() else "scipy")
-
-
-def set_blas_threads(count: int) -> int | None:
-    """Set how many threads the BLAS of `products_library` may use, in the whole process.
-
-    Parameters
-    ----------
-    count : int
-        At least 1.
-
-    Returns
-    -------
-    int or None
-        How many it were before, to be put back; None, with nothing done, if the library is not OpenBLAS.
-
-    Raises
-    ------
-    OptionError
-        If ``count`` is not positive.
-
-    Examples
-    --------
-    >>> from tape.blas import products_library, set_blas_threads
-    >>> before = set_blas_threads(1)
-    >>> products_library().threads in (1, None)
-    True
-    >>> set_blas_threads(before or 1) in (1, None)
-    True
-    """
-    if count < 1:
-        raise OptionError(f"set_blas_threads(count={count}): BLAS needs a thread to run on. Give 1 or more.")
-    choose_kernels()
-    before = products_library().threads
-    setter = _openblas_function(_products_module(), "set_num_threads")
-    if before is None or setter is None:
-        return None
-    setter.argtypes, setter.restype = (ctypes.c_int,), None
-    setter(count)
-    return before
 
 
 def _library(module: str, package: str) -> Library:

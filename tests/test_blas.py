@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tape import blas
-from tape.errors import OptionError, UnsupportedError
+from tape.errors import UnsupportedError
 
 UNKNOWN_CPU = {
     "cpu_flags": blas.AVX512_FLAGS | {"avx2", "fma"},
@@ -155,23 +155,6 @@ def test_functions_that_are_not_there_are_named(find):
         find("sgemmm")
 
 
-def test_threads_are_set_and_put_back():
-    before = blas.set_blas_threads(1)
-    if before is None:
-        pytest.skip("SciPy's BLAS does not say how many threads it uses")
-    try:
-        assert blas.products_library().threads == 1
-    finally:
-        assert blas.set_blas_threads(before) == 1
-    assert blas.products_library().threads == before
-
-
-@pytest.mark.parametrize("count", [0, -1])
-def test_no_threads_is_refused(count):
-    with pytest.raises(OptionError, match="Give 1 or more"):
-        blas.set_blas_threads(count)
-
-
 def test_another_blas_is_named_and_left_alone(monkeypatch):
     monkeypatch.setattr(blas, "_NUMPY_MODULE", "numba._dispatcher")  # linked to no BLAS
     monkeypatch.setattr(blas, "_SCIPY_MODULE", "numba._dispatcher")
@@ -180,7 +163,6 @@ def test_another_blas_is_named_and_left_alone(monkeypatch):
     assert library.name
     assert (library.kernels, library.threads) == (None, None)
     assert str(library) == library.name
-    assert blas.set_blas_threads(1) is None
 
 
 def test_a_module_that_is_missing_is_no_error():
