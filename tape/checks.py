@@ -51,11 +51,11 @@ def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
 def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
     """A seed or tangent for ``value``, of its shape and dtype; ``what`` names it where it does not fit."""
     fits = type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype
-    if fits and given.ndim and given.dtype.kind == "f" and not _has_nan(given):
+    if fits and given.ndim and given.dtype.kind in "fc" and not _has_nan(given):
         return given
     if callable(what):
         what = what()
-    if value.dtype.kind != "f":
+    if value.dtype.kind not in "fc":
         raise errors.SeedError(f"{what} cannot be: {value.dtype} has no derivative. Differentiate a float")
     if isinstance(given, np.ma.MaskedArray):
         raise errors.SeedError(f"{what} is a masked array. Fill it")
@@ -63,7 +63,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
     if is_var and given.trace is trace:
         raise errors.TraceMismatchError(f"{what} is on the trace it is swept over. Pass its .value")
     cotangent = given if is_var else np.asarray(given)
-    if cotangent.dtype.kind not in "biuf":
+    if cotangent.dtype.kind not in ("biufc" if value.dtype.kind == "c" else "biuf"):
         raise errors.SeedError(f"{what} is {cotangent.dtype}, which does not convert to {value.dtype}")
     if cotangent.shape != value.shape:
         raise errors.SeedError(
@@ -82,12 +82,17 @@ def start_of(trace: Trace, root: Any, seed: Any) -> tuple[int, Any]:
     check_root(trace, root)
     value = root.node.value
     dtype = value.dtype
-    if dtype.kind != "f":
+    if dtype.kind not in "fc":
         raise errors.DTypeError(
             f"{root!r} is of dtype {dtype}, which has no derivative. Differentiate a float"
         )
     if seed is not None:
         return root.id, check_cotangent(trace, seed, value, f"the seed for {root!r}")
+    if dtype.kind == "c":
+        raise errors.DTypeError(
+            f"{root!r} is complex, and has no gradient by itself. Differentiate its real or imaginary "
+            "part or its absolute value, or pass a seed: you get the derivative of sum(real(seed * root))"
+        )
     return root.id, np.ones(value.shape, dtype) if value.ndim else dtype.type(1)
 
 
@@ -101,7 +106,7 @@ def fail_unreached(root: Any, params: Sequence[Any], gradients: Sequence[Any]) -
 
 
 def _has_nan(array: np.ndarray) -> bool:
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fc":
         return False
     total = np.vdot(array, array)  # no square is negative: NaN only where there is one
     return bool(total != total)
@@ -127,8 +132,8 @@ def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
         except ValueError as error:  # ragged lists
             raise errors.ShapeError(f"{kind} must be array-like: {error}") from error
         is_scalar = value.ndim == 0
-    if value.dtype.kind not in ("f" if is_param else "biuf"):
-        wanted = "a float dtype" if is_param else "numbers or bools"
+    if value.dtype.kind not in ("fc" if is_param else "biufc"):
+        wanted = "a float or complex dtype" if is_param else "numbers or bools"
         raise errors.DTypeError(
             f"{kind} needs {wanted}, not {errors.describe(value)}. "
             "Convert it, e.g. np.asarray(value, dtype=float)"

@@ -227,7 +227,7 @@ def _binary(op: Op) -> Callable[..., Any]:
             y_id, b = y.id, parent.value
             if parent.call.pull is not None or parent.is_param:
                 call = active_y
-        elif type(x) is type(y) is np.ndarray and x.dtype.kind in "fiub" and y.dtype.kind in "fiub":
+        elif type(x) is type(y) is np.ndarray and x.dtype.kind in "fiubc" and y.dtype.kind in "fiubc":
             return op.compute((x, y), _NO_ATTRS)
         else:
             return op.compute(plain_operands((x, y)), _NO_ATTRS)

@@ -46,10 +46,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 NUMPY: dict[Callable[..., Any], Callable[..., Any]] = {}
 """What runs when a NumPy function meets a Var: the function or ufunc -> its counterpart in `tape.ops`."""
 
-_PYTHON_SCALARS = (float, int, bool)
+_PYTHON_SCALARS = (float, int, bool, complex)
 NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
 """What NumPy raises for operands that do not fit."""
-FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32})
+FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32, np.complex128, np.complex64})
 """Types of scalars that are good operands without a check, and adjoints without fitting."""
 
 
@@ -279,7 +279,7 @@ def as_operand(operand: Any) -> Any:
     Python scalars stay what they are, so that they do not widen float32.
     """
     if type(operand) is np.ndarray:
-        if operand.dtype.kind in "fiub":
+        if operand.dtype.kind in "fiubc":
             return operand
     elif type(operand) in FAST or isinstance(operand, Handle):
         return operand
@@ -291,13 +291,11 @@ def as_operand(operand: Any) -> Any:
         except ValueError as error:
             raise errors.ShapeError(f"an operand is no regular array: {error}") from error
     kind = operand.dtype.kind
-    if kind not in "biuf":
-        advice = (
-            "Complex numbers have no rules yet: split them into real and imaginary part"
-            if kind == "c"
-            else "It must hold floats, integers or bools; for a list of Vars use np.stack or np.concatenate"
+    if kind not in "biufc":
+        raise errors.DTypeError(
+            f"an operand is {errors.describe(operand)}. It must hold numbers or bools; for a list of Vars "
+            "use np.stack or np.concatenate"
         )
-        raise errors.DTypeError(f"an operand is {errors.describe(operand)}. {advice}")
     return operand if operand.ndim else operand[()]
 
 
@@ -411,13 +409,17 @@ def _batch_broadcast_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str
     return op(lift(operands[0], True, len(attrs["shape"])), shape=(size, *attrs["shape"]))
 
 
+def _cast(x: Any, *, dtype: Any) -> Any:
+    return (x.real if x.dtype.kind == "c" != dtype.kind else x).astype(dtype)
+
+
 cast: Op = Op(
-    lambda x, *, dtype: x.astype(dtype),
+    _cast,
     name="cast",
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
     batch=elementwise,
     lower=lambda b, x, dtype: b.cast(x, dtype),
-    doc="Convert to another float dtype.",
+    doc="Convert to another float or complex dtype; of complex numbers to floats, the real part.",
 )
 
 sum_to = Op(

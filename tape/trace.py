@@ -124,7 +124,7 @@ class Trace:
         Raises
         ------
         DTypeError
-            If ``value`` is not of a float dtype.
+            If ``value`` is not of a float or complex dtype.
 
         Examples
         --------
@@ -132,7 +132,7 @@ class Trace:
         >>> tape.Trace().param(3.0, name="a")
         Var(3.0, name='a', id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind != "f":
+        if type(value) is not np.ndarray or value.dtype.kind not in "fc":
             value = self._leaf_value(value, is_param=True)
         param = self.push(Leaf(value, True, name))
         self._params.append(param)
@@ -163,7 +163,7 @@ class Trace:
         >>> tape.Trace().input([1, 2, 3])
         Var([1 2 3], id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fiub":
+        if type(value) is not np.ndarray or value.dtype.kind not in "fiubc":
             value = self._leaf_value(value, is_param=False)
         return self.push(Leaf(value, False, name))
 

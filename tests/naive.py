@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import special  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

@@ -33,7 +33,15 @@ def laid_out(x: np.ndarray, layout: str) -> np.ndarray:
 
 def is_float(array: Any) -> bool:
     """Whether an argument is differentiated; the others are data."""
-    return array.dtype.kind == "f"
+    return array.dtype.kind in "fc"
+
+
+def uniform(rng: np.random.Generator, like: Any) -> Any:
+    """Random numbers of absolute value at most one, in the shape and dtype of an array."""
+    x = rng.uniform(-1, 1, np.shape(like))
+    if like.dtype.kind == "c":
+        x = (x + 1j * rng.uniform(-1, 1, np.shape(like))) / 2**0.5
+    return np.asarray(x).astype(like.dtype)
 
 
 def flat(arrays: Sequence[Any]) -> np.ndarray:
@@ -43,7 +51,7 @@ def flat(arrays: Sequence[Any]) -> np.ndarray:
 
 def unit_directions(rng: np.random.Generator, arrays: Sequence[Any]) -> list[Any]:
     """A random direction for every differentiated argument, no element moving faster than one."""
-    return [rng.uniform(-1, 1, a.shape).astype(a.dtype) for a in arrays if is_float(a)]
+    return [uniform(rng, a) for a in arrays if is_float(a)]
 
 
 def move(args: Sequence[Any], directions: Sequence[Any], distance: float) -> list[Any]:
@@ -63,12 +71,17 @@ def difference(f: Callable, args: Sequence[Any], directions: Sequence[Any]) -> A
     )
 
 
-def difference_jacobian(f: Callable, x: np.ndarray) -> np.ndarray:
-    """The Jacobian of ``f`` at ``x``, ``(f.size, x.size)``, one difference a column."""
-    jacobian = np.zeros((np.size(f(x)), x.size))
-    for i, unit in enumerate(np.eye(x.size)):
-        jacobian[:, i] = np.ravel(difference(f, [x], [unit.reshape(x.shape)]))
-    return jacobian
+def difference_gradient(f: Callable, x: np.ndarray, seed: Any) -> np.ndarray:
+    """The gradient of ``real(sum(seed * f(x)))``, one difference for every number ``x`` is made of.
+
+    By a complex x the gradient is the derivative by its real part, less i times that by the imaginary.
+    """
+    gradient = np.zeros(x.size, x.dtype)
+    for part in (1, -1j) if x.dtype.kind == "c" else (1,):
+        for i, unit in enumerate(np.eye(x.size)):
+            change = difference(f, [x], [np.conj(part) * unit.reshape(x.shape)])
+            gradient[i] += part * np.sum(seed * change).real
+    return gradient.reshape(x.shape)
 
 
 def record(f: Callable, args: Sequence[Any]) -> tuple[tape.Trace, list[Any], Any]:
@@ -95,8 +108,8 @@ def jvp(f: Callable, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 def inner(xs: Sequence[Any], ys: Sequence[Any]) -> Any:
-    """The inner product of two lists of arrays or Vars."""
-    return sum((tape.ops.sum(x * y) for x, y in zip(xs, ys, strict=True)), start=0.0)
+    """The inner product of two lists of arrays or Vars, as adjoints and tangents pair."""
+    return sum((tape.ops.sum(tape.ops.real(x * y)) for x, y in zip(xs, ys, strict=True)), start=0.0)
 
 
 def assert_close(actual: Any, expected: Any, tolerance: float = 1e-9) -> None:

@@ -1,15 +1,31 @@
 """The operations, one family a file; each declares its forward, vjp and jvp side by side.
 
-Where a new one goes: into the file of its family, as one `tape.op.elementwise` line or an
-`tape.op.Op` with its rules, and as one line into the table in ``tests/op_table.py``.
+The names are NumPy's: here those of its main namespace, in `linalg`, `fft` and `special` those of
+`numpy.linalg`, `numpy.fft` and `scipy.special`.
+
+Where a new one goes: into the file of its family, as one `tape.functions.elementwise` line or a
+`tape.op.Op` with its rules, and as one line into the table of that family in ``tests/op_table``.
 """
 
+from tape.ops import fft, linalg, special  # noqa: F401
 from tape.ops.arithmetic import *  # noqa: F403
+from tape.ops.choosing import *  # noqa: F403
+from tape.ops.complex import *  # noqa: F403
+from tape.ops.creation import *  # noqa: F403
+from tape.ops.cumulative import *  # noqa: F403
+from tape.ops.einsum import *  # noqa: F403
 from tape.ops.elementary import *  # noqa: F403
 from tape.ops.indexing import *  # noqa: F403
 from tape.ops.joining import *  # noqa: F403
-from tape.ops.linear import *  # noqa: F403
+from tape.ops.linalg import solve  # noqa: F401
+from tape.ops.nanreductions import *  # noqa: F403
+from tape.ops.polynomials import *  # noqa: F403
+from tape.ops.products import *  # noqa: F403
 from tape.ops.reductions import *  # noqa: F403
+from tape.ops.repeating import *  # noqa: F403
 from tape.ops.selection import *  # noqa: F403
 from tape.ops.shape import *  # noqa: F403
+from tape.ops.signal import *  # noqa: F403
 from tape.ops.softmax import *  # noqa: F403
+from tape.ops.sorting import *  # noqa: F403
+from tape.ops.statistics import *  # noqa: F403

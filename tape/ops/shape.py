@@ -343,8 +343,8 @@ def astype(x: Any, dtype: Any) -> Any:
         dtype = np.dtype(dtype)
     except TypeError as error:
         raise DTypeError(f"astype: {error}. Use a NumPy dtype or its name") from error
-    if dtype.kind not in "biuf":
-        raise DTypeError(f"astype: {dtype} holds neither floats, integers nor bools")
+    if dtype.kind not in "biufc":
+        raise DTypeError(f"astype: {dtype} holds neither numbers nor bools")
     x = as_operand(x)
-    is_differentiable = dtype.kind == "f" and np.result_type(x).kind == "f"
+    is_differentiable = dtype.kind in "fc" and np.result_type(x).kind in "fc"
     return (cast if is_differentiable else _astype)(x, dtype=dtype)

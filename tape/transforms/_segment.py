@@ -61,7 +61,7 @@ def refusing_writes(name: str) -> Iterator[None]:
 
 def is_float(value: Any) -> bool:
     """Whether something can be differentiated by."""
-    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") in ("f", "c")
 
 
 class Captures(Region):

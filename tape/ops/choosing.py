@@ -1,0 +1,3 @@
+"""Choosing elements by index, by condition or by place."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Factorizations of matrices."""
+
+__all__: list[str] = []

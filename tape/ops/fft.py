@@ -1,0 +1,3 @@
+"""Fourier transforms: the names of `numpy.fft`."""
+
+__all__: list[str] = []

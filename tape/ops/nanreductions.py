@@ -1,0 +1,3 @@
+"""Reductions that leave NaN out."""
+
+__all__: list[str] = []

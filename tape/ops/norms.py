@@ -1,0 +1,3 @@
+"""Norms of vectors and matrices."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Polynomials given by their coefficients."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Repeating and padding."""
+
+__all__: list[str] = []

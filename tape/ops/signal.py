@@ -1,0 +1,3 @@
+"""Interpolation, convolution and correlation."""
+
+__all__: list[str] = []

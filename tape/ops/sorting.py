@@ -1,0 +1,3 @@
+"""Sorting, searching, and sets."""
+
+__all__: list[str] = []

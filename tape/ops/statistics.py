@@ -1,0 +1,3 @@
+"""Means, medians, quantiles, covariances, and counts."""
+
+__all__: list[str] = []

@@ -1,0 +1,29 @@
+"""Every operation, one line each: its name, the function, the arguments it is well conditioned at.
+
+A function takes the namespace that runs it first: `tape.ops` on arrays or on Vars, NumPy on Vars, or
+`tests.naive` as the oracle. `tests.test_ops` derives all its checks from `CASES`. The first word of a
+case's name is the operation; adding one means adding its line to the file of its family, which has the
+name of the file in ``tape/ops``.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from tests.op_table.case import Case
+
+FAMILIES = [name for _, name, _ in iter_modules(__path__) if name != "case"]
+CASES: list[Case] = [case for family in FAMILIES for case in import_module(f"tests.op_table.{family}").CASES]
+
+
+def _two_of_each() -> list[Case]:
+    """For each operation its cases with the most elements and, if another, with the most arguments."""
+    chosen: dict[str, list[Case]] = {}
+    for case in CASES:
+        chosen.setdefault(case.op, []).append(case)
+    largest = [max(cases, key=lambda case: case.size) for cases in chosen.values()]
+    richest = [max(cases, key=lambda case: (len(case.arguments), case.size)) for cases in chosen.values()]
+    return [case for case in CASES if case in largest or case in richest]
+
+
+TWO_OF_EACH = _two_of_each()
+"""What stands for all cases where an operation as such is looked at, and not its rules."""
