@@ -25,6 +25,8 @@ __all__ = [
     "start_of",
 ]
 
+_THREADED = 10_000  # elements from which BLAS wakes up threads, for less than it costs to wait for them
+
 
 def check_root(trace: Trace, root: Any) -> None:
     """See that ``root`` is a Var of ``trace``."""
@@ -108,7 +110,10 @@ def fail_unreached(root: Any, params: Sequence[Any], gradients: Sequence[Any]) -
 def _has_nan(array: np.ndarray) -> bool:
     if array.dtype.kind not in "fc":
         return False
-    total = np.vdot(array, array)  # no square is negative: NaN only where there is one
+    if array.size > _THREADED:
+        total = np.minimum.reduce(array, axis=None)
+    else:
+        total = np.vdot(array, array)  # no square is negative: NaN only where there is one
     return bool(total != total)
 
 

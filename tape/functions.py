@@ -268,7 +268,7 @@ def _binary(op: Op) -> Callable[..., Any]:
 def _pull_unary(rule: Any) -> Pull:
     def pull(node: Node, g: Any) -> Contributions:
         x_id, x = node.inputs
-        return ((x_id, rule(g, node.value, x)),)
+        return ((x_id, fit(rule(g, node.value, x), x, node)),)
 
     return pull
 
@@ -282,15 +282,15 @@ def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pu
         kind = type(out)
         if kind in FAST and kind is type(x) and kind is type(y):  # scalars alike: nothing to fit
             return ((x_id, rule_x(g, out, x, y)), (y_id, rule_y(g, out, x, y)))
-        return ((x_id, fit(rule_x(g, out, x, y), x)), (y_id, fit(rule_y(g, out, x, y), y)))
+        return ((x_id, fit(rule_x(g, out, x, y), x, node)), (y_id, fit(rule_y(g, out, x, y), y, node)))
 
     def pull_x(node: Node, g: Any) -> Contributions:
         x_id, x, _, y = node.inputs
-        return ((x_id, fit(rule_x(g, node.value, x, y), x)),)
+        return ((x_id, fit(rule_x(g, node.value, x, y), x, node)),)
 
     def pull_y(node: Node, g: Any) -> Contributions:
         _, x, y_id, y = node.inputs
-        return ((y_id, fit(rule_y(g, node.value, x, y), y)),)
+        return ((y_id, fit(rule_y(g, node.value, x, y), y, node)),)
 
     if rule_x is None:
         return pull_y, None, pull_y

@@ -248,7 +248,13 @@ class Op:
                 total += part
             else:
                 total = total + part
-        return self.fitted(total, out)
+        try:
+            return self.fitted(total, out)
+        except (AttributeError, errors.ShapeError) as error:
+            raise errors.ShapeError(
+                f"the jvp rule of {self.name} made {errors.describe(total)} for a result that is "
+                f"{errors.describe(out)}. Return its shape, or one that broadcasts to it"
+            ) from error
 
     @staticmethod
     def fitted(tangent: Any, out: Any) -> Any:
@@ -315,16 +321,57 @@ def alive(ref: weakref.ref[Trace], operands: Sequence[Any]) -> Trace:
     return trace
 
 
-def fit(contribution: Any, like: Any) -> Any:
-    """A contribution in the shape and dtype of the operand it is for: the transpose of promotion."""
+def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
+    """A contribution in the shape and dtype of the operand it is for: the transpose of promotion.
+
+    Given the node whose rule made it, one that can be no such contribution is an error.
+    """
     kind = type(contribution)
     if kind in FAST and kind is type(like):
         return contribution
     shape = like.shape
-    if contribution.shape != shape:
-        is_plain = kind is np.ndarray
-        contribution = sum_to_shape(contribution, shape) if is_plain else sum_to(contribution, shape=shape)
-    return contribution if contribution.dtype == like.dtype else cast(contribution, dtype=like.dtype)
+    given = getattr(contribution, "shape", None)
+    if given != shape:
+        if node is not None and given != node.value.shape:
+            contribution = _checked(contribution, shape, node)
+        try:
+            is_plain = type(contribution) is np.ndarray
+            contribution = (
+                sum_to_shape(contribution, shape) if is_plain else sum_to(contribution, shape=shape)
+            )
+        except ValueError as error:
+            if node is None:
+                raise
+            raise _misfit(contribution, shape, node) from error
+    if contribution.dtype == like.dtype:
+        return contribution
+    if contribution.dtype.kind not in "fcbiu":
+        raise errors.DTypeError(
+            f"the vjp rule of {_title(node)} made {errors.describe(contribution)} for an operand that is "
+            f"{errors.describe(like)}. It must return numbers"
+        )
+    return cast(contribution, dtype=like.dtype)
+
+
+def _checked(contribution: Any, shape: tuple[int, ...], node: Node) -> Any:
+    """What a rule made, if it can be summed to the shape of the operand; else an error."""
+    array = contribution if hasattr(contribution, "shape") else np.asarray(contribution)
+    if array.ndim > max(len(shape), node.value.ndim):  # more axes than broadcasting can have added
+        raise _misfit(contribution, shape, node)
+    return array
+
+
+def _misfit(contribution: Any, shape: tuple[int, ...], node: Node) -> errors.ShapeError:
+    made = list(contribution.shape) if hasattr(contribution, "shape") else errors.describe(contribution)
+    return errors.ShapeError(
+        f"the vjp rule of {_title(node)} made shape {made} for an operand of shape {list(shape)}, "
+        f"with a result of shape {list(node.value.shape)}. Return the shape of the operand, or that of the "
+        "result if it was broadcast to that"
+    )
+
+
+def _title(node: Node | None) -> str:
+    return node.op.name if node is not None and node.op is not None else "an operation"
 
 
 def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace]:
@@ -373,7 +420,7 @@ def _pull(rules: Sequence[Any]) -> Pull:
     def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
         out, operands, attrs = node.value, node.operands, node.attrs
         return [
-            (parent, fit(rule(g, out, *operands, **attrs), operand))  # type: ignore[misc]
+            (parent, fit(rule(g, out, *operands, **attrs), operand, node))  # type: ignore[misc]
             for rule, parent, operand in zip(rules, node.parents, operands, strict=True)
             if rule is not None
         ]
@@ -386,7 +433,7 @@ def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
         operands = node.operands
         contributions = rule(g, node.value, *operands, **node.attrs)
         return [
-            (parent, fit(contribution, operand))  # type: ignore[misc]
+            (parent, fit(contribution, operand, node))  # type: ignore[misc]
             for parent, operand, contribution, wanted in zip(
                 node.parents, operands, contributions, active, strict=True
             )

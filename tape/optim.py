@@ -364,6 +364,11 @@ def _checked(name: str, number: Any, below: float = float("inf")) -> float:
 def _check_param(leaf: Any, name: str) -> None:
     if isinstance(leaf, Handle):
         raise errors.ConversionError(f"{name} is {leaf!r}. An optimizer updates arrays: pass its .value")
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "c":
+        raise errors.DTypeError(
+            f"{name} is {errors.describe(leaf)}. Optimize the real and imaginary part as two arrays, and "
+            "compute with re + 1j * im"
+        )
     if not isinstance(leaf, np.ndarray) or isinstance(leaf, np.ma.MaskedArray) or leaf.dtype.kind != "f":
         raise errors.DTypeError(
             f"{name} is {type(leaf).__name__} {errors.describe(leaf)}. A parameter is an array of floats, "

@@ -64,8 +64,8 @@ def total(terms: Any) -> Any:
 
 
 def scaled(factor: float, x: Any) -> Any:
-    """A number times a coefficient."""
-    return None if x is None else x if factor == 1 else factor * x
+    """A number times a coefficient; 0 times one that is infinite is none all the same."""
+    return None if x is None or factor == 0 else x if factor == 1 else factor * x
 
 
 def convolved(
@@ -172,7 +172,8 @@ def power(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) ->
 
 def _exp_of_log(out: Any, a: Series, b: Series) -> Series:
     """``exp(b log(a))``."""
-    log_a = log(None, np.log(a[0]), [a], {})
+    base = a[0] + 0j if out.dtype.kind == "c" else a[0]  # which may be negative
+    log_a = log(None, np.log(base), [[base, *a[1:]]], {})
     return exp(None, out, [_product(b, log_a)], {})
 
 

@@ -1,4 +1,4 @@
-"""Walks over a tape: backwards for adjoints, forwards for tangents, power series, or values once more.
+"""Walks over a tape: backwards for adjoints, forwards for tangents, or for values once more.
 
 Nodes stand in execution order, so each walk is one loop: never a sort, never a recursion. What is
 given has been checked already; values are only ever added together, all else is in the nodes' rules.
@@ -14,9 +14,8 @@ import numpy as np
 from tape import errors
 from tape.kernels.accumulate import Scattered, accumulate
 from tape.node import Handle, Node
-from tape.series import Series
 
-__all__ = ["forget_values", "pull_back", "push_forward", "push_series", "recompute", "rerun"]
+__all__ = ["forget_values", "pull_back", "push_forward", "recompute", "rerun"]
 
 
 def pull_back(
@@ -247,58 +246,3 @@ def recompute(nodes: Sequence[Node], *, where: object) -> None:
             raise
     for node, value, renewed_inputs in zip(nodes, values, inputs, strict=True):
         node.value, node.inputs = value, renewed_inputs
-
-
-def push_series(
-    nodes: Sequence[Node], seeds: Mapping[int, Series], order: int, count: int, *, where: object
-) -> list[Series | None]:
-    """The power series of the first ``count`` nodes along a curve.
-
-    Parameters
-    ----------
-    nodes : sequence of Node
-        A tape.
-    seeds : mapping of int to list
-        The series of leaves that move, by node id: ``order + 1`` coefficients, None for zeros.
-    order : int
-        The highest power.
-    count : int
-        Where to stop.
-    where : object
-        What errors name as the place of a node.
-
-    Returns
-    -------
-    list
-        By node id; None for what stands still.
-
-    Raises
-    ------
-    UnsupportedError
-        Naming an operation that has no rule.
-    """
-    found: list[Series | None] = [None] * count
-    for i, seed in seeds.items():
-        if i < count:
-            found[i] = seed
-    rest = [None] * order
-    for i in range(min(seeds, default=count) + 1, count):
-        node = nodes[i]
-        incoming = [None if parent is None else found[parent] for parent in node.parents]
-        if not any(incoming):
-            continue
-        op = node.call.op
-        assert op is not None  # a leaf has no parents
-        if op.taylor is None:
-            raise errors.UnsupportedError(
-                f"{op.name}, node %{i} of {where!r}, has no recurrence for Taylor series. Write it with "
-                "operations that have one, give its Op the rule taylor=..., or nest tape.jvp"
-            )
-        operands = [
-            [operand, *rest] if series is None else series
-            for operand, series in zip(node.operands, incoming, strict=True)
-        ]
-        result = op.taylor(op, node.value, operands, node.call.attrs)
-        if any(part is not None for part in result[1:]):
-            found[i] = [node.value, *(op.fitted(part, node.value) for part in result[1:])]
-    return found

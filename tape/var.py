@@ -1,61 +1,31 @@
 """Var: what makes a handle behave like an ndarray.
 
-Operators, attributes and methods each call the operation of that name; NumPy's two protocols look
-the function up in the table that operations register in. Nothing is computed here.
+Operators, attributes and methods each call the operation of that name; what NumPy's two protocols do is
+in `tape.dispatch`. Nothing is computed here.
 """
 
 from __future__ import annotations
 
 import dis
-import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tape import errors, ops
+from tape.dispatch import call_function, call_ufunc
 from tape.listing import short
 from tape.node import Handle, plain
 from tape.op import NUMPY
+from tape.ops.scipy_ufuncs import counterpart
 from tape.ops.shape import Axes
 from tape.trace import Trace
 
 __all__ = ["Var"]
 
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
-
-_REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
-    np.add: ops.sum,
-    np.multiply: ops.prod,
-    np.maximum: ops.max,
-    np.minimum: ops.min,
-}
-
-# Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
-_ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
-    {
-        np.shape,
-        np.ndim,
-        np.size,
-        np.result_type,
-        np.can_cast,
-        np.iscomplexobj,
-        np.isrealobj,
-        np.array_equal,
-        np.allclose,
-        np.zeros_like,
-        np.ones_like,
-        np.empty_like,
-        np.full_like,
-        np.shares_memory,
-        np.may_share_memory,
-        np.array_repr,
-        np.array_str,
-        np.array2string,
-    }
-)
 
 
 class Var(Handle):
@@ -363,76 +333,13 @@ class Var(Handle):
     # ---- NumPy's protocols -----------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
-            function = NUMPY.get(ufunc)
-            if function is not None:
-                return function(*inputs)
-        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-        if "out" in kwargs:
-            raise errors.InPlaceError(
-                f"{name}(..., out=...) would write a recorded value into a plain array. "
-                "Use the returned value; write x = x + v for x += v"
-            )
-        if method == "reduce" and ufunc in _REDUCTIONS:
-            return _call(_REDUCTIONS[ufunc], name, inputs, {"axis": 0, **kwargs})
-        if method == "__call__" and ufunc in NUMPY:
-            raise errors.UnsupportedError(f"{name} with {', '.join(kwargs)}= has no derivative rule")
-        raise _no_rule(name)
+        function = NUMPY.get(ufunc) or counterpart(ufunc)
+        if function is not None and method == "__call__" and not kwargs:
+            return function(*inputs)
+        return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        fill_value = kwargs.get("fill_value", args[1] if len(args) > 1 else None)
-        if func in _ON_VALUES and not (func is np.full_like and isinstance(fill_value, Handle)):
-            return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
-        name = f"{func.__module__}.{func.__name__}".replace("numpy", "np", 1)
-        function = NUMPY.get(func)
-        if function is None:
-            raise _no_rule(name)
-        return _call(function, name, args, kwargs, func)
+        return call_function(func, args, kwargs)
 
 
 Trace.handle = Var
-
-
-def _values_in(argument: Any) -> Any:
-    """What Vars stand for: one level, as those of the next may want to know what is asked."""
-    if isinstance(argument, (list, tuple)):
-        return type(argument)(_values_in(part) for part in argument)
-    return argument.node.value if isinstance(argument, Handle) else argument
-
-
-def _no_rule(name: str) -> errors.UnsupportedError:
-    return errors.UnsupportedError(
-        f"{name} has no derivative rule. Write it with operations that have one (tape.ops lists them), "
-        "give its derivative with tape.apply, declare it with tape.op.Op, or use .value where no "
-        "derivative is needed"
-    )
-
-
-def _call(
-    function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any], func: Any = None
-) -> Any:
-    """Call an operation with NumPy's arguments; one that it does not take is named."""
-    try:
-        return function(*args, **kwargs)
-    except TypeError as error:
-        if isinstance(error, errors.TapeError):
-            raise
-        if func is not None:
-            fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
-            if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
-                return _call(function, name, fewer_args, fewer_kwargs)
-        raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error
-
-
-def _without_defaults(func: Any, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a NumPy function less those that say what is so anyway, like ``out=None``."""
-    bound = inspect.signature(func).bind(*args, **kwargs)
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for name, value in bound.arguments.items():
-        parameter = bound.signature.parameters[name]
-        if parameter.kind is parameter.POSITIONAL_ONLY or not positional:
-            positional.append(value)
-        elif value is not parameter.default and not (isinstance(value, str) and value == parameter.default):
-            named[name] = value
-    return positional, named

@@ -7,6 +7,7 @@ The module doubles as a namespace: what is not defined here is NumPy's own, so t
 import math
 from collections.abc import Callable
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,9 @@ def getitem(x, index):
     return np.asarray(x)[index]
 
 
-def logsumexp(x, axis=None, *, keepdims=False):
-    return np.log(np.sum(np.exp(x), axis=axis, keepdims=keepdims))
+def logsumexp(x, axis=None, b=1, keepdims=False, return_sign=False):
+    total = np.sum(b * np.exp(x), axis=axis, keepdims=keepdims)
+    return (np.log(np.abs(total)), np.sign(total)) if return_sign else np.log(total)
 
 
 def softmax(x, axis=-1):
@@ -86,3 +88,58 @@ def sum_to_shape(x, shape):
         source = tuple(0 if n == 1 else i for i, n in zip(position[lead:], shape, strict=True))
         out[source] += x[position]
     return out
+
+
+def put_along_axis(arr, indices, values, axis):
+    out = np.array(arr)
+    np.put_along_axis(out, indices, values, axis)
+    return out
+
+
+def _along(function, x, axis):
+    x = np.asarray(x).reshape(-1) if axis is None else np.asarray(x)
+    return function.accumulate(x, axis=axis or 0)
+
+
+def cummax(x, axis=None):
+    return _along(np.maximum, x, axis)
+
+
+def cummin(x, axis=None):
+    return _along(np.minimum, x, axis)
+
+
+def logcumsumexp(x, axis=None):
+    return _along(np.logaddexp, x, axis)
+
+
+def _solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False):
+    a = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        a = a - a * np.eye(a.shape[-1]) + np.eye(a.shape[-1])
+    a = a if trans in (0, "N") else np.swapaxes(a, -1, -2)
+    return np.linalg.inv(a.conj() if trans in (2, "C") else a) @ b
+
+
+def _cho_solve(c_and_lower, b):
+    c, lower = c_and_lower
+    c = np.tril(c) if lower else np.triu(c).conj().T
+    return np.linalg.inv(c @ c.conj().T) @ b
+
+
+def _expm(a):
+    """The power series, of a matrix so small that few terms matter."""
+    total = term = np.zeros_like(a) + np.eye(a.shape[-1])
+    for k in range(1, 20):
+        term = term @ a / (16 * k)
+        total = total + term
+    return np.linalg.matrix_power(total, 16)
+
+
+linalg = SimpleNamespace(
+    **{name: getattr(np.linalg, name) for name in np.linalg.__all__},
+    cho_factor=lambda a, lower=False: (np.linalg.cholesky(a, upper=not lower), lower),
+    cho_solve=_cho_solve,
+    expm=_expm,
+    solve_triangular=_solve_triangular,
+)

@@ -107,6 +107,12 @@ def jvp(f: Callable, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return trace.jvp(root, dict(zip(trace.params, tangents, strict=True)))
 
 
+def gradient_of_sines(f: Callable, args: Sequence[Any]) -> Callable:
+    """The gradient of the sum of the sines of a function's result, by all arguments that have one."""
+    chosen = tuple(k for k, a in enumerate(args) if is_float(a))
+    return tape.grad(lambda *args: tape.ops.sum(tape.ops.real(np.sin(f(*args)))), chosen)
+
+
 def inner(xs: Sequence[Any], ys: Sequence[Any]) -> Any:
     """The inner product of two lists of arrays or Vars, as adjoints and tangents pair."""
     return sum((tape.ops.sum(tape.ops.real(x * y)) for x, y in zip(xs, ys, strict=True)), start=0.0)

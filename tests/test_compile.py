@@ -64,8 +64,7 @@ def test_other_shapes_dtypes_and_structures_are_other_programs():
 
 @pytest.mark.parametrize(("argument", "kind", "words"), [
     ({1, 2}, errors.UnsupportedError, "cannot be hashed"),
-    (np.array([1j]), errors.DTypeError, "complex128"),
-    (np.array(["a"]), errors.DTypeError, "Pass arrays of floats"),
+    (np.array(["a"]), errors.DTypeError, "Pass arrays of numbers"),
     (np.ma.masked_array([1.0], [True]), errors.DTypeError, "MaskedArray"),
     (np.random.default_rng(), errors.UnsupportedError, "Draw them outside"),
 ])  # fmt: skip

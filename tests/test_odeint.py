@@ -340,6 +340,8 @@ def test_what_the_function_raises_comes_through():
         assert not scope.REGIONS
 
 
-def test_taylor_is_refused_by_name():
-    with pytest.raises(errors.UnsupportedError, match=r"odeint\(decay\)"):
-        tape.taylor(lambda y: tape.odeint(decay, y, [0.0, 1.0]), 1.0, 1.0, 2)
+def test_taylor_series():
+    """By its initial value the logistic solution is ``y e / (1 + (e - 1) y)`` at t = 1."""
+    found = tape.taylor(lambda y: tape.odeint(lambda y, t: y * (1 - y), y, [0.0, 1.0])[1], 0.5, 1.0, 3)
+    expected = tape.taylor(lambda y: y * np.e / (1 + (np.e - 1) * y), 0.5, 1.0, 3)
+    assert_close(found, expected, 1e-6)

@@ -11,7 +11,7 @@ import pytest
 import tape
 from tape import ops
 from tests import naive, plain
-from tests.op_table import CASES, Case
+from tests.op_table import CASES, TWO_OF_EACH, Case
 from tests.oracles import (
     LAYOUTS,
     assert_close,
@@ -32,12 +32,16 @@ from tests.oracles import (
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 CONSTANT = [case for case in CASES if not case.has_derivative]
 NARROWABLE = [  # NumPy promotes arrays of ints and narrow floats to float64
-    case for case in DIFFERENTIABLE if "ints" not in case.name.split() and case.op != "astype"
+    case
+    for case in TWO_OF_EACH
+    if case.has_derivative and "ints" not in case.name.split() and case.op != "astype"
 ]
-PLAIN = [case for case in CASES if plain.has(case.op)]
+PLAIN = [case for case in TWO_OF_EACH if plain.has(case.op)]
 
 every_case = pytest.mark.parametrize("case", CASES, ids=repr)
 every_derivative = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+each_operation = pytest.mark.parametrize("case", TWO_OF_EACH, ids=repr)
+each_derivative = pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if c.has_derivative], ids=repr)
 
 
 def seed_for(case: Case, args: list[np.ndarray]) -> np.ndarray:
@@ -102,7 +106,7 @@ def test_numpy_functions_record_the_same_nodes(case):
         assert_same(a.value, b.value)
 
 
-@every_case
+@each_operation
 def test_replay_equals_recording_anew(case):
     old, new = case.args(salt=1), case.args(salt=2)
     trace, leaves, _ = record(case.on(ops), old)
@@ -215,7 +219,7 @@ def test_dtype_in_is_dtype_out(case, dtype):
         assert_close(tangent, jvp(case.on(ops), wide, directions), 1e-4)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if any(a.shape for a in c.arguments)], ids=repr)
+@pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if any(a.shape for a in c.arguments)], ids=repr)
 def test_memory_layout_does_not_matter(case):
     args = case.args()
     expected = case.on(ops)(*args)
@@ -228,7 +232,7 @@ def test_memory_layout_does_not_matter(case):
             assert_close(flat(grads), flat(vjp(case.on(ops), args, seed)), 1e-13)
 
 
-@every_derivative
+@each_derivative
 def test_gradients_own_their_memory_and_inputs_keep_their_values(case):
     args = case.args()
     seed, directions = seed_for(case, args), unit_directions(case.rng(3), args)
@@ -253,7 +257,7 @@ def test_gradients_own_their_memory_and_inputs_keep_their_values(case):
         np.testing.assert_array_equal(node.value, value)
 
 
-@pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if len(c.arguments) > 1], ids=repr)
+@pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if c.has_derivative and len(c.arguments) > 1], ids=repr)
 def test_each_operand_alone_gets_the_gradient_it_gets_in_company(case):
     args = case.args()
     seed = seed_for(case, args)

@@ -12,12 +12,13 @@ import tape
 from tape import ops
 from tests import naive_program
 from tests.naive_program import compiled_for
-from tests.op_table import CASES
+from tests.op_table import CASES, TWO_OF_EACH
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 every_case = pytest.mark.parametrize("case", CASES, ids=repr)
 every_derivative = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+derivatives_of_each = pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if c.has_derivative], ids=repr)
 
 
 def assert_equal(found, expected, computed_in=np.float64):
@@ -31,7 +32,7 @@ def assert_equal(found, expected, computed_in=np.float64):
     assert type(found) is type(expected)
     assert found.dtype == expected.dtype
     eps = 0.0
-    if found.dtype.kind == "f":  # float32 sums may end up in float64
+    if found.dtype.kind in "fc":  # float32 sums may end up in float64
         eps = max(np.finfo(found.dtype).eps, np.finfo(computed_in).eps)
     assert_close(found, expected, 256 * eps)
 
@@ -71,18 +72,22 @@ def second_gradient(case):
 
 
 @every_case
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_values(case, dtype):
-    check(case.on(ops), case.args(dtype), case.args(dtype, salt=1))
+def test_values(case):
+    check(case.on(ops), case.args(), case.args(salt=1))
 
 
 @every_derivative
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_gradients(case, dtype):
-    check(gradient(case), case.args(dtype), case.args(dtype, salt=1))
+def test_gradients(case):
+    check(gradient(case), case.args(), case.args(salt=1))
 
 
-@every_derivative
+@derivatives_of_each
+def test_values_and_gradients_in_float32(case):
+    calls = case.args(np.float32), case.args(np.float32, salt=1)
+    check(lambda *args: [case.on(ops)(*args), *gradient(case)(*args)], *calls)
+
+
+@derivatives_of_each
 def test_second_order(case):
     check(second_gradient(case), case.args(), case.args(salt=1))
 

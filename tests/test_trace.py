@@ -229,7 +229,7 @@ def test_set_refuses_what_is_no_leaf_and_what_is_no_float(trace):
     other = tape.Trace()
     with pytest.raises(errors.TraceMismatchError, match="no leaf"):
         trace.set(other.param(1.0), 2.0)
-    with pytest.raises(errors.DTypeError, match="float dtype"):
+    with pytest.raises(errors.DTypeError, match="float or complex dtype"):
         trace.set(w, 2)
     trace.set(x, 7)
     assert w.value == 1.0

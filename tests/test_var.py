@@ -258,47 +258,6 @@ def test_questions_about_arrays_are_answered_not_recorded(v):
     assert len(v.trace) == 1
 
 
-REFUSED = {
-    "np.fft.fft": lambda x: np.fft.fft(x),
-    "np.linalg.inv": lambda x: np.linalg.inv(x),
-    "np.cumsum": lambda x: np.cumsum(x),
-    "np.sort": lambda x: np.sort(x),
-    "np.einsum": lambda x: np.einsum("ij->i", x),
-    "np.hypot": lambda x: np.hypot(x, 1.0),
-    "np.add.accumulate": lambda x: np.add.accumulate(x),
-    "np.subtract.reduce": lambda x: np.subtract.reduce(x),
-    "np.multiply.outer": lambda x: np.multiply.outer(x, x),
-    "np.add.at": lambda x: np.add.at(x, [0], 1.0),
-}
-
-REFUSED_OPTIONS = {
-    ("np.sum", "dtype"): lambda x: np.sum(x, dtype=np.float32),
-    ("np.sum", "where"): lambda x: np.sum(x, where=x.value > 1),
-    ("np.sum", "initial"): lambda x: np.sum(x, initial=1.0),
-    ("np.add", "where"): lambda x: np.add(x, 1, where=x.value > 1),
-    ("np.add", "dtype"): lambda x: np.add(x, 1, dtype=np.float32),
-    ("np.exp", "dtype"): lambda x: np.exp(x, dtype=np.float32),
-    ("np.add.reduce", "initial"): lambda x: np.add.reduce(x, initial=1.0),
-    ("np.reshape", "order"): lambda x: np.reshape(x, (3, 2), order="F"),
-    ("np.mean", "dtype"): lambda x: np.mean(x, dtype=np.float32),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_functions_without_a_rule_are_refused_by_name(v, name):
-    with pytest.raises(errors.UnsupportedError, match=name.replace(".", r"\.")) as caught:
-        REFUSED[name](v)
-    assert isinstance(caught.value, TypeError)
-    assert len(v.trace) == 1
-
-
-@pytest.mark.parametrize(("name", "option"), REFUSED_OPTIONS)
-def test_options_without_a_rule_are_refused_by_name(v, name, option):
-    with pytest.raises(errors.UnsupportedError, match=name.replace(".", r"\.") + f".*{option}"):
-        REFUSED_OPTIONS[name, option](v)
-    assert len(v.trace) == 1
-
-
 # ---- what would lose the derivative, or write into a recorded value ------------------------------
 
 CONVERSIONS = {
@@ -402,10 +361,3 @@ def test_numpy_options_may_say_what_is_so_anyway(trace):
         np.testing.assert_array_equal(value.value, expected.value)
     with pytest.raises(errors.UnsupportedError, match="dtype"):
         np.sum(x, 0, np.float32, None)
-
-
-def test_an_array_filled_with_a_var_is_refused(trace):
-    x, fill = trace.param(np.ones(3)), trace.param(2.0)
-    with pytest.raises(errors.UnsupportedError, match="full_like"):
-        np.full_like(x, fill)
-    np.testing.assert_array_equal(np.full_like(x, 2.0), np.full(3, 2.0))

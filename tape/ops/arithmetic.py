@@ -9,9 +9,21 @@ import numpy as np
 
 from tape import series
 from tape.functions import elementwise
+from tape.op import cast
 from tape.ops.selection import where
 
-__all__ = ["add", "divide", "multiply", "negative", "positive", "power", "subtract"]
+__all__ = [
+    "add",
+    "divide",
+    "float_power",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "power",
+    "subtract",
+    "true_divide",
+]
 
 # Forward is the operator, not the ufunc: the same arithmetic, nine times faster on NumPy scalars.
 
@@ -53,6 +65,7 @@ divide = elementwise(
     numpy=np.divide,
     doc="``x / y``.",
 )
+true_divide = divide
 
 negative = elementwise(
     operator.neg,
@@ -82,7 +95,10 @@ def _power_base(d: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _power_exponent(d: Any, out: Any, x: Any, y: Any) -> Any:
-    return d * (where(x == 0, 0, out) * np.log(where(x == 0, 1, x)))
+    base = where(x == 0, 1, x)
+    if out.dtype.kind == "c" != base.dtype.kind:
+        base = cast(base, dtype=out.dtype)  # complex powers of negative numbers have a logarithm
+    return d * (where(x == 0, 0, out) * np.log(base))
 
 
 power = elementwise(
@@ -94,3 +110,6 @@ power = elementwise(
     numpy=np.power,
     doc="``x ** y``. The derivative by the exponent is taken as 0 where the base is 0.",
 )
+pow = power
+
+float_power = elementwise(np.float_power, _power_base, _power_exponent)

@@ -1,8 +1,9 @@
-"""Functions of one variable, element by element, and `apply` for the user's own."""
+"""Elementary functions, element by element, and `apply` for the user's own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log as _log
 from math import pi
 from typing import Any
 
@@ -12,22 +13,48 @@ from tape import batch_rules, series
 from tape.errors import ShapeError
 from tape.functions import elementwise, fused_elementwise
 from tape.op import Op
-from tape.ops.selection import sign
+from tape.ops.selection import isinf, logical_and, sign, where
 
 __all__ = [
-    "absolute",
+    "acos",
+    "acosh",
     "apply",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
     "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
     "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
     "erf",
     "exp",
+    "exp2",
     "expm1",
+    "fabs",
+    "hypot",
     "log",
     "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
     "reciprocal",
     "relu",
     "sigmoid",
     "sin",
+    "sinh",
     "softplus",
     "sqrt",
     "square",
@@ -35,18 +62,83 @@ __all__ = [
     "tanh",
 ]
 
+_LOG_2, _LOG_10 = _log(2), _log(10)
+
 exp = elementwise(np.exp, lambda d, out, x: d * out, taylor=series.exp)
 expm1 = elementwise(np.expm1, lambda d, out, x: d * (out + 1), taylor=series.expm1)
+exp2 = elementwise(np.exp2, lambda d, out, x: d * (out * _LOG_2))
 log = elementwise(np.log, lambda d, out, x: d / x, taylor=series.log)
 log1p = elementwise(np.log1p, lambda d, out, x: d / (x + 1), taylor=series.log1p)
+log2 = elementwise(np.log2, lambda d, out, x: d / (x * _LOG_2))
+log10 = elementwise(np.log10, lambda d, out, x: d / (x * _LOG_10))
 sqrt = elementwise(np.sqrt, lambda d, out, x: 0.5 * d / out, taylor=series.square_root)
+cbrt = elementwise(np.cbrt, lambda d, out, x: d / (3 * (out * out)))
 square = elementwise(np.square, lambda d, out, x: d * (2 * x), taylor=series.square)
 reciprocal = elementwise(np.reciprocal, lambda d, out, x: -(d * (out * out)), taylor=series.reciprocal)
-absolute = elementwise(np.absolute, lambda d, out, x: d * sign(x), taylor=series.linear)
+fabs = elementwise(np.fabs, lambda d, out, x: d * sign(x), taylor=series.linear)
 sin = elementwise(np.sin, lambda d, out, x: d * cos(x), taylor=series.sin)
 cos: Callable[..., Any] = elementwise(np.cos, lambda d, out, x: -(d * sin(x)), taylor=series.cos)
 tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out), taylor=series.tan)
-arctan = elementwise(np.arctan, lambda d, out, x: d / (1 + x * x), taylor=series.arctan)
+arcsin = asin = elementwise(np.arcsin, lambda d, out, x: d / sqrt((1 - x) * (1 + x)))
+arccos = acos = elementwise(np.arccos, lambda d, out, x: -(d / sqrt((1 - x) * (1 + x))))
+arctan = atan = elementwise(np.arctan, lambda d, out, x: d / (1 + x * x), taylor=series.arctan)
+sinh = elementwise(np.sinh, lambda d, out, x: d * cosh(x))
+cosh: Callable[..., Any] = elementwise(np.cosh, lambda d, out, x: d * sinh(x))
+arcsinh = asinh = elementwise(np.arcsinh, lambda d, out, x: d / sqrt(x * x + 1))
+# One root would be that of the wrong branch for complex numbers left of 0.
+arccosh = acosh = elementwise(np.arccosh, lambda d, out, x: d / (sqrt(x - 1) * sqrt(x + 1)))
+arctanh = atanh = elementwise(np.arctanh, lambda d, out, x: d / ((1 - x) * (1 + x)))
+degrees: Callable[..., Any] = elementwise(np.degrees, lambda d, out, x: degrees(d), taylor=series.linear)
+radians: Callable[..., Any] = elementwise(np.radians, lambda d, out, x: radians(d), taylor=series.linear)
+rad2deg: Callable[..., Any] = elementwise(np.rad2deg, lambda d, out, x: rad2deg(d), taylor=series.linear)
+deg2rad: Callable[..., Any] = elementwise(np.deg2rad, lambda d, out, x: deg2rad(d), taylor=series.linear)
+
+
+# Of two variables. What is divided by infinity where both are 0 has all derivatives 0 there.
+
+
+def _nonzero(x: Any) -> Any:
+    return where(x == 0, np.inf, x)
+
+
+hypot: Callable[..., Any] = elementwise(
+    np.hypot,
+    lambda d, out, x, y: d * (x / _nonzero(out)),
+    lambda d, out, x, y: d * (y / _nonzero(out)),
+    doc="``sqrt(x**2 + y**2)``, without overflow; where both are 0, the derivatives are 0.",
+)
+
+
+def _turned(d: Any, x: Any, y: Any) -> Any:
+    return d * (x / _nonzero(x * x + y * y))  # hypot, which never overflows, takes five times as long
+
+
+arctan2 = atan2 = elementwise(
+    np.arctan2,
+    lambda d, out, y, x: _turned(d, x, y),
+    lambda d, out, y, x: -_turned(d, y, x),
+    doc="The angle of the point (x, y), given y and x; where both are 0, the derivatives are 0.",
+)
+
+
+def _lead(x: Any, y: Any) -> Any:
+    """``x - y``, but of two like infinities the infinity: minus infinity has no part in a sum."""
+    return x - where(logical_and(x == y, isinf(y)), 0, y)
+
+
+logaddexp = elementwise(
+    np.logaddexp,
+    lambda d, out, x, y: d * sigmoid(_lead(x, y)),
+    lambda d, out, x, y: d * sigmoid(_lead(y, x)),
+    doc="``log(exp(x) + exp(y))``, without overflow; where both are -inf, the derivatives are 0.",
+)
+
+logaddexp2 = elementwise(
+    np.logaddexp2,
+    lambda d, out, x, y: d * sigmoid(_LOG_2 * _lead(x, y)),
+    lambda d, out, x, y: d * sigmoid(_LOG_2 * _lead(y, x)),
+    doc="``log2(2**x + 2**y)``, without overflow; where both are -inf, the derivatives are 0.",
+)
 
 
 _ERF_SLOPE = 2 / pi**0.5
@@ -94,6 +186,8 @@ tanh = elementwise(np.tanh, lambda d, out, x: _tanh_rule(d, out), taylor=series.
 
 
 def _sigmoid(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise TypeError("the logistic function is that of real numbers here")
     decay = np.exp(-np.abs(x))  # never overflows
     return np.where(x >= 0, 1, decay) / (1 + decay)
 
@@ -123,7 +217,7 @@ def _lower_sigmoid(b: Any, x: Any) -> Any:
     return 1 / (1 + b.elementwise("exp", -x))  # 1 / inf is 0, and a program does not warn of the overflow
 
 
-sigmoid = elementwise(
+sigmoid: Callable[..., Any] = elementwise(
     _sigmoid,
     lambda d, out, x: _sigmoid_rule(d, out),
     taylor=series.sigmoid,

@@ -1,3 +1,338 @@
-"""Norms of vectors and matrices."""
+"""Norms of vectors and matrices, and condition numbers.
 
-__all__: list[str] = []
+Where a norm has a kink its derivative is 0 if the norm is 0 there, and shared evenly between equal columns,
+elements or singular values that are the largest.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape.batch_rules import along_axes
+from tape.errors import DTypeError, OptionError, ShapeError
+from tape.op import Op, as_operand, implements
+from tape.ops.determinants import inverse_or_nan
+from tape.ops.complex import absolute
+from tape.ops.packing import conjugated, matrices, square
+from tape.ops.reductions import max, min, sum
+from tape.ops.selection import isnan, where
+from tape.ops.shape import astype, ravel, reshape, transpose
+from tape.ops.singular import svdvals
+
+__all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
+
+Axes = int | tuple[int, ...] | None
+
+
+def _kept(reduced: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
+    """A reduced array with axes of length one in place of those that are gone."""
+    if reduced.ndim == x.ndim:
+        return reduced
+    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
+    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
+
+
+# ---- the Euclidean norm --------------------------------------------------------------------------
+
+
+def _euclidean_forward(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
+    if axis is None:
+        return np.linalg.norm(x, keepdims=keepdims)
+    return np.sqrt(np.add.reduce((x.conj() * x).real, axis=axis, keepdims=keepdims))
+
+
+def _euclidean_partials(out: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
+    length = _kept(out, x, axis)
+    return where(length == 0, 0, conjugated(x) / where(length == 0, 1, length))
+
+
+_euclidean = Op(
+    _euclidean_forward,
+    name="norm",
+    batch=along_axes,
+    lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", x * x, axis, keepdims)),
+    vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis) * _euclidean_partials(out, x, axis)],
+    jvp=[
+        lambda t, out, x, axis, keepdims: sum(
+            t * _euclidean_partials(out, x, axis), axis=axis, keepdims=keepdims
+        )
+    ],
+)
+
+
+# ---- p-norms -------------------------------------------------------------------------------------
+
+
+def _power_forward(x: Any, *, p: float, axis: int, keepdims: bool) -> Any:
+    return np.linalg.norm(x, p, axis, keepdims)
+
+
+def _power_partials(out: Any, x: Any, p: float, axis: int) -> Any:
+    """``(|x| / norm)**(p - 1)`` times the conjugate of the sign; 0 for what is 0."""
+    length, size = _kept(out, x, (axis,)), absolute(x)
+    is_zero = (size == 0) | (length == 0)
+    unit = conjugated(x) / where(is_zero, 1, size)
+    return where(is_zero, 0, where(is_zero, 1, size / where(is_zero, 1, length)) ** (p - 1) * unit)
+
+
+def _lower_power(b: Any, x: Any, p: float, axis: int, keepdims: bool) -> Any:
+    total = b.fold("sum", b.elementwise("power", b.elementwise("absolute", x), p), axis, keepdims)
+    return b.elementwise("power", total, b.literal(1 / p, total.dtype))
+
+
+_power = Op(
+    _power_forward,
+    name="norm",
+    batch=along_axes,
+    lower=_lower_power,
+    vjp=[lambda g, out, x, p, axis, keepdims: _kept(g, x, (axis,)) * _power_partials(out, x, p, axis)],
+    jvp=[
+        lambda t, out, x, p, axis, keepdims: sum(
+            t * _power_partials(out, x, p, axis), axis=axis, keepdims=keepdims
+        )
+    ],
+)
+
+_count_nonzero = Op(
+    lambda x, *, axis, keepdims: np.linalg.norm(x, 0, axis, keepdims), name="norm", batch=along_axes
+)
+
+
+# ---- choosing ------------------------------------------------------------------------------------
+
+
+def _is(ord: Any, number: float) -> bool:
+    return not isinstance(ord, str) and ord is not None and ord == number
+
+
+def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
+    """As `max`; of nothing 0."""
+    if sizes.shape[axis]:
+        return max(sizes, axis, keepdims=keepdims)
+    return sum(sizes, axis, keepdims=keepdims)
+
+
+def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
+    if isinstance(ord, str):
+        raise OptionError(f"norm: the order {ord!r} is one of matrices. Vectors have numbers, inf and -inf")
+    if ord is None or ord == 2:
+        return _euclidean(x, axis=(axis,), keepdims=keepdims)
+    if ord == 0:
+        return _count_nonzero(x, axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return sum(absolute(x), axis, keepdims=keepdims)
+    if ord == np.inf:
+        return _largest(absolute(x), axis, keepdims)
+    if ord == -np.inf:
+        return min(absolute(x), axis, keepdims=keepdims)
+    return _power(x, p=ord, axis=axis, keepdims=keepdims)
+
+
+def _matrix(x: Any, ord: Any, rows: int, columns: int) -> Any:
+    if ord in (None, "fro", "f"):
+        return _euclidean(x, axis=(rows, columns), keepdims=False)
+    if ord == "nuc" or _is(ord, 2) or _is(ord, -2):
+        rest = [i for i in range(x.ndim) if i not in (rows, columns)]
+        s = svdvals(x if (rows, columns) == (x.ndim - 2, x.ndim - 1) else transpose(x, (*rest, rows, columns)))
+        return sum(s, -1) if ord == "nuc" else _largest(s, -1) if ord == 2 else min(s, -1)
+    if _is(ord, np.inf) or _is(ord, -np.inf):
+        rows, columns = columns, rows
+    elif not (_is(ord, 1) or _is(ord, -1)):
+        raise OptionError(f"norm: matrices have no order {ord!r}. They have 'fro', 'nuc', inf, 1, 2 and negatives")
+    sums = sum(absolute(x), rows)
+    columns -= columns > rows
+    return _largest(sums, columns) if ord > 0 else min(sums, columns)
+
+
+def _floats(name: str, x: Any) -> Any:
+    x = as_operand(x)
+    return x if np.result_type(x).kind in "fc" else astype(x, float)
+
+
+@implements(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Any:
+    """The norm of vectors or matrices, of any order.
+
+    Where all is 0 the derivative is 0, in every order; as that of the absolute value, it is 0 for elements
+    that are 0 (and singular values, for the orders made of these). Equal largest ones share it evenly.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape with two axes at most, if both ``axis`` and ``ord`` are None any at all.
+    ord : {None, "fro", "nuc"} or number
+        Of vectors: any number, inf or -inf; of matrices 1, -1, 2, -2, inf, -inf, "fro" or "nuc". None for
+        the Euclidean norm.
+    axis : int or tuple of two ints, optional
+        Along which axis the vectors, or in which axes the matrices are; by default ``x`` is one.
+    keepdims : bool
+        Keep the reduced axes with length one.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+
+    Raises
+    ------
+    OptionError
+        If there is no such order.
+    ShapeError
+        If there are no such axes, or there is no smallest number of none.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(np.array([3.0, 4.0]))
+    >>> tr.backward_param_grads(np.linalg.norm(x))
+    [array([0.6, 0.8])]
+    """
+    x = _floats("norm", x)
+    ndim = np.ndim(x)
+    if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (_is(ord, 2) and ndim == 1)):
+        return _euclidean(x, axis=None, keepdims=bool(keepdims))
+    axes = _checked(range(ndim) if axis is None else axis, ndim)
+    if len(axes) == 1:
+        return _vector(x, ord, axes[0], bool(keepdims))
+    if len(axes) != 2:
+        raise ShapeError(f"norm: {len(axes)} axes. Vectors have one and matrices two: give axis")
+    if not isinstance(ord, str) and ord in (2, -2) or ord == "nuc":
+        matrices("norm", x)
+    result = _matrix(x, ord, *axes)
+    return _kept(result, x, axes) if keepdims else result
+
+
+def _checked(axis: Any, ndim: int) -> tuple[int, ...]:
+    try:
+        axes = tuple(range(ndim)[operator.index(i)] for i in (axis if np.iterable(axis) else (axis,)))
+    except (IndexError, TypeError):
+        raise ShapeError(f"norm: there is no axis {axis} of {ndim}") from None
+    if len(set(axes)) < len(axes):
+        raise ShapeError(f"norm: axis {axis} names an axis twice")
+    return axes
+
+
+@implements(np.linalg.vector_norm)
+def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Any:
+    """The norm of vectors, which may lie in several axes; derivatives as those of `norm`.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    axis : int or tuple of int, optional
+        Which axes make a vector; by default all.
+    keepdims : bool
+        Keep the reduced axes with length one.
+    ord : number
+        Any, inf or -inf.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+
+    Raises
+    ------
+    OptionError, ShapeError
+        As `norm`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> float(tape.ops.linalg.vector_norm(np.ones((2, 2)), ord=1))
+    4.0
+    """
+    x = _floats("vector_norm", x)
+    if axis is None:
+        result, axes = _vector_norm(ravel(x), ord, 0), tuple(range(np.ndim(x)))
+    else:
+        axes = _checked(axis, x.ndim)
+        flat, place = x, axes[0]
+        if isinstance(axis, tuple):
+            rest = [i for i in range(x.ndim) if i not in axes]
+            lengths = prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)
+            flat, place = reshape(transpose(x, (*axes, *rest)), lengths), 0
+        result = _vector_norm(flat, ord, place)
+    return _kept(result, x, axes) if keepdims else result
+
+
+def _vector_norm(x: Any, ord: Any, axis: int) -> Any:
+    return _vector(x, ord, axis, keepdims=False)
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of matrices in the last two axes; derivatives as those of `norm`.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        ``(..., m, n)``.
+    keepdims : bool
+        Keep the reduced axes with length one.
+    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+
+    Raises
+    ------
+    OptionError, ShapeError
+        As `norm`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> float(tape.ops.linalg.matrix_norm(np.diag([3.0, 4.0]), ord="nuc"))
+    7.0
+    """
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+# ---- condition numbers ---------------------------------------------------------------------------
+
+
+@implements(np.linalg.cond)
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition number of matrices.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        ``(..., m, n)``, square if ``p`` is anything but None, 2 or -2.
+    p : {None, 1, -1, 2, -2, inf, -inf, "fro", "nuc"}
+        The order of the norm; None stands for 2.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Infinite for a singular matrix, with a derivative of 0.
+
+    Raises
+    ------
+    ShapeError
+        If there is no element, or matrices are not square.
+    OptionError
+        If there is no such order.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> float(tape.ops.linalg.cond(np.diag([4.0, 2.0])))
+    2.0
+    """
+    x = matrices("cond", x)
+    if not prod(x.shape[-2:]):
+        raise ShapeError(f"cond: the matrices of shape {list(x.shape)} have no elements")
+    if p is None or _is(p, 2) or _is(p, -2):
+        s = svdvals(x)
+        above, below = (s[..., -1], s[..., 0]) if _is(p, -2) else (s[..., 0], s[..., -1])
+        return where(below == 0, np.inf, above / where(below == 0, 1, below))
+    product = norm(x, p, (-2, -1)) * norm(inverse_or_nan(square("cond", x)), p, (-2, -1))
+    is_singular = isnan(product) & ~isnan(sum(absolute(x), (-2, -1)))
+    return where(is_singular, np.inf, where(is_singular, 1, product))

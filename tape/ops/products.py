@@ -1,4 +1,8 @@
-"""Products of vectors, matrices and stacks of matrices."""
+"""Products of vectors, matrices and stacks of matrices.
+
+What sums over other axes than the last ones is in `tape.ops.tensors`. Some of these conjugate their
+first operand, as NumPy does; by the convention of `tape.ops.complex`, rules conjugate nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from tape import series
-from tape.batch_rules import lift
-from tape.errors import UnsupportedError
+from tape.batch_rules import elementwise, lift
+from tape.errors import ShapeError
 from tape.functions import function_of
 from tape.op import Op, as_operand, fit, implements
-from tape.ops.arithmetic import multiply
-from tape.ops.shape import expand_dims, reshape, swapaxes
+from tape.ops.axes import axes_of, moveaxis, swapaxes
+from tape.ops.complex import conjugate
+from tape.ops.shape import expand_dims, ravel, reshape
 
-__all__ = ["dot", "matmul"]
+__all__ = ["matmul", "matvec", "vdot", "vecdot", "vecmat"]
 
 
 def _forward(x: Any, y: Any) -> Any:
@@ -33,12 +38,17 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
     return g, x, y
 
 
+def _stacks_product(x: Any, y: Any) -> Any:
+    """Of stacks of columns and rows elementwise, which is four times faster."""
+    return x * y if x.shape[-1] == 1 and x.ndim > 2 else x @ y
+
+
 def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == 2 == y.ndim:
         return g.dot(y.T) if type(g) is type(y) is np.ndarray else matmul(g, y.T)
     shape = x.shape
     g, x, y = _as_matrices(g, x, y)
-    return reshape(fit(g @ swapaxes(y, -1, -2), x), shape)
+    return reshape(fit(_stacks_product(g, swapaxes(y, -1, -2)), x), shape)
 
 
 def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
@@ -49,7 +59,7 @@ def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
     if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many
         rows = reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
         return reshape(rows.T @ reshape(g, (rows.shape[0], g.shape[-1])), shape)
-    return reshape(fit(swapaxes(x, -1, -2) @ g, y), shape)
+    return reshape(fit(_stacks_product(swapaxes(x, -1, -2), g), y), shape)
 
 
 def _batch_matmul(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -124,37 +134,180 @@ _matmul = Op(
 )
 
 matmul = function_of(_matmul, 2, np.matmul)
+implements(np.linalg.matmul)(matmul)
 
 
-@implements(np.dot)
-def dot(a: Any, b: Any) -> Any:
-    """``np.dot`` for scalars, vectors and matrices.
+# ---- vectors, and stacks of them -------------------------------------------------------------------
+
+
+def _conjugated(a: Any) -> Any:
+    return conjugate(a) if a.dtype.kind == "c" else a
+
+
+_vecdot = Op(
+    np.vecdot,
+    name="vecdot",
+    vjp=[
+        lambda g, out, x, y: fit(_conjugated(expand_dims(g, -1) * y), x),
+        lambda g, out, x, y: fit(expand_dims(g, -1) * _conjugated(x), y),
+    ],
+    batch=elementwise,
+    lower=lambda b, x, y: b.fold("sum", x * y, -1),
+)
+
+
+def _check_stacks(name: str, x: Any, y: Any, x_core: str, y_core: str) -> None:
+    """Raise if stacks of arrays with these axes, a letter each, do not multiply over the axis they share."""
+    x_shape, y_shape = np.shape(x), np.shape(y)
+    told = f"{name}: shapes {list(x_shape)} and {list(y_shape)}"
+    for shape, core, which in ((x_shape, x_core, "first"), (y_shape, y_core, "second")):
+        if len(shape) < len(core):
+            kind = "vector" if len(core) == 1 else "matrix"
+            raise ShapeError(f"{told}. The {which} must be a {kind}, or a stack of them")
+    (shared,) = set(x_core) & set(y_core)
+    lengths = (x_shape[x_core.index(shared) - len(x_core)], y_shape[y_core.index(shared) - len(y_core)])
+    if lengths[0] != lengths[1]:
+        raise ShapeError(f"{told}. The lengths {lengths[0]} and {lengths[1]} must be equal")
+    try:
+        np.broadcast_shapes(x_shape[: -len(x_core)], y_shape[: -len(y_core)])
+    except ValueError:
+        raise ShapeError(f"{told}. The stacks do not broadcast") from None
+
+
+def with_axis_last(name: str, a: Any, axis: int) -> Any:
+    """An array with one axis moved behind all others; a ShapeError if there is no such axis."""
+    (last,) = axes_of(name, a, axis)
+    return a if last == np.ndim(a) - 1 else moveaxis(a, last, -1)
+
+
+@implements(np.vecdot, np.linalg.vecdot)
+def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
+    """Inner products of vectors, or of stacks of vectors, the first conjugated.
 
     Parameters
     ----------
-    a, b : array_like or Var
-        A scalar multiplies; otherwise as `matmul`, ``b`` having at most two axes.
+    x1, x2 : array_like or Var
+        Of the same length along ``axis``; the other axes broadcast.
+    axis : int
+        Along which the vectors lie.
 
     Returns
     -------
-    numpy.ndarray or Var
+    numpy.ndarray, numpy.generic or Var
+        Without that axis.
 
     Raises
     ------
-    UnsupportedError
-        If ``b`` has more than two axes, where `numpy.dot` and `matmul` differ.
     ShapeError
-        If the lengths differ.
+        If there is no such axis, the lengths differ or the stacks do not broadcast.
 
     Examples
     --------
     >>> import tape
-    >>> float(tape.ops.dot([1.0, 2.0], [3.0, 4.0]))
+    >>> float(tape.ops.vecdot([1.0, 2.0], [3.0, 4.0]))
     11.0
     """
+    x1, x2 = (with_axis_last("vecdot", as_operand(x), axis) for x in (x1, x2))
+    return _vecdot(x1, x2)
+
+
+@implements(np.vdot)
+def vdot(a: Any, b: Any) -> Any:
+    """The inner product of all elements, those of the first conjugated.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        Of as many elements, in any shapes.
+
+    Returns
+    -------
+    numpy.generic or Var
+
+    Raises
+    ------
+    ShapeError
+        If the numbers of elements differ.
+
+    Examples
+    --------
+    >>> import tape
+    >>> complex(tape.ops.vdot([1j], [1j]))
+    (1+0j)
+    """
     a, b = as_operand(a), as_operand(b)
-    if np.ndim(a) == 0 or np.ndim(b) == 0:
-        return multiply(a, b)
-    if np.ndim(b) > 2:
-        raise UnsupportedError(f"dot with a second operand of {np.ndim(b)} axes has no rule. Use matmul")
-    return matmul(a, b)
+    if np.size(a) != np.size(b):
+        raise ShapeError(f"vdot of {np.size(a)} and {np.size(b)} elements. There must be as many")
+    return _vecdot(ravel(a), ravel(b))
+
+
+@implements(*(getattr(np, name) for name in ("matvec",) if hasattr(np, name)))  # from NumPy 2.2 on
+def matvec(x1: Any, x2: Any) -> Any:
+    """Products of matrices with vectors, or of stacks of them.
+
+    Parameters
+    ----------
+    x1 : array_like or Var
+        ``(..., n, k)``.
+    x2 : array_like or Var
+        ``(..., k)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n)``.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or the stacks do not broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.matvec(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    x1, x2 = as_operand(x1), as_operand(x2)
+    _check_stacks("matvec", x1, x2, "nk", "k")
+    if np.ndim(x2) == 1:
+        return matmul(x1, x2)
+    out = matmul(x1, expand_dims(x2, -1))
+    return reshape(out, out.shape[:-1])
+
+
+@implements(*(getattr(np, name) for name in ("vecmat",) if hasattr(np, name)))
+def vecmat(x1: Any, x2: Any) -> Any:
+    """Products of vectors, conjugated, with matrices, or of stacks of them.
+
+    Parameters
+    ----------
+    x1 : array_like or Var
+        ``(..., k)``.
+    x2 : array_like or Var
+        ``(..., k, m)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., m)``.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or the stacks do not broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.vecmat(np.array([1.0, 2.0]), np.eye(2))
+    array([1., 2.])
+    """
+    x1, x2 = as_operand(x1), as_operand(x2)
+    _check_stacks("vecmat", x1, x2, "k", "km")
+    x1 = _conjugated(x1)
+    if np.ndim(x1) == 1:
+        return matmul(x1, x2)
+    out = matmul(expand_dims(x1, -2), x2)
+    return reshape(out, (*out.shape[:-2], out.shape[-1]))

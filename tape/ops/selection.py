@@ -1,6 +1,6 @@
-"""Choosing between values, comparing them, and rounding: piecewise functions and their masks.
+"""Choosing between values and comparing them: piecewise functions and their masks.
 
-What is constant almost everywhere (comparisons, logic, rounding, argmax) records without derivative.
+What is constant almost everywhere (comparisons, logic, argmax) records without derivative.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, errors, series
+from tape import batch_rules, series
 from tape.batch_rules import along_axes
-from tape.functions import elementwise
-from tape.op import Op, as_operand, implements
+from tape.functions import elementwise, function_of
+from tape.node import Handle
+from tape.op import Op, implements
 
 __all__ = [
     "all",
     "any",
     "argmax",
     "argmin",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "ceil",
-    "clip",
+    "copysign",
     "equal",
-    "floor",
+    "fmax",
+    "fmin",
     "greater",
     "greater_equal",
-    "invert",
+    "heaviside",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
     "less",
     "less_equal",
     "logical_and",
@@ -44,9 +44,8 @@ __all__ = [
     "maximum",
     "minimum",
     "not_equal",
-    "rint",
     "sign",
-    "trunc",
+    "signbit",
     "where",
 ]
 
@@ -60,18 +59,22 @@ logical_and = elementwise(np.logical_and)
 logical_or = elementwise(np.logical_or)
 logical_xor = elementwise(np.logical_xor)
 logical_not = elementwise(np.logical_not)
-bitwise_and = elementwise(np.bitwise_and)
-bitwise_or = elementwise(np.bitwise_or)
-bitwise_xor = elementwise(np.bitwise_xor)
-invert = elementwise(np.invert)
 isnan = elementwise(np.isnan)
 isinf = elementwise(np.isinf)
 isfinite = elementwise(np.isfinite)
-sign = elementwise(np.sign)
-floor = elementwise(np.floor)
-ceil = elementwise(np.ceil)
-trunc = elementwise(np.trunc)
-rint = elementwise(np.rint)
+signbit = elementwise(np.signbit)
+
+
+def _equal_to(number: float) -> Callable[..., Any]:
+    return lambda b, x: b.elementwise("equal", x, number)
+
+
+isposinf = function_of(
+    Op(np.isposinf, batch=batch_rules.elementwise, lower=_equal_to(np.inf)), 1, np.isposinf
+)
+isneginf = function_of(
+    Op(np.isneginf, batch=batch_rules.elementwise, lower=_equal_to(-np.inf)), 1, np.isneginf
+)
 
 where: Callable[..., Any] = elementwise(
     np.where,
@@ -85,68 +88,86 @@ where: Callable[..., Any] = elementwise(
 )
 
 
-def _share(d: Any, wins: Any, x: Any, y: Any) -> Any:
-    """``d`` where an operand alone was chosen, half of it where both are equal."""
-    return where(wins, d, where(x == y, 0.5 * d, 0))
+def _chosen(d: Any, out: Any, x: Any, y: Any) -> Any:
+    """``d`` where x alone is the result, half of it where both are."""
+    return where(x == y, 0.5 * d, where(x == out, d, 0))
 
 
-maximum = elementwise(
-    np.maximum,
-    lambda d, out, x, y: _share(d, x > y, x, y),
-    lambda d, out, x, y: _share(d, y > x, x, y),
+def _choice(ufunc: np.ufunc, doc: str) -> Callable[..., Any]:
+    return elementwise(
+        ufunc,
+        lambda d, out, x, y: _chosen(d, out, x, y),
+        lambda d, out, x, y: _chosen(d, out, y, x),
+        taylor=series.linear,
+        doc=doc,
+    )
+
+
+maximum = _choice(np.maximum, "The larger of two values; equal ones share the derivative.")
+minimum = _choice(np.minimum, "The smaller of two values; equal ones share the derivative.")
+fmax = _choice(np.fmax, "As `maximum`, but of a number and NaN the number.")
+fmin = _choice(np.fmin, "As `minimum`, but of a number and NaN the number.")
+
+heaviside = elementwise(
+    np.heaviside,
+    None,
+    lambda d, out, x, y: where(x == 0, d, 0),
     taylor=series.linear,
-    doc="The larger of two values; equal ones share the derivative.",
+    doc="0 where the first is negative, 1 where it is positive, the second where it is 0.",
 )
 
-minimum = elementwise(
-    np.minimum,
-    lambda d, out, x, y: _share(d, x < y, x, y),
-    lambda d, out, x, y: _share(d, y < x, x, y),
-    taylor=series.linear,
-    doc="The smaller of two values; equal ones share the derivative.",
+
+# Of complex numbers, sign is x / |x|, which turns as x turns.
+
+
+def _sign_vjp(g: Any, out: Any, x: Any) -> Any:
+    return _turn(g * out, out, x) * np.conjugate(out)
+
+
+def _sign_jvp(t: Any, out: Any, x: Any) -> Any:
+    return _turn(t * np.conjugate(out), out, x) * out
+
+
+def _turn(product: Any, out: Any, x: Any) -> Any:
+    return 1j * (np.imag(product) / where(out == 0, 1, np.absolute(x)))
+
+
+_sign = elementwise(np.sign)
+_complex_sign = function_of(
+    Op(np.sign, vjp=[_sign_vjp], jvp=[_sign_jvp], batch=batch_rules.elementwise, name="sign"), 1
 )
 
 
-@implements(np.clip)
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    """Limit values to an interval: ``minimum(maximum(a, a_min), a_max)``.
+@implements(np.sign)
+def sign(x: Any, /) -> Any:
+    """The sign of real numbers, -1, 0 or 1; ``x / abs(x)`` of complex ones, and 0 at 0.
 
     Parameters
     ----------
-    a : array_like or Var
+    x : array_like or Var
         Any shape.
-    a_min, a_max : array_like or Var, optional
-        Bounds that broadcast with ``a``; None for no bound. They are differentiated too.
-    min, max : array_like or Var, optional
-        Other names for the bounds.
 
     Returns
     -------
-    numpy.ndarray or Var
-        Of the broadcast shape. At a bound the derivative is shared, as `maximum` does.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not broadcast.
+    numpy.ndarray, numpy.generic or Var
+        Of the shape and dtype of ``x``; constant to derivatives if it is real. At 0 they are 0.
 
     Examples
     --------
-    >>> import numpy as np, tape
-    >>> tr = tape.Trace()
-    >>> x = tr.param(np.array([-2.0, 0.5, 3.0]))
-    >>> tr.backward_param_grads(tape.ops.clip(x, 0.0, 1.0))
-    [array([0., 1., 0.])]
+    >>> import tape
+    >>> complex(tape.ops.sign(3 + 4j))
+    (0.6+0.8j)
     """
-    lower, upper = (a_min if min is None else min), (a_max if max is None else max)
-    bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
-    try:  # before the first of two operations is recorded
-        np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
-    except ValueError as error:
-        raise errors.explain("clip", [a, *bounds], error) from error
-    if lower is not None:
-        a = maximum(a, lower)
-    return a if upper is None else minimum(a, upper)
+    return _complex_sign(x) if isinstance(x, Handle) and x.dtype.kind == "c" else _sign(x)  # type: ignore[attr-defined]
+
+
+copysign = elementwise(
+    np.copysign,
+    lambda d, out, x, y: d * (sign(x) * sign(out)),
+    None,
+    taylor=series.linear,
+    doc="The absolute value of the first with the sign of the second; the derivative at 0 is 0.",
+)
 
 
 def _lower_isclose(build: Any, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:

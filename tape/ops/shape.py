@@ -1,4 +1,4 @@
-"""Rearranging: the same elements in another shape, order or dtype."""
+"""The same elements in another shape or dtype."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
-from tape.errors import DTypeError, ShapeError
-from tape.op import Op, as_operand, cast, implements
+from tape.errors import DTypeError, OptionError, ShapeError
+from tape.node import Handle, plain
+from tape.op import NUMPY_ERRORS, Op, as_operand, cast, implements
 from tape.op import broadcast_to as _broadcast_to
+from tape.ops.axes import swapaxes as swapaxes
+from tape.ops.axes import transpose as transpose
 
 __all__ = [
     "astype",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
     "broadcast_to",
+    "copy",
     "expand_dims",
     "ravel",
     "reshape",
     "squeeze",
-    "swapaxes",
-    "transpose",
 ]
 
 Axes = int | tuple[int, ...] | None
@@ -32,14 +38,12 @@ def _batch_reshape(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
     return op(x, shape=(size, *resolved(attrs["shape"], x.shape[1:])))
 
 
-def _batch_transpose(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    (x,), axes = operands, attrs["axes"]
-    order = range(x.ndim - 1)[::-1] if axes is None else [i % (x.ndim - 1) for i in axes]
-    return op(x, axes=(0, *(i + 1 for i in order)))
-
-
-def _batch_swapaxes(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return op(*operands, axis1=inner_axis(attrs["axis1"]), axis2=inner_axis(attrs["axis2"]))
+def _batch_fortran(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """With the batch as the last axis, which is the slowest in Fortran order."""
+    (x,) = operands
+    shape = (*resolved(attrs["shape"], x.shape[1:]), size)
+    last = op(transpose(x, (*range(1, x.ndim), 0)), shape=shape)
+    return transpose(last, (-1, *range(len(shape) - 1)))
 
 
 def _batch_expand_dims(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -52,12 +56,6 @@ def _batch_squeeze(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
     if axis is None:
         axis = tuple(i for i, length in enumerate(x.shape[1:]) if length == 1)
     return op(x, axis=inner_axes(axis, x.ndim - 1))
-
-
-def _lower_swapaxes(b: Any, x: Any, axis1: int, axis2: int) -> Any:
-    order = list(range(x.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return b.transpose(x, order)
 
 
 def _lower_as(name: str) -> Any:
@@ -74,20 +72,12 @@ _reshape: Op = Op(
     lower=lambda b, x, shape: b.reshape(x, resolved(shape, x.shape)),
 )
 
-_transpose: Op = Op(
-    lambda x, *, axes: np.transpose(x, axes),
-    name="transpose",
-    vjp=[lambda g, out, x, axes: _transpose(g, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))],
-    batch=_batch_transpose,
-    lower=lambda b, x, axes: b.transpose(x, axes),
-)
-
-_swapaxes: Op = Op(
-    lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
-    name="swapaxes",
-    vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
-    batch=_batch_swapaxes,
-    lower=_lower_swapaxes,
+_reshape_fortran: Op = Op(
+    lambda x, *, shape: np.reshape(x, shape, order="F"),
+    name="reshape",
+    vjp=[lambda g, out, x, shape: _reshape_fortran(g, shape=x.shape)],
+    batch=_batch_fortran,
+    lower=lambda b, x, shape: b.transpose(b.reshape(b.transpose(x), resolved(shape, x.shape)[::-1])),
 )
 
 _expand_dims = Op(
@@ -107,7 +97,8 @@ _squeeze = Op(
 )
 
 
-def _as_shape(shape: Any) -> tuple[int, ...]:
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """An int, or a sequence of ints, as a tuple."""
     try:
         lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
         return tuple(operator.index(length) for length in lengths)
@@ -115,9 +106,16 @@ def _as_shape(shape: Any) -> tuple[int, ...]:
         raise ShapeError(f"a shape is an int or a sequence of ints, not {shape!r}") from error
 
 
+def _is_fortran(a: Any, order: str) -> bool:
+    """Whether elements are taken in Fortran order; "A" asks how the array lies in memory."""
+    if order not in ("C", "F", "A"):
+        raise OptionError(f"order={order!r}: it is 'C', 'F' or 'A'")
+    return order == "F" or (order == "A" and np.isfortran(plain(a)))
+
+
 @implements(np.reshape)
-def reshape(a: Any, shape: int | Sequence[int]) -> Any:
-    """The same elements, in C order, in another shape.
+def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Any:
+    """The same elements in another shape.
 
     Parameters
     ----------
@@ -125,6 +123,12 @@ def reshape(a: Any, shape: int | Sequence[int]) -> Any:
         Any shape.
     shape : int or sequence of int
         One entry may be -1: whatever is left.
+    order : {"C", "F", "A"}
+        Whether the last index changes fastest, or the first; "A" decides for the first if that is how
+        the array lies in memory (on a tape: as it did when it was recorded).
+    copy : bool, optional
+        True makes an array of its own, False raises if that is needed; None copies where it is.
+        Of a Var, which nobody writes to, nothing is copied without need.
 
     Returns
     -------
@@ -133,7 +137,9 @@ def reshape(a: Any, shape: int | Sequence[int]) -> Any:
     Raises
     ------
     ShapeError
-        If the number of elements differs.
+        If the number of elements differs, or ``copy`` is False and there is no view.
+    OptionError
+        If ``order`` is another one.
 
     Examples
     --------
@@ -142,12 +148,35 @@ def reshape(a: Any, shape: int | Sequence[int]) -> Any:
     array([[0., 1.],
            [2., 3.]])
     """
-    return _reshape(a, shape=_as_shape(shape))
+    a, shape = as_operand(a), as_shape(shape)
+    if copy is False:
+        try:
+            np.reshape(plain(a), shape, order=order, copy=False)  # type: ignore[call-overload]
+        except NUMPY_ERRORS as error:
+            raise errors.explain("reshape", (a,), error) from error
+    reshaped = (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=shape)
+    return reshaped if isinstance(a, Handle) or not copy else np.array(reshaped)
 
 
 @implements(np.ravel)
-def ravel(a: Any) -> Any:
-    """All elements in one axis, in C order.
+def ravel(a: Any, order: str = "C") -> Any:
+    """All elements in one axis.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    order : {"C", "F", "A", "K"}
+        As for `reshape`; "K" takes the elements as they lie in memory.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    OptionError
+        If ``order`` is another one.
 
     Examples
     --------
@@ -155,65 +184,14 @@ def ravel(a: Any) -> Any:
     >>> tape.ops.ravel(np.ones((2, 1)))
     array([1., 1.])
     """
+    a = as_operand(a)
+    if order != "K":
+        return (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=(-1,))
+    strides = np.asarray(plain(a)).strides[-np.ndim(a) :] if np.ndim(a) else ()
+    slowest_first = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+    if slowest_first != tuple(range(len(strides))):
+        a = transpose(a, slowest_first)
     return _reshape(a, shape=(-1,))
-
-
-@implements(np.transpose)
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
-    """Permute the axes.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        Any shape.
-    axes : sequence of int, optional
-        A permutation of the axes; by default they are reversed.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-
-    Raises
-    ------
-    ShapeError
-        If ``axes`` is no permutation of the axes.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.transpose(np.ones((2, 3))).shape
-    (3, 2)
-    """
-    return _transpose(a, axes=None if axes is None else tuple(axes))
-
-
-@implements(np.swapaxes)
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    """Exchange two axes.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        Any shape.
-    axis1, axis2 : int
-        Which; negative ones count from the end.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-
-    Raises
-    ------
-    ShapeError
-        If there is no such axis.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.swapaxes(np.ones((2, 3, 4)), 0, -1).shape
-    (4, 3, 2)
-    """
-    return _swapaxes(a, axis1=axis1, axis2=axis2)
 
 
 @implements(np.expand_dims)
@@ -274,8 +252,66 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     return _squeeze(a, axis=axis)
 
 
+@implements(np.atleast_1d)
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with one axis at least; what has fewer gets axes of length one.
+
+    Parameters
+    ----------
+    *arys : array_like or Var
+        Any shapes.
+
+    Returns
+    -------
+    numpy.ndarray or Var, or tuple of these
+        For each argument one.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.atleast_1d(2.0)
+    array([2.])
+    """
+    return _at_least(np.atleast_1d, arys)
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with two axes at least, new ones in front; as `atleast_1d` otherwise.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.atleast_2d([1.0, 2.0])
+    array([[1., 2.]])
+    """
+    return _at_least(np.atleast_2d, arys)
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with three axes at least, the third behind; as `atleast_1d` otherwise.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.atleast_3d([1.0, 2.0]).shape
+    (1, 2, 1)
+    """
+    return _at_least(np.atleast_3d, arys)
+
+
+def _at_least(function: Any, arys: Sequence[Any]) -> Any:
+    """Arrays in the shapes that a function of NumPy's gives them."""
+    results = []
+    for a in map(as_operand, arys):
+        shape = function(np.broadcast_to(0, np.shape(a))).shape
+        results.append(a if shape == np.shape(a) else _reshape(a, shape=shape))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
 @implements(np.broadcast_to)
-def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
+def broadcast_to(array: Any, shape: int | Sequence[int], subok: bool = False) -> Any:
     """Repeat along new axes and axes of length one, without copying.
 
     Parameters
@@ -284,6 +320,8 @@ def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
         Any shape.
     shape : int or sequence of int
         One that ``array`` broadcasts to.
+    subok : bool
+        Without effect: there are no subclasses here.
 
     Returns
     -------
@@ -302,7 +340,7 @@ def broadcast_to(array: Any, shape: int | Sequence[int]) -> Any:
     array([[0., 1.],
            [0., 1.]])
     """
-    return _broadcast_to(array, shape=_as_shape(shape))
+    return _broadcast_to(array, shape=as_shape(shape))
 
 
 _astype = Op(
@@ -313,8 +351,19 @@ _astype = Op(
 )
 
 
+def as_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    """A dtype of numbers or bools, for the function of this name."""
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"{name}: {error}. Use a NumPy dtype or its name") from error
+    if dtype.kind not in "biufc":
+        raise DTypeError(f"{name}: {dtype} holds neither numbers nor bools")
+    return dtype
+
+
 @implements(np.astype)
-def astype(x: Any, dtype: Any) -> Any:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     """Convert to another dtype.
 
     Parameters
@@ -323,6 +372,8 @@ def astype(x: Any, dtype: Any) -> Any:
         Any shape.
     dtype : dtype_like
         Of an integer or bool dtype the result is constant to every derivative.
+    copy : bool
+        False returns what has this dtype already as it is.
 
     Returns
     -------
@@ -339,12 +390,36 @@ def astype(x: Any, dtype: Any) -> Any:
     >>> tape.ops.astype(np.ones(2), np.float32).dtype
     dtype('float32')
     """
-    try:
-        dtype = np.dtype(dtype)
-    except TypeError as error:
-        raise DTypeError(f"astype: {error}. Use a NumPy dtype or its name") from error
-    if dtype.kind not in "biufc":
-        raise DTypeError(f"astype: {dtype} holds neither numbers nor bools")
+    dtype = as_dtype("astype", dtype)
     x = as_operand(x)
-    is_differentiable = dtype.kind in "fc" and np.result_type(x).kind in "fc"
-    return (cast if is_differentiable else _astype)(x, dtype=dtype)
+    old = np.result_type(x)
+    if not copy and old == dtype:
+        return x
+    return (cast if dtype.kind in "fc" and old.kind in "fc" else _astype)(x, dtype=dtype)
+
+
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """An array of its own; a Var, which nobody writes to, is its own copy.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    order : {"K", "C", "F", "A"}
+        How a plain array lies in memory.
+    subok : bool
+        Without effect: there are no subclasses here.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.copy([1.0, 2.0])
+    array([1., 2.])
+    """
+    a = as_operand(a)
+    return a if isinstance(a, Handle) else np.array(a, order=order)  # type: ignore[call-overload]

@@ -8,15 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import series
-from tape.batch_rules import along_axes
-from tape.errors import DTypeError, OptionError, ShapeError
+from tape.batch_rules import along_axes, inner_axes
+from tape.errors import DTypeError, OptionError, ShapeError, explain
 from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.node import Handle
-from tape.op import Op
-from tape.ops.elementary import exp
+from tape.op import Op, as_operand, broadcast_to
+from tape.ops.complex import absolute, real
+from tape.ops.elementary import exp, log
 from tape.ops.reductions import Reduced, _axes, _kept, _sum
-from tape.ops.selection import isfinite, where
+from tape.ops.selection import isfinite, logical_or, where
 from tape.ops.shape import Axes, expand_dims, reshape
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmax_cross_entropy"]
@@ -25,8 +26,8 @@ Reduction = Literal["mean", "sum", "none"]
 
 
 def _shift(x: Any, axis: Reduced | None) -> Any:
-    """The largest element, or 0 where that is infinite, with the reduced axes kept."""
-    largest = np.maximum.reduce(x, axis=axis, keepdims=True)
+    """The largest element (or real part), or 0 where that is infinite, with the reduced axes kept."""
+    largest = np.maximum.reduce(np.real(x), axis=axis, keepdims=True)
     return np.where(np.isfinite(largest), largest, 0)
 
 
@@ -72,10 +73,14 @@ def _taylor_log_softmax(op: Any, out: Any, operands: Any, attrs: dict[str, Any])
     return [out, *(series.total((a[k], series.scaled(-1, L[k]))) for k in range(1, len(a)))]
 
 
+def _lower_shift(b: Any, x: Any, axis: Reduced | None) -> Any:
+    largest = b.fold("max", x, axis, keepdims=True)
+    return b.where(b.elementwise("isfinite", largest), largest, 0)
+
+
 def _lower_shifted(b: Any, x: Any, axis: Reduced | None) -> tuple[Any, Any]:
     """``x`` less its largest element, or 0 where that is infinite, and that element."""
-    largest = b.fold("max", x, axis, keepdims=True)
-    shift = b.where(b.elementwise("isfinite", largest), largest, 0)
+    shift = _lower_shift(b, x, axis)
     return x - shift, shift
 
 
@@ -154,35 +159,98 @@ _log_softmax = Op(
 )
 
 
-def logsumexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """``log(sum(exp(a)))`` over axes, without overflow.
+def _weighted_shift(a: Any, b: Any, *, axis: Reduced | None) -> Any:
+    return _shift(np.where(b == 0, -np.inf, np.real(a)), axis)
+
+
+def _lower_weighted_shift(b: Any, a: Any, weights: Any, axis: Reduced | None) -> Any:
+    return _lower_shift(b, b.where(b.elementwise("equal", weights, 0), -np.inf, a), axis)
+
+
+def _batch_weighted_shift(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return op(*operands, axis=inner_axes(attrs["axis"], operands[0].ndim - is_batched[0]))
+
+
+_weighted_shift_op = Op(  # without a derivative: it cancels
+    _weighted_shift, name="shift", batch=_batch_weighted_shift, lower=_lower_weighted_shift
+)
+
+
+def _weighted_sum(a: Any, b: Any, axis: Reduced | None, keepdims: bool) -> tuple[Any, Any]:
+    """The sum of ``b * exp(a - shift)``, and the shift."""
+    shift = _weighted_shift_op(a, b, axis=axis)
+    reach = np.log(np.finfo(np.result_type(a, np.float16)).max) - 1
+    counts = logical_or(b != 0, real(a - shift) < reach)  # what has no weight may be larger, or NaN
+    terms = b * exp(where(counts, a - shift, -np.inf))
+    total = _sum(terms, axis=axis, keepdims=keepdims)
+    return total, reshape(shift, total.shape)
+
+
+def _scalar(x: Any) -> Any:
+    """A plain array of shape () as a scalar."""
+    return x[()] if type(x) is np.ndarray else x
+
+
+def logsumexp(
+    a: Any, axis: Axes = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+) -> Any:
+    """``log(sum(b * exp(a)))`` over axes, without overflow.
 
     Parameters
     ----------
     a : array_like or Var
-        Floats, not empty along ``axis``; -inf contributes nothing.
+        Not empty along ``axis``; -inf contributes nothing.
     axis : int or tuple of int, optional
         By default all.
+    b : array_like or Var, optional
+        Weights, of a shape that broadcasts with that of ``a``; by default 1.
     keepdims : bool
         Keep the reduced axes with length one.
+    return_sign : bool
+        Return the logarithm of the absolute value of the sum, and its sign. Without, the logarithm of a
+        negative sum is NaN.
 
     Returns
     -------
-    numpy.ndarray, numpy.generic or Var
+    numpy.ndarray, numpy.number or Var
+        Where the sum is 0, this is -inf, and the derivative 0.
+    numpy.ndarray, numpy.number or Var
+        The sign (of complex numbers ``sum / abs(sum)``), with ``return_sign``.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it.
+        If there is no such axis, or nothing along it, or if ``b`` has a shape that does not fit.
 
     Examples
     --------
     >>> import tape
     >>> float(tape.ops.logsumexp([1000.0, 1000.0]))  # 1000 + log 2
     1000.693147180559...
+    >>> tape.ops.logsumexp([1000.0, 0.0], b=[-1.0, 1.0], return_sign=True)
+    (np.float64(1000.0), np.float64(-1.0))
     """
-    a, axes = _axes("logsumexp", a, axis, allow_empty=False)
-    return _logsumexp(a, axis=axes, keepdims=keepdims)
+    if b is None and not return_sign:
+        a, axes = _axes("logsumexp", a, axis, allow_empty=False)
+        return _logsumexp(a, axis=axes, keepdims=keepdims)
+    a, b = as_operand(a), as_operand(1.0 if b is None else b)
+    try:
+        shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+    except ValueError as error:
+        raise explain("logsumexp", (a, b), error) from error
+    _, axes = _axes("logsumexp", np.broadcast_to(0.0, shape), axis, allow_empty=False)
+    a, b = (x if np.shape(x) == shape else broadcast_to(x, shape=shape) for x in (a, b))
+    total, shift = _weighted_sum(a, b, axes, keepdims)
+    is_zero = total == 0
+    safe = where(is_zero, 1, total)
+    if return_sign:
+        size = absolute(safe)
+        return _scalar(where(is_zero, -np.inf, log(size) + shift)), _scalar(where(is_zero, 0, safe / size))
+    if total.dtype.kind == "c":
+        return _scalar(where(is_zero, -np.inf, log(safe) + shift))
+    is_negative = total < 0
+    logarithm = log(where(is_negative, 1, safe)) + shift
+    return _scalar(where(is_zero, -np.inf, where(is_negative, np.nan, logarithm)))
 
 
 def softmax(a: Any, axis: Axes = -1) -> Any:

@@ -1,6 +1,91 @@
-"""Special functions: the names of `scipy.special`."""
+"""Special functions: the names of `scipy.special`.
 
-from tape.ops.elementary import erf
-from tape.ops.softmax import log_softmax, logsumexp, softmax
+Its ufuncs find these operations themselves when they are given a Var: ``scipy.special.gammaln(v)``. What is
+no ufunc there (`polygamma`, `multigammaln`, `logsumexp` and the softmax functions) is called here.
+"""
 
-__all__ = ["erf", "log_softmax", "logsumexp", "softmax"]
+from __future__ import annotations
+
+from typing import Any
+
+from tape.ops.bessel import *  # noqa: F403
+from tape.ops.bessel import __all__ as _bessel
+from tape.ops.elementary import erf, softplus
+from tape.ops.exponential import *  # noqa: F403
+from tape.ops.exponential import __all__ as _exponential
+from tape.ops.gamma import *  # noqa: F403
+from tape.ops.gamma import __all__ as _gamma
+from tape.ops.losses import *  # noqa: F403
+from tape.ops.losses import __all__ as _losses
+from tape.ops.normal import *  # noqa: F403
+from tape.ops.normal import __all__ as _normal
+from tape.ops.polygamma import digamma, polygamma, psi
+from tape.ops.scipy_ufuncs import DECLARED
+from tape.ops.shape import Axes
+from tape.ops.softmax import log_softmax as _log_softmax
+from tape.ops.softmax import logsumexp
+from tape.ops.softmax import softmax as _softmax
+from tape.ops.windows import sinc
+from tape.ops.zeta import zeta
+
+__all__ = [
+    "digamma",
+    "erf",
+    "log_softmax",
+    "logsumexp",
+    "polygamma",
+    "psi",
+    "sinc",
+    "softmax",
+    "softplus",
+    "zeta",
+    *_bessel,
+    *_exponential,
+    *_gamma,
+    *_losses,
+    *_normal,
+]
+
+DECLARED["erf"] = erf
+
+
+def softmax(x: Any, axis: Axes = None) -> Any:
+    """``exp(x) / sum(exp(x))`` over axes, without overflow: `tape.ops.softmax`, over all axes by default.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Floats, not empty along ``axis``.
+    axis : int, tuple of int or None
+        Over which the results add up to one; None for all.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or nothing along it.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.special.softmax([[0.0, 0.0], [0.0, 0.0]])
+    array([[0.25, 0.25],
+           [0.25, 0.25]])
+    """
+    return _softmax(x, axis)
+
+
+def log_softmax(x: Any, axis: Axes = None) -> Any:
+    """The logarithm of `softmax`, accurate for small probabilities too. Arguments as there.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.special.log_softmax([0.0, -1000.0])
+    array([    0., -1000.])
+    """
+    return _log_softmax(x, axis)

@@ -1,3 +1,277 @@
-"""Means, medians, quantiles, covariances, and counts."""
+"""Weighted averages, covariances and correlations."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tape.batch_rules import elementwise
+from tape.errors import OptionError, ShapeError
+from tape.node import plain
+from tape.op import Op, as_operand, implements
+from tape.op import broadcast_to as _broadcast_to
+from tape.ops.arithmetic import divide, multiply, subtract
+from tape.ops.complex import conjugate, imag, real
+from tape.ops.elementary import sqrt
+from tape.ops.indexing import getitem
+from tape.ops.joining import concatenate
+from tape.ops.limits import clip
+from tape.ops.products import matmul
+from tape.ops.reducing import Reduced, _axes, _count, _mean, _sum
+from tape.ops.selection import maximum
+from tape.ops.shape import Axes, astype, reshape, squeeze, transpose
+
+__all__ = ["average", "corrcoef", "cov"]
+
+
+def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) -> Any:
+    """Weights in a shape that broadcasts to that of the elements."""
+    weights = as_operand(weights)
+    given = np.shape(weights)
+    if given == shape:
+        _check_totals(weights, axes)
+        return weights
+    if axes is None:
+        raise ShapeError(
+            f"average: weights of shape {list(given)} for {list(shape)} need an axis to go along"
+        )
+    order = [axis % len(shape) for axis in axes]
+    if given != tuple(shape[axis] for axis in order):
+        raise ShapeError(
+            f"average: weights of shape {list(given)} do not go along axis {axes} of {list(shape)}"
+        )
+    _check_totals(weights, None)
+    weights = transpose(weights, tuple(int(i) for i in np.argsort(order)))
+    return reshape(weights, tuple(n if axis in order else 1 for axis, n in enumerate(shape)))
+
+
+def _check_totals(weights: Any, axes: Reduced | None) -> None:
+    numbers = plain(weights)
+    if np.shape(numbers) == np.shape(weights) and np.any(np.sum(numbers, axis=axes) == 0):
+        raise OptionError("average: weights add up to zero. There is no mean then")
+
+
+@implements(np.average)
+def average(
+    a: Any, axis: Axes = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    """Weighted mean over axes.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    axis : int or tuple of int, optional
+        By default all.
+    weights : array_like or Var, optional
+        Of the shape of ``a``, or as long as it along ``axis``. They are differentiated too. By default
+        all are alike.
+    returned : bool
+        Whether to return the sum of the weights as well.
+    keepdims : bool
+        Keep the reduced axes with length one.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var, or a tuple of two of them
+        The mean; with ``returned``, the sum of the weights in the same shape.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or the weights do not fit.
+    OptionError
+        If weights add up to zero.
+
+    Examples
+    --------
+    >>> import tape
+    >>> float(tape.ops.average([1.0, 5.0], weights=[3.0, 1.0]))
+    2.0
+    """
+    a, axes = _axes("average", a, axis)
+    if weights is None:
+        mean = _mean(a, axis=axes, keepdims=keepdims)
+        total = np.asarray(_count(np.shape(a), axes), np.result_type(mean))[()]
+    else:
+        weights = _fitted_weights(weights, np.shape(a), axes)
+        wide = np.float64 if np.result_type(a).kind in "biu" else np.result_type(a)
+        dtype = np.result_type(a, weights, wide)
+        weights = astype(weights, dtype)
+        total = _sum(weights, axis=axes, keepdims=keepdims)
+        mean = divide(_sum(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
+    return (mean, _broadcast_to(total, shape=np.shape(mean))) if returned else mean
+
+
+# ---- covariances -----------------------------------------------------------------------------------
+
+
+def _observations(name: str, x: Any, rowvar: bool) -> Any:
+    """Variables in rows, observations in columns."""
+    x = as_operand(x)
+    shape = np.shape(x)
+    if len(shape) > 2:
+        raise ShapeError(f"cov: {name} has shape {list(shape)}. It has two axes at most")
+    if len(shape) < 2:
+        return reshape(x, (1, *(shape or (1,))))
+    return x if rowvar else transpose(x)
+
+
+def _sample_weights(name: str, weights: Any, count: int) -> Any:
+    """Weights of observations, checked."""
+    weights = as_operand(weights)
+    if np.shape(weights) != (count,):
+        raise ShapeError(f"cov: {name} of shape {list(np.shape(weights))} for {count} observations")
+    if np.any(plain(weights) < 0):
+        raise OptionError(f"cov: some {name} are negative")
+    return astype(weights, np.float64)
+
+
+def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
+    """What the sum of products is divided by."""
+    if w is None:
+        return count - ddof
+    if ddof == 0:
+        return total
+    if aweights is None:
+        return total - ddof
+    return total - ddof * _sum(w * aweights, axis=None, keepdims=False) / total
+
+
+_scaled: Op = Op(
+    lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, as NumPy's x *= factor is
+    name="scaled",
+    vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
+    batch=elementwise,
+    lower=lambda b, x, factor: b.cast(x * b.literal(factor), x.dtype),
+)
+
+
+@implements(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """Covariances of variables, estimated from observations.
+
+    Parameters
+    ----------
+    m : array_like or Var
+        Variables in rows and observations in columns; one axis is a single variable.
+    y : array_like or Var, optional
+        More variables, with the same observations.
+    rowvar : bool
+        Whether variables are rows; otherwise they are columns.
+    bias : bool
+        Whether to divide by the number of observations, not by one less.
+    ddof : int, optional
+        What to subtract from the number of observations instead.
+    fweights : array_like or Var of int, optional
+        How often each observation was made.
+    aweights : array_like or Var, optional
+        How much each observation matters; differentiated too.
+    dtype : dtype_like, optional
+        At least float64 by default.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        A row and a column for each variable; a number for a single one.
+
+    Raises
+    ------
+    ShapeError
+        If there are more than two axes, or weights are not as many as the observations.
+    OptionError
+        If a weight is negative or no whole number where it should be, or ``ddof`` is none.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise OptionError(f"cov: ddof={ddof}. It is a whole number")
+    ddof = int(not bias) if ddof is None else int(ddof)
+    parts = [as_operand(part) for part in (m, y) if part is not None]
+    dtype = np.result_type(*parts, np.float64) if dtype is None else np.dtype(dtype)
+    rows = [_observations(name, part, rowvar) for name, part in zip("my", parts, strict=False)]
+    if len({row.shape[1] for row in rows}) > 1:
+        raise ShapeError(f"cov: m has {rows[0].shape[1]} observations, and y has {rows[1].shape[1]}")
+    if not rows[0].shape[0]:
+        return np.zeros((0, 0))
+    count = rows[0].shape[1]
+    w = None
+    if fweights is not None:
+        w = _sample_weights("fweights", fweights, count)
+        if np.any(plain(w) != np.around(plain(w))):
+            raise OptionError("cov: some fweights are no whole numbers. Give them as aweights")
+    if aweights is not None:
+        aweights = _sample_weights("aweights", aweights, count)
+        w = aweights if w is None else w * aweights
+    x = astype(rows[0] if len(rows) == 1 else concatenate(rows), dtype)
+    center, total = average(x, axis=1, weights=w, returned=True, keepdims=True)
+    freedom = _freedom(w, aweights, getitem(total, (0, 0)), count, ddof)
+    if np.any(plain(freedom) <= 0):
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        freedom = maximum(freedom, 0)
+    x = astype(subtract(x, center), dtype)
+    weighed = transpose(x if w is None else multiply(x, w))
+    product = matmul(x, conjugate(weighed) if weighed.dtype.kind == "c" else weighed)
+    if w is None:
+        return squeeze(_scaled(product, factor=divide(1, freedom)))
+    return squeeze(multiply(product, divide(1, freedom)))
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """Correlations of variables, estimated from observations.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Variables in rows and observations in columns; one axis is a single variable.
+    y : array_like or Var, optional
+        More variables, with the same observations.
+    rowvar : bool
+        Whether variables are rows; otherwise they are columns.
+    dtype : dtype_like, optional
+        At least float64 by default.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        A row and a column for each variable; a number for a single one. NaN for one that is constant.
+
+    Raises
+    ------
+    ShapeError
+        If there are more than two axes.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not np.ndim(c):
+        return divide(c, c)
+    each = np.arange(c.shape[0])
+    deviation = sqrt(real(getitem(c, (each, each))))
+    c = divide(divide(c, getitem(deviation, (slice(None), None))), deviation)
+    if c.dtype.kind != "c":
+        return clip(c, -1, 1)
+    return clip(real(c), -1, 1) + multiply(clip(imag(c), -1, 1), 1j)

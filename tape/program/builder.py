@@ -132,8 +132,8 @@ class Builder:
     def _kind(self, operand: Any) -> Any:
         """What an operand counts as in promotion."""
         if isinstance(operand, Value):
-            return float if operand.is_weak else operand.dtype
-        if type(operand) in (float, int):
+            return type(operand.dtype.type(0).item()) if operand.is_weak else operand.dtype
+        if type(operand) in (float, complex, int):
             return type(operand)
         return np.result_type(operand)
 

@@ -15,7 +15,7 @@ from tape import errors, tree
 from tape.program.objects import Leaf
 from tape.program.record import native
 
-__all__ = ["Calling", "fitting", "unshared"]
+__all__ = ["Calling", "as_python", "fitting", "unshared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Calling:
     result
         The structure of the result.
     weak : tuple of int
-        The leaves of the result that are Python floats.
+        The leaves of the result that are numbers of Python's own.
     """
 
     arguments: Any
@@ -77,14 +77,20 @@ class Calling:
     def restore(self, leaves: list[Any]) -> Any:
         """The result, of a list of its leaves."""
         for k in self.weak:
-            leaves[k] = float(leaves[k])
+            leaves[k] = as_python(leaves[k])
         return tree.restore(self.result, leaves)
+
+
+def as_python(number: Any) -> Any:
+    """A NumPy scalar as the number of Python's own that it holds."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def fitting(value: Any, wanted: Leaf, name: str) -> Any:
     """A leaf, if it is what it should be."""
-    if wanted.is_array:
-        is_fitting = isinstance(value, np.ndarray) and value.dtype == wanted.dtype
+    if wanted.is_array:  # or a number that is too wide to be read as one
+        is_wide = wanted.dtype.itemsize > 8 and isinstance(value, (np.generic, complex))
+        is_fitting = (isinstance(value, np.ndarray) or is_wide) and np.result_type(value) == wanted.dtype
     elif wanted.kind is float:
         is_fitting = type(value) is float
     else:

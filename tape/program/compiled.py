@@ -52,7 +52,8 @@ def compile(
     Everything that is computed with tape's operations may be in it: gradients, Hessians, whole training
     steps. The first call with arguments of a new kind records.
 
-    *May be other numbers in every call:* arrays of floats, integers and bools, NumPy scalars, Python floats.
+    *May be other numbers in every call:* arrays of numbers and bools, NumPy scalars, Python floats and
+    complex numbers. What is complex is computed by Python, as is all that there are no instructions for.
     *A new kind:* other shapes, dtypes or tree structures, other Python ints, bools, strings and hashable
     objects. Equal ones of another type are other ones: 1 is neither True nor 1.0.
 

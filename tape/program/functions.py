@@ -1,4 +1,4 @@
-"""The C functions that the machine calls: inner loops of NumPy's ufuncs, and SciPy's BLAS.
+"""The C functions that the machine calls: inner loops of NumPy's and SciPy's ufuncs, and SciPy's BLAS.
 
 Each has a number, which stands in instructions; the machine finds its address in a table that belongs to
 the process. A ufunc's loops are read from the `PyUFuncObject`, whose layout is in NumPy's public C header:

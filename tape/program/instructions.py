@@ -12,18 +12,34 @@ from typing import Any
 
 import numpy as np
 
+from tape.ops.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
+
 __all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
 
 _UFUNCS = """
-    absolute add arccos arcsin arctan arctan2 arctanh bitwise_and bitwise_or bitwise_xor cbrt ceil
-    copysign cos cosh divide equal exp exp2 expm1 floor floor_divide fmax fmin fmod greater
-    greater_equal hypot invert isfinite isinf isnan left_shift less less_equal log log10 log1p log2
-    logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter
-    not_equal power reciprocal remainder right_shift rint sign sin sinh sqrt square subtract tan tanh
-    trunc
+    absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
+    bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs
+    float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
+    isfinite isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp
+    logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum multiply negative
+    nextafter not_equal power rad2deg radians reciprocal remainder right_shift rint sign signbit sin
+    sinh spacing sqrt square subtract tan tanh trunc
 """
-ELEMENTWISE: dict[str, np.ufunc] = {name: getattr(np, name) for name in _UFUNCS.split()}
-"""Elementwise instructions that are a ufunc of NumPy's; ``where`` and ``cast`` are elementwise too."""
+
+
+class _Ufuncs(dict[str, Any]):
+    """Ufuncs by name; SciPy's are None until one is looked up, for the sake of import time."""
+
+    def __getitem__(self, name: str) -> np.ufunc:
+        found = super().__getitem__(name)
+        if found is None:
+            found = self[name] = ufunc_named(name.removeprefix(PREFIX))
+        return found
+
+
+ELEMENTWISE = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
+"""Elementwise instructions that are a ufunc; ``where`` and ``cast`` are elementwise too."""
+ELEMENTWISE.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp) <= 2})
 
 VIEWS = frozenset({"reshape", "transpose", "broadcast", "slice"})
 """Instructions that only look at their operand in another way."""

@@ -16,7 +16,7 @@ from tape import tree
 from tape.kernels._jit import avoided
 from tape.node import Handle, Node
 from tape.program.traced import Guard, Recorder, Sealed
-from tape.program.weak import WeakFloat
+from tape.program.weak import Weak, exact
 
 __all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
 
@@ -55,11 +55,11 @@ class Recorded:
 
     @property
     def weak(self) -> list[int]:
-        """Which leaves of the result are Python floats."""
+        """Which leaves of the result are numbers of Python's own."""
         return [
             k
             for k, out in enumerate(self.outputs)
-            if type(out) is int and type(self.nodes[out].value) is WeakFloat
+            if type(out) is int and isinstance(self.nodes[out].value, Weak)
         ]
 
     def values(self) -> list[Any]:
@@ -77,8 +77,8 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     f : callable
         Plain NumPy code, transforms included.
     args, kwargs
-        Its arguments: trees. Arrays, NumPy scalars and Python floats in them are traced, everything else
-        is as it is.
+        Its arguments: trees. Arrays, NumPy scalars, Python floats and complex numbers in them are traced,
+        everything else is as it is.
     name : str
         Of the function, in messages.
 
@@ -134,8 +134,8 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 def is_dynamic(leaf: Any) -> bool:
     """Whether a leaf of the arguments is traced, and may be another number in every call."""
     if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype.kind in "biuf"
-    return isinstance(leaf, float)
+        return leaf.dtype.kind in "biufc"
+    return isinstance(leaf, (float, complex))
 
 
 def native(leaf: Any) -> Any:
@@ -146,8 +146,6 @@ def native(leaf: Any) -> Any:
 
 
 def _fresh(value: Any) -> Any:
-    if type(value) is WeakFloat:
-        return float(value)
     if not isinstance(value, np.ndarray):
-        return value
+        return exact(value)
     return np.array(value, order="C") if value.ndim else value[()]

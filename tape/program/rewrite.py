@@ -14,10 +14,12 @@ import numpy as np
 
 from tape import errors
 from tape.node import Handle, Node
+from tape.op import Op
 from tape.program.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.contract import contract
 from tape.program.instructions import Listing
 from tape.program.pause import collector_paused
+from tape.program.weak import Weak, weak
 
 if TYPE_CHECKING:
     from tape.program.record import Recorded
@@ -50,7 +52,7 @@ def rewrite(recorded: Recorded) -> Listing:
     for id in recorded.inputs:
         value = nodes[id].value
         values[id] = builder.input(value.shape, value.dtype)
-        if _is_weak(value):
+        if isinstance(value, Weak):
             values[id] = values[id].weakened()
     needed = _needed(nodes, roots)
     guards = iter(recorded.guards)
@@ -81,10 +83,6 @@ def rewrite(recorded: Recorded) -> Listing:
         "contracted": alive - len(listing.instructions),
     }
     return listing
-
-
-def _is_weak(value: Any) -> bool:
-    return isinstance(value, float) and not isinstance(value, np.generic)
 
 
 def _needed(nodes: Sequence[Node], roots: Sequence[int]) -> bytearray:
@@ -133,5 +131,19 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
         except CannotLower:
             value = None
         if value is not None and value.shape == shape:
-            return value.weakened() if not shape and _is_weak(out) else value
-    return builder.callback(op, operands, attrs, shape, dtype)
+            return value.weakened() if isinstance(out, Weak) else value
+    value = builder.callback(_taking_weak(op, operands), operands, attrs, shape, dtype)
+    return value.weakened() if isinstance(out, Weak) else value
+
+
+def _taking_weak(op: Op, operands: Sequence[Any]) -> Op:
+    """The operation, for operands of which some are Python's numbers, that come as NumPy's."""
+    is_weak = [isinstance(operand, Value) and operand.is_weak for operand in operands]
+    if not any(is_weak):
+        return op
+
+    def forward(*operands: Any, **attrs: Any) -> Any:
+        pairs = zip(operands, is_weak, strict=True)
+        return op.forward(*(weak(operand) if is_python else operand for operand, is_python in pairs), **attrs)
+
+    return Op(forward, name=op.name, explains_errors=op.explains_errors)

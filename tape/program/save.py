@@ -287,7 +287,7 @@ def _leaf(entry: Any) -> Leaf:
     dtype = _dtype(name)
     want(kind != "float" or name == "<f8", "a Python float in it is of another dtype")
     want(kind == "array" or shape == [], "a number in it has axes")
-    want(dtype.kind in "biuf", f"there are no arguments of {dtype}")
+    want(dtype.kind in "biufc", f"there are no arguments of {dtype}")
     return Leaf(
         np.ndarray if kind == "array" else float if kind == "float" else dtype.type, _shape(shape), dtype
     )
@@ -319,7 +319,7 @@ def _check_leaves(listing: Listing, leaves: Sequence[Leaf]) -> None:
         if id is not None:
             instruction = listing.instructions[id]
             fits = (instruction.shape, instruction.dtype) == (leaf.shape, leaf.dtype)
-            want(fits and instruction.dtype.kind in "biuf", "an input in it is another one than its leaf")
+            want(fits and instruction.dtype.kind in "biufc", "an input in it is another one than its leaf")
 
 
 def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
@@ -342,4 +342,4 @@ def _check_weak(listing: Listing, known: Sequence[Constant | None], weak: Sequen
         want(id is not None, "a float in its result is none")
         assert id is not None
         out = listing.instructions[id]
-        want(out.shape == () and out.dtype.kind == "f", "a float in its result is none")
+        want(out.shape == () and out.dtype.kind in "fc", "a float in its result is none")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.program.calling import as_python
 from tape.program.program import Program
 from tape.program.record import Constant, Recorded, is_dynamic, native
 from tape.program.shortcuts import Dynamic, taker
@@ -93,7 +94,7 @@ class Path:
     def restore(self, leaves: list[Any]) -> Any:
         """The result of the function."""
         for k in self._weak:
-            leaves[k] = float(leaves[k])
+            leaves[k] = as_python(leaves[k])
         for k, value in self._constants:
             # Nobody can tell an array that was made inside from one that is somebody's.
             leaves[k] = value.copy() if type(value) is np.ndarray else value
@@ -151,10 +152,10 @@ def signature_of(leaf: Any) -> tuple[Any, ...]:
     kind = type(leaf)
     if isinstance(leaf, np.ndarray):
         is_masked = kind is not np.ndarray and isinstance(leaf, np.ma.MaskedArray)  # NumPy imports it late
-        if leaf.dtype.kind not in "biuf" or is_masked:
+        if leaf.dtype.kind not in "biufc" or is_masked:
             raise errors.DTypeError(
                 f"an argument of a compiled function is {kind.__name__} {errors.describe(leaf)}. Pass "
-                "arrays of floats, integers or bools; fill what is masked"
+                "arrays of numbers or bools; fill what is masked"
             )
         return (np.ndarray, leaf.dtype, leaf.shape)
     if is_dynamic(leaf):

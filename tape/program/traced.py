@@ -17,7 +17,7 @@ import numpy as np
 
 from tape import errors, ops, scope
 from tape.node import Handle, Leaf, Node, plain
-from tape.program.weak import WeakFloat
+from tape.program.weak import Weak, exact, weak
 from tape.scope import Region
 from tape.trace import Trace
 from tape.var import Var
@@ -76,9 +76,9 @@ class Recorder(Trace):
         super().__exit__(*exception)
 
     def argument(self, value: Any) -> Var:
-        """A leaf for an argument; a Python float is a weak one."""
-        if isinstance(value, float) and not isinstance(value, np.generic):
-            value = WeakFloat(value)
+        """A leaf for an argument; a Python number is a weak one."""
+        if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
+            value = weak(value)
         return self.push(Leaf(value, False, None))
 
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
@@ -290,14 +290,14 @@ class Traced(Var):
     __rpow__ = _weakly_reflected(ops.power, operator.pow)
 
     def __neg__(self) -> Any:
-        return _weakened(ops.negative(self), -float(plain(self))) if _is_weak(self) else ops.negative(self)
+        return _weakened(ops.negative(self), -exact(plain(self))) if _is_weak(self) else ops.negative(self)
 
     def __pos__(self) -> Any:
-        return _weakened(ops.positive(self), float(plain(self))) if _is_weak(self) else ops.positive(self)
+        return _weakened(ops.positive(self), exact(plain(self))) if _is_weak(self) else ops.positive(self)
 
     def __abs__(self) -> Any:
         return (
-            _weakened(ops.absolute(self), abs(float(plain(self)))) if _is_weak(self) else ops.absolute(self)
+            _weakened(ops.absolute(self), abs(exact(plain(self)))) if _is_weak(self) else ops.absolute(self)
         )
 
 
@@ -306,8 +306,8 @@ Recorder.handle = Traced
 
 def _is_weak(operand: Any) -> bool:
     """Whether this is, or was before it was traced, a number of Python's own."""
-    return type(operand) in (float, int, bool) or (
-        type(operand) is Traced and type(operand.node.value) is WeakFloat
+    return type(operand) in (float, complex, int, bool) or (
+        type(operand) is Traced and isinstance(operand.node.value, Weak)
     )
 
 
@@ -315,10 +315,12 @@ def _among_numbers(
     function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any], x: Any, y: Any
 ) -> Any:
     """Arithmetic of Python's numbers, with the exceptions that Python raises where NumPy does not."""
-    number = arithmetic(*(float(plain(z)) if isinstance(z, Handle) else z for z in (x, y)))
-    if isinstance(number, complex):
+    numbers = [exact(plain(z)) if isinstance(z, Handle) else z for z in (x, y)]
+    number = arithmetic(*numbers)
+    if isinstance(number, complex) and not any(isinstance(z, complex) for z in numbers):
         raise errors.UnsupportedError(
-            f"{x!r} ** {y!r} is complex, which has no rules. Take the power of the absolute value"
+            f"{x!r} ** {y!r} is complex, and with other numbers it would be real. Take the power of the "
+            "absolute value, or of a complex number"
         )
     if arithmetic is operator.truediv and isinstance(y, Handle):
         bool(y != 0)  # a guard: a call with zero must get here, and raise as Python does
@@ -328,10 +330,10 @@ def _among_numbers(
     return _weakened(out, number)
 
 
-def _weakened(out: Any, number: float) -> Any:
+def _weakened(out: Any, number: Any) -> Any:
     """The result of an operation, as a number of Python's own."""
     if isinstance(out, Handle):
-        out.node.value = WeakFloat(number)
+        out.node.value = weak(number)
     return out
 
 

@@ -1,4 +1,4 @@
-"""`WeakFloat`: what an argument that is a Python float is on a tape."""
+"""`WeakFloat` and `WeakComplex`: what arguments that are numbers of Python's own are on a tape."""
 
 from __future__ import annotations
 
@@ -8,39 +8,47 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WeakFloat"]
+__all__ = ["Weak", "WeakComplex", "WeakFloat", "exact", "weak"]
+
+_NUMBERS = (float, complex, int, bool)
 
 
-def _exact(argument: Any) -> Any:
-    """The same with Python's own floats."""
+def weak(number: Any) -> Any:
+    """A number of Python's own, or a NumPy scalar, as a value on a tape that does not widen others."""
+    kind = WeakComplex if isinstance(number, (complex, np.complexfloating)) else WeakFloat
+    return kind(number)
+
+
+def exact(argument: Any) -> Any:
+    """The same with numbers of Python's own; anything else is itself."""
     if isinstance(argument, (list, tuple)):
-        return type(argument)(map(_exact, argument))
-    return float(argument) if type(argument) is WeakFloat else argument
+        return type(argument)(map(exact, argument))
+    return argument.number if isinstance(argument, Weak) else argument
 
 
 def _on_numpy(arithmetic: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """An operator of a WeakFloat and its reflection, as NumPy computes."""
+    """An operator of a weak number and its reflection, as NumPy computes."""
 
-    def forward(self: WeakFloat, other: Any) -> Any:
-        return arithmetic(_beside(self, other), _exact(other))
+    def forward(self: Weak, other: Any) -> Any:
+        return arithmetic(_beside(self, other), exact(other))
 
-    def reflected(self: WeakFloat, other: Any) -> Any:
-        return arithmetic(_exact(other), _beside(self, other))
+    def reflected(self: Weak, other: Any) -> Any:
+        return arithmetic(exact(other), _beside(self, other))
 
     return forward, reflected
 
 
-def _beside(weak: WeakFloat, other: Any) -> Any:
-    is_number = type(other) in (WeakFloat, float, int, bool)
-    return np.float64(weak) if is_number else float(weak)
+def _beside(weak: Weak, other: Any) -> Any:
+    is_number = isinstance(other, Weak) or type(other) in _NUMBERS
+    return weak.scalar if is_number else weak.number
 
 
-class WeakFloat(float):
-    """A Python float that answers as a value on a tape must, and that NumPy takes for a Python float.
+class Weak:
+    """A Python number that answers as a value on a tape must, and that NumPy takes for a Python number.
 
     NumPy takes a subclass of float for a float64, unless it is told better by its two protocols. What
     operations make of Python's numbers alone is a float64, as everywhere; only the operators of `Traced`
-    keep to Python's arithmetic.
+    keep to Python's arithmetic. It is the same with complex.
     """
 
     __slots__ = ()
@@ -48,21 +56,31 @@ class WeakFloat(float):
     shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
-    dtype = np.dtype(float)
+    dtype: np.dtype[Any]
+
+    @property
+    def number(self) -> Any:
+        """The number as Python has it."""
+        raise NotImplementedError
+
+    @property
+    def scalar(self) -> Any:
+        """The number as NumPy has it."""
+        return self.dtype.type(self.number)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(np.float64(self), name)
+        return getattr(self.scalar, name)
 
     def __getitem__(self, index: Any) -> Any:
-        return np.asarray(float(self))[index]
+        return np.asarray(self.number)[index]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return getattr(ufunc, method)(*map(_exact, inputs), **kwargs)
+        return getattr(ufunc, method)(*map(exact, inputs), **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return func(*map(_exact, args), **{name: _exact(value) for name, value in kwargs.items()})
+        return func(*map(exact, args), **{name: exact(value) for name, value in kwargs.items()})
 
     __add__, __radd__ = _on_numpy(operator.add)
     __sub__, __rsub__ = _on_numpy(operator.sub)
@@ -71,10 +89,36 @@ class WeakFloat(float):
     __pow__, __rpow__ = _on_numpy(operator.pow)
 
     def __neg__(self) -> Any:
-        return -np.float64(self)
+        return -self.scalar
 
     def __pos__(self) -> Any:
-        return np.float64(self)
+        return self.scalar
 
     def __abs__(self) -> Any:
-        return abs(np.float64(self))
+        return abs(self.scalar)
+
+
+class WeakFloat(Weak, float):
+    """A Python float on a tape."""
+
+    __slots__ = ()
+
+    dtype = np.dtype(float)
+
+    @property
+    def number(self) -> float:
+        """The number as Python has it."""
+        return float(self)
+
+
+class WeakComplex(Weak, complex):
+    """A Python complex number on a tape."""
+
+    __slots__ = ()
+
+    dtype = np.dtype(complex)
+
+    @property
+    def number(self) -> complex:
+        """The number as Python has it."""
+        return complex(self)

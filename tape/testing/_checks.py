@@ -46,7 +46,8 @@ def check_grads(
         Plain NumPy code; arguments and result are trees. Called many times, with arguments that
         differ by up to four steps in each element. It must not be random.
     args : tuple or list
-        Its arguments. Float leaves are differentiated by, all others are data.
+        Its arguments. Floats and complex numbers in them are differentiated by, the latter by their real
+        and imaginary parts; all others are data.
     order : int
         The highest order to check; those below are checked first.
     modes : {"fwd", "rev"} or sequence of them

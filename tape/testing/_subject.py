@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape import errors, tree
-from tape.transforms._record import name_of
+from tape import errors, ops, tree
+from tape.transforms._record import dtype_of, name_of
 from tape.transforms.jvp import jvp
 from tape.transforms.vjp import vjp
 
@@ -32,7 +32,11 @@ _PRECISION = {  # by the size of the coarsest dtype
 
 
 class Subject:
-    """A function of a list of float arrays, returning another, with all that its checks depend on."""
+    """A function of a list of float arrays, returning another, with all that its checks depend on.
+
+    Complex arguments and results are two such arrays each: what must be right is every derivative of a real
+    or imaginary part by one.
+    """
 
     def __init__(
         self,
@@ -54,26 +58,28 @@ class Subject:
         self.magnitude = 0.0  # of what the function is computed from, if that is a derivative
         self.rng = np.random.default_rng(seed)
         all_leaves, structure = tree.flatten(tuple(args))
-        moving = [k for k, leaf in enumerate(all_leaves) if _is_float(leaf)]
+        moving = [k for k, leaf in enumerate(all_leaves) if _kind(leaf) in "fc"]
+        is_complex = [_kind(all_leaves[k]) == "c" for k in moving]
         names = tree.names(structure, "args")
-        self.names = [names[k] for k in moving]
-        self.leaves = [all_leaves[k] for k in moving]
+        self.names = [name for k in moving for name in _part_names(names[k], all_leaves[k])]
+        self.leaves = [part for k in moving for part in _real_parts(all_leaves[k])]
         outs, out_structure = tree.flatten(f(*args))
         out_names = tree.names(out_structure, "result")
-        self.out_names = [name for name, out in zip(out_names, outs, strict=True) if _is_float(out)]
+        self.out_names = [part for pair in zip(out_names, outs, strict=True) for part in _part_names(*pair)]
         for kind, found in (("argument", self.names), ("result", self.out_names)):
             if not found:
                 raise errors.DTypeError(f"{self.title}: no {kind} holds floats, so there is no derivative")
 
         def function(*moved: Any) -> Arrays:
             filled = list(all_leaves)
-            for k, leaf in zip(moving, moved, strict=True):
-                filled[k] = leaf
+            parts = iter(moved)
+            for k, is_pair in zip(moving, is_complex, strict=True):
+                filled[k] = next(parts) + next(parts) * 1j if is_pair else next(parts)
             outs, _ = tree.flatten(f(*tree.restore(structure, filled)))
-            return [out for out in outs if _is_float(out)]
+            return [part for out in outs for part in _real_parts(out)]
 
         self.function: Callable[..., Arrays] = function
-        self.likes = [np.asarray(out) for out in outs if _is_float(out)]
+        self.likes = [np.asarray(part) for out in outs for part in _real_parts(out)]
         coarsest = min((np.asarray(x).dtype for x in (*self.leaves, *self.likes)), key=lambda d: d.itemsize)
         self.epsilon = float(np.finfo(coarsest).eps)
         precision = _PRECISION[min(coarsest.itemsize, 8)]
@@ -158,6 +164,17 @@ def scale(array: Any) -> float:
     return largest(np.where(np.isfinite(array), array, 0.0))
 
 
-def _is_float(leaf: Any) -> bool:
-    dtype = getattr(leaf, "dtype", None)
-    return (np.asarray(leaf).dtype if dtype is None else dtype).kind == "f"
+def _kind(leaf: Any) -> str:
+    return dtype_of(leaf).kind
+
+
+def _real_parts(leaf: Any) -> Arrays:
+    """A float as it is, a complex number as two of them; of anything else nothing."""
+    kind = _kind(leaf)
+    return [ops.real(leaf), ops.imag(leaf)] if kind == "c" else [leaf] if kind == "f" else []
+
+
+def _part_names(name: str, leaf: Any) -> list[str]:
+    """What to call these."""
+    kind = _kind(leaf)
+    return [f"{name}.real", f"{name}.imag"] if kind == "c" else [name] if kind == "f" else []

@@ -18,13 +18,13 @@ from tape.checks import check_cotangent
 from tape.node import Handle
 from tape.trace import Trace
 
-__all__ = ["Argnums", "Recording", "name_of"]
+__all__ = ["Argnums", "Recording", "dtype_of", "float_like", "name_of"]
 
 Argnums = int | tuple[int, ...] | list[int]
 
 _SETTING = "; a setting in a dataclass is declared with field(metadata={'static': True})"
 
-_FLOATS = frozenset({np.dtype(np.float64), np.dtype(np.float32)})
+_FLOATS = frozenset(map(np.dtype, (np.float64, np.float32, np.complex128, np.complex64)))
 
 
 def name_of(f: Callable[..., Any]) -> str:
@@ -32,6 +32,17 @@ def name_of(f: Callable[..., Any]) -> str:
     if isinstance(f, partial):
         return name_of(f.func)
     return getattr(f, "__name__", None) or type(f).__name__
+
+
+def dtype_of(value: Any) -> np.dtype[Any]:
+    """The dtype of an array, a number or a Var."""
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+
+
+def float_like(value: Any) -> np.dtype[Any]:
+    """The dtype of a derivative: that of the value, float64 if it holds integers."""
+    dtype = dtype_of(value)
+    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
 class Recording:
@@ -48,7 +59,7 @@ class Recording:
     kwargs : dict, optional
         Its keyword arguments; they are not differentiated.
     argnums : int or sequence of int
-        The positions of the arguments to differentiate by: trees of floats.
+        The positions of the arguments to differentiate by: trees of floats or complex numbers.
     has_aux : bool
         Whether ``f`` returns a pair, of which the second part is passed on as it is.
     name : str, optional
@@ -129,6 +140,7 @@ class Recording:
                 "tape.jacobian or tape.vjp"
             )
         self.check_dtypes()
+        self.check_real()
         (out,) = self.outs
         if np.shape(self.plain(out)) != ():
             raise errors.ShapeError(
@@ -138,18 +150,36 @@ class Recording:
         return out
 
     def check_dtypes(self) -> None:
-        """See that the result holds numbers, and what is recorded of it floats."""
+        """See that the result holds numbers, and what is recorded of it floats or complex numbers."""
         for out in self.outs:
             if self._is_ours(out):
-                if out.node.value.dtype not in _FLOATS and out.dtype.kind != "f":
+                if out.node.value.dtype not in _FLOATS and out.dtype.kind not in "fc":
                     raise errors.DTypeError(
                         f"{self.transform}: {self.name} returned {errors.describe(out)}, which has no "
                         "derivative. Return floats, or pass this on with has_aux=True"
                     )
-            elif not isinstance(out, Handle) and np.asarray(out).dtype.kind not in "biuf":
+            elif not isinstance(out, Handle) and np.asarray(out).dtype.kind not in "biufc":
                 raise errors.DTypeError(
                     f"{self.transform}: {self.name} returned {errors.describe(out)}, which is no array of "
                     "numbers. Return floats (np.stack joins Vars), or pass this on with has_aux=True"
+                )
+
+    def check_real(self) -> None:
+        """See that no result is complex: a gradient is that of a real number."""
+        for out in self.outs:
+            if dtype_of(self.plain(out)).kind == "c":
+                raise errors.DTypeError(
+                    f"{self.transform}: {self.name} returned {errors.describe(out)}, and what is complex has "
+                    "no gradient. Return its np.real, np.imag or np.abs; or take tape.vjp, with a seed, or "
+                    "tape.jacobian, with holomorphic=True if the argument is complex too"
+                )
+
+    def check_real_arguments(self, instead: str) -> None:
+        """See that what is differentiated by is real."""
+        for k, param in enumerate(self.params):
+            if param.dtype.kind == "c":
+                raise errors.DTypeError(
+                    f"{self.transform}: {self._arg_names()[k]} is {errors.describe(param)}. {instead}"
                 )
 
     # ---- sweeps ----------------------------------------------------------------------------------
@@ -209,8 +239,7 @@ class Recording:
         if type(derivative) is np.ndarray and type(value) is np.ndarray:
             return derivative
         if derivative is None:
-            dtype = np.result_type(value)
-            derivative = np.zeros(np.shape(value), dtype if dtype.kind == "f" else np.float64)
+            derivative = np.zeros(np.shape(value), float_like(value))
         if self._around is not None:
             return self.lifted(derivative)
         if isinstance(derivative, Handle):
@@ -263,7 +292,9 @@ class Recording:
             )
         checked = []
         for k, (leaf, out) in enumerate(zip(leaves, self.outs, strict=True)):
-            value = np.zeros(np.shape(self.plain(out))) if not self._is_ours(out) else out.node.value
+            value = self.plain(out)
+            if not self._is_ours(out):
+                value = np.zeros(np.shape(value), float_like(value))
             name = partial(lambda k: f"the cotangent for {self._out_names()[k]}", k)
             checked.append(check_cotangent(self.trace, scope.resolve(leaf), value, name))
         return checked
@@ -316,7 +347,7 @@ class Recording:
             except ValueError as error:
                 name = tree.names(structure, f"argument {position} of {self.name}")[k]
                 raise errors.ShapeError(f"{name} is no regular array: {error}") from error
-        if getattr(array, "dtype", np.dtype(float)).kind != "f":
+        if getattr(array, "dtype", np.dtype(float)).kind not in "fc":
             name = tree.names(structure, f"argument {position} of {self.name}")[k]
             raise errors.DTypeError(
                 f"{self.transform}: {name} is {errors.describe(leaf)}. Derivatives are by floats: convert "
@@ -337,11 +368,14 @@ class Recording:
     def _out_names(self) -> list[str]:
         return tree.names(self.out_structure, f"the result of {self.name}")
 
-    def _leaf_name(self, k: int, what: str) -> str:
+    def _arg_names(self) -> list[str]:
         names: list[str] = []
         for position, structure in zip(self._positions, self.structures, strict=True):
             names += tree.names(structure, f"argument {position} of {self.name}")
-        return f"the {what} for {names[k]}"
+        return names
+
+    def _leaf_name(self, k: int, what: str) -> str:
+        return f"the {what} for {self._arg_names()[k]}"
 
     def _warn(self, out: Any, name: str) -> None:
         warnings.warn(

@@ -18,14 +18,16 @@ from tape.node import Handle, plain, traced
 from tape.op import Op
 from tape.scope import Region
 from tape.series import TaylorRule
-from tape.sweep import push_series
 from tape.trace import Trace
+from tape.transforms._expand import push_series
+from tape.transforms._record import dtype_of
 
 __all__ = [
     "Captures",
     "Packing",
     "Segment",
     "StandIns",
+    "as_scalar",
     "expand_through",
     "is_float",
     "protected",
@@ -61,7 +63,13 @@ def refusing_writes(name: str) -> Iterator[None]:
 
 def is_float(value: Any) -> bool:
     """Whether something can be differentiated by."""
-    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") in ("f", "c")
+    return isinstance(value, (float, complex)) or getattr(value, "dtype", np.dtype(bool)).kind in "fc"
+
+
+def as_scalar(value: Any) -> Any:
+    """A float or complex number of Python's as NumPy's; anything else is itself."""
+    is_python = isinstance(value, (float, complex)) and not isinstance(value, np.generic)
+    return np.asarray(value)[()] if is_python else value
 
 
 class Captures(Region):
@@ -114,6 +122,8 @@ class StandIns(Region):
 class Packing:
     """Float arrays of any shapes as one operand, and back; what holds no floats is kept aside.
 
+    Complex ones count as floats; the operand is complex if there are any.
+
     Parameters
     ----------
     out : tree
@@ -122,7 +132,7 @@ class Packing:
 
     def __init__(self, out: Any) -> None:
         leaves, self.structure = tree.flatten(out)
-        self.leaves = [np.float64(leaf) if isinstance(leaf, float) else leaf for leaf in leaves]
+        self.leaves = [as_scalar(leaf) for leaf in leaves]
         self.floats = [i for i, leaf in enumerate(self.leaves) if is_float(leaf)]
         likes = [self.leaves[i] for i in self.floats]
         self.shapes = [like.shape for like in likes]
@@ -170,11 +180,16 @@ class Packing:
                 "must always return the same structure"
             )
         parts = [leaves[i] for i in self.floats]
-        for part, shape in zip(parts, self.shapes, strict=True):
+        for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True):
             if np.shape(part) != shape:
                 raise errors.ShapeError(
                     f"{name} returned an array of shape {list(np.shape(part))}, and {list(shape)} before. "
                     "It must always return the same shapes"
+                )
+            if dtype.kind == "f" and dtype_of(part).kind == "c":
+                raise errors.DTypeError(
+                    f"{name} returned {errors.describe(part)} where {dtype} is needed. Return its np.real, "
+                    "or start with a complex number"
                 )
         return parts
 

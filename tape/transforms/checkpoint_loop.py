@@ -14,7 +14,7 @@ from tape.progress import progress_bar
 from tape.trace import Trace
 from tape.transforms._record import name_of
 from tape.transforms._revolve import split
-from tape.transforms._segment import Segment, StandIns, is_float, protected
+from tape.transforms._segment import Segment, StandIns, as_scalar, is_float, protected
 
 __all__ = ["checkpoint_loop"]
 
@@ -90,7 +90,7 @@ class _Loop:
         self.snapshots = snapshots
         self.name = f"checkpoint_loop({name_of(body)})"
         self.kept: dict[int, Any] = {}  # snapshots of the last plain run, by step
-        self.segment = Segment(self._run, (tree.map_leaves(_as_number, state),), {}, self.name)
+        self.segment = Segment(self._run, (tree.map_leaves(as_scalar, state),), {}, self.name)
 
     def _run(self, state: Any) -> Any:
         """All steps; on the way, the snapshots that a reverse sweep wants first."""
@@ -244,10 +244,6 @@ def _is_on(trace: Trace, part: Any) -> bool:
 def _without(trace: Trace, state: Any) -> Any:
     """A state as it is outside of a trace."""
     return tree.map_leaves(lambda leaf: leaf.node.value if _is_on(trace, leaf) else leaf, state)
-
-
-def _as_number(leaf: Any) -> Any:
-    return np.float64(leaf) if type(leaf) is float else leaf
 
 
 def _counted(name: str, value: Any, least: int) -> int:

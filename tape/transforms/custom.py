@@ -98,7 +98,8 @@ class custom_vjp(_WithRule):
         rule : callable
             ``rule(g, out, *args)``, written with NumPy calls or `tape.ops`: from the adjoint of the
             result, in its structure, the contribution to each argument, in its structure: a tuple if
-            there are several. None where nothing flows.
+            there are several. None where nothing flows. Of complex numbers nothing is conjugated: for a
+            holomorphic function the contribution is ``g`` times the derivative.
 
         Returns
         -------
@@ -156,6 +157,9 @@ class _Call:
         self.function = function
         self.segment = segment
         self.is_reverse = isinstance(function, custom_vjp)
+        dtypes = [segment.packing.dtype, *(operand.dtype for operand in segment.operands)]
+        # Between complex and real numbers a rule may leave it to the caller to take the real part.
+        self._kinds = "biufc" if any(dtype.kind == "c" for dtype in dtypes) else "biuf"
 
     # ---- the rule as it is -----------------------------------------------------------------------
 
@@ -227,9 +231,10 @@ class _Call:
         """An array, number or Var of the shape of ``like``; or of one that ``like`` broadcasts to."""
         rule = f"the rule of {self.segment.name}"
         array: Any = given if isinstance(given, Handle) else np.asarray(given)[()]
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in self._kinds:
             raise errors.DTypeError(
-                f"{rule} returned {errors.describe(given)} for {what}. Return real numbers"
+                f"{rule} returned {errors.describe(given)} for {what}. Return "
+                + ("numbers" if "c" in self._kinds else "real numbers")
             )
         try:
             shape = np.broadcast_shapes(array.shape, like.shape)

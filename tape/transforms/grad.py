@@ -18,12 +18,16 @@ __all__ = [
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
-    """The gradient of a function that returns a scalar.
+    """The gradient of a function that returns a real scalar.
+
+    By a complex argument ``x + i y`` it is ``df/dx - i df/dy``, as in JAX and autograd: along a direction v
+    the function changes by ``real(sum(gradient * v))``, and the way down is ``-conj(gradient)``.
 
     Parameters
     ----------
     f : callable
-        Plain NumPy code. Arguments to differentiate by are floats, float arrays, or trees of them.
+        Plain NumPy code. Arguments to differentiate by are floats or complex numbers, arrays of such, or
+        trees of them.
     argnums : int or tuple of int
         Which positional arguments to differentiate by.
     has_aux : bool
@@ -40,7 +44,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) 
     ShapeError
         When called, if ``f`` returns no scalar.
     DTypeError
-        When called, if an argument to differentiate by holds integers, or ``f`` returns one.
+        When called, if an argument to differentiate by holds integers, or ``f`` returns one or a complex
+        number: of the latter take the real or imaginary part, or use `tape.vjp` or `tape.jacobian`.
     OutOfBoundsError
         When called, if there is no such argument.
 
@@ -58,6 +63,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) 
     -0.6397000084492...
     >>> tape.grad(lambda p, x: p["a"] * x + p["b"])({"a": 2.0, "b": 1.0}, 3.0)
     {'a': np.float64(3.0), 'b': np.float64(1.0)}
+    >>> tape.grad(lambda z: np.real(z * np.conj(z)))(3 + 4j)
+    np.complex128(6-8j)
     """
     return gradient_of(f, argnums, has_aux=has_aux)
 
@@ -146,6 +153,7 @@ def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..
     def derivative(*args: Any, **kwargs: Any) -> Any:
         recording = Recording("elementwise_grad", f, args, kwargs, argnums)
         recording.check_dtypes()
+        recording.check_real()
         return _swept_from_ones(recording)
 
     derivative.__name__ = f"elementwise_grad({name_of(f)})"

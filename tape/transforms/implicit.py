@@ -13,6 +13,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.node import plain, traced
+from tape.transforms._parts import RealParts
 from tape.transforms._record import name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
@@ -30,7 +31,8 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     f : callable
         Plain NumPy code; it returns a tree like ``x``.
     x0 : tree
-        Where to begin: floats, float arrays, or a tree of them. The solution does not depend on it.
+        Where to begin: floats or complex numbers, arrays of such, or a tree of them. The solution does not
+        depend on it.
     *args : tree
         Further arguments of ``f``.
     solver : callable, optional
@@ -53,7 +55,8 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
 
     Notes
     -----
-    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers.
+    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers. A complex
+    x counts twice: it is solved for by its real and imaginary parts, and ``f`` need not be holomorphic.
 
     Examples
     --------
@@ -63,7 +66,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     >>> round(float(square_root(4.0)), 12), round(float(tape.grad(square_root)(4.0)), 12)
     (2.0, 0.25)
     """
-    return _solved(f, x0, args, solver or _scipy_root, is_fixed_point=False)
+    return _solved(f, x0, args, solver, _scipy_root, is_fixed_point=False)
 
 
 def fixed_point(
@@ -107,7 +110,8 @@ def fixed_point(
 
     Notes
     -----
-    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers.
+    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers. A complex
+    x counts twice: it is solved for by its real and imaginary parts, and ``f`` need not be holomorphic.
 
     Examples
     --------
@@ -143,14 +147,24 @@ def fixed_point(
             f"{change:.3g}, relative. Start closer, allow more max_steps, or give a solver"
         )
 
-    return _solved(f, x0, args, solver or iterate, is_fixed_point=True)
+    return _solved(f, x0, args, solver, iterate, is_fixed_point=True)
 
 
-def _solved(f: Callable[..., Any], x0: Any, args: Any, solver: Solver, *, is_fixed_point: bool) -> Any:
+def _solved(
+    f: Callable[..., Any], x0: Any, args: Any, given: Solver | None, default: Solver, *, is_fixed_point: bool
+) -> Any:
     what = "fixed_point" if is_fixed_point else "root"
     name = f"{what}({name_of(f)})"
     like = Packing(tree.map_leaves(plain, x0))
     _check_start(like, what)
+    if like.dtype.kind == "c":
+        parts = RealParts(like)
+        inner = None if given is None else parts.solver(given)
+        start = parts.split(x0, "x0")
+        return parts.join(
+            _solved(parts.inside(f), start, args, inner, default, is_fixed_point=is_fixed_point)
+        )
+    solver = given or default
 
     def solve(start: Any, *args: Any) -> Any:
         solution = _like(solver(lambda x: f(x, *args), start), like, name)

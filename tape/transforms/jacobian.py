@@ -13,7 +13,8 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.batch import Lanes
-from tape.transforms._record import Argnums, Recording, name_of
+from tape.node import Handle
+from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of
 
 __all__ = ["divergence", "hessian", "jacobian", "laplacian"]
@@ -24,8 +25,14 @@ _BATCH_ELEMENTS = 2**24
 """How many numbers a batched sweep may hold at a time: 128 MiB of float64."""
 
 
-def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -> Callable[..., Any]:
+def jacobian(
+    f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto", *, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian of a function.
+
+    Of complex results by real arguments it is their derivative, of real results by complex arguments the
+    gradient of each, in the sense of `tape.grad`. Of complex results by complex arguments there is one only
+    if the function is holomorphic.
 
     Parameters
     ----------
@@ -35,7 +42,11 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
         Which positional arguments to differentiate by.
     mode : {"auto", "fwd", "rev"}
         Forwards costs a sweep for every element of the arguments, backwards for every one of the
-        result, all as one batch. By default whichever is fewer.
+        result, all as one batch. By default whichever is fewer. Complex results of real arguments must go
+        forwards, real results of complex arguments backwards.
+    holomorphic : bool
+        Set this if ``f`` is a holomorphic function, of complex arguments to complex results. It is tried
+        out along a random direction.
 
     Returns
     -------
@@ -46,10 +57,13 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
 
     Raises
     ------
-    DTypeError, OutOfBoundsError
+    DTypeError
+        When called, as `grad`; if arguments and results are complex without ``holomorphic``, or are not
+        with it; or if ``f`` is not holomorphic after all.
+    OutOfBoundsError
         As `grad`.
     OptionError
-        If there is no such mode.
+        If there is no such mode, or it cannot be had for complex numbers.
 
     Warns
     -----
@@ -62,6 +76,8 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
     >>> tape.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
+    >>> tape.jacobian(lambda z: z**2, holomorphic=True)(1 + 2j)
+    np.complex128(2+4j)
     """
     if mode not in ("auto", "fwd", "rev"):
         raise errors.OptionError(f"mode is 'auto', 'fwd' or 'rev', not {mode!r}")
@@ -69,7 +85,12 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto") -
     def derivative(*args: Any, **kwargs: Any) -> Any:
         recording = Recording("jacobian", f, args, kwargs, argnums)
         recording.check_dtypes()
-        rows = [recording.restore_args(row) for row in _blocks(recording, _chosen(recording, mode))]
+        if holomorphic:
+            _check_holomorphic(recording)
+            direction = mode
+        else:
+            direction = _mode_of_complex(recording, mode)
+        rows = [recording.restore_args(row) for row in _blocks(recording, _chosen(recording, direction))]
         return tree.restore(recording.out_structure, rows)
 
     derivative.__name__ = f"jacobian({name_of(f)})"
@@ -108,6 +129,10 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     def second(*args: Any, **kwargs: Any) -> Any:
         gradient = gradient_of(f, argnums, transform="hessian")
         recording = Recording("hessian", gradient, args, kwargs, argnums, name=name_of(f))
+        recording.check_real_arguments(
+            "Second derivatives by complex numbers are no matrix. Take tape.hvp along a direction; "
+            "or differentiate by real and imaginary parts: tape.hessian(lambda p: f(p[0] + 1j * p[1]))"
+        )
         rows = _symmetric(_blocks(recording, "fwd"), [p.ndim for p in recording.params])
         return recording.restore_args([recording.restore_args(row) for row in rows])
 
@@ -143,6 +168,10 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def trace_of_jacobian(x: Any) -> Any:
         recording = Recording("divergence", f, (x,))
         recording.check_dtypes()
+        recording.check_real_arguments(
+            "Of complex numbers, differentiate by real and imaginary parts: of a function of p, with "
+            "p[0] + 1j * p[1] in place of the argument"
+        )
         shapes_in = [p.shape for p in recording.params]
         shapes_out = [np.shape(out) for out in recording.outs]
         if recording.out_structure != recording.structures[0] or shapes_in != shapes_out:
@@ -184,6 +213,57 @@ def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     gradient = gradient_of(f, transform="laplacian")
     gradient.__name__ = name_of(f)
     return divergence(gradient)
+
+
+# ---- complex numbers -------------------------------------------------------------------------------
+
+
+def _mode_of_complex(recording: Recording, mode: Mode) -> Mode:
+    """The mode that a function which is not known to be holomorphic leaves."""
+    from_complex = any(param.dtype.kind == "c" for param in recording.params)
+    to_complex = any(dtype_of(recording.plain(out)).kind == "c" for out in recording.outs)
+    if not from_complex and not to_complex:
+        return mode
+    if from_complex and to_complex:
+        raise errors.DTypeError(
+            f"jacobian: {recording.name} makes complex numbers of complex ones. If it is holomorphic, pass "
+            "holomorphic=True; if not, differentiate its np.real and np.imag, or take tape.jvp or tape.vjp"
+        )
+    possible: Mode = "rev" if from_complex else "fwd"
+    if mode not in ("auto", possible):
+        kinds = "real numbers of complex" if from_complex else "complex numbers of real"
+        raise errors.OptionError(
+            f"jacobian: {recording.name} makes {kinds} ones, for which mode {mode!r} takes two sweeps an "
+            f"element. Take {possible!r} or 'auto'"
+        )
+    return possible
+
+
+def _check_holomorphic(recording: Recording) -> None:
+    """See that all is complex, and that along i times a direction results move i times as much."""
+    values = [recording.plain(out) for out in recording.outs]
+    for value in (*(param.node.value for param in recording.params), *values):
+        if dtype_of(value).kind != "c":
+            raise errors.DTypeError(
+                f"jacobian: holomorphic=True, and an argument or result of {recording.name} is "
+                f"{errors.describe(value)}. Leave it out, or convert that to complex"
+            )
+    rng = np.random.default_rng(0)
+    directions = [
+        np.asarray(rng.normal(size=p.shape) + 1j * rng.normal(size=p.shape), p.dtype)[()]
+        for p in recording.params
+    ]
+    along, turned = (recording.push_forward([unit * v for v in directions]) for unit in (1, 1j))
+    eps = max(np.finfo(dtype_of(x)).eps for x in (*values, *recording.params))
+    for one, other in zip(along, turned, strict=True):
+        if isinstance(one, Handle) or isinstance(other, Handle):
+            return  # it is being differentiated itself, and its values are nobody's to read
+        largest = max(np.max(np.abs(part), initial=0.0) for part in (one, other))
+        if np.max(np.abs(other - 1j * one), initial=0.0) > eps**0.5 * largest:
+            raise errors.DTypeError(
+                f"jacobian: holomorphic=True, and {recording.name} is not: along i times a direction it does "
+                "not move i times as much. Differentiate its np.real and np.imag; or take tape.jvp or vjp"
+            )
 
 
 # ---- batched sweeps --------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def jvp(
     f : callable
         Plain NumPy code; arguments and result are trees.
     primals : tuple or list
-        Its arguments: floats, float arrays, or trees of them.
+        Its arguments: floats or complex numbers, arrays of such, or trees of them.
     tangents : tuple or list
         How each of them moves, in its structure and shapes.
     has_aux : bool
@@ -74,7 +74,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     f : callable
         Plain NumPy code; arguments and result are trees.
     *primals : tree
-        Its arguments: floats, float arrays, or trees of them.
+        Its arguments: floats or complex numbers, arrays of such, or trees of them.
 
     Returns
     -------

@@ -16,6 +16,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.batch import one_by_one
 from tape.node import Handle, plain
+from tape.transforms._parts import RealParts
 from tape.transforms._record import name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
 
@@ -42,7 +43,8 @@ def odeint(
         Plain NumPy code; it returns a tree like ``y``. Vars that it closes over are differentiated like
         its arguments.
     y0 : tree
-        The state at the first of the times: floats, float arrays, or a tree of them.
+        The state at the first of the times: floats or complex numbers, arrays of such, or a tree of them. A
+        complex one is integrated by its real and imaginary parts: ``f`` need not be holomorphic.
     t : array_like or Var
         ``(n,)``: the times, rising or falling, at least one.
     *args : tree
@@ -66,7 +68,7 @@ def odeint(
     OptionError
         If the times neither rise nor fall, a tolerance is not positive, or there is no such method.
     DTypeError
-        If ``y0`` holds anything but floats.
+        If ``y0`` holds anything but floats and complex numbers, or ``f`` makes complex numbers of floats.
 
     Examples
     --------
@@ -81,10 +83,14 @@ def odeint(
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
             raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It is a number above 0")
-    t = t if isinstance(t, Handle) else np.asarray(t, float)
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
     _check(like, plain(t))
+    t = t if isinstance(t, Handle) else np.asarray(t, float)
+    if like.dtype.kind == "c":
+        parts = RealParts(like)
+        found = odeint(parts.inside(f), parts.split(y0, "y0"), t, *args, rtol=rtol, atol=atol, method=method)
+        return parts.join(found)
     start = ops.ravel(like.pack([leaves[i] for i in like.floats]))
     options = {"rtol": rtol, "atol": atol, "method": method}
     out = _Solution(f, like, start, t, args, options).as_node()
@@ -263,6 +269,8 @@ def _check(like: Packing, t: Any) -> None:
             "np.asarray(value, dtype=float)"
         )
     times = np.asarray(t)
+    if times.dtype.kind not in "biuf":
+        raise errors.DTypeError(f"odeint: t is {errors.describe(times)}. Times are real numbers")
     if times.ndim != 1 or not times.size:
         raise errors.ShapeError(f"odeint: t has shape {list(times.shape)}. It is a vector of times")
     steps = np.diff(times)

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape import errors, tree
+from tape import errors, ops, tree
 from tape.node import Handle
 from tape.trace import Trace
-from tape.transforms._record import Argnums, Recording, name_of
+from tape.transforms._record import Argnums, Recording, dtype_of, float_like, name_of
 from tape.transforms.grad import gradient_of
 from tape.transforms.jvp import jvp
 
@@ -71,8 +71,8 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
     f : callable
         Plain NumPy code, from a tree to a tree; J is its Jacobian.
     loss : callable, optional
-        From what ``f`` returns to a scalar; H is its Hessian. By default half the sum of squares,
-        of which H is the identity.
+        From what ``f`` returns to a scalar; H is its Hessian. By default half the sum of squares of
+        absolute values, of which H is the identity.
 
     Returns
     -------
@@ -98,6 +98,8 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
         if loss is not None:
             tangent = tree.restore(recording.out_structure, moved)
             moved, _ = tree.flatten(hvp(loss)(recording.value, tangent))
+        else:  # of half the sum of abs(r)**2 the gradient by r is conj(r)
+            moved = [ops.conj(t) if dtype_of(t).kind == "c" else t for t in moved]
         return recording.restore_args(recording.pull_back(moved))
 
     product.__name__ = f"gnvp({name_of(f)})"
@@ -148,15 +150,10 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
     recording.check_dtypes()
     values = [recording.plain(out) for out in recording.outs]
     with Trace("w") as trace:
-        dummies = [trace.param(np.zeros(np.shape(value), _float(value))) for value in values]
+        dummies = [trace.param(np.zeros(np.shape(value), float_like(value))) for value in values]
         pulled = recording.pull_back(dummies)
     pairs = zip(pulled, recording.tangents(v), strict=True)
     seeds = {lop.id: t for lop, t in pairs if isinstance(lop, Handle) and lop.trace_ref is trace.ref}
     pairs = zip(trace.pull_back(seeds), values, strict=True)
-    moved = [np.zeros(np.shape(value), _float(value))[()] if r is None else r for r, value in pairs]
+    moved = [np.zeros(np.shape(value), float_like(value))[()] if r is None else r for r, value in pairs]
     return tree.restore(recording.out_structure, moved)
-
-
-def _float(value: Any) -> Any:
-    dtype = np.result_type(value)
-    return dtype if dtype.kind == "f" else np.float64

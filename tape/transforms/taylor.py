@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, ops, sweep, tree
+from tape import errors, ops, scope, tree
+from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 
 __all__ = ["taylor"]
@@ -20,14 +21,17 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
 
     One sweep carries the Taylor coefficients of every node forwards, by a recurrence for each
     operation; that costs as much as ``order**2`` evaluations, where nested derivatives would cost
-    ``2**order``.
+    ``2**order``. An operation without a recurrence is expanded through its forward rule, which may cost
+    as much as ``order**3``, and more where rules of such operations lead to further ones.
+
+    Of complex numbers too t is real: the derivatives exist where ``f`` is not holomorphic.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code, from a tree to a tree.
     x : tree
-        Where: floats, float arrays, or a tree of them.
+        Where: floats or complex numbers, arrays of such, or a tree of them.
     direction : tree
         In the structure and shapes of ``x``.
     order : int
@@ -40,8 +44,6 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
 
     Raises
     ------
-    UnsupportedError
-        Naming an operation that has no recurrence.
     OptionError
         If ``order`` is negative, or its factorial too large for the dtype.
     ShapeError, DTypeError, SeedError
@@ -65,12 +67,12 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
         _check_factorial(order, np.result_type(recording.plain(out)))
     directions = recording.tangents(direction, "direction")
     seeds = {
-        param.id: [param.node.value, moved, *[None] * (order - 1)][: order + 1]
+        param.id: [param.node.value, scope.recorded(moved), *[None] * (order - 1)][: order + 1]
         for param, moved in zip(recording.params, directions, strict=True)
     }
     roots = recording.roots
     count = max((root for root in roots if root is not None), default=-1) + 1
-    found = sweep.push_series(recording.trace.nodes, seeds, order, count, where=recording.trace)
+    found = push_series(recording.trace.nodes, seeds, order, count, where=recording.trace)
     results = []
     for root, out in zip(roots, recording.outs, strict=True):
         series = None if root is None else found[root]
@@ -87,7 +89,7 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
 
 def _check_factorial(order: int, dtype: Any) -> None:
     """See that ``order!`` fits a dtype."""
-    largest = float(np.finfo(dtype).max) if dtype.kind == "f" else float("inf")
+    largest = float(np.finfo(dtype).max) if dtype.kind in "fc" else float("inf")
     if order > 170 or factorial(order) > largest:
         most = next(k for k in range(order, 0, -1) if k <= 170 and factorial(k) <= largest)
         raise errors.OptionError(

@@ -13,12 +13,17 @@ __all__ = ["vjp"]
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Record a function once, to multiply with its transposed Jacobian as often as wanted.
 
+    Of complex numbers nothing is conjugated: what ``pullback(g)`` returns is the gradient, in the sense of
+    `tape.grad`, of ``real(sum(g * out))``. So for a holomorphic function it is ``g`` times the derivative;
+    and the gradient of the imaginary part is ``pullback(-1j)``.
+
     Parameters
     ----------
     f : callable
         Plain NumPy code; arguments and result are trees.
     *primals : tree
-        Its arguments, all of them differentiated: floats, float arrays, or trees of them.
+        Its arguments, all of them differentiated: floats or complex numbers, arrays of such, or trees of
+        them.
     has_aux : bool
         Whether ``f`` returns a pair: what is differentiated, and anything that should come along.
 
@@ -52,6 +57,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     array([3., 6.])
     >>> pullback(np.array([1.0, 10.0]))
     (array([ 3., 30.]), np.float64(21.0))
+    >>> tape.vjp(lambda z: z * z, 1 + 2j)[1](1.0)
+    (np.complex128(2+4j),)
     """
     recording = Recording("vjp", f, primals, argnums=tuple(range(len(primals))), has_aux=has_aux)
     recording.check_dtypes()

@@ -1,6 +1,18 @@
 """The four operations, sign change and powers."""
 
-from tests.op_table.case import Case, binary, bools, call, ints, nonzero, positive, real, unary
+from tests.op_table.case import (
+    Case,
+    binary,
+    bools,
+    call,
+    complexes,
+    ints,
+    nonzero,
+    positive,
+    real,
+    unary,
+    upper,
+)
 
 CASES = [
     *binary("add", real, real),
@@ -26,4 +38,15 @@ CASES = [
     Case("multiply ints", call("multiply"), ints(3), real(2, 3)),
     Case("divide ints", call("divide"), ints(3), nonzero(2, 3)),
     Case("multiply bools", call("multiply"), real(2, 3), bools(2, 3)),
+    Case("power complex", call("power"), upper(2, 3), complexes(3)),
+    Case("power complex of real", call("power"), nonzero(2, 3), complexes(3)),
+    Case("power complex by real", call("power"), upper(3), real(2, 3)),
+    Case("power complex**-2", lambda ns, z: ns.power(z, -2), upper(2, 3)),
+    Case("pow", call("pow"), positive(3), real(3)),
+    Case("true_divide", call("true_divide"), real(3), nonzero(3)),
+    # Which is float64 or complex128 whatever it is given, as if there were ints in it.
+    Case("float_power ints", call("float_power"), nonzero(2, 3), ints(3)),
+    Case("float_power empty ints", call("float_power"), nonzero(0, 3), ints(1)),
+    Case("float_power not ints", call("float_power"), positive(2, 1), real(3)),
+    Case("float_power complex, not ints", call("float_power"), upper(3), complexes(3)),
 ]  # fmt: skip

@@ -1,0 +1,53 @@
+"""What the reverse rule of each function costs, in calls of the function itself.
+
+The cheap gradient principle (Baur and Strassen 1983) allows four; a product of matrices takes two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Call, Case
+from benchmarks.registry import workload
+
+_ROWS, _COLUMNS = 252, 400
+
+
+@workload("rules", is_default=False)
+def rules(seed: int) -> list[Case]:
+    """Each function forwards, and its reverse rule, at 10**5 elements (matrices of 252 x 252)."""
+    from tape.support.samples import SAMPLES
+
+    cases = (_case(name, sample) for name, sample in sorted(SAMPLES.items()))
+    return [case for case in cases if case is not None]
+
+
+def _case(name: str, sample: str) -> Case | None:
+    """None for a function without derivative."""
+    import tape
+    from tape.support.probe import Subject
+
+    subject = Subject(sample, _ROWS, _COLUMNS)
+
+    def results(args: Any) -> list[Any]:
+        return [out for out in subject.outs(args) if isinstance(out, tape.Var) and out.node.is_active]
+
+    try:
+        outs, pullback = tape.vjp(lambda *args: results(args), *subject.args)
+    except tape.errors.TapeError:
+        return None
+    if not outs:
+        return None
+    seeds = [np.ones(out.shape, out.dtype) for out in outs]
+    forward: dict[str, Callable[[], Call]] = {
+        "forward": lambda: lambda: _arrays(subject.outs(subject.args)),
+        "reverse": lambda: lambda: _arrays(pullback(seeds)),
+    }
+    return Case(name, forward, reference={key: make() for key, make in forward.items()}, baseline="forward")
+
+
+def _arrays(results: Any) -> list[Any]:
+    return [np.asarray(out) for out in results if np.asarray(out).dtype.kind in "fc"]

@@ -1,0 +1,199 @@
+"""What runs when a NumPy function meets a Var: its two protocols, looked up in the table of operations.
+
+Functions that have no counterpart raise at the call; so do those that write in place. Nothing is
+computed here, and a derivative is never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops
+from tape.node import Handle
+from tape.op import NUMPY
+
+__all__ = ["call_function", "call_ufunc"]
+
+# Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
+_ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
+    {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.result_type,
+        np.can_cast,
+        np.common_type,
+        np.min_scalar_type,
+        np.iscomplexobj,
+        np.isrealobj,
+        np.array_equal,
+        np.array_equiv,
+        np.allclose,
+        np.zeros_like,
+        np.ones_like,
+        np.empty_like,
+        np.full_like,
+        np.shares_memory,
+        np.may_share_memory,
+        np.array_repr,
+        np.array_str,
+        np.array2string,
+        np.einsum_path,
+        np.diag_indices_from,
+        np.tril_indices_from,
+        np.triu_indices_from,
+        np.save,
+        np.savetxt,
+        np.savez,
+        np.savez_compressed,
+    }
+)
+
+_IN_PLACE: dict[Callable[..., Any], str] = {
+    np.copyto: "np.where",
+    np.fill_diagonal: "x + np.diag(v - np.diagonal(x))",
+    np.place: "np.where",
+    np.put: "np.where, or tape.ops.put_along_axis of the flattened array",
+    np.put_along_axis: "tape.ops.put_along_axis, which returns a new array",
+    np.putmask: "np.where",
+}
+"""What writes into its first argument, and what to write instead."""
+
+_METHODS: dict[str, dict[np.ufunc, Callable[..., Any]]] = {
+    "reduce": {
+        np.add: ops.sum,
+        np.multiply: ops.prod,
+        np.maximum: ops.max,
+        np.minimum: ops.min,
+    },
+}
+_DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
+"""Keywords of ufuncs that say what is so anyway."""
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a ufunc, or a method of one, does with Vars among its operands.
+
+    Raises
+    ------
+    InPlaceError
+        If it were to write into an array.
+    UnsupportedError
+        If there is no rule for it, or for a keyword.
+    """
+    function = NUMPY.get(ufunc)
+    name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
+    if "out" in kwargs or method == "at":
+        raise errors.InPlaceError(
+            f"{name}{'' if method == 'at' else '(..., out=...)'} would write a recorded value into a plain "
+            "array. Use the returned value; write x = x + v for x += v"
+        )
+    if function is None:
+        raise _no_rule(name)
+    kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
+    if method == "outer" and ufunc.nin == 2:
+        x, y = inputs
+        one = (1,) * np.ndim(y)
+        inputs, method = (ops.reshape(x, (*np.shape(x), *one)), y), "__call__"
+    if method != "__call__":
+        known = _METHODS.get(method, {}).get(ufunc)
+        if known is None:
+            raise _no_rule(name)
+        return _call(known, name, inputs, {"axis": 0, **kwargs})
+    if "dtype" in kwargs and ufunc.signature is None:
+        dtype = kwargs.pop("dtype")
+        inputs = tuple(ops.astype(x, dtype) for x in inputs)
+    if kwargs and ufunc.signature is None:
+        raise errors.UnsupportedError(
+            f"{name} with {', '.join(kwargs)}= has no derivative rule. "
+            + ("Choose with np.where afterwards" if "where" in kwargs else "Leave it out")
+        )
+    return _call(function, name, inputs, kwargs) if kwargs else function(*inputs)
+
+
+def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function of NumPy's does with Vars among its arguments.
+
+    Raises
+    ------
+    InPlaceError
+        If it were to write into an array.
+    UnsupportedError
+        If there is no rule for it, or for arguments like these.
+    """
+    function = NUMPY.get(func)
+    if function is None:
+        if func in _ON_VALUES:
+            return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
+        if func in _IN_PLACE:
+            raise errors.InPlaceError(
+                f"{_title(func)} writes into its first argument, and a Var is not written to. "
+                f"Use {_IN_PLACE[func]}"
+            )
+        raise _no_rule(_title(func))
+    return _call(function, _title(func), args, kwargs, func)
+
+
+def _title(function: Any) -> str:
+    """A function as users write it."""
+    module = getattr(function, "__module__", None) or "numpy"
+    if isinstance(function, np.ufunc):
+        module = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
+    return f"{module}.{function.__name__}".replace("numpy", "np", 1)
+
+
+def _values_in(argument: Any) -> Any:
+    """What Vars stand for: one level, as those of the next may want to know what is asked."""
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_values_in(part) for part in argument)
+    return argument.node.value if isinstance(argument, Handle) else argument
+
+
+def _no_rule(name: str) -> errors.UnsupportedError:
+    known = {_title(function): None for function in NUMPY}
+    near = get_close_matches(name, known, 1, 0.5)
+    short = name.rpartition(".")[2]
+    return errors.UnsupportedError(
+        f"{name} has no derivative rule." + (f" The nearest that has one is {near[0]}." if near else "") + " "
+        "`python -m tape.support` lists all. A rule takes three lines: "
+        f"{short} = tape.op.Op({name}, vjp=[lambda g, out, x: g * slope(x)], jvp=[lambda t, out, x: t * "
+        f"slope(x)]), with slope written in NumPy; then call {short}(x). "
+        "Where no derivative is needed, use .value"
+    )
+
+
+def _call(
+    function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Any = None
+) -> Any:
+    """Call an operation with NumPy's arguments; one that it does not take is named."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        if isinstance(error, errors.TapeError):
+            raise
+        if func is not None:
+            fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
+            if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
+                return _call(function, name, fewer_args, fewer_kwargs)
+        raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error
+
+
+def _without_defaults(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a NumPy function less those that say what is so anyway, like ``out=None``."""
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        parameter = bound.signature.parameters[name]
+        if parameter.kind is parameter.POSITIONAL_ONLY or not positional:
+            positional.append(value)
+        elif value is not parameter.default and not (isinstance(value, str) and value == parameter.default):
+            named[name] = value
+    return positional, named

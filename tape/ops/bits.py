@@ -1,0 +1,41 @@
+"""Integers: their bits and divisors. Nothing here has a derivative."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tape import batch_rules
+from tape.functions import elementwise, function_of
+from tape.op import Op
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "gcd",
+    "invert",
+    "lcm",
+    "left_shift",
+    "right_shift",
+]
+
+bitwise_and = elementwise(np.bitwise_and)
+bitwise_or = elementwise(np.bitwise_or)
+bitwise_xor = elementwise(np.bitwise_xor)
+invert = bitwise_not = bitwise_invert = elementwise(np.invert)
+left_shift = bitwise_left_shift = elementwise(np.left_shift)
+right_shift = bitwise_right_shift = elementwise(np.right_shift)
+gcd = elementwise(np.gcd)
+lcm = elementwise(np.lcm)
+
+# Without instructions: programs have no integers as short as its result.
+bitwise_count = function_of(
+    Op(np.bitwise_count, batch=batch_rules.elementwise, doc="The number of ones in the absolute value."),
+    1,
+    np.bitwise_count,
+)

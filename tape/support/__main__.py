@@ -1,0 +1,33 @@
+"""``python -m tape.support [--markdown] [name ...]``: try functions out and print what they can do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from difflib import get_close_matches
+
+from tape.support.report import functions, markdown, report, text
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; 2 if a name is unknown."""
+    parser = argparse.ArgumentParser(prog="python -m tape.support", description=__doc__)
+    parser.add_argument("names", nargs="*", help="functions, as np.sum; by default all")
+    parser.add_argument("--markdown", action="store_true", help="as a table in Markdown")
+    options = parser.parse_args(arguments)
+    known = list(functions())
+    for name in options.names:
+        if name not in known:
+            near = get_close_matches(name, known, 3, 0.4)
+            print(
+                f"there is no {name}." + (f" Did you mean {', '.join(near)}?" if near else ""),
+                file=sys.stderr,
+            )
+            return 2
+    found = report(options.names, progress=sys.stderr.isatty())
+    print((markdown if options.markdown else text)(found), end="" if options.markdown else "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Power series through a tape, node by node: what `tape.taylor` does, and code that is run again for it.
+
+An operation without a recurrence of its own has the series of its forward rule. With a(t) for the
+operands and c(t) for the result, that rule says ``c' = jvp(a', c, a)`` at every t. Recorded with leaves
+for c, a and a', it is a tape like any other: its series, to one order less, is that of c'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.node import Handle, Node
+from tape.series import Series, scaled
+from tape.trace import Trace
+
+__all__ = ["push_series"]
+
+
+def push_series(
+    nodes: Sequence[Node], seeds: Mapping[int, Series], order: int, count: int, *, where: object
+) -> list[Series | None]:
+    """The power series of the first ``count`` nodes along a curve.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A tape.
+    seeds : mapping of int to list
+        The series of leaves that move, by node id: ``order + 1`` coefficients, None for zeros.
+    order : int
+        The highest power.
+    count : int
+        Where to stop.
+    where : object
+        What errors name as the place of a node.
+
+    Returns
+    -------
+    list
+        By node id; None for what stands still.
+    """
+    found: list[Series | None] = [None] * count
+    for i, seed in seeds.items():
+        if i < count:
+            found[i] = seed
+    _expand(nodes, found, order, range(min(seeds, default=count) + 1, count), where=where)
+    return found
+
+
+_Known = dict[Any, tuple[Any, Series]]
+"""Series that have been integrated inside of one, with what must stay alive as long as its key holds."""
+
+
+def _expand(
+    nodes: Sequence[Node],
+    found: list[Series | None],
+    order: int,
+    ids: Iterable[int],
+    *,
+    where: object,
+    known: _Known | None = None,
+) -> None:
+    """Find the series of some nodes, from those of their parents."""
+    if not order:
+        return  # values are known
+    rest = [None] * order
+    for i in ids:
+        node = nodes[i]
+        incoming = [None if parent is None else found[parent] for parent in node.parents]
+        if not any(incoming):
+            continue
+        op = node.call.op
+        assert op is not None  # a leaf has no parents
+        operands = [
+            [operand, *rest] if series is None else series
+            for operand, series in zip(node.operands, incoming, strict=True)
+        ]
+        try:
+            if op.taylor is not None:
+                result = op.taylor(op, node.value, operands, node.call.attrs)
+            else:
+                result = _integrated_once(
+                    op, node.value, operands, node.call.attrs, {} if known is None else known
+                )
+        except Exception as error:
+            error.add_note(f"in the series of {op!r}, node %{i} of {where!r}")
+            raise
+        if any(part is not None for part in result[1:]):
+            found[i] = [node.value, *(op.fitted(part, node.value) for part in result[1:])]
+
+
+def _integrated_once(
+    op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any], known: _Known
+) -> Series:
+    """The same series only once: rules that lead to two functions each, as Bessel's do, meet again below."""
+    settings = tuple((name, type(value), value) for name, value in attrs.items())
+    key = op, settings, tuple(tuple(map(id, a)) for a in series)
+    try:
+        hash(key)
+    except TypeError:
+        return _integrated(op, out, series, attrs, known)
+    if key not in known:
+        known[key] = series, _integrated(op, out, series, attrs, known)
+    return known[key][1]
+
+
+def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any], known: _Known) -> Series:
+    """The series of any operation with a forward rule: coefficient k is that of order k - 1 of c', over k."""
+    order = len(series[0]) - 1
+    rest = [None] * (order - 1)
+    if order == 1:
+        return [out, op.tangent(out, [a[0] for a in series], [a[1] for a in series], attrs)]
+    is_moving = [any(part is not None for part in a[1:]) for a in series]
+    seeds: dict[int, Series] = {}
+    operands: list[Any] = []
+    tangents: list[Any] = []
+    with Trace(op.name) as trace:
+        result = trace.param(out)
+        for a, moves in zip(series, is_moving, strict=True):
+            if not moves:
+                operands.append(a[0])
+                tangents.append(None)
+                continue
+            first, *others = [scaled(k, part) for k, part in enumerate(a)][1:]
+            velocity = np.zeros(a[0].shape, a[0].dtype)[()] if first is None else first
+            operands.append(trace.param(a[0]))
+            tangents.append(trace.param(velocity))
+            seeds[operands[-1].id] = a[:-1]
+            seeds[tangents[-1].id] = [velocity, *others]
+        slope = op.fitted(op.tangent(result, operands, tangents, attrs), out)
+    if not isinstance(slope, Handle) or slope.trace_ref is not trace.ref:
+        return [out, slope, *rest]
+    nodes, count = trace.nodes, slope.id + 1
+    needs_result = _depends_on(nodes, result.id, count)
+    found: list[Series | None] = [seeds.get(i) for i in range(count)]
+    _expand(
+        nodes, found, order - 1, [i for i in range(count) if not needs_result[i]], where=trace, known=known
+    )
+    if not needs_result[slope.id]:
+        derivative = found[slope.id] or [slope.node.value, *rest]
+        return [out, *(scaled(1 / k, part) for k, part in enumerate(derivative, start=1))]
+    # What is computed from the result itself can be known one order at a time only.
+    later = [i for i in range(result.id + 1, count) if needs_result[i]]
+    c: Series = [out, slope.node.value]
+    for k in range(1, order):
+        upto = [None if a is None else a[: k + 1] for a in found]
+        upto[result.id] = c
+        _expand(nodes, upto, k, later, where=trace, known=known)
+        derivative = upto[slope.id] or [slope.node.value, *rest]
+        c.append(scaled(1 / (k + 1), derivative[k]))
+    return c
+
+
+def _depends_on(nodes: Sequence[Node], leaf: int, count: int) -> bytearray:
+    """Which of the first nodes are computed from a leaf."""
+    depends = bytearray(count)
+    depends[leaf] = 1
+    for i in range(leaf + 1, count):
+        depends[i] = any(parent is not None and depends[parent] for parent in nodes[i].parents)
+    return depends

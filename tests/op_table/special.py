@@ -1,0 +1,103 @@
+"""Special functions."""
+
+from typing import Any
+
+from tests.op_table.case import (
+    Case,
+    Domain,
+    _domain,
+    complexes,
+    joined,
+    nonzero,
+    positive,
+    real,
+    upper,
+)
+
+unit = _domain(lambda rng, s: rng.uniform(0.2, 0.8, s))
+middle = _domain(lambda rng, s: rng.uniform(0.35, 0.65, s))
+twice = _domain(lambda rng, s: rng.uniform(0.4, 1.6, s))
+past_one = _domain(lambda rng, s: rng.uniform(1.6, 3, s))
+below_zero = _domain(lambda rng, s: rng.uniform(-3, -0.6, s))
+between_poles = _domain(lambda rng, s: rng.uniform(-0.6, -0.4, s))
+off_axes = _domain(lambda rng, s: rng.uniform(0.5, 1.5, s) + 1j * rng.uniform(0.5, 1.5, s))
+orders = _domain(lambda rng, s: rng.integers(0, 4, s))
+
+
+def f(name: str, *before: Any) -> Any:
+    """A function of `scipy.special`, with numbers in front."""
+    return lambda ns, *args: getattr(ns.special, name)(*before, *args)
+
+
+def cases(name: str, shapes: list[Any], domains: tuple[Domain, ...], *before: Any) -> list[Case]:
+    title = " ".join([f"special.{name}", *map(str, before)])
+    return [
+        Case(f"{title} {joined(s)}", f(name, *before), *(d(*t) for d, t in zip(domains, s, strict=True)))
+        for s in shapes
+    ]
+
+
+ONE: dict[str, Domain] = {
+    "cosm1": nonzero, "dawsn": real, "digamma": positive, "entr": positive, "erfc": real,
+    "erfcinv": twice, "erfcx": real, "erfi": real, "erfinv": unit, "exp1": positive, "exp10": real,
+    "expi": positive, "expit": real, "exprel": real, "gamma": positive, "gammaln": positive,
+    "i0e": nonzero, "i1": real, "i1e": nonzero, "j0": real, "j1": real, "k0": positive,
+    "k0e": positive, "k1": positive, "k1e": positive, "log_expit": real, "log_ndtr": real,
+    "loggamma": positive, "logit": unit, "ndtr": real, "ndtri": unit, "ndtri_exp": below_zero,
+    "rgamma": positive, "y0": positive, "y1": positive, "zeta": past_one,
+}  # fmt: skip
+TWO: dict[str, tuple[Domain, Domain]] = {
+    "beta": (positive, positive), "betaln": (positive, positive), "binom": (past_one, unit),
+    "boxcox": (positive, nonzero), "boxcox1p": (positive, nonzero), "inv_boxcox": (unit, unit),
+    "inv_boxcox1p": (unit, unit), "kl_div": (positive, positive), "poch": (positive, positive),
+    "pseudo_huber": (positive, real), "rel_entr": (positive, positive), "xlog1py": (real, positive),
+    "xlogy": (real, positive), "zeta": (past_one, positive),
+}  # fmt: skip
+ORDERED: dict[str, tuple[Any, Domain]] = {
+    "gammainc": (1.5, positive), "gammaincc": (1.5, positive), "gammaincinv": (1.5, middle),
+    "gammainccinv": (1.5, middle), "iv": (0.5, positive), "ive": (1.5, positive), "jn": (2, real),
+    "jv": (1.5, positive), "jve": (1.5, positive), "kn": (2, positive), "kv": (1.5, positive),
+    "kve": (0.5, positive), "polygamma": (1, positive), "yn": (2, positive), "yv": (1.5, positive),
+    "yve": (1.5, positive),
+}  # fmt: skip
+COMPLEX: dict[str, Domain] = {
+    "dawsn": complexes, "digamma": upper, "erfc": complexes, "erfcx": complexes, "erfi": complexes,
+    "exp1": upper, "expi": upper, "gamma": upper, "log_ndtr": complexes, "loggamma": upper,
+    "ndtr": complexes, "rgamma": complexes,
+}  # fmt: skip
+COMPLEX_ORDERED: dict[str, Any] = {
+    "iv": 0.5, "ive": 0.5, "jv": 1.5, "jve": 1.5, "kv": 0.5, "kve": 0.5, "yv": 0.5, "yve": 0.5,
+}  # fmt: skip
+
+
+SINGLES = [((),), ((2, 3),), ((0, 3),)]
+PAIRS = [((), ()), ((2, 3), (3,)), ((0, 3), (1,))]
+
+CASES = [
+    *(c for op, domain in ONE.items() for c in cases(op, SINGLES, (domain,))),
+    *(c for op, domains in TWO.items() for c in cases(op, PAIRS, domains)),
+    *(c for op, (order, domain) in ORDERED.items() for c in cases(op, SINGLES, (domain,), order)),
+    *(c for op, domain in COMPLEX.items() for c in cases(op, [((3,),)], (domain,))),
+    *(c for op, order in COMPLEX_ORDERED.items() for c in cases(op, [((3,),)], (off_axes,), order)),
+    *cases("betainc", SINGLES, (unit,), 1.5, 2.5),
+    *cases("betaincc", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
+    *cases("betaincinv", [((),), ((2, 3),)], (unit,), 1.5, 2.5),
+    *cases("huber", [((3,), (2, 3)), ((), ())], (past_one, unit)),
+    *cases("huber", [((3, 1), (3,))], (unit, past_one)),
+    *cases("xlogy", [((3,), (3,))], (complexes, upper)),
+    *cases("xlog1py", [((3,), (3,))], (complexes, complexes)),
+    Case("special.psi", f("psi"), between_poles(3)),
+    Case("special.gammaln left", f("gammaln"), between_poles(3)),
+    Case("special.rgamma left", f("rgamma"), real(2, 3)),
+    Case("special.polygamma ints", f("polygamma"), orders(3), positive(2, 3)),
+    Case("special.polygamma 0", f("polygamma", 0), positive(3)),
+    Case("special.polygamma left", f("polygamma", 1), between_poles(3)),
+    Case("special.jn ints", f("jn"), orders(2, 1), real(3)),
+    Case("special.kve ints", f("kve"), orders(2, 1), positive(3)),
+    Case("special.multigammaln 0d", lambda ns, a: ns.special.multigammaln(a, 1), past_one()),
+    Case("special.multigammaln d=3", lambda ns, a: ns.special.multigammaln(a, 3), past_one(2, 3)),
+    Case("logsumexp weights", lambda ns, a, b: ns.logsumexp(a, 1, b), real(2, 3), positive(3)),
+    Case("logsumexp sign", lambda ns, a, b: ns.logsumexp(a, 0, b, True, True)[0], real(2, 3), nonzero(2, 1)),
+    Case("logsumexp complex", lambda ns, a: ns.logsumexp(a, axis=1), complexes(2, 3)),
+    Case("special.softmax", lambda ns, x: ns.special.softmax(x), real(2, 3)),
+]  # fmt: skip

@@ -1,0 +1,148 @@
+"""einsum: every string NumPy accepts, drawn at random; refusals; what Programs make of it."""
+
+from string import ascii_lowercase
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape import errors
+from tests.naive_program import counts, program_of
+from tests.oracles import assert_close, assert_same, inner, jvp, record, uniform, vjp
+
+LENGTHS = {letter: n for letter, n in zip(ascii_lowercase[:5], (2, 3, 1, 2, 4), strict=True)}
+
+
+@st.composite
+def calls(draw):
+    """Subscripts and the shapes they are for, some axes of length one, some in an ellipsis."""
+    count = draw(st.integers(1, 3))
+    common = draw(st.lists(st.sampled_from([1, 2]), max_size=2))
+    inputs, shapes = [], []
+    for _ in range(count):
+        labels = draw(st.lists(st.sampled_from(sorted(LENGTHS)), max_size=3))
+        ones = {label: draw(st.booleans()) and draw(st.booleans()) for label in labels}
+        shape = [1 if ones[label] else LENGTHS[label] for label in labels]
+        part = "".join(labels)
+        if common and draw(st.booleans()):
+            spread = common[draw(st.integers(0, len(common))) :]
+            at = draw(st.integers(0, len(labels)))
+            part, shape = part[:at] + "..." + part[at:], [*shape[:at], *spread, *shape[at:]]
+        inputs.append(part)
+        shapes.append(tuple(shape))
+    subscripts = ",".join(inputs)
+    if draw(st.booleans()):
+        used = sorted(set(subscripts) - set(",."))
+        result = draw(st.lists(st.sampled_from(used), unique=True, max_size=3)) if used else []
+        subscripts += "->" + ("..." if "." in subscripts else "") + "".join(result)
+    return subscripts, shapes
+
+
+@settings(max_examples=150, deadline=None)
+@given(calls(), st.booleans())
+def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_complex):
+    subscripts, shapes = call
+    rng = np.random.default_rng(0)
+    dtype = np.complex128 if is_complex else np.float64
+    args = [uniform(rng, np.empty(shape, dtype)) for shape in shapes]
+
+    def f(*args):
+        return np.einsum(subscripts, *args)
+
+    expected = f(*args)
+    _, _, out = record(f, args)
+    assert_same(out.value, expected)
+    seed, directions = uniform(rng, np.asarray(expected)), [uniform(rng, a) for a in args]
+    pushed, pulled = jvp(f, args, directions), vjp(f, args, seed)
+    assert_close(inner([seed], [pushed]), inner(pulled, directions), 1e-12)
+    moved = sum(f(*args[:k], t, *args[k + 1 :]) for k, t in enumerate(directions))
+    assert_close(pushed, moved, 1e-13)
+
+
+@settings(max_examples=40, deadline=None)
+@given(calls())
+def test_programs_compute_the_same_without_calling_back(call):
+    subscripts, shapes = call
+    rng = np.random.default_rng(0)
+    args = [uniform(rng, np.empty(shape)) for shape in shapes]
+
+    def f(*args):
+        return np.einsum(subscripts, *args) * 2.0
+
+    program = program_of(f, *args)
+    assert "callback" not in counts(program.listing)
+    assert_close(program(*args), f(*args), 1e-13)
+
+
+def test_a_plain_contraction_is_one_matrix_product_in_a_program():
+    a, b = np.ones((2, 3)), np.ones((3, 4))
+    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).listing) == {"matmul": 1}
+    a, b = np.ones((5, 2, 3)), np.ones((5, 3, 4))
+    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).listing) == {"matmul": 1}
+
+
+@pytest.mark.parametrize("options", [{"optimize": True}, {"optimize": "optimal"}, {"dtype": np.float64}, {"order": "F"},
+                                     {"optimize": ["einsum_path", (0, 1), (0, 1)]}])  # fmt: skip
+def test_options_are_passed_on(options):
+    args = [np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 2), np.float32), np.ones(2, np.float32)]
+    f = lambda *args: np.einsum("ij,jk,k->i", *args, **options)  # noqa: E731
+    _, _, out = record(f, args)
+    assert_same(out.value, f(*args))
+    assert [g.dtype for g in vjp(f, args, np.ones(2, out.dtype))] == [np.float32] * 3
+
+
+def test_einsum_path_needs_shapes_alone():
+    trace = tape.Trace()
+    a, b = trace.param(np.ones((2, 3))), trace.param(np.ones((3, 2)))
+    assert np.einsum_path("ij,jk", a, b)[0] == ["einsum_path", (0, 1)]
+    assert len(trace.nodes) == 2
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("ij", [(2,)]),
+        ("ij,jk", [(2, 3), (2, 3)]),
+        ("ii", [(2, 3)]),
+        ("ii", [(1, 3)]),
+        ("i->j", [(2,)]),
+        ("i->ii", [(2,)]),
+        ("i->i->i", [(2,)]),
+        ("i,j", [(2,)]),
+        ("i.", [(2, 2)]),
+        ("...i...", [(2, 2)]),
+        ("...->", [(2,)]),
+        ("i;j", [(2, 2)]),
+    ],
+)
+def test_subscripts_that_do_not_fit_are_refused_and_leave_nothing(subscripts, shapes):
+    trace = tape.Trace()
+    leaves = [trace.param(np.ones(shape)) for shape in shapes]
+    with pytest.raises(errors.ShapeError, match="einsum"):
+        np.einsum(subscripts, *leaves)
+    assert len(trace.nodes) == len(leaves)
+
+
+@pytest.mark.parametrize("labels", [[52], [-53], ["a"], None])
+def test_lists_hold_numbers_of_letters(labels):
+    x = tape.Trace().param(np.ones(2))
+    with pytest.raises(errors.ShapeError, match="list of ints"):
+        np.einsum(x, labels)
+
+
+def test_what_is_off_a_diagonal_gets_exactly_nothing():
+    (gradient,) = vjp(lambda x: np.einsum("ii->i", x), [np.ones((2, 2))], np.array([np.inf, 1.0]))
+    assert_same(gradient, np.array([[np.inf, 0.0], [0.0, 1.0]]))
+
+
+def test_the_taylor_series_of_a_product_of_three():
+    x = np.array([1.0, 2.0])
+    series = tape.taylor(lambda t: np.einsum("i,i,i->", t * x, t + x, t - x), 1.0, 1.0, order=4)
+    exact = np.polynomial.polynomial.polyval
+    parts = [np.polynomial.Polynomial([0.0, v]) for v in x]
+    whole = sum(p * np.polynomial.Polynomial([v, 1.0]) * np.polynomial.Polynomial([-v, 1.0]) for p, v in zip(parts, x, strict=True))
+    shifted = whole(np.polynomial.Polynomial([1.0, 1.0])).coef
+    assert exact is not None
+    np.testing.assert_allclose(np.ravel(series)[: len(shifted)], shifted, atol=1e-12)

@@ -1,0 +1,130 @@
+"""Products: the same numbers as NumPy's to the last bit, what two components stand for, refusals."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, ops
+from tests.oracles import assert_close, assert_same, record, vjp
+
+SHAPES = [(), (4,), (3, 4), (4, 3), (2, 3, 4), (2, 4, 3), (2, 1, 3, 4), (0, 4), (3, 0)]
+NAMES = ["dot", "inner", "outer", "vdot", "kron", "vecdot", "matvec", "vecmat"]
+
+
+def drawn(*shapes, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    return [np.asarray(rng.normal(size=shape)).astype(dtype) for shape in shapes]
+
+
+def attempt(f, *args):
+    """The result of a call, or None if it is refused."""
+    try:
+        return f(*args)
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_pair_of_shapes_does_what_it_does_in_numpy(name, dtype):
+    f = getattr(np, name)
+    for shapes in product(SHAPES, SHAPES):
+        arrays = drawn(*shapes, dtype=dtype)
+        expected = attempt(f, *arrays)
+        trace = tape.Trace()
+        leaves = [trace.param(a) for a in arrays]
+        out = attempt(f, *leaves)
+        assert (out is None) == (expected is None), shapes
+        if out is None:
+            assert len(trace.nodes) == 2  # nothing is left behind
+        else:
+            assert_same(out.value, expected)
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, (0, 0), ([0, 1], [0, 1]), ((-1, 0), (1, 0)), (2, 0), ([0, 0], [0, 1]), 5])
+def test_tensordot_takes_axes_as_numpy_does(axes):
+    a, b = drawn((3, 3), (3, 3))
+    expected = attempt(lambda: np.tensordot(a, b, axes)) if axes not in ((2, 0), 5) else None
+    trace = tape.Trace()
+    out = attempt(lambda: np.tensordot(trace.param(a), trace.param(b), axes))
+    if expected is None or axes == ([0, 0], [0, 1]):
+        assert out is None
+        assert len(trace.nodes) == 2
+    else:
+        assert_same(out.value, expected)
+
+
+@pytest.mark.parametrize("sides", [[2, 9, 3, 8, 2], [7, 2, 7, 2], [3, 3, 3, 3, 3, 3]])
+@pytest.mark.parametrize(("first", "last"), product([False, True], repeat=2))
+def test_multi_dot_multiplies_in_the_order_of_numpy(sides, first, last):
+    """The same rounding, so the same order."""
+    shapes = [*zip(sides, sides[1:], strict=False)]
+    if first:
+        shapes[0] = shapes[0][1:]
+    if last:
+        shapes[-1] = shapes[-1][:1]
+    arrays = drawn(*shapes)
+    _, _, out = record(lambda *args: np.linalg.multi_dot(args), arrays)
+    assert_same(out.value, np.linalg.multi_dot(arrays))
+
+
+def test_a_chain_that_does_not_multiply_is_refused():
+    for shapes in ([(2, 3)], [(2, 3), (2, 3)], [(2, 3), (3,), (3, 2)], [(2, 3, 4), (4, 2)]):
+        with pytest.raises(errors.ShapeError, match="multi_dot"):
+            record(lambda *args: np.linalg.multi_dot(args), drawn(*shapes))
+
+
+# ---- cross products --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shapes", [((2,), (2,)), ((4, 2), (3,)), ((4, 3), (2,)), ((4, 2), (1, 2))])
+def test_two_components_lie_in_a_plane(shapes):
+    a, b = drawn(*shapes)
+    with warnings.catch_warnings(action="ignore"):
+        expected = np.cross(a, b)
+    _, _, out = record(np.cross, [a, b])
+    assert_same(out.value, expected)
+    in_space = [np.concatenate([x, np.zeros((*x.shape[:-1], 1))], -1)[..., :3] for x in (a, b)]
+    whole = ops.cross(*in_space)
+    assert_same(out.value, whole if out.shape == whole.shape else whole[..., 2])
+
+
+def test_a_cross_product_is_orthogonal_to_both_and_so_is_its_derivative():
+    a, b = drawn((5, 3), (5, 3))
+    assert_close(ops.vecdot(ops.cross(a, b), a), np.zeros(5), 1e-14)
+    gradients = vjp(lambda a, b: np.sum(np.vecdot(np.cross(a, b), a) ** 2 + np.vecdot(np.cross(a, b), b)), [a, b])
+    for gradient in gradients:
+        assert_close(gradient, np.zeros((5, 3)), 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options"),
+    [
+        (((4,), (3,)), {}),
+        (((), (3,)), {}),
+        (((2, 3), (5, 3)), {}),
+        (((3,), (3,)), {"axisa": 1}),
+        (((3,), (3,)), {"axisc": 1}),
+    ],
+)
+def test_what_is_no_cross_product_is_refused_and_leaves_nothing(shapes, options):
+    trace = tape.Trace()
+    leaves = [trace.param(a) for a in drawn(*shapes)]
+    with pytest.raises(errors.ShapeError, match="cross"):
+        np.cross(*leaves, **options)
+    assert len(trace.nodes) == 2
+
+
+# ---- conjugation -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["vdot", "vecdot"])
+def test_the_squared_length_of_a_complex_vector(name):
+    """The gradient of ``sum(|z|**2)`` is ``2 conj(z)``."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=4) + 1j * rng.normal(size=4)
+    (gradient,) = vjp(lambda z: np.real(getattr(np, name)(z, z)), [z])
+    assert_close(gradient, 2 * z.conj(), 1e-15)

@@ -1,0 +1,328 @@
+"""Special functions where they are special: tails, boundaries, orders, and how SciPy's names find them."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tape
+from tape import errors
+from tape.ops.scipy_ufuncs import DECLARED, ufunc_named
+from tests.naive_program import compiled_for, program_of
+from tests.op_table.special import CASES
+from tests.oracles import assert_close, assert_same, derivative, difference, jvp, record, vjp
+
+ops = tape.ops.special
+slope = tape.elementwise_grad
+
+
+# ---- boundaries ----------------------------------------------------------------------------------
+
+AT_THE_BOUNDARY = {
+    "xlogy (0, 0)": (ops.xlogy, (0.0, 0.0), 0, (-np.inf, 0)),
+    "xlogy (0, 2)": (ops.xlogy, (0.0, 2.0), 0, (np.log(2), 0)),
+    "xlog1py (0, -1)": (ops.xlog1py, (0.0, -1.0), 0, (-np.inf, 0)),
+    "entr 0": (ops.entr, (0.0,), 0, (np.inf,)),
+    "entr -1": (ops.entr, (-1.0,), -np.inf, (0,)),
+    "rel_entr (0, 2)": (ops.rel_entr, (0.0, 2.0), 0, (-np.inf, 0)),
+    "rel_entr (0, 0)": (ops.rel_entr, (0.0, 0.0), 0, (0, 0)),
+    "rel_entr (1, 0)": (ops.rel_entr, (1.0, 0.0), np.inf, (0, 0)),
+    "kl_div (0, 2)": (ops.kl_div, (0.0, 2.0), 2, (-np.inf, 1)),
+    "kl_div (0, 0)": (ops.kl_div, (0.0, 0.0), 0, (0, 1)),
+    "pseudo_huber (0, 0)": (ops.pseudo_huber, (0.0, 0.0), 0, (0, 0)),
+    "pseudo_huber (0, 3)": (ops.pseudo_huber, (0.0, 3.0), 0, (3, 0)),
+    "i0e 0": (ops.i0e, (0.0,), 1, (0,)),
+    "i1e 0": (ops.i1e, (0.0,), 0, (0.5,)),
+    "j1 0": (ops.j1, (0.0,), 0, (0.5,)),
+    "exprel 0": (ops.exprel, (0.0,), 1, (0.5,)),
+    "rgamma 0": (ops.rgamma, (0.0,), 0, (1,)),
+    "rgamma -3": (ops.rgamma, (-3.0,), 0, (-6,)),
+    "gammainc (1, 0)": (lambda x: ops.gammainc(1.0, x), (0.0,), 0, (1,)),
+    "gammainc (2, 0)": (lambda x: ops.gammainc(2.0, x), (0.0,), 0, (0,)),
+    "betainc (1, 2, 0)": (lambda x: ops.betainc(1.0, 2.0, x), (0.0,), 0, (2,)),
+    "boxcox (2, 0)": (ops.boxcox, (2.0, 0.0), np.log(2), (0.5, np.log(2) ** 2 / 2)),
+    "inv_boxcox (1, 0)": (ops.inv_boxcox, (1.0, 0.0), np.e, (np.e, -np.e / 2)),
+    "logsumexp -inf": (ops.logsumexp, ([-np.inf, -np.inf],), -np.inf, ([0, 0],)),
+    "logsumexp no weight": (lambda a: ops.logsumexp(a, b=[0.0, 1.0]), ([9e9, 1.0],), 1, ([0, 1],)),
+    "logsumexp cancelled": (lambda a: ops.logsumexp(a, b=[-1.0, 1.0]), ([1.0, 1.0],), -np.inf, ([0, 0],)),
+}
+
+
+@pytest.mark.parametrize("name", AT_THE_BOUNDARY)
+def test_boundaries_have_the_documented_values_and_what_does_not_move_adds_nothing(name):
+    f, args, value, slopes = AT_THE_BOUNDARY[name]
+    args = [np.array(arg) for arg in args]
+    assert_close(f(*args), value, 1e-14) if np.isfinite(value) else assert_same(f(*args), np.float64(value))
+    for found, expected in zip(vjp(f, args), slopes, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    still = [np.zeros(arg.shape) for arg in args]
+    assert jvp(f, args, still) == 0
+    for k, expected in enumerate(slopes):
+        along = [
+            np.ones(arg.shape) if i == k else zeros
+            for i, (arg, zeros) in enumerate(zip(args, still, strict=True))
+        ]
+        np.testing.assert_allclose(jvp(f, args, along), np.sum(expected), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [(ops.logit, 0), (ops.logit, 1), (ops.erfinv, -1), (ops.erfinv, 1), (ops.erfcinv, 0), (ops.erfcinv, 2),
+     (ops.ndtri, 0), (ops.ndtri, 1)],
+)  # fmt: skip
+def test_inverses_are_infinite_at_the_ends(f, x):
+    with np.errstate(divide="ignore"):
+        assert abs(f(float(x))) == abs(slope(f)(float(x))) == np.inf
+
+
+# ---- far out -------------------------------------------------------------------------------------
+
+
+def mills(t):
+    """The density over the upper tail of the normal distribution: Laplace's continued fraction."""
+    fraction = t
+    for k in range(200, 0, -1):
+        fraction = t + k / fraction
+    return fraction
+
+
+@pytest.mark.parametrize("x", [-5.0, -40.0, -1e4, -1e7])
+def test_log_ndtr_has_all_digits_in_its_derivatives_far_out(x):
+    assert slope(ops.log_ndtr)(x) == pytest.approx(mills(-x), rel=1e-14)
+    assert slope(ops.ndtri_exp)(special.log_ndtr(x)) == pytest.approx(1 / mills(-x), rel=1e-10)
+    if x > -1e3:
+        h = mills(-x)
+        assert derivative(ops.log_ndtr, 2)(np.array(x)) == pytest.approx(-h * (x + h), rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_log_ndtr_ends_without_nan(order):
+    assert abs(derivative(ops.log_ndtr, order)(np.array(60.0))) < 1e-300
+    assert abs(derivative(ops.log_expit, order)(np.array(800.0))) < 1e-300
+
+
+def test_the_logistic_function_has_all_digits_in_both_tails():
+    x = np.array([-500.0, -40.0, 40.0, 500.0])
+    np.testing.assert_allclose(slope(ops.expit)(x), np.exp(-np.abs(x)), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("f", "sign"), [(ops.erfcx, -1), (ops.dawsn, 1)])
+def test_scaled_error_functions_have_all_digits_in_their_derivatives_far_out(f, sign):
+    scale = -1 / np.sqrt(np.pi) if f is ops.erfcx else -0.5
+    for x in (30.0, 1e3, 1e6):
+        step = sign / (2 * x * x)
+        series = 1 + 3 * step * (1 + 5 * step * (1 + 7 * step * (1 + 9 * step)))
+        assert slope(f)(x) == pytest.approx(scale / x**2 * series, rel=1e-11)
+    near, far = slope(f)(np.array([19.999999999, 20.000000001]))
+    assert near == pytest.approx(far, rel=1e-9)
+
+
+@pytest.mark.parametrize("f", [ops.erfinv, ops.ndtri])
+def test_inverses_undo_the_derivative_near_their_ends(f):
+    y = np.array([1e-9, 1e-3, 0.5, 1 - 1e-9])
+    inverse = ops.erf if f is ops.erfinv else ops.ndtr
+    np.testing.assert_allclose(slope(f)(y) * slope(inverse)(f(y)), 1, rtol=1e-12)
+
+
+def test_huge_complex_and_negative_arguments_of_polygamma():
+    """Recurrence and reflection, DLMF 5.15.5 and 5.15.6, and digits near the real axis."""
+    z = np.array([0.3 + 0.2j, -3.3 + 0.4j, 20 - 3j, -50.5 + 0.1j, 1e3 - 1e3j])
+    for n in (1, 2, 5):
+        step = (-1) ** n * special.factorial(n) / z ** (n + 1)
+        np.testing.assert_allclose(ops.polygamma(n, z + 1), ops.polygamma(n, z) + step, rtol=1e-12)
+        np.testing.assert_allclose(ops.polygamma(n, z.conj()), ops.polygamma(n, z).conj(), rtol=1e-12)
+        x = np.array([0.1, 0.7, -2.3, 30.0])
+        np.testing.assert_allclose(ops.polygamma(n, x + 0j), special.polygamma(n, x), rtol=1e-12)
+    (along,) = [np.exp(1j * np.arange(5))]
+    assert_close(jvp(ops.digamma, [z[:3]], [along[:3]]) / along[:3], ops.polygamma(1, z[:3]), 1e-14)
+    with pytest.raises(errors.DTypeError, match="one order"):
+        ops.polygamma([1, 2], 1j)
+
+
+# ---- orders --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [3, 4])
+@pytest.mark.parametrize(
+    "name", ["gammaln", "expit", "erfcx", "log_ndtr", "j0", "k1e", "exprel", "loggamma", "erfinv"]
+)
+def test_derivatives_of_every_order_are_those_of_the_order_below(name, order):
+    f, x, one = getattr(ops, name), np.array([0.4, 0.6]), np.ones(2)
+    expected = difference(derivative(f, order - 1), [x], [one])
+    assert_close(derivative(f, order)(x), expected, 1e-8)
+
+
+BY_ORDER = {
+    "jv": lambda v: ops.jv(v, 1.0),
+    "scipy's jv": lambda v: special.jv(v, 1.0),
+    "kn": lambda v: ops.kn(v, np.ones(3)),
+    "gammainc": lambda v: special.gammainc(v, v),
+    "betainc": lambda v: special.betainc(1.0, v, 0.5),
+    "polygamma": lambda v: ops.polygamma(v, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", BY_ORDER)
+def test_derivatives_by_an_order_are_refused_at_the_call(name):
+    with tape.Trace() as trace:
+        v = trace.param(2.0)
+        with pytest.raises(errors.UnsupportedError, match=f"{name.split()[-1]} by its"):
+            BY_ORDER[name](v)
+        with tape.Trace() as inner, pytest.raises(errors.UnsupportedError):
+            BY_ORDER[name](inner.input(v))
+        assert len(trace) == 1
+
+
+def test_orders_may_be_data():
+    with tape.Trace() as trace:
+        v, x = trace.input([0, 1, 2]), trace.param([0.5, 1.0, 1.5])
+        trace.backward_param_grads(special.jv(v, x))
+        special.jv(tape.stop_gradient(trace.param(2.0)), x)
+    compiled, _ = compiled_for(lambda v, x: tape.grad(lambda x: np.sum(special.jv(v, x)))(x), 1.5, np.ones(3))
+    assert_close(compiled(0.5, np.ones(3)), special.jvp(0.5, np.ones(3)), 1e-14)
+
+
+def test_slopes_of_the_zeta_functions():
+    """DLMF 25.6.11 and after, 25.11.18; differences where there is no formula."""
+    assert slope(ops.zeta)(0.0) == pytest.approx(-np.log(2 * np.pi) / 2, rel=1e-13)
+    assert slope(ops.zeta)(-2.0) == pytest.approx(-special.zeta(3) / (4 * np.pi**2), rel=1e-13)
+    assert slope(lambda x: ops.zeta(x, 1.0))(2.0) == pytest.approx(slope(ops.zeta)(2.0), rel=1e-14)
+    x = np.array([-20.2, -5.5, -0.5, 0.5, 3.0, 60.0])
+    found, expected = slope(ops.zeta)(x), difference(special.zeta, [x], [np.ones(6)])
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-14)
+
+
+@pytest.mark.parametrize("d", [0, -1, 1.5, "two", None])
+def test_multigammaln_refuses_what_is_no_dimension(d):
+    with pytest.raises(errors.OptionError, match="dimension"):
+        ops.multigammaln(3.0, d)
+
+
+def test_multigammaln_refuses_what_is_too_small():
+    with pytest.raises(errors.TapeError, match="multigammaln"):
+        record(lambda a: ops.multigammaln(a, 4), [np.array(1.0)])
+
+
+# ---- logsumexp -----------------------------------------------------------------------------------
+
+
+def test_weighted_logsumexp_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    for options in ({}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}):
+        for x in (a, a + 1j * b):
+            both = zip(
+                ops.logsumexp(x, b=b, return_sign=True, **options),
+                special.logsumexp(x, b=b, return_sign=True, **options),
+                strict=True,
+            )
+            for found, expected in both:
+                assert_close(found, expected, 1e-14)
+                assert type(found) is type(expected)
+    assert np.isnan(ops.logsumexp([0.0, 0.0], b=[1.0, -2.0]))
+    assert ops.logsumexp([np.nan, 1.0], b=[0.0, 1.0]) == 1
+    with pytest.raises(errors.ShapeError, match="logsumexp"):
+        ops.logsumexp(a, b=np.ones(3))
+
+
+# ---- SciPy's own names ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cbrt", "exp2", "expm1", "i0", "log1p"])
+def test_functions_that_numpy_has_too_are_scipys_here(name):
+    """The table of operations has the others; these would be two under one name."""
+    f, x = getattr(ops, name), np.array([[0.3, 1.7]])
+    assert_same(f(x), getattr(special, name)(x))
+    _, _, out = record(getattr(special, name), [x])
+    assert out.node.op is f.op
+    assert_close(jvp(f, [x], [np.ones((1, 2))]), difference(getattr(special, name), [x], [np.ones((1, 2))]))
+    assert_close(vjp(f, [x])[0], jvp(f, [x], [np.ones((1, 2))]), 1e-15)
+
+
+def test_every_ufunc_finds_its_operation():
+    for name, function in DECLARED.items():
+        operands = [2] * (len(function.op.vjp) - 1)
+        with tape.Trace() as trace:
+            out = ufunc_named(name)(*operands, trace.param(0.4))
+            assert out.node.op is function.op
+
+
+def test_ufuncs_without_a_rule_and_arrays_to_write_to_are_refused():
+    with tape.Trace() as trace:
+        x = trace.param([0.5])
+        with pytest.raises(errors.UnsupportedError, match=r"scipy\.special\.ellipj"):
+            special.ellipj(x, 0.5)
+        with pytest.raises(errors.InPlaceError, match="gammaln"):
+            special.gammaln(x, out=np.ones(1))
+
+
+def test_float16_and_whole_orders_do_not_widen():
+    for dtype in (np.float16, np.float32):
+        x = np.array([0.5, 1.5], dtype)
+        assert ops.gammaln(x).dtype == ops.yn(2, x).dtype == ops.polygamma(1, x).dtype == dtype
+    assert ops.gammaln(3).dtype == ops.jv(1, 2).dtype == np.float64
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+CALLED = {"betainc", "betaincc", "betaincinv", "erf", "exprel_derivative"}
+"""What has no loop of two operands at most."""
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if not any(a.dtype.kind == "c" for a in c.args())], ids=repr
+)
+def test_programs_have_loops_for_all_but_few(case):
+    def both(*args):
+        chosen = tuple(k for k, a in enumerate(args) if a.dtype.kind == "f")
+        return case.on(tape.ops)(*args), tape.grad(
+            lambda *args: tape.ops.sum(case.on(tape.ops)(*args)), chosen
+        )(*args)
+
+    program = program_of(both, *case.args())
+    assert {op.name for op, *_ in program.listing.callbacks} <= CALLED
+
+
+def test_loops_run_in_all_threads_at_once():
+    x = np.linspace(0.1, 9, 300_000)
+    compiled = tape.compile(lambda x: ops.gammaln(x) + ops.jv(1.5, x) * ops.log_ndtr(-x))
+    expected = compiled(x)
+    found = {}
+
+    def run(k):
+        found[k] = compiled(x)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(4):
+        assert_close(found[k], expected, 1e-15)
+
+
+def test_loops_are_silent_unless_scipy_was_told_otherwise():
+    compiled = tape.compile(lambda x: ops.gammaln(x) + 1)
+    x = np.array([-1.0, 2.0])
+    assert_same(compiled(x), compiled(x))
+    with special.errstate(singular="warn"), pytest.warns(special.SpecialFunctionWarning):
+        compiled(x)
+
+
+def test_a_file_with_special_functions_runs_in_another_process(tmp_path):
+    """Where scipy.special was not even imported; it is not by importing tape."""
+    program = program_of(lambda x: ops.gammaln(x) * ops.xlogy(x, x) + ops.polygamma(1, x), np.ones(3))
+    program.save(tmp_path / "f.tape")
+    code = (
+        "import sys, numpy as np, tape\n"
+        "assert 'scipy.special' not in sys.modules\n"
+        f"f = tape.load({str(tmp_path / 'f.tape')!r})\n"
+        "print(*f(np.array([0.5, 1.5, 2.5])).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    x = np.array([0.5, 1.5, 2.5])
+    expected = special.gammaln(x) * special.xlogy(x, x) + special.polygamma(1, x)
+    assert_close([float(word) for word in run.stdout.split()], expected, 1e-14)
