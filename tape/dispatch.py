@@ -16,6 +16,8 @@ import numpy as np
 from tape import errors, ops
 from tape.node import Handle
 from tape.op import NUMPY
+from tape.ops.methods import METHODS
+from tape.ops.scipy_ufuncs import counterpart
 
 __all__ = ["call_function", "call_ufunc"]
 
@@ -37,7 +39,6 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
         np.zeros_like,
         np.ones_like,
         np.empty_like,
-        np.full_like,
         np.shares_memory,
         np.may_share_memory,
         np.array_repr,
@@ -55,7 +56,7 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
 )
 
 _IN_PLACE: dict[Callable[..., Any], str] = {
-    np.copyto: "np.where",
+    np.copyto: "np.where, or tape.ops.full_like where NumPy's full_like calls this",
     np.fill_diagonal: "x + np.diag(v - np.diagonal(x))",
     np.place: "np.where",
     np.put: "np.where, or tape.ops.put_along_axis of the flattened array",
@@ -64,14 +65,6 @@ _IN_PLACE: dict[Callable[..., Any], str] = {
 }
 """What writes into its first argument, and what to write instead."""
 
-_METHODS: dict[str, dict[np.ufunc, Callable[..., Any]]] = {
-    "reduce": {
-        np.add: ops.sum,
-        np.multiply: ops.prod,
-        np.maximum: ops.max,
-        np.minimum: ops.min,
-    },
-}
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
 """Keywords of ufuncs that say what is so anyway."""
 
@@ -86,13 +79,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     UnsupportedError
         If there is no rule for it, or for a keyword.
     """
-    function = NUMPY.get(ufunc)
+    function = NUMPY.get(ufunc) or counterpart(ufunc)
     name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
     if "out" in kwargs or method == "at":
-        raise errors.InPlaceError(
-            f"{name}{'' if method == 'at' else '(..., out=...)'} would write a recorded value into a plain "
-            "array. Use the returned value; write x = x + v for x += v"
-        )
+        raise _would_write(name if method == "at" else f"{name}(..., out=...)")
     if function is None:
         raise _no_rule(name)
     kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
@@ -101,7 +91,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         one = (1,) * np.ndim(y)
         inputs, method = (ops.reshape(x, (*np.shape(x), *one)), y), "__call__"
     if method != "__call__":
-        known = _METHODS.get(method, {}).get(ufunc)
+        known = METHODS.get(method, {}).get(ufunc)
         if known is None:
             raise _no_rule(name)
         return _call(known, name, inputs, {"axis": 0, **kwargs})
@@ -136,6 +126,8 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
                 f"Use {_IN_PLACE[func]}"
             )
         raise _no_rule(_title(func))
+    if func is np.where and len(args) == 1 and not kwargs:
+        return ops.nonzero(*args)
     return _call(function, _title(func), args, kwargs, func)
 
 
@@ -152,6 +144,13 @@ def _values_in(argument: Any) -> Any:
     if isinstance(argument, (list, tuple)):
         return type(argument)(_values_in(part) for part in argument)
     return argument.node.value if isinstance(argument, Handle) else argument
+
+
+def _would_write(call: str) -> errors.InPlaceError:
+    return errors.InPlaceError(
+        f"{call} would write a recorded value into a plain array. Use the returned value; write x = x + v for "
+        "x += v"
+    )
 
 
 def _no_rule(name: str) -> errors.UnsupportedError:
@@ -178,6 +177,8 @@ def _call(
             raise
         if func is not None:
             fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
+            if "out" in fewer_kwargs:
+                raise _would_write(f"{name}(..., out=...)") from error
             if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
                 return _call(function, name, fewer_args, fewer_kwargs)
         raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error

@@ -248,6 +248,8 @@ def _binary(op: Op) -> Callable[..., Any]:
                 value = forward(a, b)
             except NUMPY_ERRORS as error:
                 op.fail((a, b), error)
+            if type(value) is complex:  # what Python makes of its own and of a NumPy scalar
+                value = np.complex128(value)
         node = _new(Node)
         node.value = value
         node.call = call

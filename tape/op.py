@@ -233,7 +233,9 @@ class Op:
         """The tangent of the result, given those of the operands; None where nothing flows."""
         rules = self.jvp
         if rules is None:
-            return None
+            if self.vjp is None:
+                return None
+            raise errors.UnsupportedError(f"{self.name} has a vjp rule and no jvp rule. Declare one: jvp=")
         if callable(rules):
             return rules(tangents, out, *operands, **attrs)
         total: Any = None

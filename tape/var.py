@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import operator
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,12 +20,31 @@ from tape.listing import short
 from tape.node import Handle, plain
 from tape.op import NUMPY
 from tape.ops.scipy_ufuncs import counterpart
-from tape.ops.shape import Axes
 from tape.trace import Trace
 
 __all__ = ["Var"]
 
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
+
+
+def _reflected(op: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """An operator of two operands, for a Var on its right."""
+
+    def reflected(self: Any, other: Any) -> Any:
+        return op(other, self)
+
+    return reflected
+
+
+def _in_place(name: str, instead: str) -> Callable[..., NoReturn]:
+    """A method of arrays that writes into them."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise errors.InPlaceError(f"{name} would write into {self!r}, which is recorded. Use {instead}")
+
+    refuse.__name__ = name
+    refuse.__doc__ = f"Refuse: `ndarray.{name}` writes in place. Use ``{instead}``."
+    return refuse
 
 
 class Var(Handle):
@@ -89,6 +108,31 @@ class Var(Handle):
     def T(self) -> Var:
         """The axes in reverse order."""
         return ops.transpose(self)
+
+    @property
+    def mT(self) -> Var:
+        """The last two axes exchanged."""
+        return ops.matrix_transpose(self)
+
+    @property
+    def real(self) -> Var:
+        """The real part."""
+        return ops.real(self)
+
+    @property
+    def imag(self) -> Var:
+        """The imaginary part."""
+        return ops.imag(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
 
     def __repr__(self) -> str:
         name = f", name={self.name!r}" if self.name else ""
@@ -206,32 +250,27 @@ class Var(Handle):
     __or__ = ops.bitwise_or
     __xor__ = ops.bitwise_xor
 
-    def __radd__(self, other: Any) -> Var:
-        return ops.add(other, self)
+    __floordiv__ = ops.floor_divide
+    __mod__ = ops.remainder
+    __divmod__ = ops.divmod
+    __lshift__ = ops.left_shift
+    __rshift__ = ops.right_shift
+    __round__ = ops.round
 
-    def __rsub__(self, other: Any) -> Var:
-        return ops.subtract(other, self)
-
-    def __rmul__(self, other: Any) -> Var:
-        return ops.multiply(other, self)
-
-    def __rtruediv__(self, other: Any) -> Var:
-        return ops.divide(other, self)
-
-    def __rpow__(self, other: Any) -> Var:
-        return ops.power(other, self)
-
-    def __rmatmul__(self, other: Any) -> Var:
-        return ops.matmul(other, self)
-
-    def __rand__(self, other: Any) -> Var:
-        return ops.bitwise_and(other, self)
-
-    def __ror__(self, other: Any) -> Var:
-        return ops.bitwise_or(other, self)
-
-    def __rxor__(self, other: Any) -> Var:
-        return ops.bitwise_xor(other, self)
+    __radd__ = _reflected(ops.add)
+    __rsub__ = _reflected(ops.subtract)
+    __rmul__ = _reflected(ops.multiply)
+    __rtruediv__ = _reflected(ops.divide)
+    __rpow__ = _reflected(ops.power)
+    __rmatmul__ = _reflected(ops.matmul)
+    __rand__ = _reflected(ops.bitwise_and)
+    __ror__ = _reflected(ops.bitwise_or)
+    __rxor__ = _reflected(ops.bitwise_xor)
+    __rfloordiv__ = _reflected(ops.floor_divide)
+    __rmod__ = _reflected(ops.remainder)
+    __rdivmod__ = _reflected(ops.divmod)
+    __rlshift__ = _reflected(ops.left_shift)
+    __rrshift__ = _reflected(ops.right_shift)
 
     def __eq__(self, other: object) -> Var:  # type: ignore[override]
         return NotImplemented if other is None or isinstance(other, str) else ops.equal(self, other)
@@ -248,61 +287,52 @@ class Var(Handle):
             "np.concatenate or np.stack"
         )
 
-    # ---- methods -------------------------------------------------------------------------------
+    # ---- methods: the operations whose first argument this is ------------------------------------
 
-    def sum(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.sum` of this."""
-        return ops.sum(self, axis, keepdims=keepdims)
+    all = ops.all
+    any = ops.any
+    argmax = ops.argmax
+    argmin = ops.argmin
+    argpartition = ops.argpartition
+    argsort = ops.argsort
+    astype = ops.astype
+    choose = ops.choose
+    conj = ops.conj
+    conjugate = ops.conjugate
+    copy = ops.copy
+    cumprod = ops.cumprod
+    cumsum = ops.cumsum
+    diagonal = ops.diagonal
+    dot = ops.dot
+    flatten = ops.ravel
+    max = ops.max
+    mean = ops.mean
+    min = ops.min
+    nonzero = ops.nonzero
+    prod = ops.prod
+    ravel = ops.ravel
+    repeat = ops.repeat
+    round = ops.round
+    searchsorted = ops.searchsorted
+    squeeze = ops.squeeze
+    std = ops.std
+    sum = ops.sum
+    swapaxes = ops.swapaxes
+    take = ops.take
+    var = ops.var
 
-    def mean(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.mean` of this."""
-        return ops.mean(self, axis, keepdims=keepdims)
+    def clip(self, min: Any = None, max: Any = None) -> Var:
+        """`tape.ops.clip` of this."""
+        return ops.clip(self, min, max)
 
-    def max(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.max` of this."""
-        return ops.max(self, axis, keepdims=keepdims)
+    def compress(self, condition: Any, axis: int | None = None) -> Var:
+        """`tape.ops.compress` of this."""
+        return ops.compress(condition, self, axis)
 
-    def min(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.min` of this."""
-        return ops.min(self, axis, keepdims=keepdims)
-
-    def prod(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.prod` of this."""
-        return ops.prod(self, axis, keepdims=keepdims)
-
-    def var(self, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Var:
-        """`tape.ops.var` of this."""
-        return ops.var(self, axis, ddof=ddof, keepdims=keepdims)
-
-    def std(self, axis: Axes = None, *, ddof: float = 0, keepdims: bool = False) -> Var:
-        """`tape.ops.std` of this."""
-        return ops.std(self, axis, ddof=ddof, keepdims=keepdims)
-
-    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.argmax` of this."""
-        return ops.argmax(self, axis, keepdims=keepdims)
-
-    def all(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.all` of this."""
-        return ops.all(self, axis, keepdims=keepdims)
-
-    def any(self, axis: Axes = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.any` of this."""
-        return ops.any(self, axis, keepdims=keepdims)
-
-    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Var:
-        """`tape.ops.argmin` of this."""
-        return ops.argmin(self, axis, keepdims=keepdims)
-
-    def reshape(self, *shape: int | Sequence[int]) -> Var:
+    def reshape(self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None) -> Var:
         """`tape.ops.reshape` of this; the shape as one tuple or as several ints."""
-        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)  # type: ignore[arg-type]
-
-    def ravel(self) -> Var:
-        """`tape.ops.ravel` of this."""
-        return ops.ravel(self)
-
-    flatten = ravel
+        wanted: Any = shape[0] if len(shape) == 1 else shape
+        return ops.reshape(self, wanted, order, copy=copy)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Var:
         """`tape.ops.transpose` of this; the axes as one tuple or as several ints."""
@@ -310,25 +340,11 @@ class Var(Handle):
             return ops.transpose(self, axes[0])
         return ops.transpose(self, axes or None)  # type: ignore[arg-type]
 
-    def swapaxes(self, axis1: int, axis2: int) -> Var:
-        """`tape.ops.swapaxes` of this."""
-        return ops.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Axes = None) -> Var:
-        """`tape.ops.squeeze` of this."""
-        return ops.squeeze(self, axis)
-
-    def astype(self, dtype: Any) -> Var:
-        """`tape.ops.astype` of this."""
-        return ops.astype(self, dtype)
-
-    def clip(self, min: Any = None, max: Any = None) -> Var:
-        """`tape.ops.clip` of this."""
-        return ops.clip(self, min, max)
-
-    def dot(self, other: Any) -> Var:
-        """`tape.ops.dot` of this and another."""
-        return ops.dot(self, other)
+    fill = _in_place("fill", "np.full_like")
+    partition = _in_place("partition", "np.partition")
+    put = _in_place("put", "tape.ops.put_along_axis")
+    resize = _in_place("resize", "np.resize")
+    sort = _in_place("sort", "np.sort")
 
     # ---- NumPy's protocols -----------------------------------------------------------------------
 

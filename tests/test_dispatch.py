@@ -90,6 +90,11 @@ def test_options_without_a_rule_are_refused_by_name(v, name, option):
         lambda x: np.add.reduce(x, axis=1, keepdims=True),
         lambda x: np.multiply.reduce(x, axis=1),
         lambda x: np.maximum.reduce(x),
+        lambda x: np.add.accumulate(x, axis=1),
+        lambda x: np.multiply.accumulate(x),
+        lambda x: np.maximum.accumulate(x, axis=1),
+        lambda x: np.add.reduceat(x, [0, 1], axis=1),
+        lambda x: np.logaddexp.reduce(x, axis=1),
     ],
 )
 def test_keywords_and_methods_of_ufuncs_compute_what_they_do_in_numpy(f):

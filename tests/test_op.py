@@ -77,3 +77,17 @@ def test_several_results_are_refused_by_name():
         Op(lambda x: (x, x), name="mine")(X)
     with tape.Trace() as trace, pytest.raises(errors.UnsupportedError, match="mine returned 2 results"):
         Op(lambda x: (x, x), name="mine")(trace.param(X))
+
+
+def test_a_joint_vjp_rule_alone_gives_no_forward_mode():
+    op = Op(np.sin, name="mine", vjp=lambda g, out, x: [g * np.cos(x)])
+    assert_same(vjp(op, [X])[0], np.cos(X))
+    with pytest.raises(errors.UnsupportedError, match="mine has a vjp rule and no jvp rule"):
+        jvp(op, [X], [X])
+
+
+def test_python_and_numpy_scalars_make_numpy_scalars():
+    for f in (lambda x: 1j * x, lambda x: 1j + x, lambda x: 1j - x, lambda x: 1j / x, lambda x: x * 1j):
+        out, pull = tape.vjp(f, 2.0)
+        assert type(out) is np.complex128
+        assert np.isfinite(pull(out)[0])

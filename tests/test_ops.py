@@ -199,12 +199,23 @@ def test_second_order_agrees_with_differences_of_the_first(case):
 # ---- manners -------------------------------------------------------------------------------------
 
 
+def refuses_float16(case, narrow):
+    """Whether there is an error at the call, as in NumPy: LAPACK starts at float32."""
+    try:
+        record(case.on(ops), narrow)
+    except tape.errors.DTypeError as error:
+        return "float16" in str(error)
+    return False
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("case", NARROWABLE, ids=repr)
 def test_dtype_in_is_dtype_out(case, dtype):
     narrow = case.args(dtype)
     if dtype == np.float16 and any(a.dtype.kind == "c" for a in narrow):
         return  # there are no complex numbers of that width
+    if dtype == np.float16 and case.op.startswith("linalg.") and refuses_float16(case, narrow):
+        return
     wide = [a.astype(np.result_type(a, np.float64)) if is_float(a) else a for a in narrow]
     seed, directions = seed_for(case, narrow), unit_directions(case.rng(3), narrow)
     trace, _, out = record(case.on(ops), narrow)

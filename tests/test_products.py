@@ -1,7 +1,7 @@
 """Products: the same numbers as NumPy's to the last bit, what two components stand for, refusals."""
 
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -44,24 +44,30 @@ def test_every_pair_of_shapes_does_what_it_does_in_numpy(name, dtype):
             assert_same(out.value, expected)
 
 
-@pytest.mark.parametrize("axes", [0, 1, 2, (0, 0), ([0, 1], [0, 1]), ((-1, 0), (1, 0)), (2, 0), ([0, 0], [0, 1]), 5])
+@pytest.mark.parametrize(
+    "axes", [0, 1, 2, (0, 0), ([0, 1], [0, 1]), ((-1, 0), (1, 0)), [[0], (-1,)]], ids=str
+)
 def test_tensordot_takes_axes_as_numpy_does(axes):
-    a, b = drawn((3, 3), (3, 3))
-    expected = attempt(lambda: np.tensordot(a, b, axes)) if axes not in ((2, 0), 5) else None
+    arrays = drawn((3, 3), (3, 3))
+    _, _, out = record(lambda a, b: np.tensordot(a, b, axes), arrays)
+    assert_same(out.value, np.tensordot(*arrays, axes))
+
+
+@pytest.mark.parametrize("axes", [3, (2, 0), ([0, 1], [0]), ([0, 0], [0, 1]), (1, 1)], ids=str)
+def test_axes_that_do_not_fit_are_refused_and_leave_nothing(axes):
     trace = tape.Trace()
-    out = attempt(lambda: np.tensordot(trace.param(a), trace.param(b), axes))
-    if expected is None or axes == ([0, 0], [0, 1]):
-        assert out is None
-        assert len(trace.nodes) == 2
-    else:
-        assert_same(out.value, expected)
+    leaves = [trace.param(a) for a in drawn((3, 3), (3, 4))]
+    with pytest.raises(errors.ShapeError, match="tensordot"):
+        np.tensordot(*leaves, axes)
+    assert len(trace.nodes) == 2
 
 
 @pytest.mark.parametrize("sides", [[2, 9, 3, 8, 2], [7, 2, 7, 2], [3, 3, 3, 3, 3, 3]])
-@pytest.mark.parametrize(("first", "last"), product([False, True], repeat=2))
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("last", [False, True])
 def test_multi_dot_multiplies_in_the_order_of_numpy(sides, first, last):
     """The same rounding, so the same order."""
-    shapes = [*zip(sides, sides[1:], strict=False)]
+    shapes = [*pairwise(sides)]
     if first:
         shapes[0] = shapes[0][1:]
     if last:
@@ -95,8 +101,7 @@ def test_two_components_lie_in_a_plane(shapes):
 def test_a_cross_product_is_orthogonal_to_both_and_so_is_its_derivative():
     a, b = drawn((5, 3), (5, 3))
     assert_close(ops.vecdot(ops.cross(a, b), a), np.zeros(5), 1e-14)
-    gradients = vjp(lambda a, b: np.sum(np.vecdot(np.cross(a, b), a) ** 2 + np.vecdot(np.cross(a, b), b)), [a, b])
-    for gradient in gradients:
+    for gradient in vjp(lambda a, b: np.sum(np.vecdot(np.cross(a, b), a + b)), [a, b]):
         assert_close(gradient, np.zeros((5, 3)), 1e-13)
 
 

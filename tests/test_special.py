@@ -231,17 +231,6 @@ def test_weighted_logsumexp_is_that_of_scipy():
 # ---- SciPy's own names ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["cbrt", "exp2", "expm1", "i0", "log1p"])
-def test_functions_that_numpy_has_too_are_scipys_here(name):
-    """The table of operations has the others; these would be two under one name."""
-    f, x = getattr(ops, name), np.array([[0.3, 1.7]])
-    assert_same(f(x), getattr(special, name)(x))
-    _, _, out = record(getattr(special, name), [x])
-    assert out.node.op is f.op
-    assert_close(jvp(f, [x], [np.ones((1, 2))]), difference(getattr(special, name), [x], [np.ones((1, 2))]))
-    assert_close(vjp(f, [x])[0], jvp(f, [x], [np.ones((1, 2))]), 1e-15)
-
-
 def test_every_ufunc_finds_its_operation():
     for name, function in DECLARED.items():
         operands = [2] * (len(function.op.vjp) - 1)

@@ -158,7 +158,12 @@ def test_vars_are_keys_by_identity(v):
 # ---- methods -------------------------------------------------------------------------------------
 
 METHODS = {
-    "sum": lambda x: [x.sum(), x.sum(0), x.sum(axis=(0, 1), keepdims=True)],
+    "sum": lambda x: [
+        x.sum(),
+        x.sum(0),
+        x.sum(axis=(0, 1), keepdims=True),
+        x.sum(1, where=[True, False, True]),
+    ],
     "mean": lambda x: [x.mean(), x.mean(-1)],
     "max": lambda x: [x.max(), x.max(axis=1)],
     "min": lambda x: [x.min(), x.min(axis=1, keepdims=True)],
@@ -174,13 +179,40 @@ METHODS = {
         x.reshape([6, 1]),
         x.reshape(np.int64(6)),
     ],
-    "ravel": lambda x: [x.ravel(), x.flatten()],
+    "ravel": lambda x: [x.ravel(), x.flatten(), x.flatten("F")],
     "transpose": lambda x: [x.transpose(), x.transpose(1, 0), x.transpose(None), x.transpose((0, 1)), x.T],
     "swapaxes": lambda x: [x.swapaxes(0, 1)],
     "squeeze": lambda x: [x[:, :1].squeeze(), x[:, :1].squeeze(1)],
     "astype": lambda x: [x.astype(np.float32), x.astype(int), x.astype("float64")],
     "clip": lambda x: [x.clip(0.5, 2), x.clip(0.5), x.clip(max=2), x.clip(min=1)],
     "dot": lambda x: [x.dot(np.ones(3)), x.dot(x.T)],
+    "all": lambda x: [(x > 1).all(0)],
+    "any": lambda x: [(x > 1).any(axis=1, keepdims=True)],
+    "argpartition": lambda x: [x.argpartition(1)],
+    "argsort": lambda x: [x.argsort(0)],
+    "choose": lambda x: [(x > 1).astype(int).choose([x, -x])],
+    "compress": lambda x: [x.compress([True, False], axis=0)],
+    "conj": lambda x: [x.conj()],
+    "copy": lambda x: [x.copy()],
+    "cumprod": lambda x: [x.cumprod(1)],
+    "cumsum": lambda x: [x.cumsum(axis=0, dtype=np.float32)],
+    "diagonal": lambda x: [x.diagonal(1)],
+    "flatten": lambda x: [x.flatten("F")],
+    "nonzero": lambda x: [(x > 1).nonzero()[1]],
+    "repeat": lambda x: [x.repeat(2, axis=1)],
+    "round": lambda x: [x.round(1)],
+    "searchsorted": lambda x: [x[0].searchsorted(1.0)],
+    "take": lambda x: [x.take([0, 0], 1)],
+    "real": lambda x: [x.real],
+    "imag": lambda x: [x.imag],
+    "mT": lambda x: [x.mT],
+    "floor_divide": lambda x: [x // 0.3 + 2.0 // x],
+    "remainder": lambda x: [x % 0.3 + 2.0 % x],
+    "divmod": lambda x: [divmod(x, 0.3)[1] + divmod(2.0, x)[0]],
+    "shifts": lambda x: [(x > 1).astype(int) << 2],
+    "other shifts": lambda x: [8 >> (x > 1).astype(int)],
+    "rounding": lambda x: [round(x[0, 0], 1)],
+    "where": lambda x: [np.where(x > 1)[1]],
     "getitem": lambda x: [x[0], x[..., None], x[:, ::-1], x[[0, 0]], x[x > 1], x[1, 2], x[-1][[1]]],
 }
 
@@ -336,8 +368,8 @@ def test_copies_of_a_var_are_the_var(trace):
 
 def test_missing_attributes_say_what_to_do(trace):
     x = trace.param([1.0])
-    with pytest.raises(errors.MissingAttributeError, match=r"'cumsum'.*\.value\.cumsum"):
-        x.cumsum()
+    with pytest.raises(errors.MissingAttributeError, match=r"'tobytes'.*\.value\.tobytes"):
+        x.tobytes()
     assert not hasattr(x, "nonsense")
 
 
@@ -359,5 +391,19 @@ def test_numpy_options_may_say_what_is_so_anyway(trace):
         (np.concatenate([x, x], 0, None), np.concatenate([x, x])),
     ]:
         np.testing.assert_array_equal(value.value, expected.value)
-    with pytest.raises(errors.UnsupportedError, match="dtype"):
-        np.sum(x, 0, np.float32, None)
+    with pytest.raises(errors.InPlaceError, match="out"):
+        np.sum(x, 0, np.float32, np.zeros(3))
+
+
+def test_every_method_of_arrays_is_there_or_says_why_not(v):
+    """By name: what computes is an operation, what writes is refused, what exports needs a plain array."""
+    exported = {"base", "byteswap", "ctypes", "data", "device", "dump", "dumps", "flags", "flat", "getfield"}
+    exported |= {"setfield", "setflags", "strides", "to_device", "tobytes", "tofile", "tolist", "view"}
+    public = {name for name in dir(np.ndarray) if not name.startswith("_")}
+    assert public - set(dir(type(v))) == exported
+
+
+@pytest.mark.parametrize("name", ["fill", "partition", "put", "resize", "sort"])
+def test_methods_that_write_in_place_are_refused(v, name):
+    with pytest.raises(errors.InPlaceError, match=rf"{name} would write.*Use (np|tape)\."):
+        getattr(v, name)(0)

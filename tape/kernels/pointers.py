@@ -20,9 +20,12 @@ __all__ = [
     "call6",
     "call7",
     "call8",
+    "call9",
+    "call11",
     "call13",
     "int32_at",
     "int64_at",
+    "set_int32",
     "set_int64",
 ]
 
@@ -44,7 +47,8 @@ def _caller(count: int) -> Any:
     return call
 
 
-call1, call3, call4, call5, call6, call7, call8, call13 = map(_caller, (1, 3, 4, 5, 6, 7, 8, 13))
+call1, call3, call4, call5, call6, call7, call8 = map(_caller, (1, 3, 4, 5, 6, 7, 8))
+call9, call11, call13 = map(_caller, (9, 11, 13))
 
 
 def _reader(kind: Any) -> Any:
@@ -64,15 +68,23 @@ def _reader(kind: Any) -> Any:
 int64_at, int32_at = _reader(types.int64), _reader(types.int32)
 
 
-@intrinsic
-def set_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
-    """Write an int64 at an address."""
+def _writer(bits: int) -> Any:
+    """Write the lower bits of an int64 at an address."""
 
-    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-        builder.store(values[1], builder.inttoptr(values[0], ir.IntType(64).as_pointer()))
-        return context.get_dummy_value()
+    @intrinsic
+    def write(typing_context, address, value):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            integer = ir.IntType(bits)
+            value = values[1] if bits == 64 else builder.trunc(values[1], integer)
+            builder.store(value, builder.inttoptr(values[0], integer.as_pointer()))
+            return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+        return types.void(types.int64, types.int64), generate
+
+    return write
+
+
+set_int64, set_int32 = _writer(64), _writer(32)
 
 
 def pointer_to(kind: Any) -> Any:

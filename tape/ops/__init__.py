@@ -23,6 +23,7 @@ from tape.ops.editing import *  # noqa: F403
 from tape.ops.einsum import *  # noqa: F403
 from tape.ops.elementary import *  # noqa: F403
 from tape.ops.fitting import *  # noqa: F403
+from tape.ops.histograms import *  # noqa: F403
 from tape.ops.indexing import *  # noqa: F403
 from tape.ops.joining import *  # noqa: F403
 from tape.ops.limits import *  # noqa: F403

@@ -135,6 +135,8 @@ yve = _scaled_by_imag(
 
 # ---- of order 0 and 1 ----------------------------------------------------------------------------
 
+# Order 2 is the slow way. Where a function is infinite at 0, ``out / x`` does; of j1 and i1 that would cancel.
+
 j0: Function = scipy_ufunc(
     "j0", "The Bessel function of the first kind of order 0.", lambda d, out, x: -(d * j1(x))
 )
@@ -149,7 +151,7 @@ y0: Function = scipy_ufunc(
 y1: Function = scipy_ufunc(
     "y1",
     "The Bessel function of the second kind of order 1.",
-    lambda d, out, x: d * ((y0(x) - yv(2, x)) / 2),
+    lambda d, out, x: d * (y0(x) - out / x),
 )
 i0: Function = scipy_ufunc(
     "i0", "The modified Bessel function of the first kind of order 0.", lambda d, out, x: d * i1(x)
@@ -165,7 +167,7 @@ k0: Function = scipy_ufunc(
 k1: Function = scipy_ufunc(
     "k1",
     "The modified Bessel function of the second kind of order 1.",
-    lambda d, out, x: -(d * ((k0(x) + kv(2, x)) / 2)),
+    lambda d, out, x: -(d * (k0(x) + out / x)),
 )
 i0e: Function = scipy_ufunc(
     "i0e",
@@ -178,6 +180,4 @@ i1e: Function = scipy_ufunc(
     lambda d, out, x: d * ((i0e(x) + ive(2, x)) / 2 - sign(x) * out),
 )
 k0e: Function = scipy_ufunc("k0e", "``k0(x) * exp(x)``.", lambda d, out, x: d * (out - k1e(x)))
-k1e: Function = scipy_ufunc(
-    "k1e", "``k1(x) * exp(x)``.", lambda d, out, x: d * (out - (k0e(x) + kve(2, x)) / 2)
-)
+k1e: Function = scipy_ufunc("k1e", "``k1(x) * exp(x)``.", lambda d, out, x: d * (out - k0e(x) - out / x))

@@ -18,7 +18,7 @@ from tape.ops.elementary import exp
 from tape.ops.indexing import _HOLE, _scatter, getitem
 from tape.ops.joining import concatenate
 from tape.ops.reducing import _axis
-from tape.ops.reductions import _checked, _converted
+from tape.ops.reductions import _checked
 from tape.ops.selection import where
 from tape.ops.shape import astype, ravel, reshape
 
@@ -139,7 +139,7 @@ def _first_positions(x: Any, *, axis: int, ufunc: np.ufunc) -> Any:
     running = ufunc.accumulate(x, axis=-1)
     is_new = np.ones(x.shape, bool)
     before, after = running[..., :-1], running[..., 1:]
-    is_new[..., 1:] = (before != after) & (before == before)  # noqa: PLR0124 - NaN stays
+    is_new[..., 1:] = (before != after) & ~np.isnan(before)  # which stays
     last_new = np.maximum.accumulate(np.where(is_new, np.arange(x.shape[-1]), 0), axis=-1)
     flat = np.moveaxis(np.arange(x.size).reshape(np.moveaxis(x, -1, axis).shape), axis, -1)
     return np.moveaxis(np.take_along_axis(flat, last_new, -1), -1, axis)

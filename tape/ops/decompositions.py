@@ -10,7 +10,18 @@ from tape.errors import OptionError, UnsupportedError
 from tape.op import Op, implements
 from tape.ops.equations import solve_triangular
 from tape.ops.joining import concatenate
-from tape.ops.packing import Packed, conjugated, dagger, half, matrices, mirrored, skewed, square, stacked, transposed
+from tape.ops.packing import (
+    Packed,
+    conjugated,
+    dagger,
+    half,
+    matrices,
+    mirrored,
+    skewed,
+    square,
+    stacked,
+    transposed,
+)
 
 __all__ = ["QRResult", "cho_factor", "cholesky", "qr"]
 

@@ -191,8 +191,8 @@ def _inverse_of_basis(v: Any) -> Any:
     inverted = np.linalg.inv(v)
     if np.any(np.abs(inverted) * np.finfo(v.dtype).eps * 8 * v.shape[-1] > 1):
         raise SingularMatrixError(
-            "the derivative of eigenvalues of a defective matrix: it has fewer eigenvectors than rows, and its "
-            "eigenvalues no derivative. Move the matrix by a small perturbation"
+            "the matrix is defective: it has fewer eigenvectors than rows, and its eigenvalues have no "
+            "derivative. Move it by a small perturbation"
         )
     return inverted
 

@@ -273,9 +273,10 @@ def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagona
 
 def _turned(b: Any, a: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
     """The solution with the transpose of the matrix that `_solve_triangular` solves with."""
+    attrs = {"lower": lower, "unit_diagonal": unit_diagonal}
     if trans == 2:
-        return conjugated(_solve_triangular(a, conjugated(b), lower=lower, trans=0, unit_diagonal=unit_diagonal))
-    return _solve_triangular(a, b, lower=lower, trans=1 - trans, unit_diagonal=unit_diagonal)
+        return conjugated(_solve_triangular(a, conjugated(b), trans=0, **attrs))
+    return _solve_triangular(a, b, trans=1 - trans, **attrs)
 
 
 def _of_trans(x: Any, trans: int) -> Any:
@@ -346,7 +347,7 @@ def solve_triangular(
     array([0.5, 0.5])
     """
     if trans not in _TRANSPOSES:
-        raise OptionError(f"solve_triangular: trans={trans!r}. It is one of {', '.join(map(repr, _TRANSPOSES))}")
+        raise OptionError(f"solve_triangular: trans={trans!r}. It is one of {list(_TRANSPOSES)}")
     a, b = square("solve_triangular", a), as_operand(b)
     if np.ndim(b) > 1:
         matrices("solve_triangular", b)

@@ -97,9 +97,10 @@ def polyfit(
     >>> np.round(tape.ops.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1), 12)
     array([2., 1.])
     """
-    x, y = add(as_operand(x), 0.0), add(as_operand(y), 0.0)
     order = operator.index(deg) + 1
+    x, y = as_operand(x), as_operand(y)
     _check(x, y, order, w, scales=bool(cov) and not full and cov != "unscaled")
+    x, y = add(x, 0.0), add(y, 0.0)  # floats, of ints too
     if rcond is None:
         rcond = len(x) * float(np.finfo(x.dtype).eps)
     powers, values = vander(x, order), y

@@ -129,25 +129,6 @@ def _shares_of(counts: Any, dtype: Any, axis: Reduced | None, less: float = 0) -
     return astype(where(left > 0, 1 / where(left > 0, left, 1), too_few), dtype)
 
 
-# ---- instructions ----------------------------------------------------------------------------------
-
-
-def _lower_sum(b: Any, x: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any = None) -> Any:
-    x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.int64))
-    return b.fold("sum", b.where(counts, x, b.literal(0, x.dtype)), axis, keepdims)
-
-
-def _lower_count(b: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any) -> Any:
-    return b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), dtype)
-
-
-def _lower_mean(b: Any, x: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any = None) -> Any:
-    total = _lower_sum(
-        b, x, counts, axis, keepdims, dtype or (x.dtype if x.dtype.kind == "f" else np.float64)
-    )
-    return total / _lower_count(b, counts, axis, keepdims, total.dtype)
-
-
 # ---- sums, products and means ------------------------------------------------------------------------
 
 

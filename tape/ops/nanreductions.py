@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tape.batch_rules import along_axes
-from tape.errors import ShapeError
 from tape.op import Op, as_operand, implements
 from tape.ops.cumulative import cumprod, cumsum
 from tape.ops.masked import _nanmax, _nanmean, _nanmin

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tape.batch_rules import along_axes
-from tape.errors import DTypeError, OptionError, ShapeError
+from tape.errors import OptionError, ShapeError
 from tape.op import Op, as_operand, implements
-from tape.ops.determinants import inverse_or_nan
 from tape.ops.complex import absolute
+from tape.ops.determinants import inverse_or_nan
 from tape.ops.packing import conjugated, matrices, square
 from tape.ops.reductions import max, min, sum
 from tape.ops.selection import isnan, where
@@ -41,8 +41,8 @@ def _kept(reduced: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
 
 def _euclidean_forward(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) -> Any:
     if axis is None:
-        return np.linalg.norm(x, keepdims=keepdims)
-    return np.sqrt(np.add.reduce((x.conj() * x).real, axis=axis, keepdims=keepdims))
+        return np.linalg.norm(x, None, None, keepdims)
+    return np.sqrt(np.sum((x.conj() * x).real, axis=axis, keepdims=keepdims))
 
 
 def _euclidean_partials(out: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
@@ -105,10 +105,6 @@ _count_nonzero = Op(
 # ---- choosing ------------------------------------------------------------------------------------
 
 
-def _is(ord: Any, number: float) -> bool:
-    return not isinstance(ord, str) and ord is not None and ord == number
-
-
 def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
     """As `max`; of nothing 0."""
     if sizes.shape[axis]:
@@ -135,14 +131,16 @@ def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
 def _matrix(x: Any, ord: Any, rows: int, columns: int) -> Any:
     if ord in (None, "fro", "f"):
         return _euclidean(x, axis=(rows, columns), keepdims=False)
-    if ord == "nuc" or _is(ord, 2) or _is(ord, -2):
-        rest = [i for i in range(x.ndim) if i not in (rows, columns)]
-        s = svdvals(x if (rows, columns) == (x.ndim - 2, x.ndim - 1) else transpose(x, (*rest, rows, columns)))
+    if ord in ("nuc", 2, -2):
+        order = *(i for i in range(x.ndim) if i not in (rows, columns)), rows, columns
+        s = svdvals(x if order == tuple(range(x.ndim)) else transpose(x, order))
         return sum(s, -1) if ord == "nuc" else _largest(s, -1) if ord == 2 else min(s, -1)
-    if _is(ord, np.inf) or _is(ord, -np.inf):
+    if ord in (np.inf, -np.inf):
         rows, columns = columns, rows
-    elif not (_is(ord, 1) or _is(ord, -1)):
-        raise OptionError(f"norm: matrices have no order {ord!r}. They have 'fro', 'nuc', inf, 1, 2 and negatives")
+    elif ord not in (1, -1):
+        raise OptionError(
+            f"norm: matrices have no order {ord!r}. Take 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+        )
     sums = sum(absolute(x), rows)
     columns -= columns > rows
     return _largest(sums, columns) if ord > 0 else min(sums, columns)
@@ -193,14 +191,14 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
     """
     x = _floats("norm", x)
     ndim = np.ndim(x)
-    if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (_is(ord, 2) and ndim == 1)):
+    if axis is None and (ord is None or (ord in ("f", "fro") and ndim == 2) or (ord == 2 and ndim == 1)):
         return _euclidean(x, axis=None, keepdims=bool(keepdims))
     axes = _checked(range(ndim) if axis is None else axis, ndim)
     if len(axes) == 1:
         return _vector(x, ord, axes[0], bool(keepdims))
     if len(axes) != 2:
         raise ShapeError(f"norm: {len(axes)} axes. Vectors have one and matrices two: give axis")
-    if not isinstance(ord, str) and ord in (2, -2) or ord == "nuc":
+    if ord in ("nuc", 2, -2):
         matrices("norm", x)
     result = _matrix(x, ord, *axes)
     return _kept(result, x, axes) if keepdims else result
@@ -274,7 +272,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         ``(..., m, n)``.
     keepdims : bool
         Keep the reduced axes with length one.
-    ord : {"fro", "nuc", 1, -1, 2, -2, inf, -inf}
+    ord : {"fro", "nuc"} or number
+        As for the matrices of `norm`.
 
     Returns
     -------
@@ -329,9 +328,9 @@ def cond(x: Any, p: Any = None) -> Any:
     x = matrices("cond", x)
     if not prod(x.shape[-2:]):
         raise ShapeError(f"cond: the matrices of shape {list(x.shape)} have no elements")
-    if p is None or _is(p, 2) or _is(p, -2):
+    if p in (None, 2, -2):
         s = svdvals(x)
-        above, below = (s[..., -1], s[..., 0]) if _is(p, -2) else (s[..., 0], s[..., -1])
+        above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
         return where(below == 0, np.inf, above / where(below == 0, 1, below))
     product = norm(x, p, (-2, -1)) * norm(inverse_or_nan(square("cond", x)), p, (-2, -1))
     is_singular = isnan(product) & ~isnan(sum(absolute(x), (-2, -1)))

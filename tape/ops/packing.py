@@ -236,7 +236,13 @@ class Packed:
         self.op = Op(forward, name=name, batch=self._batch)
 
     def part(
-        self, k: int, name: str, *, convert: Callable[[Any], Any] = np.asarray, vjp: Any = None, jvp: Any = None
+        self,
+        k: int,
+        name: str,
+        *,
+        convert: Callable[[Any], Any] = np.asarray,
+        vjp: Any = None,
+        jvp: Any = None,
     ) -> Op:
         """The operation for result ``k``, of the operands and the packed array.
 
@@ -255,7 +261,8 @@ class Packed:
 
         def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
             start, shape = place(operands, attrs)
-            packed = b.cast(operands[-1], np.finfo(operands[-1].dtype).dtype)  # programs know no complex numbers
+            packed = operands[-1]
+            packed = b.cast(packed, np.finfo(packed.dtype).dtype)  # refused if complex: programs know none
             stop = start + prod(shape[packed.ndim - 1 :])
             return b.reshape(b.read(packed, (Ellipsis, slice(start, stop))), shape)
 

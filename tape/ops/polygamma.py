@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import factorial, pi
 from typing import Any
 
@@ -62,7 +63,7 @@ def _lower(b: Any, n: Any, x: Any) -> Any:
     return b.where(b.elementwise("equal", n, 0), b.elementwise(f"{PREFIX}psi", x), higher)
 
 
-_polygamma = elementwise(
+_polygamma: Callable[..., Any] = elementwise(
     _forward,
     None,
     lambda d, out, n, x: d * _polygamma(n + 1, x),

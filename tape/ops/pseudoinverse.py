@@ -15,7 +15,7 @@ from tape.ops.singular import values_jvp, values_vjp
 
 __all__ = ["lstsq", "matrix_rank", "pinv"]
 
-_UNSET: Any = np._NoValue  # type: ignore[attr-defined]
+_UNSET: Any = np._NoValue
 
 # The derivative of P = pinv(A), where the rank stays what it is (Golub and Pereyra 1973, eq. 4.12):
 # dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P. Products are formed such that no matrix has
@@ -185,7 +185,7 @@ def _residuals_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) ->
 
 def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
     by_a, by_b, _ = tangents
-    change = 0 if by_b is None else by_b
+    change: Any = 0 if by_b is None else by_b
     if by_a is not None:
         change = change - by_a @ _solution(a, b, packed, rcond=rcond)
     doubled = _twice_residual(out, a, b, packed, rcond)

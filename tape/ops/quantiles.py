@@ -35,7 +35,15 @@ _LINES = {
 
 From Hyndman and Fan, "Sample quantiles in statistical packages" (1996)."""
 _STEPS = frozenset(
-    "inverted_cdf averaged_inverted_cdf closest_observation lower higher midpoint nearest".split()
+    {
+        "averaged_inverted_cdf",
+        "closest_observation",
+        "higher",
+        "inverted_cdf",
+        "lower",
+        "midpoint",
+        "nearest",
+    }
 )
 """Methods by which it is constant but for jumps."""
 _MANY = 16
@@ -45,7 +53,7 @@ _MANY = 16
 # ---- which elements --------------------------------------------------------------------------------
 
 
-def _positions(counts: np.ndarray, q: np.ndarray, method: str) -> tuple[np.ndarray, np.ndarray]:
+def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarray, np.ndarray]:
     """Positions among sorted elements, for each quantile and number of elements, and their growth with q."""
     positions = np.zeros((*q.shape, *counts.shape))
     growth = np.zeros(positions.shape)

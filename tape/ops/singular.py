@@ -2,7 +2,9 @@
 
 With ``A = U S V^H`` and ``M = U^H dA V``, whose Hermitian and skew-Hermitian parts are H and K,
 
-    dS = real(diag(M)),   U^H dU = H / (s_j - s_i) + K / (s_i + s_j),   V^H dV = H / (s_j - s_i) - K / (s_i + s_j)
+    dS = real(diag(M))
+    U^H dU = H / (s_j - s_i) + K / (s_i + s_j)
+    V^H dV = H / (s_j - s_i) - K / (s_i + s_j)
 
 off the diagonal. On it the difference of the two is K / s: as in JAX, U turns and V stands still. What is
 not spanned by U adds ``(1 - U U^H) dA V / S``. (Giles 2008, section 3.7; Wan and Zhang 2019 for complex.)
@@ -155,7 +157,7 @@ def _pull_vectors(g: Any, u: Any, s: Any, v: Any, turns: bool) -> Any:
     return pulled @ transposed(v)
 
 
-def _factors(a: Any, packed: Any, attrs: Any) -> Any:
+def _factors(a: Any, packed: Any, attrs: Any) -> tuple[Any, Any, Any]:
     u, vh = _both(a, packed, attrs)
     return u, _s(a, packed, **attrs), dagger(vh)
 

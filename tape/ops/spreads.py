@@ -203,8 +203,8 @@ def _around(name: str, a: Any, mean: Any) -> list[Any]:
         fits = False
     if not fits:
         raise ShapeError(
-            f"{name}: mean has shape {list(np.shape(mean))}, which does not broadcast to {list(np.shape(a))}. "
-            "Compute it with keepdims=True"
+            f"{name}: mean has shape {list(np.shape(mean))}, which does not broadcast to "
+            f"{list(np.shape(a))}. Compute it with keepdims=True"
         )
     return [mean]
 

@@ -235,7 +235,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])
+    >>> tape.ops.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])
     array([12., 12.])
     """
     chain = [as_operand(array) for array in arrays]

@@ -20,6 +20,8 @@ __all__ = ["gnvp", "hvp", "rop"]
 def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The Hessian of a function times a vector, without the Hessian: reverse over forward.
 
+    It is how the gradient moves along the vector; in this sense there is one by complex arguments too.
+
     Parameters
     ----------
     f : callable

@@ -14,7 +14,8 @@ def _spaced(rng, s):
 spaced = _domain(_spaced)
 spaced_complex = _domain(lambda rng, s: _spaced(rng, s) * np.exp(1j * rng.uniform(0.4, 0.6, s)))
 
-sturdy = _domain(lambda rng, s: np.array([[3.0, 1], [-1, 2]]) + rng.uniform(-0.1, 0.1, s))  # inverses are spaced
+# Its inverses are spaced, too.
+sturdy = _domain(lambda rng, s: np.array([[3.0, 1], [-1, 2]]) + rng.uniform(-0.1, 0.1, s))
 
 
 def norm(*args, **kwargs):
@@ -39,18 +40,23 @@ CASES = [
     Case("linalg.norm inf empty", norm(np.inf, axis=0), real(0, 3)),
     *(Case(told("linalg.norm vector", p), norm(p), nonzero(4)) for p in VECTOR_ORDERS),
     *(Case(told("linalg.norm complex vector", p), norm(p, axis=-1), upper(2, 3)) for p in (1, 3)),
-    *(Case(told("linalg.norm keepdims", p), norm(p, axis=-2, keepdims=True), nonzero(2, 3, 2)) for p in (1, 3, np.inf)),
+    *(Case(told("linalg.norm keepdims", p), norm(p, axis=-2, keepdims=True), nonzero(2, 3, 2))
+      for p in (1, 3, np.inf)),
     Case("linalg.norm zero-th", norm(0, axis=1), grid(2, 3), has_derivative=False),
     *(Case(told("linalg.norm matrix", p), norm(p), spaced(3, 2)) for p in MATRIX_ORDERS),
-    *(Case(told("linalg.norm axes", p), norm(p, axis=(-1, 0), keepdims=True), spaced(3, 1, 2)) for p in (1, np.inf)),
+    *(Case(told("linalg.norm axes", p), norm(p, axis=(-1, 0), keepdims=True), spaced(3, 1, 2))
+      for p in (1, np.inf)),
     Case("linalg.norm axes nuc", norm("nuc", axis=(0, 2)), real(3, 1, 2)),
-    *(Case(told("linalg.norm complex matrix", p), norm(p), spaced_complex(2, 3)) for p in ("fro", "nuc", 1, 2)),
+    *(Case(told("linalg.norm complex matrix", p), norm(p), spaced_complex(2, 3))
+      for p in ("fro", "nuc", 1, 2)),
     Case("linalg.vector_norm", lambda ns, x: ns.linalg.vector_norm(x), grid(2, 3)),
     Case("linalg.vector_norm axes", lambda ns, x: ns.linalg.vector_norm(x, axis=(2, 0), keepdims=True, ord=3),
          nonzero(2, 3, 2)),
-    Case("linalg.vector_norm axis", lambda ns, x: ns.linalg.vector_norm(x, axis=-1, keepdims=True, ord=1), grid(2, 3)),
+    Case("linalg.vector_norm axis", lambda ns, x: ns.linalg.vector_norm(x, axis=-1, keepdims=True, ord=1),
+         grid(2, 3)),
     Case("linalg.matrix_norm", lambda ns, x: ns.linalg.matrix_norm(x), grid(2, 3, 2)),
-    Case("linalg.matrix_norm nuc", lambda ns, x: ns.linalg.matrix_norm(x, ord="nuc", keepdims=True), spread(2, 3, 2)),
+    Case("linalg.matrix_norm nuc", lambda ns, x: ns.linalg.matrix_norm(x, ord="nuc", keepdims=True),
+         spread(2, 3, 2)),
     *(Case(told("linalg.cond", p), lambda ns, x, p=p: ns.linalg.cond(x, p), sturdy(2, 2))
       for p in (None, -2, 1, "fro", -np.inf)),
     Case("linalg.cond wide", lambda ns, x: ns.linalg.cond(x, 2), spread(2, 2, 3)),

@@ -64,11 +64,12 @@ CASES = [
     Case("prod initial", lambda ns, x, y: ns.prod(x, axis=1, initial=y), nonzero(2, 3), nonzero()),
     Case("prod initial where zeros", lambda ns, x, y: ns.prod(x, axis=1, initial=y, where=HALF),
          zeros_at(0, 1)(2, 3), nonzero()),
-    Case("max initial", lambda ns, x, y: ns.max(x, axis=1, initial=y, keepdims=True), grid(2, 3), other_grid()),
+    Case("max initial", lambda ns, x, y: ns.max(x, axis=1, initial=y, keepdims=True),
+         grid(2, 3), other_grid()),
     Case("min initial where", lambda ns, x, y: ns.min(x, initial=y, where=HALF), grid(2, 3), other_grid()),
     Case("sum complex where initial", lambda ns, x, y: ns.sum(x, axis=0, initial=y, where=HALF),
          complexes(2, 3), complexes()),
-    *(Case(f"{op} dtype of ints", lambda ns, x, op=op: getattr(ns, op)(x, axis=0, dtype=np.float64), real(2, 3))
+    *(Case(f"{op} dtype of ints", call(op, axis=0, dtype=np.float64), real(2, 3))
       for op in ("sum", "prod", "mean")),
     Case("sum to ints", lambda ns, x: ns.sum(x, dtype=int), grid(2, 3), has_derivative=False),
     Case("ptp", call("ptp", axis=1), grid(2, 3)),

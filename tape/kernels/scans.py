@@ -1,0 +1,160 @@
+"""Running sums, products and the like along the middle axis of a (before, length, after) view, for compiled code.
+
+Every step waits for the one before it, in NumPy's order: results are those of ``ufunc.accumulate``. What is
+known of one row stays in a register; columns side by side go in step with each other, by vectors.
+
+Nothing is checked here: `has_scan` says what there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from tape.kernels._jit import inner
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.pointers import pointer_to
+
+__all__ = ["SCANS", "has_scan", "scan"]
+
+_SUM, _PROD, _MAX, _MIN, _LOGADDEXP, _LINEAR = range(6)
+SCANS = {
+    "sum": _SUM, "prod": _PROD, "max": _MAX, "min": _MIN, "logaddexp": _LOGADDEXP, "linear": _LINEAR,
+}  # fmt: skip
+"""The first argument of `scan`; "linear" takes factors, and makes ``out[i] = factors[i] * out[i - 1] + x[i]``."""
+
+_FLOAT64, _FLOAT32 = DTYPE_CODES[np.dtype(np.float64)], DTYPE_CODES[np.dtype(np.float32)]
+_FLOATS = frozenset(map(np.dtype, (np.float64, np.float32)))
+
+_float64, _float32, _int64 = pointer_to(types.float64), pointer_to(types.float32), pointer_to(types.int64)
+
+
+def has_scan(kind: str, dtype: Any) -> bool:
+    """Whether `scan` does this to elements of this dtype, which the result has, too.
+
+    Parameters
+    ----------
+    kind : str
+        Of `SCANS`.
+    dtype : dtype_like
+        Of the elements.
+
+    Examples
+    --------
+    >>> from tape.kernels.scans import has_scan
+    >>> has_scan("sum", "int64"), has_scan("max", "int64"), has_scan("median", "float64")
+    (True, False, False)
+    """
+    dtype = np.dtype(dtype)
+    return kind in SCANS and (dtype in _FLOATS or (kind in ("sum", "prod") and dtype == np.int64))
+
+
+def _scanning(step: Callable[..., Any]) -> Callable[..., None]:
+    """The compiled function that goes along the axis with ``step(so_far, x, y)``."""
+
+    @inner
+    def scan_along(before, length, after, backwards, x, y, out):  # type: ignore[no-untyped-def]
+        stride = -after if backwards else after
+        for a in range(before):
+            i = (a * length + (length - 1 if backwards else 0)) * after
+            if after == 1:
+                so_far = x[i]
+                out[i] = so_far
+                for _ in range(length - 1):
+                    i += stride
+                    so_far = step(so_far, x[i], y[i])
+                    out[i] = so_far
+            else:
+                for b in range(i, i + after):
+                    out[b] = x[b]
+                for _ in range(length - 1):
+                    i += stride
+                    for b in range(i, i + after):
+                        out[b] = step(out[b - stride], x[b], y[b])
+
+    return scan_along
+
+
+@inner
+def _sum(so_far, x, y):  # type: ignore[no-untyped-def]
+    return so_far + x
+
+
+@inner
+def _product(so_far, x, y):  # type: ignore[no-untyped-def]
+    return so_far * x
+
+
+@inner
+def _larger(so_far, x, y):  # type: ignore[no-untyped-def]
+    return so_far if so_far >= x or so_far != so_far else x  # noqa: PLR0124 - NaN stays
+
+
+@inner
+def _smaller(so_far, x, y):  # type: ignore[no-untyped-def]
+    return so_far if so_far <= x or so_far != so_far else x  # noqa: PLR0124
+
+
+@inner
+def _log_of_sum(so_far, x, y):  # type: ignore[no-untyped-def]
+    """As npy_logaddexp in NumPy's npymath; in float64, whatever is taken in."""
+    if so_far == x:  # infinities among them
+        return so_far + math.log(2.0)
+    larger, difference = max(so_far, x), np.float64(so_far) - np.float64(x)
+    if difference != difference:  # noqa: PLR0124 - NaN
+        return difference
+    return larger + math.log1p(math.exp(-abs(difference)))
+
+
+@inner
+def _linear(so_far, x, factor):  # type: ignore[no-untyped-def]
+    return factor * so_far + x
+
+
+_sums, _products, _maxima, _minima = map(_scanning, (_sum, _product, _larger, _smaller))
+_logs_of_sums, _recurrences = _scanning(_log_of_sum), _scanning(_linear)
+
+
+@inner
+def _floats(kind, before, length, after, backwards, x, y, out):  # type: ignore[no-untyped-def]
+    if kind == _SUM:
+        _sums(before, length, after, backwards, x, y, out)
+    elif kind == _PROD:
+        _products(before, length, after, backwards, x, y, out)
+    elif kind == _MAX:
+        _maxima(before, length, after, backwards, x, y, out)
+    elif kind == _MIN:
+        _minima(before, length, after, backwards, x, y, out)
+    elif kind == _LOGADDEXP:
+        _logs_of_sums(before, length, after, backwards, x, y, out)
+    else:
+        _recurrences(before, length, after, backwards, x, y, out)
+
+
+@inner
+def scan(kind, dtype, before, length, after, backwards, x, factors, out):  # type: ignore[no-untyped-def]
+    """``out[:, i] = step(out[:, i - 1], x[:, i])``, from the first element, or from the last one back.
+
+    Parameters
+    ----------
+    kind, dtype : int64
+        Of `SCANS` and `DTYPE_CODES`, a pair for which `has_scan` is true.
+    before, length, after : int64
+        Lengths; that of the axis is 1 or more.
+    backwards : int64
+        1 to start from the last element, else 0.
+    x, factors, out : int64
+        Addresses of ``before * length * after`` elements; factors are any address unless the kind is linear.
+    """
+    if dtype == _FLOAT64:
+        _floats(kind, before, length, after, backwards, _float64(x), _float64(factors), _float64(out))
+    elif dtype == _FLOAT32:
+        _floats(kind, before, length, after, backwards, _float32(x), _float32(factors), _float32(out))
+    elif kind == _SUM:
+        _sums(before, length, after, backwards, _int64(x), _int64(factors), _int64(out))
+    else:
+        _products(before, length, after, backwards, _int64(x), _int64(factors), _int64(out))

@@ -1,0 +1,380 @@
+"""Linear algebra beside the table: values to the last bit, factors put together again, degenerate points, errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import tape
+from tape import errors, ops
+from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, uniform, vjp
+
+la = ops.linalg
+
+
+def dagger(x):
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def draw(shape, dtype=np.float64, seed=0):
+    return uniform(np.random.default_rng(seed), np.empty(shape, dtype))
+
+
+def symmetric(eigenvalues, seed=0):
+    q = np.linalg.qr(draw((len(eigenvalues),) * 2, seed=seed))[0]
+    return (q * eigenvalues) @ q.T
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+CALLS = [
+    ("inv", ()),
+    ("det", ()),
+    ("slogdet", ()),
+    ("pinv", ()),
+    ("pinv", (1e-3, True)),
+    ("matrix_rank", ()),
+    ("eig", ()),
+    ("eigh", ()),
+    ("eigh", ("U",)),
+    ("eigvals", ()),
+    ("eigvalsh", ("U",)),
+    ("svd", ()),
+    ("svd", (False,)),
+    ("svd", (True, False)),
+    ("svd", (False, True, True)),
+    ("svdvals", ()),
+    ("qr", ()),
+    ("qr", ("complete",)),
+    ("qr", ("r",)),
+    ("matrix_power", (5,)),
+    ("matrix_power", (-3,)),
+    ("cond", ()),
+    ("cond", ("nuc",)),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128, np.int64])
+@pytest.mark.parametrize(("name", "rest"), CALLS, ids=str)
+def test_results_are_those_of_numpy(name, rest, dtype):
+    a = (4 * draw((2, 4, 4), np.complex128) + 2 * np.eye(4)).astype(dtype if dtype != np.int64 else float)
+    a = (a.real if np.dtype(dtype).kind != "c" else a).astype(dtype)
+    if (name, rest) == ("cond", ("nuc",)) and np.finfo(np.result_type(a, np.float32)).eps > 1e-10:
+        return  # NumPy inverts in float64, which would widen what is recorded
+    expected = getattr(np.linalg, name)(a, *rest)
+    found = getattr(la, name)(a, *rest)
+    if not isinstance(expected, tuple):
+        assert_same(found, expected)
+        return
+    assert found._fields == expected._fields
+    for field in expected._fields:
+        assert_same(getattr(found, field), getattr(expected, field))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (3, 3)], ids=str)
+@pytest.mark.parametrize("columns", [(), (2,), (0,)], ids=str)
+def test_least_squares_are_those_of_numpy(shape, columns, dtype):
+    a, b = draw(shape, dtype), draw((shape[0], *columns), dtype, seed=1)
+    for one, other in zip(la.lstsq(a, b), np.linalg.lstsq(a, b), strict=True):
+        assert_same(one, other)
+    traced = np.linalg.lstsq(record(lambda x: x, [a])[2], b)
+    for one, other in zip(traced, np.linalg.lstsq(a, b), strict=True):
+        assert_same(one.value, other)
+
+
+@pytest.mark.parametrize("trans", ["N", "T", "C"])
+@pytest.mark.parametrize("lower", [False, True])
+def test_triangular_systems_are_those_of_scipy(lower, trans):
+    a, b = draw((3, 3), np.complex64) + 2 * np.eye(3, dtype=np.complex64), draw((3, 2), np.complex64)
+    expected = scipy.linalg.solve_triangular(a, b, trans, lower)
+    assert_same(la.solve_triangular(a, b, trans, lower), expected)
+
+
+def test_the_exponential_is_that_of_scipy():
+    a = draw((2, 3, 3), np.float32)
+    assert_same(la.expm(a), scipy.linalg.expm(a))
+
+
+def test_a_cholesky_factor_is_what_solves():
+    a, b = symmetric([1.0, 2.0, 3.0]), draw((3,))
+    for lower in (False, True):
+        assert_close(la.cho_solve(la.cho_factor(a, lower), b), np.linalg.solve(a, b), 1e-14)
+        grads = vjp(lambda a, b, lower=lower: la.cho_solve(la.cho_factor(a, lower), b), [a, b], b)
+        expected = vjp(np.linalg.solve, [a, b], b)
+        assert_close(grads[0] + grads[0].T, expected[0] + expected[0].T, 1e-13)
+        assert_close(grads[1], expected[1], 1e-13)
+
+
+# ---- factors put together again are the matrix: the gradient of their product is the seed --------
+
+
+def again_eigh(a):
+    w, v = np.linalg.eigh((a + dagger(a)) / 2)
+    return (v * w[..., None, :]) @ dagger(v)
+
+
+def again_eig(a):
+    w, v = np.linalg.eig(a)
+    return (v * w[..., None, :]) @ np.linalg.inv(v)
+
+
+def again_svd(a, full=False):
+    u, s, vh = np.linalg.svd(a, full)
+    k = s.shape[-1]
+    return (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+
+
+def again_qr(a, mode="reduced"):
+    q, r = np.linalg.qr(a, mode)
+    return q @ r
+
+
+def again_cholesky(a):
+    factor = np.linalg.cholesky((a + dagger(a)) / 2 + 3 * np.eye(a.shape[-1]))
+    return factor @ dagger(factor)
+
+
+SQUARE = [again_eigh, again_eig, again_cholesky]
+ANY = [again_svd, again_qr, lambda a: again_svd(a, True), lambda a: again_qr(a, "complete")]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [*itertools.product(SQUARE, [(4, 4)]), *itertools.product(ANY, [(2, 4, 4), (5, 3), (3, 5)])],
+)
+def test_the_gradient_of_factors_put_together_is_the_seed(f, shape, dtype):
+    a, seed, along = (draw(shape, dtype, k) for k in range(3))
+    is_hermitian = f in (again_eigh, again_cholesky)
+    expected = (seed + dagger(seed)) / 2 if is_hermitian else seed
+    assert_close(vjp(f, [a], seed)[0], expected, 1e-12)
+    pushed = (along + dagger(along)) / 2 if is_hermitian else along
+    assert_close(jvp(f, [a], [along]), pushed, 1e-12)
+    bent = vjp(lambda a: vjp(f, [a], seed)[0], [a], along)[0]
+    assert_close(bent, np.zeros(shape), 1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_one_triangle_is_read_and_has_the_gradient(dtype):
+    a = symmetric([1.0, 2.0, 4.0]).astype(dtype)
+    a[np.triu_indices(3, 1)] = np.nan
+    for f in (np.linalg.cholesky, np.linalg.eigvalsh, lambda a: np.linalg.eigh(a).eigenvalues,
+              lambda a: np.linalg.svd(a, compute_uv=False, hermitian=True),
+              lambda a: np.linalg.pinv(a, hermitian=True)):  # fmt: skip
+        (grad,) = vjp(f, [a], draw(f(a).shape, f(a).dtype))
+        assert not np.any(np.triu(grad, 1))
+        assert np.all(np.isfinite(grad))
+
+
+# ---- determinants --------------------------------------------------------------------------------
+
+
+def cofactors(a):
+    """Minor by minor."""
+    out = np.zeros_like(a)
+    for i, j in np.ndindex(a.shape):
+        minor = np.delete(np.delete(a, i, 0), j, 1)
+        out[i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("rank", range(5))
+def test_derivatives_of_a_determinant_at_every_rank(rank, dtype):
+    a = draw((4, rank), dtype) @ draw((rank, 4), dtype, seed=1)
+    along = draw((4, 4), dtype, seed=2)
+    one = np.ones((), dtype)
+    assert_close(vjp(np.linalg.det, [a], one)[0], cofactors(a), 1e-12)
+    assert_close(jvp(np.linalg.det, [a], [along]), np.sum(cofactors(a) * along), 1e-12)
+
+    def slope(a):
+        return vjp(np.linalg.det, [a], one)[0]
+
+    def bend(a):
+        return vjp(lambda a: np.sum(slope(a) * along), [a], one)[0]
+
+    assert_close(bend(a), difference_gradient(lambda a: np.sum(cofactors(a) * along), a, one), 1e-10)
+    third = difference_gradient(lambda a: np.sum(bend(a) * along.T), a, one)
+    assert_close(vjp(lambda a: np.sum(bend(a) * along.T), [a], one)[0], third, 1e-9)
+
+
+def test_a_stack_may_have_determinants_of_every_kind():
+    a = np.stack([np.eye(3), np.zeros((3, 3)), np.outer([1.0, 2, 3], [3.0, 2, 1]), draw((3, 3))])
+    a[0, 1, 1] = 1e-14
+    (grad,) = vjp(np.linalg.det, [a], np.ones(4))
+    assert_close(grad, np.stack([cofactors(x) for x in a]), 1e-13)
+
+
+def test_log_determinants_of_singular_matrices_have_no_derivative():
+    trace, _, root = record(lambda a: np.linalg.slogdet(a).logabsdet, [np.zeros((2, 2))])
+    assert root.value == -np.inf
+    with pytest.raises(errors.SingularMatrixError):
+        trace.backward_param_grads(root)
+
+
+# ---- equal eigenvalues and singular values -------------------------------------------------------
+
+
+@pytest.mark.parametrize("eigenvalues", [[1.0, 1, 1], [1, 1, 2], [2, 2, 2, -1, -1], [0, 0, 0]], ids=str)
+@pytest.mark.parametrize("f", [np.linalg.eigvalsh, lambda a: np.linalg.eigh(a)[0], np.linalg.eigvals,
+                               lambda a: np.linalg.eig(a).eigenvalues])  # fmt: skip
+def test_functions_of_equal_eigenvalues_have_derivatives(f, eigenvalues):
+    a = symmetric(np.array(eigenvalues))
+    (grad,) = vjp(lambda a: np.sum(ops.real(f((a + a.T) / 2)) ** 3), [a])
+    assert_close(grad, 3 * a @ a, 1e-13)
+    along = draw(a.shape)
+    assert_close(jvp(lambda a: np.sum(ops.real(f((a + a.T) / 2)) ** 3), [a], [along]), np.sum(3 * a @ a * along), 1e-13)
+
+
+@pytest.mark.parametrize("values", [[1.0, 1, 1], [2, 2, 1]], ids=str)
+@pytest.mark.parametrize("f", [np.linalg.svdvals, lambda a: np.linalg.svd(a, False)[1],
+                               lambda a: np.linalg.lstsq(a, np.ones(a.shape[0]))[3]])  # fmt: skip
+def test_functions_of_equal_singular_values_have_derivatives(f, values):
+    u, v = (np.linalg.qr(draw((n, 3), seed=n))[0] for n in (4, 3))
+    a = (u * values) @ v.T
+    (grad,) = vjp(lambda a: np.sum(f(a) ** 4), [a])
+    assert_close(grad, 4 * a @ a.T @ a, 1e-13)
+
+
+VECTORS = [
+    (lambda a: np.linalg.eigh(a)[1], np.eye(3)),
+    (lambda a: np.linalg.eig(a)[1], np.eye(3)),
+    (lambda a: np.linalg.eigh(a)[1], symmetric(np.array([1.0, 1, 2]))),
+    (lambda a: np.linalg.svd(a)[0], np.eye(3)),
+    (lambda a: np.linalg.svd(a)[2], symmetric(np.array([1.0, 1, 2]))),
+    (lambda a: np.linalg.svd(a, False)[0], np.outer(np.ones(4), np.ones(2))),  # rank 1
+    (lambda a: np.linalg.svd(a, False)[2], np.zeros((2, 3))),
+]
+
+
+@pytest.mark.parametrize(("f", "a"), VECTORS)
+def test_vectors_of_equal_values_have_none_and_say_so(f, a):
+    trace, (leaf,), root = record(f, [a])
+    with pytest.raises(errors.SingularMatrixError, match="turn freely"):
+        trace.backward_param_grads(root, draw(root.shape))
+    with pytest.raises(errors.SingularMatrixError, match="turn freely"):
+        trace.jvp(root, {leaf: draw(a.shape)})
+
+
+def test_second_derivatives_at_equal_eigenvalues_are_an_error_and_not_a_number():
+    with pytest.raises(errors.SingularMatrixError):
+        tape.hessian(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(np.eye(2))
+
+
+def test_what_does_not_turn_has_a_derivative_beside_equal_values():
+    a = np.diag([1.0, 1.0, 2.0])
+    seed = np.zeros((3, 3))
+    seed[:, 2] = draw(3)  # of the third vector alone
+    (grad,) = vjp(lambda a: np.linalg.eigh(a)[1], [a], seed)
+    sign = np.linalg.eigh(a)[1][2, 2]
+    expected = np.zeros((3, 3))
+    expected[2, :2] = sign * seed[:2, 2]  # dv = sum of v_i dA_i2 / (w_2 - w_i)
+    assert_close(grad, expected, 1e-15)
+
+
+def test_defective_matrices_have_no_derivative():
+    trace, _, root = record(np.linalg.eigvals, [np.array([[1.0, 1.0], [0.0, 1.0]])])
+    with pytest.raises(errors.SingularMatrixError, match="defective"):
+        trace.backward_param_grads(root, [1.0, 0.0])
+
+
+def test_eigenvalues_without_vectors_may_come_in_another_order():
+    rng = np.random.default_rng(3)
+    for n in (8, 20, 40):
+        a = rng.normal(size=(n, n))
+        w = np.linalg.eigvals(a)
+        seed = uniform(rng, w)
+        alone = vjp(np.linalg.eigvals, [a], seed)[0]
+        values = np.linalg.eig(a).eigenvalues
+        order = np.argmin(np.abs(values[:, None] - w), axis=1)
+        assert_close(alone, vjp(lambda a: np.linalg.eig(a)[0], [a], seed[order])[0], 1e-8)
+
+
+def test_zero_singular_values_have_the_derivative_of_an_absolute_value():
+    a = np.outer([1.0, 2.0], [2.0, 1.0, 2.0])
+    (grad,) = vjp(np.linalg.svdvals, [a], [1.0, 100.0])
+    assert_close(grad, a / np.linalg.norm(a), 1e-14)
+    assert not np.any(vjp(np.linalg.svdvals, [np.zeros((2, 3))], [1.0, 1.0])[0])
+
+
+# ---- rank ----------------------------------------------------------------------------------------
+
+
+def test_least_squares_without_residuals():
+    a, b = np.outer(np.ones(4), [1.0, 2.0]), draw((4, 2))
+    trace, _, (x, residuals, rank, _) = record(np.linalg.lstsq, [a, b])
+    assert (residuals.shape, int(rank.value)) == ((0,), 1)
+    grads = trace.backward_param_grads(np.sum(residuals) + np.sum(x * draw((2, 2))))
+    expected = vjp(lambda a, b: np.linalg.pinv(a) @ b, [a, b], draw((2, 2)))
+    for grad, other in zip(grads, expected, strict=True):
+        assert_close(grad, other, 1e-13)
+
+
+def test_tall_matrices_are_not_squared():
+    a, b = draw((200_000, 2)), draw(200_000)
+    (grad,) = vjp(lambda a: np.sum(np.linalg.lstsq(a, b)[0]), [a])
+    assert grad.shape == a.shape
+    assert vjp(lambda a: np.sum(np.linalg.pinv(a)), [a.T])[0].shape == a.T.shape
+
+
+# ---- errors come at the call, and nothing is recorded --------------------------------------------
+
+ERRORS = [
+    (errors.ShapeError, lambda x: np.linalg.inv(x[0])),
+    (errors.ShapeError, lambda x: np.linalg.det(x[:2])),
+    (errors.ShapeError, lambda x: np.linalg.eigh(x[:, :2])),
+    (errors.ShapeError, lambda x: np.linalg.svd(x[0])),
+    (errors.ShapeError, lambda x: np.linalg.qr(x[0])),
+    (errors.ShapeError, lambda x: np.linalg.cholesky(x[:2])),
+    (errors.ShapeError, lambda x: np.linalg.pinv(x[:2], hermitian=True)),
+    (errors.ShapeError, lambda x: np.linalg.solve(x[:2], x)),
+    (errors.ShapeError, lambda x: np.linalg.solve(x, x[:2])),
+    (errors.ShapeError, lambda x: np.linalg.solve(x, 1.0)),
+    (errors.ShapeError, lambda x: la.solve_triangular(x, np.ones(2))),
+    (errors.ShapeError, lambda x: la.expm(x[:2])),
+    (errors.ShapeError, lambda x: np.linalg.lstsq(x, np.ones(2))),
+    (errors.ShapeError, lambda x: np.linalg.tensorsolve(x, np.ones(2))),
+    (errors.ShapeError, lambda x: np.linalg.tensorsolve(x, np.ones(3), axes=(5,))),
+    (errors.ShapeError, lambda x: np.linalg.tensorinv(x, 2)),
+    (errors.OptionError, lambda x: np.linalg.tensorinv(x, 0)),
+    (errors.OptionError, lambda x: np.linalg.eigvalsh(x, "X")),
+    (errors.OptionError, lambda x: np.linalg.qr(x, "full")),
+    (errors.UnsupportedError, lambda x: np.linalg.qr(x, "raw")),
+    (errors.OptionError, lambda x: np.linalg.matrix_power(x, 0.5)),
+    (errors.OptionError, lambda x: np.linalg.pinv(x, 1e-3, rtol=1e-3)),
+    (errors.OptionError, lambda x: la.solve_triangular(x, x, "X")),
+    (errors.DTypeError, lambda x: np.linalg.inv(ops.astype(x, np.float16))),
+    (errors.DTypeError, lambda x: np.linalg.svdvals(ops.astype(x, np.longdouble))),
+    (errors.SingularMatrixError, lambda x: np.linalg.inv(x)),
+    (errors.SingularMatrixError, lambda x: np.linalg.cholesky(-x)),
+    (errors.SingularMatrixError, lambda x: np.linalg.matrix_power(x, -1)),
+    (errors.SingularMatrixError, lambda x: la.solve_triangular(0 * x, x)),
+]
+
+
+@pytest.mark.parametrize(("error", "f"), ERRORS)
+def test_errors(error, f):
+    trace = tape.Trace()
+    x = trace.param(np.ones((3, 3)))
+    with pytest.raises(error) as info:
+        f(x)
+    assert "test_linalg.py" in str(info.value)
+    assert all(node.op is None or node.op.name in ("getitem", "cast", "negative", "multiply", "astype")
+               for node in trace.nodes)  # fmt: skip
+
+
+def test_factors_of_dependent_columns_have_no_derivative():
+    trace, _, root = record(lambda a: np.linalg.qr(a)[0], [np.ones((3, 2)) * [1, 0]])
+    with pytest.raises(errors.SingularMatrixError):
+        trace.backward_param_grads(root, np.ones((3, 2)))
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def test_a_compiled_determinant_stays_right_where_it_becomes_zero():
+    slope = tape.compile(tape.grad(np.linalg.det))
+    for a in (np.eye(3), draw((3, 3)), np.outer([1.0, 2, 3], [3.0, 2, 1]), np.zeros((3, 3)), draw((3, 3), seed=1)):
+        assert_close(slope(a), cofactors(a), 1e-13)
