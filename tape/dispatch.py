@@ -148,8 +148,8 @@ def _values_in(argument: Any) -> Any:
 
 def _would_write(call: str) -> errors.InPlaceError:
     return errors.InPlaceError(
-        f"{call} would write a recorded value into a plain array. Use the returned value; write x = x + v for "
-        "x += v"
+        f"{call} would write a recorded value into a plain array. Use the returned value; write x = x + v "
+        "for x += v"
     )
 
 

@@ -142,7 +142,7 @@ class Op:
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
         if jvp is None and vjp is not None and not callable(vjp):
             self.jvp = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]
-            if taylor is None:
+            if taylor is None and len(vjp) <= 2:  # of more, nobody knows in which they are products
                 self.taylor = series.multilinear
         elif vjp is None and jvp is None and taylor is None:
             self.taylor = series.constant

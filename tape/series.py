@@ -91,8 +91,6 @@ def multilinear(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
     """For what is linear in one operand, or in each of two."""
     if len(series) == 1:
         return [out, *(None if part is None else op(part, **attrs) for part in series[0][1:])]
-    if len(series) > 2:
-        return linear(op, out, series, attrs)
     a, b = series
     return [
         out,

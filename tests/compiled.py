@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import tree
+from tape.functions import elementwise
 
 RNG = np.random.default_rng(4)
 
@@ -41,3 +42,11 @@ def check(f, *calls):
 
 def vectors(n=3, dtype=np.float64):
     return RNG.normal(size=n).astype(dtype)
+
+
+def _cube(x):
+    return x**3
+
+
+called_back = elementwise(_cube, lambda d, out, x: d * (3 * x * x), name="called_back")
+"""An operation that programs have no instruction for."""

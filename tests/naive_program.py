@@ -107,9 +107,30 @@ def _add_at(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     return total
 
 
+def _scan(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    kind, axis, is_backwards = attrs
+    turned = [np.moveaxis(a, axis, 0)[:: -1 if is_backwards else 1] for a in x]
+    if kind == "linear":
+        out = turned[0].copy()
+        for i in range(1, len(out)):
+            out[i] += turned[1][i] * out[i - 1]
+    else:
+        ufunc = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}.get(kind)
+        out = (ufunc or getattr(np, kind)).accumulate(turned[0])
+    return np.moveaxis(out[:: -1 if is_backwards else 1], 0, axis)
+
+
 def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     """The right-hand sides, and the solutions, are rows."""
-    return np.linalg.solve(x[0], x[1].T).T
+    return np.linalg.solve(x[0], x[1].swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def _triangular_solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    lower, transposed, unit_diagonal = attrs
+    a = np.tril(x[0]) if lower else np.triu(x[0])
+    if unit_diagonal:
+        a[..., range(shape[-1]), range(shape[-1])] = 1
+    return _solve([a.swapaxes(-1, -2) if transposed else a, x[1]], (), shape, dtype)
 
 
 _OTHERS: dict[str, Callable[..., Any]] = {
@@ -123,7 +144,10 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "sum_product": lambda x, attrs, shape, dtype: _fold([x[0] * x[1]], attrs, shape, dtype),
     "matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),
+    "scan": _scan,
     "solve": _solve,
+    "triangular_solve": _triangular_solve,
+    "cholesky": lambda x, attrs, shape, dtype: np.linalg.cholesky(x[0], upper=attrs[0]),
     "take": lambda x, attrs, shape, dtype: np.take(x[0], x[1], attrs[0]),
     "ravel_index": _ravel_index,
     "add_at": _add_at,

@@ -25,7 +25,6 @@ __all__ = [
     "call13",
     "int32_at",
     "int64_at",
-    "set_int32",
     "set_int64",
 ]
 
@@ -68,23 +67,15 @@ def _reader(kind: Any) -> Any:
 int64_at, int32_at = _reader(types.int64), _reader(types.int32)
 
 
-def _writer(bits: int) -> Any:
-    """Write the lower bits of an int64 at an address."""
+@intrinsic
+def set_int64(typing_context, address, value):  # type: ignore[no-untyped-def]
+    """Write an int64 at an address."""
 
-    @intrinsic
-    def write(typing_context, address, value):  # type: ignore[no-untyped-def]
-        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
-            integer = ir.IntType(bits)
-            value = values[1] if bits == 64 else builder.trunc(values[1], integer)
-            builder.store(value, builder.inttoptr(values[0], integer.as_pointer()))
-            return context.get_dummy_value()
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        builder.store(values[1], builder.inttoptr(values[0], ir.IntType(64).as_pointer()))
+        return context.get_dummy_value()
 
-        return types.void(types.int64, types.int64), generate
-
-    return write
-
-
-set_int64, set_int32 = _writer(64), _writer(32)
+    return types.void(types.int64, types.int64), generate
 
 
 def pointer_to(kind: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Running sums, products and the like along the middle axis of a (before, length, after) view, for compiled code.
+"""Running sums, products and the like along the middle axis of a (before, length, after) view.
 
 Every step waits for the one before it, in NumPy's order: results are those of ``ufunc.accumulate``. What is
 known of one row stays in a register; columns side by side go in step with each other, by vectors.
 
-Nothing is checked here: `has_scan` says what there is.
+All is for compiled code, and nothing is checked here: `has_scan` says what there is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SUM, _PROD, _MAX, _MIN, _LOGADDEXP, _LINEAR = range(6)
 SCANS = {
     "sum": _SUM, "prod": _PROD, "max": _MAX, "min": _MIN, "logaddexp": _LOGADDEXP, "linear": _LINEAR,
 }  # fmt: skip
-"""The first argument of `scan`; "linear" takes factors, and makes ``out[i] = factors[i] * out[i - 1] + x[i]``."""
+"""The first argument of `scan`; "linear" has factors, ``out[i] = factors[i] * out[i - 1] + x[i]``."""
 
 _FLOAT64, _FLOAT32 = DTYPE_CODES[np.dtype(np.float64)], DTYPE_CODES[np.dtype(np.float32)]
 _FLOATS = frozenset(map(np.dtype, (np.float64, np.float32)))
@@ -91,12 +91,12 @@ def _product(so_far, x, y):  # type: ignore[no-untyped-def]
 
 @inner
 def _larger(so_far, x, y):  # type: ignore[no-untyped-def]
-    return so_far if so_far >= x or so_far != so_far else x  # noqa: PLR0124 - NaN stays
+    return so_far if so_far >= x or so_far != so_far else x  # NaN stays
 
 
 @inner
 def _smaller(so_far, x, y):  # type: ignore[no-untyped-def]
-    return so_far if so_far <= x or so_far != so_far else x  # noqa: PLR0124
+    return so_far if so_far <= x or so_far != so_far else x
 
 
 @inner
@@ -105,7 +105,7 @@ def _log_of_sum(so_far, x, y):  # type: ignore[no-untyped-def]
     if so_far == x:  # infinities among them
         return so_far + math.log(2.0)
     larger, difference = max(so_far, x), np.float64(so_far) - np.float64(x)
-    if difference != difference:  # noqa: PLR0124 - NaN
+    if difference != difference:  # NaN
         return difference
     return larger + math.log1p(math.exp(-abs(difference)))
 

@@ -29,6 +29,7 @@ from tape.ops.joining import *  # noqa: F403
 from tape.ops.limits import *  # noqa: F403
 from tape.ops.linalg import solve  # noqa: F401
 from tape.ops.nanreductions import *  # noqa: F403
+from tape.ops.normal import erf  # noqa: F401
 from tape.ops.padding import *  # noqa: F403
 from tape.ops.polynomials import *  # noqa: F403
 from tape.ops.positions import *  # noqa: F403

@@ -135,7 +135,7 @@ yve = _scaled_by_imag(
 
 # ---- of order 0 and 1 ----------------------------------------------------------------------------
 
-# Order 2 is the slow way. Where a function is infinite at 0, ``out / x`` does; of j1 and i1 that would cancel.
+# Order 2 is the slow way. Where a function is infinite at 0, ``out / x`` does; for j1 and i1 it would cancel.
 
 j0: Function = scipy_ufunc(
     "j0", "The Bessel function of the first kind of order 0.", lambda d, out, x: -(d * j1(x))

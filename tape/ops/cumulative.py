@@ -34,7 +34,7 @@ def _along(axis: int, part: slice) -> tuple[Any, ...]:
 
 
 def _neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
-    """For each element the one before it, or after it; a number of your own where there is none."""
+    """For each element the one before it, or after it; a given number where there is none."""
     if not x.shape[axis]:
         return x
     shape = list(x.shape)
@@ -91,6 +91,7 @@ _recurrence: Op = Op(
         lambda t, out, a, b, axis, backwards: _recurrence(a, t, axis=axis, backwards=backwards),
     ],
     batch=_batch_recurrence,
+    lower=lambda b, x, y, axis, backwards: b.scan("linear", y, axis, backwards, factors=x),
     doc="``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, from its first element on or from its last back.",
 )
 
@@ -107,12 +108,14 @@ _cumsum: Op = Op(
     name="cumsum",
     vjp=[lambda g, out, x, axis: _cumsum_back(g, axis=axis)],
     batch=along_axes,
+    lower=lambda b, x, axis: b.scan("sum", x, axis),
 )
 _cumsum_back: Op = Op(
     _backwards_cumsum,
     name="backwards_cumsum",
     vjp=[lambda g, out, x, axis: _cumsum(g, axis=axis)],
     batch=along_axes,
+    lower=lambda b, x, axis: b.scan("sum", x, axis, backwards=True),
 )
 
 
@@ -127,6 +130,7 @@ _cumprod = Op(
     vjp=[_cumprod_vjp],
     jvp=[lambda t, out, x, axis: _recurrence(x, t * _neighbours(out, axis, 1), axis=axis, backwards=False)],
     batch=along_axes,
+    lower=lambda b, x, axis: b.scan("prod", x, axis),
 )
 
 
@@ -145,7 +149,25 @@ def _first_positions(x: Any, *, axis: int, ufunc: np.ufunc) -> Any:
     return np.moveaxis(np.take_along_axis(flat, last_new, -1), -1, axis)
 
 
-_positions = Op(_first_positions, name="extreme_positions")
+def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
+    running = b.scan(_SCANS[ufunc], x, axis)
+    before, after = (b.read(running, _along(axis, part)) for part in (slice(None, -1), slice(1, None)))
+    is_new = b.elementwise(
+        "logical_and", b.elementwise("not_equal", before, after), b.elementwise("equal", before, before)
+    )
+    flat = np.arange(x.size).reshape(x.shape)
+    firsts = flat.take([0], axis)
+    steps = (flat - firsts).astype(float)
+    last_new = b.concatenate(
+        [b.value(np.zeros(firsts.shape)), b.where(is_new, steps[_along(axis, slice(1, None))], 0.0)],
+        axis % x.ndim,
+    )
+    return b.cast(b.scan("max", last_new, axis), np.int64) + firsts
+
+
+_positions = Op(_first_positions, name="extreme_positions", lower=_lower_first_positions)
+_SCANS = {np.maximum: "max", np.minimum: "min"}
+"""What programs call them."""
 
 
 def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
@@ -160,6 +182,7 @@ def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
         jvp=[lambda t, out, x, axis: getitem(ravel(t), _positions(x, axis=axis, ufunc=ufunc))],
         taylor=series.linear,
         batch=along_axes,
+        lower=lambda b, x, axis: b.scan(_SCANS[ufunc], x, axis),
     )
 
 
@@ -190,6 +213,7 @@ _logcumsumexp = Op(
     vjp=[_logcumsumexp_vjp],
     jvp=[_logcumsumexp_jvp],
     batch=along_axes,
+    lower=lambda b, x, axis: b.scan("logaddexp", x, axis),
 )
 
 

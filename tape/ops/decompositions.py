@@ -42,13 +42,21 @@ def _cholesky_vjp(g: Any, out: Any, a: Any) -> Any:
     return half(pulled + dagger(pulled), lower=True)
 
 
-_cholesky = Op(np.linalg.cholesky, name="cholesky", batch=stacked, vjp=[_cholesky_vjp], jvp=[_cholesky_jvp])
+_cholesky = Op(
+    np.linalg.cholesky,
+    name="cholesky",
+    batch=stacked,
+    lower=lambda b, a: b.cholesky(a),
+    vjp=[_cholesky_vjp],
+    jvp=[_cholesky_jvp],
+)
 
 # The upper factor is the conjugate transpose of the lower one of the conjugate transpose.
 _upper_cholesky = Op(
     lambda a: np.linalg.cholesky(a, upper=True),
     name="cholesky",
     batch=stacked,
+    lower=lambda b, a: b.cholesky(a, upper=True),
     vjp=[lambda g, out, a: dagger(_cholesky_vjp(dagger(g), dagger(out), a))],
     jvp=[lambda t, out, a: dagger(_cholesky_jvp(dagger(t), dagger(out), a))],
 )

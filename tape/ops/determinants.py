@@ -2,73 +2,91 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tape import batch_rules, series
 from tape.op import Op, implements
 from tape.ops.complex import imag
-from tape.ops.equations import inv, inverse
-from tape.ops.packing import Packed, dagger, square, stacked, transposed
+from tape.ops.equations import inv, inverse_or_zero
+from tape.ops.packing import Packed, square, stacked, transposed
 from tape.ops.reductions import sum
 
-__all__ = ["SlogdetResult", "det", "inverse_or_nan", "slogdet"]
+__all__ = ["SlogdetResult", "det", "slogdet"]
 
 
-def _inverse_or_nan(a: Any) -> Any:
-    try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        return np.full(a.shape, np.nan, a.dtype)
+# Matrices ``sum of e_S x_S`` over subsets S of m numbers with squares 0, as lists in the order of the bits of
+# S: what a function makes of ``a + e_1 t_1 + ... + e_m t_m`` has its mixed derivative along all t at the end.
+
+Nilpotent = list[Any]
 
 
-inverse_or_nan = inverse("inverse_or_nan", _inverse_or_nan)
+def _subsets(s: int) -> list[int]:
+    return [r for r in range(s + 1) if r & s == r]
 
 
-def _near_null_forward(a: Any, inverted: Any) -> Any:
-    """Left and right singular vectors of small singular values: ``(..., 2, n, k)``, k the most there are.
+def _product(x: Nilpotent, y: Nilpotent, multiply: Any = np.matmul) -> Nilpotent:
+    return [builtins.sum(multiply(x[r], y[s - r]) for r in _subsets(s)) for s in range(len(x))]
 
-    None (k = 0) if all matrices are well conditioned. Where a matrix has fewer than others, columns are
-    zero; the left vectors are as long as the matrix is large.
+
+def _inverse(x: Nilpotent, first: Any) -> Nilpotent:
+    out = [first]
+    for s in range(1, len(x)):
+        out.append(-first @ builtins.sum(x[r] @ out[s - r] for r in _subsets(s)[1:]))
+    return out
+
+
+def _trace(x: Any) -> Any:
+    return np.trace(x, axis1=-2, axis2=-1)[..., None, None]
+
+
+def _determinant(x: Nilpotent, inverted: Nilpotent) -> Nilpotent:
+    """By ``d det(x) = det(x) trace(inv(x) dx)``, for one of the numbers after the other."""
+    out = [np.linalg.det(x[0])[..., None, None]]
+    for s in range(1, len(x)):
+        bit = 1 << (s.bit_length() - 1)
+        turned = [_trace(p) for p in _product(inverted[:bit], x[bit : 2 * bit])]
+        out.append(builtins.sum(out[r] * turned[s - bit - r] for r in _subsets(s - bit)))
+    return out
+
+
+def _adjugate_and_determinant(x: Nilpotent) -> tuple[Nilpotent, Nilpotent]:
+    """Of small matrices, as polynomials in their elements: the Faddeev-LeVerrier algorithm."""
+    k = x[0].shape[-1]
+    one = np.eye(k, dtype=x[0].dtype)
+    m = [one, *(np.zeros_like(one) for _ in x[1:])]
+    for j in range(1, k):
+        product = _product(x, m)
+        m = [p - _trace(p) / j * one for p in product]
+    sign = (-1) ** (k - 1)
+    return [sign * p for p in m], [sign / k * _trace(p) for p in _product(x, m)]
+
+
+def _near_null(a: Any, inverted: Any) -> tuple[Any, Any]:
+    """Singular vectors u, ``(..., n, k)``, and v^H of small singular values, k being the most there are.
+
+    None (k = 0) if all matrices are well conditioned. Where a matrix has fewer than others, some are zero;
+    u is as long as the matrix is large.
     """
 
     def norm(x: Any) -> Any:
         return np.max(np.sum(np.abs(x), axis=-2), axis=-1, initial=0)
 
-    if np.all(norm(a) * norm(inverted) < 1e6):  # False where the inverse is NaN
-        return np.empty((*a.shape[:-2], 2, a.shape[-1], 0), inverted.dtype)
+    condition = norm(a) * norm(inverted)
+    if not a.size or np.all((condition > 0) & (condition < 1e6)):
+        return a[..., :0], a[..., :0, :]
     u, s, vh = np.linalg.svd(a)
     largest = s[..., :1]
     is_small = s <= 1e-3 * largest
-    count = int(np.max(np.sum(is_small, axis=-1), initial=0))
-    v = np.swapaxes(vh, -1, -2).conj()
-    scale = np.where(largest == 0, 1, largest)[..., None, :]
-    pair = np.stack([u * scale, v], axis=-3) * is_small[..., None, None, :]
-    return pair[..., pair.shape[-1] - count :].astype(inverted.dtype)
+    start = s.shape[-1] - int(np.max(np.sum(is_small, axis=-1)))
+    scale = np.where(largest == 0, 1, largest) * is_small
+    return (u * scale[..., None, :])[..., start:], vh[..., start:, :]
 
 
-_near_null = Op(_near_null_forward, name="near_null", batch=stacked)
-
-
-def _traced(x: Any) -> Any:
-    return sum(x * np.eye(x.shape[-1], dtype=x.dtype), axis=(-2, -1), keepdims=True)
-
-
-def _adjugate_and_determinant(x: Any) -> tuple[Any, Any]:
-    """Of small matrices, as polynomials in their elements: the Faddeev-LeVerrier algorithm."""
-    k = x.shape[-1]
-    one = np.eye(k, dtype=x.dtype)
-    m: Any = one
-    for j in range(1, k):
-        product = x @ m
-        m = product - _traced(product) / j * one
-    last = _traced(x @ m) / k
-    sign = (-1) ** (k - 1)
-    return sign * m, sign * last
-
-
-def _cofactors(a: Any, out: Any) -> Any:
-    """The derivative of the determinant ``out`` by each element.
+def _cofactors_forward(a: Any, *directions: Any) -> Any:
+    """The derivative of the determinant by each element, and of that along directions.
 
     ``det(a) inv(a).T`` is that of a well conditioned matrix. Of another, ``b = a + u v^H`` is one, with
     the singular vectors u, v of what is small, taken as constants. By the matrix determinant lemma
@@ -76,25 +94,62 @@ def _cofactors(a: Any, out: Any) -> Any:
     ``t = 1 - v^H z`` and ``z = inv(b) u``. What is left of the product has no inverse of anything small:
     ``det(b) (det(t) inv(b) + z adj(t) v^H inv(b))``, exact to every order.
     """
-    inverted = inverse_or_nan(a)
-    near_null = _near_null(a, inverted)
-    k = near_null.shape[-1]
-    if not k:
-        return out[..., None, None] * transposed(inverted)
-    u, vh = near_null[..., 0, :, :], dagger(near_null[..., 1, :, :])
-    moved = a + u @ vh
-    inverted = inv(moved)
-    z = inverted @ u
-    adjugate, determinant = _adjugate_and_determinant(np.eye(k, dtype=moved.dtype) - vh @ z)
-    return transposed(det(moved)[..., None, None] * (determinant * inverted + z @ adjugate @ (vh @ inverted)))
+    a, *directions = np.broadcast_arrays(a, *directions)  # type: ignore[assignment]
+    x = [a if s == 0 else np.zeros_like(a) for s in range(1 << len(directions))]
+    for k, direction in enumerate(directions):
+        x[1 << k] = direction
+    first = inverse_or_zero.forward(a)
+    u, vh = _near_null(a, first)
+    if u.shape[-1]:
+        x[0] = a + u @ vh
+        first = np.linalg.inv(x[0])
+    inverted = _inverse(x, first)
+    determinant, rest = _determinant(x, inverted), inverted
+    if u.shape[-1]:
+        z = [p @ u for p in inverted]
+        t = [-(vh @ p) for p in z]
+        t[0] = t[0] + np.eye(u.shape[-1], dtype=t[0].dtype)
+        adjugate, small = _adjugate_and_determinant(t)
+        rank_one = _product(_product(z, adjugate), [vh @ p for p in inverted])
+        rest = [p + q for p, q in zip(_product(small, inverted, np.multiply), rank_one, strict=True)]
+    return np.swapaxes(_product(determinant, rest, np.multiply)[-1], -1, -2)
 
+
+# All directions are alike: the sum of ``g * cofactors(a, t)`` is one derivative more of the determinant.
+
+
+def _cofactors_vjp(g: Any, out: Any, a: Any, *directions: Any) -> list[Any]:
+    others = [directions[:k] + directions[k + 1 :] for k in range(len(directions))]
+    return [_cofactors(a, *directions, g), *(_cofactors(a, *rest, g) for rest in others)]
+
+
+def _cofactors_jvp(tangents: Any, out: Any, a: Any, *directions: Any) -> Any:
+    changes = [directions] if tangents[0] is not None else []
+    changes += [
+        (*directions[:k], *directions[k + 1 :])
+        for k, tangent in enumerate(tangents[1:])
+        if tangent is not None
+    ]
+    parts = [t for t in tangents if t is not None]
+    return Op.fitted(
+        series.total(_cofactors(a, *rest, t) for rest, t in zip(changes, parts, strict=True)), out
+    )
+
+
+_cofactors: Op = Op(
+    _cofactors_forward,
+    name="cofactors",
+    batch=batch_rules.elementwise,
+    vjp=_cofactors_vjp,
+    jvp=_cofactors_jvp,
+)
 
 _det: Op = Op(
     np.linalg.det,
     name="det",
     batch=stacked,
-    vjp=[lambda g, out, a: g[..., None, None] * _cofactors(a, out)],
-    jvp=[lambda t, out, a: sum(_cofactors(a, out) * t, axis=(-2, -1))],
+    vjp=[lambda g, out, a: g[..., None, None] * _cofactors(a)],
+    jvp=[lambda t, out, a: sum(_cofactors(a) * t, axis=(-2, -1))],
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log as _log
-from math import pi
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,6 @@ __all__ = [
     "cosh",
     "deg2rad",
     "degrees",
-    "erf",
     "exp",
     "exp2",
     "expm1",
@@ -138,23 +136,6 @@ logaddexp2 = elementwise(
     lambda d, out, x, y: d * sigmoid(_LOG_2 * _lead(x, y)),
     lambda d, out, x, y: d * sigmoid(_LOG_2 * _lead(y, x)),
     doc="``log2(2**x + 2**y)``, without overflow; where both are -inf, the derivatives are 0.",
-)
-
-
-_ERF_SLOPE = 2 / pi**0.5
-
-
-def _erf(x: Any) -> Any:
-    from scipy.special import erf  # late: it takes half as long to import as all the rest
-
-    return erf(x).astype(x.dtype)
-
-
-erf = elementwise(
-    _erf,
-    lambda d, out, x: d * (_ERF_SLOPE * exp(-(x * x))),
-    taylor=series.erf,
-    doc="The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x.",
 )
 
 

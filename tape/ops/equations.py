@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +16,16 @@ from tape.op import Op, as_operand, implements
 from tape.ops.packing import conjugated, matrices, square, stacked, transposed, triangle
 from tape.ops.shape import expand_dims, reshape, swapaxes, transpose
 
-__all__ = ["cho_solve", "inv", "inverse", "solve", "solve_triangular", "tensorinv", "tensorsolve"]
+__all__ = [
+    "cho_solve",
+    "inv",
+    "inverse",
+    "inverse_or_zero",
+    "solve",
+    "solve_triangular",
+    "tensorinv",
+    "tensorsolve",
+]
 
 
 def _solve_forward(a: Any, b: Any) -> Any:
@@ -124,6 +134,20 @@ def inverse(name: str, forward: Any, lower: Any = None) -> Op:
 
 
 _inv = inverse("inv", np.linalg.inv, _lower_inv)
+
+
+def _inverse_or_zero(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        out = np.zeros(a.shape, np.result_type(a, np.float32))
+    for i in np.ndindex(a.shape[:-2]):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            out[i] = np.linalg.inv(a[i])
+    return out
+
+
+inverse_or_zero = inverse("inverse_or_zero", _inverse_or_zero)
 
 
 @implements(np.linalg.inv)
@@ -298,6 +322,9 @@ _solve_triangular: Op = Op(
     _triangular_forward,
     name="solve_triangular",
     batch=_batch_solve,
+    lower=lambda b, x, y, lower, trans, unit_diagonal: b.triangular_solve(
+        x, y, lower, trans > 0, unit_diagonal
+    ),
     vjp=[
         _triangular_vjp,
         lambda g, out, a, b, lower, trans, unit_diagonal: _turned(g, a, lower, trans, unit_diagonal),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
+from tape import series
 from tape.functions import elementwise
 from tape.ops.complex import imag, real
 from tape.ops.elementary import exp
@@ -14,6 +15,7 @@ from tape.ops.selection import logical_and, where
 
 __all__ = [
     "dawsn",
+    "erf",
     "erfc",
     "erfcinv",
     "erfcx",
@@ -27,6 +29,12 @@ __all__ = [
 
 _SLOPE = 2 / sqrt(pi)  # of erf at 0
 
+erf = scipy_ufunc(
+    "erf",
+    "The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x.",
+    lambda d, out, x: d * (_SLOPE * exp(-(x * x))),
+    taylor=series.erf,
+)
 erfc = scipy_ufunc(
     "erfc", "``1 - erf(x)``, without cancellation.", lambda d, out, x: -(d * (_SLOPE * exp(-(x * x))))
 )

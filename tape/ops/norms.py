@@ -16,10 +16,10 @@ from tape.batch_rules import along_axes
 from tape.errors import OptionError, ShapeError
 from tape.op import Op, as_operand, implements
 from tape.ops.complex import absolute
-from tape.ops.determinants import inverse_or_nan
+from tape.ops.equations import inverse_or_zero
 from tape.ops.packing import conjugated, matrices, square
 from tape.ops.reductions import max, min, sum
-from tape.ops.selection import isnan, where
+from tape.ops.selection import where
 from tape.ops.shape import astype, ravel, reshape, transpose
 from tape.ops.singular import svdvals
 
@@ -45,9 +45,9 @@ def _euclidean_forward(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) 
     return np.sqrt(np.sum((x.conj() * x).real, axis=axis, keepdims=keepdims))
 
 
-def _euclidean_partials(out: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
-    length = _kept(out, x, axis)
-    return where(length == 0, 0, conjugated(x) / where(length == 0, 1, length))
+def _over_norm(d: Any, out: Any) -> Any:
+    """Divided once for each norm, and not for each element, as the rest is little more than a copy."""
+    return where(out == 0, 0, d / where(out == 0, 1, out))
 
 
 _euclidean = Op(
@@ -55,10 +55,10 @@ _euclidean = Op(
     name="norm",
     batch=along_axes,
     lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", x * x, axis, keepdims)),
-    vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis) * _euclidean_partials(out, x, axis)],
+    vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * _kept(_over_norm(g, out), x, axis)],
     jvp=[
-        lambda t, out, x, axis, keepdims: sum(
-            t * _euclidean_partials(out, x, axis), axis=axis, keepdims=keepdims
+        lambda t, out, x, axis, keepdims: _over_norm(
+            sum(t * conjugated(x), axis=axis, keepdims=keepdims), out
         )
     ],
 )
@@ -112,6 +112,11 @@ def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
     return sum(sizes, axis, keepdims=keepdims)
 
 
+def _refuse_nothing(count: int) -> None:
+    if not count:
+        raise ShapeError("norm: there is no smallest one of no elements. Take another order, or leave it out")
+
+
 def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if isinstance(ord, str):
         raise OptionError(f"norm: the order {ord!r} is one of matrices. Vectors have numbers, inf and -inf")
@@ -124,6 +129,7 @@ def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if ord == np.inf:
         return _largest(absolute(x), axis, keepdims)
     if ord == -np.inf:
+        _refuse_nothing(x.shape[axis])
         return min(absolute(x), axis, keepdims=keepdims)
     return _power(x, p=ord, axis=axis, keepdims=keepdims)
 
@@ -132,6 +138,8 @@ def _matrix(x: Any, ord: Any, rows: int, columns: int) -> Any:
     if ord in (None, "fro", "f"):
         return _euclidean(x, axis=(rows, columns), keepdims=False)
     if ord in ("nuc", 2, -2):
+        if ord == -2:
+            _refuse_nothing(x.shape[rows] * x.shape[columns])
         order = *(i for i in range(x.ndim) if i not in (rows, columns)), rows, columns
         s = svdvals(x if order == tuple(range(x.ndim)) else transpose(x, order))
         return sum(s, -1) if ord == "nuc" else _largest(s, -1) if ord == 2 else min(s, -1)
@@ -141,6 +149,8 @@ def _matrix(x: Any, ord: Any, rows: int, columns: int) -> Any:
         raise OptionError(
             f"norm: matrices have no order {ord!r}. Take 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
+    if ord < 0:
+        _refuse_nothing(x.shape[columns])
     sums = sum(absolute(x), rows)
     columns -= columns > rows
     return _largest(sums, columns) if ord > 0 else min(sums, columns)
@@ -332,6 +342,5 @@ def cond(x: Any, p: Any = None) -> Any:
         s = svdvals(x)
         above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
         return where(below == 0, np.inf, above / where(below == 0, 1, below))
-    product = norm(x, p, (-2, -1)) * norm(inverse_or_nan(square("cond", x)), p, (-2, -1))
-    is_singular = isnan(product) & ~isnan(sum(absolute(x), (-2, -1)))
-    return where(is_singular, np.inf, where(is_singular, 1, product))
+    product = norm(square("cond", x), p, (-2, -1)) * norm(inverse_or_zero(x), p, (-2, -1))
+    return where(product == 0, np.inf, product)

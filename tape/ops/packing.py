@@ -108,7 +108,7 @@ def _weights(shape: Shape, lower: bool) -> Any:
 
 
 def _half_forward(x: Any, *, lower: bool) -> Any:
-    weights = _weights(x.shape, lower).astype(x.real.dtype)
+    weights = _weights(x.shape, lower).astype(x.real.dtype if x.dtype.kind in "fc" else float)
     return np.where(weights, x, 0) * weights
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tape.ops.bessel import *  # noqa: F403
 from tape.ops.bessel import __all__ as _bessel
-from tape.ops.elementary import erf, softplus
+from tape.ops.elementary import softplus
 from tape.ops.exponential import *  # noqa: F403
 from tape.ops.exponential import __all__ as _exponential
 from tape.ops.gamma import *  # noqa: F403
@@ -20,7 +20,6 @@ from tape.ops.losses import __all__ as _losses
 from tape.ops.normal import *  # noqa: F403
 from tape.ops.normal import __all__ as _normal
 from tape.ops.polygamma import digamma, polygamma, psi
-from tape.ops.scipy_ufuncs import DECLARED
 from tape.ops.shape import Axes
 from tape.ops.softmax import log_softmax as _log_softmax
 from tape.ops.softmax import logsumexp
@@ -30,7 +29,6 @@ from tape.ops.zeta import zeta
 
 __all__ = [
     "digamma",
-    "erf",
     "log_softmax",
     "logsumexp",
     "polygamma",
@@ -45,8 +43,6 @@ __all__ = [
     *_losses,
     *_normal,
 ]
-
-DECLARED["erf"] = erf
 
 
 def softmax(x: Any, axis: Axes = None) -> Any:

@@ -107,7 +107,14 @@ def _i0_partial(d: Any, out: Any, x: Any) -> Any:
     return d * i1(x)
 
 
-_i0 = Op(np.i0, name="i0", vjp=[_i0_partial], jvp=[_i0_partial], batch=batch_rules.elementwise)
+_i0 = Op(
+    np.i0,
+    name="i0",
+    vjp=[_i0_partial],
+    jvp=[_i0_partial],
+    batch=batch_rules.elementwise,
+    lower=lambda b, x: b.elementwise("special.i0", x),
+)
 
 
 @implements(np.i0)

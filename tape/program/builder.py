@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from tape.kernels.folds import has_fold
+from tape.kernels.scans import has_scan
 from tape.op import Op
-from tape.program import indexing
+from tape.program import indexing, matrices
 from tape.program.identities import IDENTITIES, both_ways
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
 from tape.program.promotion import broadcast_shapes, loop_dtypes
@@ -51,7 +52,7 @@ class Builder:
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}
         self._constants: dict[Any, Value] = {}
-        self._counted: dict[int, np.ndarray] = {}
+        self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.is_native = True  # whether the machine knows numbers of all kinds that came in
         self.merged = self.folded = self.simplified = 0  # what was not made: see `tape.program.rewrite`
 
@@ -302,6 +303,22 @@ class Builder:
         axes = tuple([i for i in range(value.ndim) if i < extra or shape[i - extra] != value.shape[i]])
         return self.reshape(self.fold("sum", value, axes), shape)
 
+    def scan(
+        self, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
+    ) -> Value:
+        """What accumulates along an axis, of a kind in `tape.kernels.scans.SCANS`."""
+        given = (x,) if factors is None else (x, factors)
+        dtype = np.result_type(*[value.dtype for value in given])
+        if kind in ("sum", "prod") and dtype.kind in "bi":
+            dtype = _INT64
+        if not has_scan(kind, dtype):
+            raise CannotLower(f"accumulating {dtype}")
+        shape = broadcast_shapes(*[value.shape for value in given])
+        operands = [self.broadcast(self.value(value, dtype), shape) for value in given]
+        if not prod(shape) or shape[axis] == 1:
+            return operands[0]
+        return self.push("scan", operands, (kind, axis % len(shape), backwards), shape, dtype)
+
     # ---- views -----------------------------------------------------------------------------------------
 
     def reshape(self, value: Value, shape: Shape) -> Value:
@@ -351,37 +368,21 @@ class Builder:
 
     def matmul(self, x: Value, y: Value) -> Value:
         """Stacks of matrices; two axes at least, NumPy's rules for the rest."""
-        dtype = np.result_type(x.dtype, y.dtype)
-        if dtype not in (np.float64, np.float32):
-            raise CannotLower(f"a product of {dtype}")
-        x, y = self.value(x, dtype), self.value(y, dtype)
-        rows, inner, columns = x.shape[-2], x.shape[-1], y.shape[-1]
-        if inner != y.shape[-2]:
-            raise CannotLower("matmul of shapes that do not fit")
-        if not (rows and inner and columns):
-            return self.broadcast(
-                self.literal(0, dtype), (*broadcast_shapes(x.shape[:-2], y.shape[:-2]), rows, columns)
-            )
-        if x.ndim > 2 and y.ndim == 2:
-            product = self.matmul(self.reshape(x, (prod(x.shape[:-1]), inner)), y)
-            return self.reshape(product, (*x.shape[:-1], columns))
-        batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        if not prod(batch):
-            return self.broadcast(self.literal(0, dtype), (*batch, rows, columns))
-        if len(batch) > 1:
-            x, y = (self.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
-            x, y = (self.reshape(a, (prod(batch), *a.shape[-2:])) for a in (x, y))
-            return self.reshape(self.matmul(x, y), (*batch, rows, columns))
-        return self.push("matmul", (x, y), (), (*batch, rows, columns), dtype)
+        return matrices.matmul(self, x, y)
 
-    def solve(self, a: Value, b: Value) -> Value:
-        """The x for which ``a @ x`` is ``b``: matrices of one float dtype."""
-        dtype = np.result_type(a.dtype, b.dtype)
-        if a.ndim != 2 or b.ndim != 2 or dtype not in (np.float64, np.float32) or not a.size or not b.size:
-            raise CannotLower("a stack of systems")
-        columns = self.transpose(self.value(b, dtype))  # LAPACK's matrices are the transposes of NumPy's
-        solved = self.push("solve", (self.value(a, dtype), columns), (), columns.shape, dtype)
-        return self.transpose(solved)
+    def solve(self, a: Value, right: Value) -> Value:
+        """The x for which ``a @ x`` is ``right``: matrices, or stacks of them."""
+        return matrices.solve(self, a, right)
+
+    def triangular_solve(
+        self, a: Value, right: Value, lower: bool, transposed: bool, unit_diagonal: bool
+    ) -> Value:
+        """As `solve`, where only a triangle of ``a`` is looked at, which may be transposed first."""
+        return matrices.triangular_solve(self, a, right, lower, transposed, unit_diagonal)
+
+    def cholesky(self, a: Value, upper: bool = False) -> Value:
+        """The triangular factors of positive definite matrices."""
+        return matrices.cholesky(self, a, upper)
 
     def take(self, value: Value, index: Value, axis: int) -> Value:
         """Elements of one axis by an array of positions; negative ones count from the end."""
@@ -409,22 +410,11 @@ class Builder:
 
     def picked(self, rows: Value, index: Value) -> Value:
         """One element of each row."""
-        flat = self._flat(rows, index)
-        return self.take(self.reshape(rows, (rows.size,)), flat, 0)
+        return indexing.picked(self, rows, index)
 
     def add_picked(self, rows: Value, index: Value, number: float) -> Value:
         """Rows with a number added to one element of each."""
-        flat = self._flat(rows, index)
-        parts = self.broadcast(self.literal(number, rows.dtype), index.shape)
-        return self.reshape(self.add_at(self.reshape(rows, (rows.size,)), parts, flat, (0,)), rows.shape)
-
-    def _flat(self, rows: Value, index: Value) -> Value:
-        """The positions of one element of each row; columns do not count from the end."""
-        if not rows.size:
-            raise CannotLower("no rows")
-        numbers = self._counted.setdefault(rows.shape[0], np.arange(rows.shape[0]))
-        operands = (self.constant(numbers), self.cast(index, _INT64))
-        return self.push("ravel_index", operands, (rows.shape, False), index.shape, _INT64)
+        return indexing.add_picked(self, rows, index, number)
 
     def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
         """Where the largest or smallest element is: argmax or argmin."""

@@ -18,6 +18,7 @@ import numpy as np
 from tape import errors
 from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, has_fold
+from tape.kernels.scans import has_scan
 from tape.program.instructions import ELEMENTWISE, Instruction, Listing
 from tape.program.opcodes import OFFSET_BITS
 
@@ -341,14 +342,46 @@ def _of_matmul_add(instruction: Instruction, operands: list[Instruction]) -> Kin
     return shape, dtype
 
 
+def _of_scan(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    attrs, x = instruction.attrs, operands[0]
+    _want(len(attrs) == 3 and isinstance(attrs[0], str) and type(attrs[2]) is bool, "its attributes are none")
+    kind, axis, _ = attrs
+    _want(_is_int(axis) and 0 <= axis < len(x.shape), "it has another axis than its operand")
+    _want(has_scan(kind, x.dtype), f"there is no {kind} of {x.dtype}")
+    _want(len(operands) == 1 + (kind == "linear"), f"it has {len(operands)} operands")
+    _want(all(_kind(y) == _kind(x) for y in operands), "its operands are not alike")
+    return _kind(x)
+
+
 def _of_solve(instruction: Instruction, operands: list[Instruction]) -> Kind:
     _no_attrs(instruction)
+    return _of_systems(operands)
+
+
+def _of_triangular_solve(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    _bools(instruction, 3)
+    return _of_systems(operands)
+
+
+def _of_cholesky(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    _bools(instruction, 1)
+    return _of_systems([*operands, *operands])
+
+
+def _of_systems(operands: list[Instruction]) -> Kind:
+    """What solves for the rows of the second operand, with the matrices of the first."""
     a, b = operands
     _want(a.dtype == b.dtype and a.dtype in _FLOATS, f"it does not take {_told(operands)}")
-    fits = len(a.shape) == len(b.shape) == 2 and a.shape[0] == a.shape[1] == b.shape[1]
+    fits = 2 <= len(a.shape) <= 3 and a.shape[-2] == a.shape[-1] == b.shape[-1]
+    fits = fits and a.shape[:-2] == b.shape[:-2] and len(a.shape) == len(b.shape)
     sizes = (*a.shape, *b.shape)
     _want(fits and min(sizes) > 0 and max(sizes) < _MOST_OF_BLAS, f"{_told(operands)} are no system")
     return b.shape, b.dtype
+
+
+def _bools(instruction: Instruction, count: int) -> None:
+    attrs = instruction.attrs
+    _want(len(attrs) == count and all(type(attr) is bool for attr in attrs), "its attributes are no bools")
 
 
 def _of_take(instruction: Instruction, operands: list[Instruction]) -> Kind:
@@ -424,7 +457,10 @@ _RULES: dict[str, tuple[Sequence[int], _Rule]] = {
     "sum_product": ((2,), _of_sum_product),
     "matmul": ((2,), _of_matmul),
     "matmul_add": ((3,), _of_matmul_add),
+    "scan": ((1, 2), _of_scan),
     "solve": ((2,), _of_solve),
+    "triangular_solve": ((2,), _of_triangular_solve),
+    "cholesky": ((1,), _of_cholesky),
     "take": ((2,), _of_take),
     "ravel_index": (range(1, _MOST_AXES + 1), _of_ravel_index),
     "add_at": ((2, 3), _of_add_at),

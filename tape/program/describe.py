@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Names", "describe", "explain"]
 
 _SOURCES = ("input", "constant", "literal")
+_ATTRIBUTES = {
+    "scan": ("kind", "axis", "backwards"),
+    "cholesky": ("upper",),
+    "triangular_solve": ("lower", "transposed", "unit_diagonal"),
+}
+"""What to call those of some instructions."""
 
 
 # ---- the list of instructions ------------------------------------------------------------------------
@@ -101,6 +107,8 @@ class Names:
             return self._callback(instruction, operands)
         if op in ("fold", "sum_product"):
             op, attrs = attrs[0] if op == "fold" else op, (f"axes={', '.join(map(str, attrs[1]))}",)
+        elif op in _ATTRIBUTES:
+            attrs = tuple([f"{name}={_plain(of)}" for name, of in zip(_ATTRIBUTES[op], attrs, strict=True)])
         elif op == "guard":
             guard = self.plan.guards[attrs[0]]
             attrs = (f"{guard.kind} is {guard.outcome}",)
@@ -363,9 +371,14 @@ def _flops(instruction: Instruction, instructions: list[Instruction]) -> int:
         return len(shapes) * prod(shapes[0])
     if instruction.op in ("matmul", "matmul_add"):
         return 2 * instruction.size * shapes[-1][-2]
+    if instruction.op == "scan":
+        return len(shapes) * instruction.size
+    if instruction.op == "cholesky":
+        return instruction.size * shapes[0][-1] // 3
+    if instruction.op == "triangular_solve":
+        return instruction.size * shapes[0][-1]
     if instruction.op == "solve":
-        columns, n = instruction.shape
-        return 2 * n**3 // 3 + 2 * n**2 * columns
+        return 2 * prod(shapes[0]) * shapes[0][-1] // 3 + 2 * instruction.size * shapes[0][-1]
     return prod(shapes[1]) if instruction.op == "add_at" else 0
 
 

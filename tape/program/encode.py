@@ -12,6 +12,7 @@ import numpy as np
 
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scalars import SCALARS
+from tape.kernels.scans import SCANS
 from tape.program.functions import blas_number, loop_number
 from tape.program.instructions import ELEMENTWISE, Instruction
 from tape.program.layouts import ALIGNMENT, Place, broadcast_strides, c_strides, collapsed
@@ -307,6 +308,16 @@ class _Encoder:
                 x=self._at(x), y=self._at(y), out=self._at(id),
             )  # fmt: skip
 
+    def _scan(self, id: int, instruction: Instruction) -> None:
+        x, *factors = instruction.operands
+        (kind, axis, is_backwards), shape = instruction.attrs, instruction.shape
+        if instruction.size:
+            self._emit(
+                "scan", kind=SCANS[kind], dtype=DTYPE_CODES[instruction.dtype], before=prod(shape[:axis]),
+                length=shape[axis], after=prod(shape[axis + 1 :]), backwards=int(is_backwards), x=self._at(x),
+                y=self._at(factors[0] if factors else x), out=self._at(id),
+            )  # fmt: skip
+
     def _matmul(self, id: int, instruction: Instruction) -> None:
         self._product(id, instruction, instruction.operands, 0.0)
 
@@ -327,7 +338,7 @@ class _Encoder:
         alpha = instruction.attrs[0] if instruction.attrs else 1.0
         letters = [ord("T" if turned else "N") for turned in (b_turned, a_turned)]
         self._emit(
-            "gemm", function=blas_number("dgemm" if width == 8 else "sgemm"), batch=batch, m=columns, n=rows,
+            "gemm", function=_lapack("gemm", width), batch=batch, m=columns, n=rows,
             k=inner, lda=ldb, ldb=lda, ldc=columns, transposed=letters[0] | letters[1] << 8,
             alpha=_bits(alpha, width), beta=_bits(beta, width),
             stride_a=self._batch_stride(b), stride_b=self._batch_stride(a), stride_c=rows * columns * width,
@@ -337,15 +348,44 @@ class _Encoder:
     def _solve(self, id: int, instruction: Instruction) -> None:
         a, b = instruction.operands
         width = instruction.dtype.itemsize
-        columns, n = instruction.shape
-        strides = self._place(a).strides[::-1]
-        matrix, pivots = packed(REGISTERS, 0), packed(REGISTERS, _rounded(n * n * width))
+        columns, n = instruction.shape[-2:]
+        batch = instruction.size // (columns * n)
+        down, right = self._place(a).strides[-2:]
+        size = _rounded(batch * n * n * width)
         slots = self.plan.slots
-        slots[REGISTERS] = max(slots[REGISTERS], _rounded(n * n * width) + _rounded(8 * n))
-        self._load(a, n * n, (n, n), strides, matrix)
+        slots[REGISTERS] = max(slots[REGISTERS], size + _rounded(8 * n))
+        matrices = (self._batch_stride(a), right, down)  # LAPACK's matrices are the transposes of NumPy's
+        self._load(a, batch * n * n, (batch, n, n), matrices, packed(REGISTERS, 0))
         self._copy_to(b, instruction, self._at(id))
-        function = blas_number("dgesv" if width == 8 else "sgesv")
-        self._emit("gesv", function=function, n=n, columns=columns, a=matrix, pivots=pivots, x=self._at(id))
+        self._emit(
+            "gesv", function=_lapack("gesv", width), batch=batch, n=n, columns=columns, itemsize=width,
+            a=packed(REGISTERS, 0), pivots=packed(REGISTERS, size), x=self._at(id),
+        )  # fmt: skip
+
+    def _cholesky(self, id: int, instruction: Instruction) -> None:
+        (a,), (is_upper,) = instruction.operands, instruction.attrs
+        width, n = instruction.dtype.itemsize, instruction.shape[-1]
+        self._copy_to(a, instruction, self._at(id))
+        self._emit(
+            "potrf", function=_lapack("potrf", width), batch=instruction.size // n**2, n=n,
+            letter=ord("L" if is_upper else "U"), itemsize=width, x=self._at(id),
+        )  # fmt: skip
+
+    def _triangular_solve(self, id: int, instruction: Instruction) -> None:
+        """Each row is a column to BLAS, and a matrix its transpose, unless that lies turned."""
+        a, b = instruction.operands
+        is_lower, is_transposed, is_unit = instruction.attrs
+        width = instruction.dtype.itemsize
+        columns, n = instruction.shape[-2:]
+        leading, is_turned = self._leading(a, width)
+        letters = "L" + "UL"[is_lower == is_turned] + "TN"[is_transposed != is_turned] + "NU"[is_unit]
+        self._copy_to(b, instruction, self._at(id))
+        self._emit(
+            "trsm", function=_lapack("trsm", width), batch=instruction.size // (columns * n), n=n,
+            columns=columns, lda=leading, letters=int.from_bytes(letters.encode(), "little"),
+            alpha=_bits(1.0, width), itemsize=width, stride_a=self._batch_stride(a), a=self._at(a),
+            x=self._at(id),
+        )  # fmt: skip
 
     def _batch_stride(self, id: int) -> int:
         strides = self._place(id).strides
@@ -444,6 +484,11 @@ def _lengths(source: Instruction, fold: Instruction) -> dict[str, int]:
     axes = fold.attrs[1]
     before, reduced = prod(source.shape[: axes[0]]), prod(source.shape[axes[0] : axes[-1] + 1])
     return {"before": before, "reduced": reduced, "after": prod(source.shape[axes[-1] + 1 :])}
+
+
+def _lapack(name: str, width: int) -> int:
+    """The number of a function of BLAS or LAPACK for elements of this many bytes."""
+    return blas_number(("d" if width == 8 else "s") + name)
 
 
 def _bits(number: float, width: int) -> int:

@@ -20,6 +20,7 @@ from tape.program.opcodes import KERNELS
 __all__ = ["DATA_TABLE", "FUNCTION_TABLE", "blas_number", "itemsizes", "loop_number", "prepare"]
 
 _CAPACITY = 2048
+_LAPACK = ("gesv", "potrf")
 
 FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
 """Addresses, by number."""
@@ -95,7 +96,7 @@ def blas_number(name: str) -> int:
     if number is None:
         from tape.blas import blas_function, lapack_function
 
-        address = lapack_function(name) if name.endswith("gesv") else blas_function(name)
+        address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
         number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
     return number
 

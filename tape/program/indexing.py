@@ -12,7 +12,7 @@ from tape.program.values import CannotLower, Value
 if TYPE_CHECKING:
     from tape.program.builder import Builder
 
-__all__ = ["read", "written"]
+__all__ = ["add_picked", "picked", "read", "written"]
 
 Shape = tuple[int, ...]
 
@@ -137,3 +137,24 @@ def written(b: Builder, values: Value, index: tuple[Any, ...], shape: Shape) -> 
     if resolved.sliced == shape:
         return total
     return b.add_at(b.broadcast(zero, shape), total, None, (resolved.starts, resolved.steps))
+
+
+def picked(b: Builder, rows: Value, index: Value) -> Value:
+    """One element of each row of a matrix."""
+    return b.take(b.reshape(rows, (rows.size,)), _flat(b, rows, index), 0)
+
+
+def add_picked(b: Builder, rows: Value, index: Value, number: float) -> Value:
+    """Rows with a number added to one element of each."""
+    flat = _flat(b, rows, index)
+    parts = b.broadcast(b.literal(number, rows.dtype), index.shape)
+    return b.reshape(b.add_at(b.reshape(rows, (rows.size,)), parts, flat, (0,)), rows.shape)
+
+
+def _flat(b: Builder, rows: Value, index: Value) -> Value:
+    """The positions of one element of each row; columns do not count from the end."""
+    if not rows.size:
+        raise CannotLower("no rows")
+    numbers = b.counted.setdefault(rows.shape[0], np.arange(rows.shape[0]))
+    operands = (b.constant(numbers), b.cast(index, np.int64))
+    return b.push("ravel_index", operands, (rows.shape, False), index.shape, np.dtype(np.int64))

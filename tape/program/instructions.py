@@ -1,8 +1,9 @@
 """What a Program is made of: a flat list of instructions on arrays whose shapes are known.
 
 An instruction names its operands by their position in the list, which always comes before its own.
-There are few kinds, and each is something the machine can do: elementwise arithmetic, folds over
-axes, views, products, reading and adding by index, joining, and calls back into Python.
+There are few kinds, and each is something the machine can do: elementwise arithmetic, folds over and
+scans along axes, views, products, systems of equations, reading and adding by index, joining, and calls
+back into Python.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ class Instruction:
     ----------
     op : str
         What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``,
-        ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b), ``"solve"``, ``"take"``,
-        ``"add_at"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``, ``"callback"``, ``"guard"``; or where
-        the value comes from: ``"input"``, ``"constant"``, ``"literal"``.
+        ``"scan"`` (x, or x and factors), ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b),
+        ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
+        ``"cholesky"``, ``"take"``, ``"add_at"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
+        ``"callback"``, ``"guard"``; or where the value comes from: ``"input"``, ``"constant"``,
+        ``"literal"``.
     operands : tuple of int
         Positions in the list.
     attrs : tuple

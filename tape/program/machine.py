@@ -19,6 +19,7 @@ from tape.kernels.pointers import (
     call6,
     call7,
     call8,
+    call9,
     call13,
     int32_at,
     int64_at,
@@ -74,6 +75,7 @@ _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast",
 _SUM_PRODUCT = opcode("sum_product")
 _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
+_SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
 
 _NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
@@ -82,7 +84,9 @@ _DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NU
 _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
 _DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
-_DO_SUM_PRODUCT = _NUMBER["sum_product"]
+_DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
+_DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
+_DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
 _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
@@ -227,18 +231,26 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _gesv(row, frame):  # type: ignore[no-untyped-def]
-    """Solve a system in place; whether the matrix is regular."""
-    a, pivots, x = (
-        _address(frame, _field(row, 4)),
-        _address(frame, _field(row, 5)),
-        _address(frame, _field(row, 6)),
+def _solve(row, frame, table):  # type: ignore[no-untyped-def]
+    """Of gesv, potrf and trsm; 0 if a matrix has no result."""
+    kind, function, batch = _field(row, 0), int64_at(table + 8 * _field(row, 1)), _field(row, 2)
+    info = frame + 32
+    if kind == _GESV:
+        a, pivots = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+        x = _address(frame, _field(row, 8))
+        return call8(
+            int64_at(table + _DO_SOLVE), (function, batch, row + 24, _field(row, 5), a, pivots, x, info)
+        )
+    if kind == _POTRF:
+        x = _address(frame, _field(row, 6))
+        return call7(
+            int64_at(table + _DO_CHOLESKY), (function, batch, row + 24, row + 32, _field(row, 5), x, info)
+        )
+    a, x = _address(frame, _field(row, 10)), _address(frame, _field(row, 11))
+    return call7(
+        int64_at(table + _DO_TRIANGULAR_SOLVE),
+        (function, batch, row + 24, _field(row, 8), _field(row, 9), a, x),
     )
-    size, columns, info = row + 16, row + 24, frame + 32
-    set_int64(info, 0)
-    function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
-    call8(function, (size, columns, a, size, pivots, x, size, info))
-    return int32_at(info) == 0
 
 
 @inner
@@ -295,11 +307,22 @@ def run(frame, at):  # type: ignore[no-untyped-def]
                 int64_at(table + _DO_SUM_PRODUCT),
                 (_field(row, 1), _field(row, 2), _field(row, 3), _field(row, 4), x, y, out),
             )
+        elif kind == _SCAN:
+            x, y, out = (
+                _address(frame, _field(row, 7)),
+                _address(frame, _field(row, 8)),
+                _address(frame, _field(row, 9)),
+            )
+            before, length, after = _field(row, 3), _field(row, 4), _field(row, 5)
+            call9(
+                int64_at(table + _DO_SCAN),
+                (_field(row, 1), _field(row, 2), before, length, after, _field(row, 6), x, y, out),
+            )
         elif kind == _COPY:
             x, out = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call3(int64_at(table + _DO_MOVE), (out, x, _field(row, 1)))
-        elif kind == _GESV:
-            if not _gesv(row, frame):
+        elif kind == _GESV or kind == _POTRF or kind == _TRSM:  # noqa: SIM109
+            if not _solve(row, frame, table):
                 return at
         elif kind == _STORE:
             _write_part(row, frame, int64_at(table + _DO_STORE))

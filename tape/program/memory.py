@@ -19,10 +19,12 @@ from tape.program.opcodes import ARENA, LITERALS, REGISTERS
 if TYPE_CHECKING:
     from tape.program.plan import Plan, Step
 
-__all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
+__all__ = ["OVERWRITTEN", "Lifetimes", "allocate", "extent", "is_contiguous"]
 
 _NEAR_BYTES = 24576
 """What the registers of a group may take of the nearest cache."""
+OVERWRITTEN = {"matmul_add": 0, "add_at": 0, "cholesky": 0, "solve": 1, "triangular_solve": 1}
+"""Which operand an instruction copies, to work on the copy; or in place, where nobody needs it any more."""
 _ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 
 
@@ -70,7 +72,7 @@ class Lifetimes:
         self._look_at(at)
         last_position = self._positions[id]
         for position, reader, operand in self._readers.get(root, ()):
-            is_early = position <= last_position or self._accumulates(reader, operand)
+            is_early = position <= last_position or self._is_copied(reader, operand)
             if not is_early or not self._is_in_step(reader, operand, out):
                 return False
         return True
@@ -78,7 +80,7 @@ class Lifetimes:
     def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
         """Whether an operand is read as a result is written that lies at the same place."""
         if reader.op not in _ELEMENT_BY_ELEMENT:
-            return self._accumulates(reader, operand)
+            return self._is_copied(reader, operand)
         source = self._plan.instructions[operand]
         if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
             return False
@@ -97,15 +99,16 @@ class Lifetimes:
             for x in reader.operands:
                 self._readers.setdefault(self.roots[x], []).append((k, reader, x))
 
-    def _accumulates(self, instruction: Instruction, operand: int) -> bool:
-        """Whether an instruction adds to this operand, and may do so in place."""
-        if instruction.op not in ("matmul_add", "add_at") or operand != instruction.operands[0]:
+    def _is_copied(self, instruction: Instruction, operand: int) -> bool:
+        """Whether an instruction copies this operand, and may work on it in place."""
+        k = OVERWRITTEN.get(instruction.op, -1)
+        if k < 0 or operand != instruction.operands[k]:
             return False
         root = self.roots[operand]
         total = self._plan.instructions[operand]
         if instruction.size != total.size or not is_contiguous(total, self._layouts[operand]):
             return False
-        return all(self.roots[x] != root for x in instruction.operands[1:])
+        return sum(self.roots[x] == root for x in instruction.operands) == 1
 
 
 def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:

@@ -27,7 +27,20 @@ from numba import cfunc, types
 
 from tape import errors
 from tape.config import usable_cores
-from tape.kernels import convert, copies, folds, indices, pointers, products, scalars, sums, vectors, writes
+from tape.kernels import (
+    convert,
+    copies,
+    folds,
+    indices,
+    pointers,
+    products,
+    scalars,
+    scans,
+    sums,
+    systems,
+    vectors,
+    writes,
+)
 from tape.kernels._jit import OPTIONS
 from tape.program import machine, objects, opcodes
 
@@ -46,14 +59,18 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "read_integer": (writes.read_integer, True),
     "scalar_op": (scalars.scalar_op, False),
     "sum_product": (products.sum_product, False),
+    "scan": (scans.scan, False),
+    "solve": (systems.solve, True),
+    "cholesky": (systems.cholesky, True),
+    "triangular_solve": (systems.triangular_solve, True),
     "call": (machine.call, True),
     "work": (machine.work, True),
 }
 """What is compiled, and whether it returns a number."""
 
 _SOURCES = (
-    convert, copies, folds, indices, pointers, products, scalars, sums, vectors, writes, machine, objects,
-    opcodes,
+    convert, copies, folds, indices, pointers, products, scalars, scans, sums, systems, vectors, writes,
+    machine, objects, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

@@ -65,6 +65,7 @@ KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False",
     "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "sum_product",
+    "scan", "solve", "cholesky", "triangular_solve",
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 
@@ -86,13 +87,18 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "function", "batch", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta",
         "stride_a", "stride_b", "stride_c", "a", "b", "c",
     ),
-    "gesv": ("function", "n", "columns", "a", "pivots", "x"),
+    "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x"),
     "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),
     "scatter_add": ("dtype", "length", "row", "count", "before", "total", "index", "x"),
     "ravel_index": ("count", "length", "wraps", "so_far", "index", "out"),
     "guard": ("kind", "dtype", "expected", "x"),
     "callback": ("index",),
     "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
+    "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
+    "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),
+    "trsm": (
+        "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
+    ),
 }  # fmt: skip
 
 _CODES = {name: code for code, name in enumerate(FIELDS)}

@@ -23,14 +23,16 @@ from tape.program.layouts import (
     c_strides,
     reshaped_strides,
 )
-from tape.program.memory import Lifetimes, allocate, extent, is_contiguous
+from tape.program.memory import OVERWRITTEN, Lifetimes, allocate, extent, is_contiguous
 from tape.program.pause import collector_paused
 
 __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 
 _GROUPED_BYTES = 16384
 """Elementwise results above this size are computed in blocks."""
-_FALLIBLE = frozenset({"solve", "take", "ravel_index", "add_at", "callback", "guard"})
+_FALLIBLE = frozenset(
+    {"solve", "cholesky", "triangular_solve", "take", "ravel_index", "add_at", "callback", "guard"}
+)
 _GIVEN = frozenset({"input", "constant", "literal"})
 _BLOCKWISE = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 
@@ -324,19 +326,21 @@ def _as_matrix(planner: _Planner, k: int, id: int) -> bool:
     )
 
 
-def _after_total(check: Any) -> Any:
-    """The first operand is copied anyway."""
-    return lambda planner, k, id: k == 0 or check(planner, k, id)
+def _but(copied: int, check: Any) -> Any:
+    """One operand is copied anyway."""
+    return lambda planner, k, id: k == copied or check(planner, k, id)
 
 
 _NEEDS: dict[str, Any] = {
     "fold": _in_order,
     "sum_product": _in_order,
     "matmul": _as_matrix,
-    "matmul_add": _after_total(_as_matrix),
+    "matmul_add": _but(OVERWRITTEN["matmul_add"], _as_matrix),
+    "scan": _in_order,
+    "triangular_solve": _but(OVERWRITTEN["triangular_solve"], _as_matrix),
     "take": _in_order,
     "ravel_index": _in_order,
-    "add_at": _after_total(_in_order),
+    "add_at": _but(OVERWRITTEN["add_at"], _in_order),
     "concatenate": _in_order,
     "guard": _in_order,
 }

@@ -157,8 +157,12 @@ class Program(Runner):
 
     def _refusal(self, op: str) -> errors.TapeError:
         """What to raise where the machine cannot go on."""
-        if op == "solve":
+        if op in ("solve", "triangular_solve"):
             return errors.SingularMatrixError(f"{self.name}: a matrix is singular. Look at its null space")
+        if op == "cholesky":
+            return errors.SingularMatrixError(
+                f"{self.name}: a matrix is not positive definite. Look at its least eigenvalue"
+            )
         if op in ("take", "add_at", "ravel_index"):
             return errors.OutOfBoundsError(
                 f"{self.name}: an index is out of range. Look at the integers given"

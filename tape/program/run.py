@@ -294,5 +294,7 @@ def _nanoseconds(instructions: list[Instruction]) -> float:
         work = instruction.size
         if instruction.op in ("matmul", "matmul_add"):
             work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
+        elif instruction.op in ("solve", "triangular_solve", "cholesky"):
+            work = instructions[instruction.operands[0]].size * (instruction.shape[-1] // 10 + 1)
         total += 20 + 0.3 * work
     return total

@@ -17,6 +17,7 @@ from tape import errors
 from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.scalars import SCALARS
+from tape.kernels.scans import SCANS, has_scan
 from tape.program.extents import ADVICE, Claims, Column, Rows, Slot
 from tape.program.functions import blas_number, itemsizes
 from tape.program.opcodes import (
@@ -46,8 +47,16 @@ _INT64 = np.dtype(np.int64).itemsize
 _FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in _DTYPES] for kind in FOLDS])
 _MAY_FOLD_NOTHING = np.array([kind in ("sum", "prod", "any", "all") for kind in FOLDS])
 _FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
+_SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in _DTYPES] for kind in SCANS])
 _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
+_TRIANGLES = [ord("U"), ord("L")]
+_TRIANGULAR = [
+    int.from_bytes(f"L{triangle}{turned}{diagonal}".encode(), "little")
+    for triangle in "UL"
+    for turned in "NT"
+    for diagonal in "UN"
+]
 
 
 def slots_of(plan: Plan) -> list[Slot]:
@@ -308,6 +317,17 @@ class _Verifier:
         self.claims.add(group, "y", size, results * reduced)
         self.claims.add(group, "out", size, results, is_written=True)
 
+    def _scan(self, group: Rows) -> None:
+        kind = group.between("kind", 0, len(SCANS) - 1)
+        dtype = group.between("dtype", 0, len(_ITEMSIZES) - 1)
+        group.need(_SCANNABLE[kind, dtype], "dtype", "There is no such scan of this dtype")
+        group.between("backwards", 0, 1)
+        elements = np.ones(len(group))
+        for field in ("before", "length", "after"):
+            elements = elements * group.between(field, 1, _MOST)
+        for field in ("x", "y", "out"):
+            self.claims.add(group, field, _ITEMSIZES[dtype], elements, is_written=field == "out")
+
     def _take(self, group: Rows) -> None:
         size = group.one_of("itemsize", COPY_ITEMSIZES)
         whole, chosen = self._indexed(group)
@@ -353,7 +373,10 @@ class _Verifier:
         function, double, single = group["function"], blas_number(doubles), blas_number(singles)
         is_double = function == double
         group.need(is_double | (function == single), "function", f"That is neither {doubles} nor {singles}")
-        return np.where(is_double, itemsizes(double)[0], itemsizes(single)[0])
+        size = np.where(is_double, itemsizes(double)[0], itemsizes(single)[0])
+        if "itemsize" in FIELDS[group.name]:
+            group.need(group["itemsize"] == size, "itemsize", "The function works on others")
+        return size
 
     def _gemm(self, group: Rows) -> None:
         size = self._blas(group, "dgemm", "sgemm")
@@ -380,14 +403,34 @@ class _Verifier:
         for factor in touched[:2]:
             self.claims.keep_apart(touched[2], factor)
 
+    def _systems(self, group: Rows, doubles: str, singles: str) -> tuple[Column, Column, Column]:
+        """Bytes of an element, how many matrices, and how many rows each has."""
+        size = self._blas(group, doubles, singles)
+        return size, group.between("batch", 1, _MOST), group.between("n", 1, _MOST_INT32)
+
     def _gesv(self, group: Rows) -> None:
-        size = self._blas(group, "dgesv", "sgesv")
-        n = group.between("n", 1, _MOST_INT32)
+        size, batch, n = self._systems(group, "dgesv", "sgesv")
+        row = batch * n.astype(float)
         columns = group.between("columns", 0, _MOST_INT32)
-        a = self.claims.add(group, "a", size, n * n.astype(float), is_written=True)
-        x = self.claims.add(group, "x", size, n * columns.astype(float), is_written=True)
+        a = self.claims.add(group, "a", size, row * n, is_written=True)
+        x = self.claims.add(group, "x", size, row * columns, is_written=True)
         # LAPACK takes from the pivots which rows to exchange: nothing else may write there.
-        pivots = self.claims.add(group, "pivots", 4, n, is_written=True)
+        pivots = self.claims.add(group, "pivots", _INT64, n, is_written=True)
         self.claims.keep_apart(pivots, a)
         self.claims.keep_apart(pivots, x)
+        self.claims.keep_apart(x, a)
+
+    def _potrf(self, group: Rows) -> None:
+        size, batch, n = self._systems(group, "dpotrf", "spotrf")
+        group.one_of("letter", _TRIANGLES)
+        self.claims.add(group, "x", size, batch * n.astype(float) * n, is_written=True)
+
+    def _trsm(self, group: Rows) -> None:
+        size, batch, n = self._systems(group, "dtrsm", "strsm")
+        columns = group.between("columns", 1, _MOST_INT32)
+        leading = group.between("lda", n, _MOST_INT32)
+        group.one_of("letters", _TRIANGULAR)
+        part = ((n - 1.0) * leading + n) * size
+        a = self.claims.add(group, "a", size, batch, step=group["stride_a"], part=part)
+        x = self.claims.add(group, "x", size, batch * n.astype(float) * columns, is_written=True)
         self.claims.keep_apart(x, a)

@@ -5,18 +5,22 @@ Derivatives count only if they are right: each is compared with central differen
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-import tape
-from tape import errors
+from tape import errors, ops
 from tape.node import Handle, traced
+from tape.program import compile
 from tape.support.samples import arguments, data, name_of
+from tape.trace import Trace
+from tape.transforms import grad, jvp
 
 __all__ = ["Support", "probe"]
 
@@ -90,7 +94,7 @@ def probe(sample: str) -> Support:
 
 def _tried(name: str, sample: str, subject: Subject) -> Support:
     args = subject.args
-    trace = tape.Trace()
+    trace = Trace()
     outs = subject.outs([trace.param(arg) for arg in args])
     plain = subject.outs(args)
     if not any(isinstance(out, Handle) for out in outs):
@@ -117,10 +121,10 @@ class Subject:
 
     def __init__(self, sample: str, *size: int) -> None:
         floats = arguments(*size)
-        self.code = compile(sample, sample, "eval")
+        self.code = builtins.compile(sample, sample, "eval")
         self.args = [floats[name] for name in self.code.co_names if name in floats]
         self.names = [name for name in self.code.co_names if name in floats]
-        self.data = {**data(*size), "tape": tape}
+        self.data = {**data(*size), "tape": SimpleNamespace(ops=ops, apply=ops.apply)}
         if "scipy" in self.code.co_names:
             import scipy.special
 
@@ -166,13 +170,12 @@ def _program_of(subject: Subject, args: Sequence[Any]) -> str:
     def f(*args: Any) -> list[Any]:
         return [out for out in subject.outs(args) if isinstance(out, Handle)]
 
-    compiled = tape.compile(f)
+    compiled = compile(f)
     found = compiled(*args)
     if not _are_close(compiled(*args), found):
         return "wrong"
-    return (
-        "callback" if any(program.listing.callbacks for program in compiled.programs.values()) else "native"
-    )
+    has_callbacks = any(program.listing.callbacks for program in compiled.programs.values())
+    return "callback" if has_callbacks else "native"
 
 
 def _are_close(xs: Sequence[Any], ys: Sequence[Any]) -> bool:
@@ -203,7 +206,7 @@ def _difference(f: Scalar, args: Sequence[Any], along: Sequence[Any]) -> float:
 
 
 def _gradient(f: Scalar, args: Sequence[Any]) -> Sequence[Any]:
-    return tape.grad(lambda *args: f(args), tuple(range(len(args))))(*args)
+    return grad(lambda *args: f(args), tuple(range(len(args))))(*args)
 
 
 def _paired(gradient: Sequence[Any], along: Sequence[Any]) -> Any:
@@ -217,7 +220,7 @@ def _vjp(f: Scalar, args: Sequence[Any]) -> tuple[Any, Any]:
 
 def _jvp(f: Scalar, args: Sequence[Any]) -> tuple[Any, Any]:
     along = _along(args, 2)
-    return tape.jvp(lambda *args: f(args), tuple(args), tuple(along))[1], _difference(f, args, along)
+    return jvp(lambda *args: f(args), tuple(args), tuple(along))[1], _difference(f, args, along)
 
 
 def _second(f: Scalar, args: Sequence[Any]) -> tuple[Any, Any]:
@@ -226,7 +229,7 @@ def _second(f: Scalar, args: Sequence[Any]) -> tuple[Any, Any]:
     def slope(args: Sequence[Any]) -> Any:
         return _paired(_gradient(f, args), along)
 
-    return tape.jvp(lambda *args: slope(args), tuple(args), tuple(other))[1], _difference(slope, args, other)
+    return jvp(lambda *args: slope(args), tuple(args), tuple(other))[1], _difference(slope, args, other)
 
 
 def _is_right(check: Callable[[Scalar, Sequence[Any]], tuple[Any, Any]], f: Scalar, args: Any) -> bool:
