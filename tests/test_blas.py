@@ -75,7 +75,7 @@ def test_older_kernels_on_an_avx512_cpu_are_replaced(kernels):
     assert blas.kernels_to_ask_for(**{**UNKNOWN_CPU, "kernels_by_default": kernels}) == "SkylakeX"
 
 
-@pytest.mark.parametrize("reason", REASONS_AGAINST, ids=str)
+@pytest.mark.parametrize("reason", REASONS_AGAINST)
 def test_one_reason_against_it_is_enough(reason):
     assert blas.kernels_to_ask_for(**{**UNKNOWN_CPU, **reason}) is None
 

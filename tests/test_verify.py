@@ -5,6 +5,7 @@ import pytest
 
 from tape import errors
 from tape.kernels.folds import DTYPE_CODES, FOLDS
+from tape.kernels.scans import SCANS
 from tape.program.functions import blas_number, loop_number
 from tape.program.opcodes import (
     ARENA,
@@ -37,6 +38,7 @@ def number(name, *dtypes):
 
 STRIDED = {"count": 6, "ndim": 2, "lengths": (2, 3), "strides": (-32, 8)}
 LETTERS = ord("N") | ord("T") << 8
+RIGHT_LETTERS = int.from_bytes(b"LUTN", "little")
 ROWS_BY_KIND = {
     "unary": lambda: {
         "function": number("sin", "d", "d"), "count": 8, "stride_x": -8, "stride_out": 8,
@@ -66,8 +68,8 @@ ROWS_BY_KIND = {
         "a": IN, "b": packed(INPUT, 160), "c": ARENA_AT,
     },
     "gesv": lambda: {
-        "function": blas_number("sgesv"), "n": 3, "columns": 2, "a": REGISTER,
-        "pivots": packed(REGISTERS, 64), "x": OUT,
+        "function": blas_number("sgesv"), "batch": 2, "n": 3, "columns": 2, "itemsize": 4, "a": REGISTER,
+        "pivots": packed(REGISTERS, 128), "x": OUT,
     },
     "take": lambda: {
         "itemsize": 4, "length": 3, "row": 2, "count": 5, "before": 2, "x": IN, "index": packed(INPUT, 0),
@@ -83,8 +85,20 @@ ROWS_BY_KIND = {
     "sum_product": lambda: {
         "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
     },
+    "scan": lambda: {
+        "kind": SCANS["linear"], "dtype": FLOAT32, "before": 2, "length": 3, "after": 4, "backwards": 1,
+        "x": IN, "y": packed(INPUT, 416), "out": OUT,
+    },
+    "potrf": lambda: {
+        "function": blas_number("dpotrf"), "batch": 2, "n": 3, "letter": ord("U"), "itemsize": 8, "x": OUT,
+    },
+    "trsm": lambda: {
+        "function": blas_number("dtrsm"), "batch": 2, "n": 3, "columns": 2, "lda": 4, "alpha": -1,
+        "letters": RIGHT_LETTERS, "itemsize": 8, "stride_a": -88, "a": packed(INPUT, 160), "x": OUT,
+    },
 }  # fmt: skip
-WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": []}
+WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": [],
+           "potrf": ["x"], "trsm": ["x"]}  # fmt: skip
 OPERANDS = frozenset(["x", "y", "out", "condition", "a", "b", "c", "pivots", "index", "so_far", "total"])
 
 
@@ -248,9 +262,29 @@ BAD = {
     ],
     "gesv": [
         ("function", {"function": lambda: blas_number("sgemm")}),
-        ("pivots", {"pivots": packed(REGISTERS, 32)}), ("pivots", {"x": packed(REGISTERS, 72)}),
-        ("x", {"x": packed(REGISTERS, 16)}), ("n", {"n": 0}),
-        ("a", {"n": 12}), ("x", {"columns": 38}),
+        ("pivots", {"pivots": packed(REGISTERS, 32)}), ("pivots", {"x": packed(REGISTERS, 136)}),
+        ("x", {"x": packed(REGISTERS, 16)}), ("n", {"n": 0}), ("pivots", {"pivots": packed(REGISTERS, 496)}),
+        ("a", {"n": 12, "batch": 1}), ("a", {"batch": 15}), ("x", {"columns": 19}), ("batch", {"batch": 0}),
+        ("itemsize", {"itemsize": 8}),
+    ],
+    "scan": [
+        ("kind", {"kind": 6}), ("dtype", {"dtype": INT64}), ("dtype", {"dtype": BOOLS, "kind": SCANS["sum"]}),
+        ("dtype", {"kind": SCANS["max"], "dtype": INT64}), ("length", {"length": 0}), ("y", {"length": 4}),
+        ("backwards", {"backwards": 2}), ("before", {"before": 0}), ("after", {"after": 0}),
+        ("x", {"before": 5, "y": IN, "x": packed(INPUT, 288)}), ("out", {"out": packed(OUTPUT, 420)}),
+    ],
+    "potrf": [
+        ("function", {"function": lambda: blas_number("dgesv")}), ("itemsize", {"itemsize": 4}),
+        ("letter", {"letter": ord("u")}), ("letter", {"letter": ord("U") | ord("L") << 8}),
+        ("x", {"n": 6}), ("x", {"batch": 7}), ("n", {"n": 0}), ("batch", {"batch": 0}),
+    ],
+    "trsm": [
+        ("function", {"function": lambda: blas_number("dgemm")}), ("itemsize", {"itemsize": 4}),
+        ("lda", {"lda": 2}), ("columns", {"columns": 0}), ("n", {"n": 0}), ("batch", {"batch": 0}),
+        ("letters", {"letters": int.from_bytes(b"RUTN", "little")}), ("letters", {"letters": 0}),
+        ("letters", {"letters": int.from_bytes(b"LUCN", "little")}), ("x", {"columns": 10}),
+        ("letters", {"letters": RIGHT_LETTERS | 1 << 32}), ("a", {"stride_a": -168}), ("a", {"lda": 21}),
+        ("a", {"stride_a": 272}), ("a", {"batch": 3}), ("x", {"a": packed(OUTPUT, 152), "stride_a": 8}),
     ],
     "take": [
         ("itemsize", {"itemsize": 3}), ("out", {"index": packed(OUTPUT, 96)}), ("x", {"length": 29}),

@@ -73,7 +73,7 @@ def share(d: Any, x: Any, y: Any, chosen: Any) -> np.ndarray | None:
     >>> share(np.ones(2000), x, 0.0, x)[:2]
     array([0.5, 0.5])
     """
-    if type(chosen) is np.ndarray and _is_for_kernels(chosen, chosen.dtype):
+    if type(chosen) is np.ndarray and np.shape(d) == chosen.shape and _is_for_kernels(chosen, chosen.dtype):
         flat = [_flat(operand, chosen.shape, chosen.dtype) for operand in (d, x, y)]
         if all(operand is not None for operand in flat):
             out = np.empty(chosen.shape, chosen.dtype)
@@ -125,10 +125,10 @@ def _is_for_kernels(x: np.ndarray, dtype: np.dtype[Any]) -> bool:
 
 
 def _flat(operand: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
-    """All elements of an operand in a broadcast shape, contiguous; one if they are alike; None if it is others."""
+    """All elements of an operand in a broadcast shape, contiguous, or the only one; None for what is no such."""
     if type(operand) in (int, float):  # these take the dtype of what they meet
         operand = np.array(operand, dtype)
-    if operand.dtype != dtype:
+    if not isinstance(operand, (np.ndarray, np.generic)) or operand.dtype != dtype:
         return None
     if operand.shape == shape:
         return operand.reshape(-1) if operand.flags.c_contiguous else None

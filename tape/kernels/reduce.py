@@ -14,16 +14,22 @@ import numpy as np
 
 from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
 
-__all__ = ["sum_to_shape"]
+__all__ = ["sum_to_shape", "sums_between"]
 
 _BLOCK = 512  # elements added in their own dtype before the total, in float64, takes them up
+_SHORT = 16  # elements of a row, below which cutting it into blocks costs more than adding it up
 
 
 @kernel
 def _sum_middle(x, out):  # type: ignore[no-untyped-def]
     before, summed, after = x.shape
     for a in range(before):
-        if after == 1:
+        if after == 1 and summed < _SHORT:
+            short = out.dtype.type(0)
+            for r in range(summed):
+                short += x[a, r, 0]
+            out[a, 0] = short
+        elif after == 1:
             row = x[a].reshape(summed)
             total = 0.0
             for start in range(0, summed, _BLOCK):
@@ -52,8 +58,30 @@ def _sum_rows(x, out):  # type: ignore[no-untyped-def]
 
 
 @lru_cache(maxsize=4096)
-def _chain(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
-    """The (before, summed, after) steps that take ``shape`` to ``target``."""
+def sums_between(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+    """The sums that take an array from one shape to another that broadcasts to it.
+
+    Parameters
+    ----------
+    shape, target : tuple of int
+        The two.
+
+    Returns
+    -------
+    tuple of tuple
+        For each sum, one after the other, the array's shape with axes merged: (before, summed, after).
+
+    Raises
+    ------
+    ValueError
+        If ``target`` does not broadcast to ``shape``.
+
+    Examples
+    --------
+    >>> from tape.kernels.reduce import sums_between
+    >>> sums_between((2, 3, 4, 5), (2, 1, 1, 5))
+    ((2, 12, 5),)
+    """
     if np.broadcast_shapes(shape, target) != shape:
         raise ValueError(f"{target} does not broadcast to {shape}")
     padded = (1,) * (len(shape) - len(target)) + target
@@ -111,7 +139,7 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return out
     if not x.size:
         return _sum_with_numpy(x, shape)
-    steps = _chain(x.shape, shape)
+    steps = sums_between(x.shape, shape)
     if not steps:
         return x.reshape(shape)
     out = np.empty(shape, x.dtype)

@@ -6,6 +6,7 @@ exact where factors are zero, and O(n).
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -150,18 +151,17 @@ def _first_positions(x: Any, *, axis: int, ufunc: np.ufunc) -> Any:
 
 
 def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
+    if not x.size:
+        return b.broadcast(b.literal(0, np.int64), x.shape)
+    axis %= x.ndim
     running = b.scan(_SCANS[ufunc], x, axis)
     before, after = (b.read(running, _along(axis, part)) for part in (slice(None, -1), slice(1, None)))
     is_new = b.elementwise(
         "logical_and", b.elementwise("not_equal", before, after), b.elementwise("equal", before, before)
     )
-    flat = np.arange(x.size).reshape(x.shape)
-    firsts = flat.take([0], axis)
-    steps = (flat - firsts).astype(float)
-    last_new = b.concatenate(
-        [b.value(np.zeros(firsts.shape)), b.where(is_new, steps[_along(axis, slice(1, None))], 0.0)],
-        axis % x.ndim,
-    )
+    firsts = np.arange(x.size).reshape(x.shape).take([0], axis)
+    steps = np.arange(1.0, x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)) * prod(x.shape[axis + 1 :])
+    last_new = b.concatenate([b.value(np.zeros(firsts.shape)), b.where(is_new, steps, 0.0)], axis)
     return b.cast(b.scan("max", last_new, axis), np.int64) + firsts
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from tape import series
 from tape.batch_rules import along_axes
 from tape.errors import ShapeError
+from tape.kernels.choices import extremes_share
 from tape.op import Op, as_operand, broadcast_to
 from tape.ops.arithmetic import multiply
 from tape.ops.joining import concatenate, stack
@@ -162,24 +163,35 @@ def _shares(is_extreme: Any, others: Any, dtype: Any, axis: Reduced | None) -> A
     return astype(1 / where(ties == 0, 1, ties), dtype)
 
 
-def _weights(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    """One for the extreme element of each reduction; several equal ones share it."""
-    is_extreme = x == _kept(out, x, axis, keepdims)
-    return is_extreme * _shares(is_extreme, 0, x.dtype, axis)  # NaN equals nothing
+def _extreme(name: str, forward: Callable[..., Any], lower: Callable[..., Any]) -> Op:
+    """The largest or smallest element; several equal ones share the derivative. NaN equals nothing."""
+
+    def vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+        g, extreme = _kept(g, x, axis, keepdims), _kept(out, x, axis, keepdims)
+        passed = extremes_share(g, x, extreme)
+        if passed is not None:
+            return passed
+        is_extreme = x == extreme
+        return where(is_extreme, g * _shares(is_extreme, 0, x.dtype, axis), 0)
+
+    def jvp(t: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+        is_extreme = x == _kept(out, x, axis, keepdims)
+        moved = where(is_extreme, t * _shares(is_extreme, 0, x.dtype, axis), 0)
+        return _sum(moved, axis=axis, keepdims=keepdims)
+
+    return Op(forward, name=name, vjp=[vjp], jvp=[jvp], taylor=series.linear, batch=along_axes, lower=lower)
 
 
-def _extreme(name: str, ufunc: np.ufunc) -> Op:
-    return _by_partials(
+def _folded(name: str, ufunc: np.ufunc) -> Op:
+    return _extreme(
         name,
         lambda x, *, axis, keepdims: ufunc.reduce(x, axis=axis, keepdims=keepdims),
-        _weights,
-        taylor=series.linear,
-        lower=lambda b, x, axis, keepdims: b.fold(name, x, axis, keepdims),
+        lambda b, x, axis, keepdims: b.fold(name, x, axis, keepdims),
     )
 
 
-_max = _extreme("max", np.maximum)
-_min = _extreme("min", np.minimum)
+_max = _folded("max", np.maximum)
+_min = _folded("min", np.minimum)
 
 
 # ---- products --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from tape import batch_rules, series
 from tape.batch_rules import along_axes
 from tape.functions import elementwise, function_of
+from tape.kernels.choices import select, share
 from tape.node import Handle
 from tape.op import Op, implements
 
@@ -77,12 +78,13 @@ isneginf = function_of(
 )
 
 where: Callable[..., Any] = elementwise(
-    np.where,
+    select,
     None,
     lambda d, out, condition, x, y: where(condition, d, 0),
     lambda d, out, condition, x, y: where(condition, 0, d),
     taylor=series.linear,
     lower=lambda b, condition, x, y: b.where(condition, x, y),
+    name="where",
     numpy=np.where,
     doc="``x`` where ``condition`` holds, else ``y``.",
 )
@@ -90,7 +92,8 @@ where: Callable[..., Any] = elementwise(
 
 def _chosen(d: Any, out: Any, x: Any, y: Any) -> Any:
     """``d`` where x alone is the result, half of it where both are."""
-    return where(x == y, 0.5 * d, where(x == out, d, 0))
+    taken = share(d, x, y, out)
+    return where(x == y, 0.5 * d, where(x == out, d, 0)) if taken is None else taken
 
 
 def _choice(ufunc: np.ufunc, doc: str) -> Callable[..., Any]:
