@@ -127,6 +127,8 @@ def push_forward(
     first = min(seeds, default=count) + 1
     last_use = _last_uses(nodes, first, count, roots)
     for i in range(first, count):
+        if last_use[i] < 0:
+            continue  # nobody wants it
         node = nodes[i]
         inputs = node.inputs
         incoming = [None if parent is None else tangents[parent] for parent in inputs[::2]]
@@ -157,14 +159,16 @@ def _refuse_recording(nodes: list[Node], length: int, where: object) -> NoReturn
 
 
 def _last_uses(nodes: Sequence[Node], first: int, count: int, roots: Sequence[int]) -> list[int]:
-    """For each node the last one that has it as a parent; for roots, none of these."""
+    """For each node the last one that needs it for a root; -1 if none does, for roots none of these."""
     last = [-1] * count
-    for i in range(first, count):
-        for parent in nodes[i].inputs[::2]:
-            if parent is not None:
-                last[parent] = i
     for root in roots:
         last[root] = count
+    for i in range(count - 1, first - 1, -1):
+        if last[i] < 0:
+            continue
+        for parent in nodes[i].inputs[::2]:
+            if parent is not None and last[parent] < 0:
+                last[parent] = i
     return last
 
 

@@ -226,7 +226,9 @@ def test_functions_of_equal_eigenvalues_have_derivatives(f, eigenvalues):
     assert_close(grad, 3 * a @ a, 1e-13)
 
 
-@pytest.mark.parametrize("f", [np.linalg.eigvalsh, np.linalg.eigvals, np.linalg.svdvals])
+@pytest.mark.parametrize("f", [np.linalg.eigvalsh, np.linalg.eigvals, np.linalg.svdvals,
+                               lambda a: np.linalg.eigh(a)[0], lambda a: np.linalg.eig(a)[0],
+                               lambda a: np.linalg.svd(a)[1]])  # fmt: skip
 def test_functions_of_equal_values_have_derivatives_forward(f):
     a, along = symmetric(np.array([2.0, 2, 1])), draw((3, 3))
     pushed = jvp(lambda a: np.sum(f((a + a.T) / 2) ** 3), [a], [along])

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tape.blas import blas_function, lapack_function
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
@@ -31,7 +30,6 @@ def kernel(name):
 _fold, _load, _store, _cast = map(kernel, ("fold", "load", "store", "cast"))
 _select, _take, _scatter_add = map(kernel, ("select", "take", "scatter_add"))
 _scalar_op, _sum_product, _scan = map(kernel, ("scalar_op", "sum_product", "scan"))
-_solve, _cholesky, _triangular_solve = map(kernel, ("solve", "cholesky", "triangular_solve"))
 
 
 def address(x):
@@ -214,8 +212,7 @@ def test_scans_are_numpys(kind, dtype, shape, backwards, seed):
     """Sums, products and extremes in the same order, to the last bit."""
     if not has_scan(kind, dtype):
         return
-    x = np.random.default_rng(seed).normal(size=shape).astype(dtype)
-    for x in (x, special(dtype, shape, seed)):
+    for x in (np.random.default_rng(seed).normal(size=shape).astype(dtype), special(dtype, shape, seed)):
         turn = slice(None, None, -1 if backwards else 1)
         found, expected = run_scan(kind, x, backwards=backwards), accumulated(kind, x[:, turn])[:, turn]
         if kind == "logaddexp":
@@ -233,115 +230,6 @@ def test_recurrences_are_done_step_by_step(dtype, shape, backwards, seed):
     for before, at in pairwise(order):
         expected[:, at] += factors[:, at] * expected[:, before]
     np.testing.assert_array_equal(run_scan("linear", x, factors, backwards), expected)
-
-
-# ---- systems of equations ------------------------------------------------------------------------
-
-systems = given(
-    dtype=st.sampled_from(FLOATS), batch=st.integers(1, 3), n=st.integers(1, 6) | st.just(40),
-    columns=st.integers(1, 3), seed=st.integers(0, 99),
-)  # fmt: skip
-
-
-def function(of, name, dtype):
-    return of(("d" if dtype is np.float64 else "s") + name)
-
-
-def assert_solved(found, expected):
-    atol = 100 * np.finfo(found.dtype).eps * np.abs(expected).max()
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
-
-
-def dominant(dtype, batch, n, seed):
-    """Matrices that every algorithm does well with."""
-    return np.random.default_rng(seed).uniform(-1, 1, (batch, n, n)).astype(dtype) + 2 * n * np.eye(
-        n, dtype=dtype
-    )
-
-
-def right_hand_sides(dtype, batch, n, columns, seed):
-    out = Fenced((batch, columns, n), dtype)
-    out.array[...] = np.random.default_rng(seed + 1).normal(size=out.array.shape)
-    return out
-
-
-@quick
-@systems
-def test_solutions_are_numpys(dtype, batch, n, columns, seed):
-    a, x = dominant(dtype, batch, n, seed), right_hand_sides(dtype, batch, n, columns, seed)
-    expected = np.linalg.solve(a, x.array.swapaxes(1, 2)).swapaxes(1, 2)
-    turned, pivots, info = Fenced(a.shape, dtype), Fenced(n, np.int64), Fenced(1, np.int64)
-    turned.array[...] = a.swapaxes(1, 2)
-    sizes = table([n, columns])
-    solved = _solve(
-        function(lapack_function, "gesv", dtype), batch, address(sizes), a.itemsize, address(turned.array),
-        address(pivots.array), address(x.array), address(info.array),
-    )  # fmt: skip
-    assert solved == 1
-    assert_solved(x.done(), expected)
-    for memory in (turned, pivots, info):
-        memory.done()
-
-
-@quick
-@systems
-def test_factors_are_numpys(dtype, batch, n, columns, seed):
-    a, x, info = dominant(dtype, batch, n, seed), Fenced((batch, n, n), dtype), Fenced(1, np.int64)
-    for is_upper in (False, True):
-        x.array[...] = a
-        numbers = table([n, ord("L" if is_upper else "U")])
-        potrf = function(lapack_function, "potrf", dtype)
-        at = address(numbers)
-        assert _cholesky(potrf, batch, at, at + 8, a.itemsize, address(x.array), address(info.array)) == 1
-        assert_solved(x.done(), np.linalg.cholesky(a, upper=is_upper))
-        info.done()
-
-
-@quick
-@systems
-def test_triangular_solutions_are_numpys(dtype, batch, n, columns, seed):
-    a = dominant(dtype, batch, n + 1, seed)  # of which parts are taken
-    part = a[:, :n, :n]
-    for triangle in "UL":
-        for turned in "TN":
-            for diagonal in "NU":
-                x = right_hand_sides(dtype, batch, n, columns, seed)
-                matrix = np.triu(part) if triangle == "L" else np.tril(part)  # Fortran's are the transposes
-                if diagonal == "U":
-                    matrix[:, range(n), range(n)] = 1
-                matrix = matrix if turned == "T" else matrix.swapaxes(1, 2)
-                expected = np.linalg.solve(matrix, x.array.swapaxes(1, 2)).swapaxes(1, 2)
-                letters = int.from_bytes(f"L{triangle}{turned}{diagonal}".encode(), "little")
-                numbers = table([n, columns, n + 1, letters, np.ones(2, dtype)[:1].tobytes().ljust(8, b"\0")])
-                trsm = function(blas_function, "trsm", dtype)
-                at = address(numbers)
-                args = trsm, batch, at, a.itemsize, a.strides[0], address(part), address(x.array)
-                assert _triangular_solve(*args) == 1
-                if diagonal == "N" or n < 7:  # ones are little on the diagonal of a large matrix
-                    assert_solved(x.done(), expected)
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("bad", range(3))
-def test_the_first_matrix_without_result_is_noticed(dtype, bad):
-    n, itemsize = 3, np.dtype(dtype).itemsize
-    a = np.tile(2 * np.eye(n, dtype=dtype), (3, 1, 1))
-    a[bad, 1, 1] = -0.0
-    x, pivots, info = np.ones((3, 2, n), dtype), np.zeros(n, np.int64), np.zeros(1, np.int64)
-    letters = int.from_bytes(b"LUTN", "little")
-    one = int.from_bytes(np.array(1, dtype).tobytes(), "little")
-    numbers = table([n, 2, n, letters, one])
-    at = address(numbers)
-    trsm = function(blas_function, "trsm", dtype)
-    assert not _triangular_solve(trsm, 3, at, itemsize, a.strides[0], address(a), address(x))
-    np.testing.assert_array_equal(x[:bad], 0.5)
-    np.testing.assert_array_equal(x[bad:], 1)
-    size = table([n, ord("U")])
-    copy, potrf = a.copy(), function(lapack_function, "potrf", dtype)
-    assert not _cholesky(potrf, 3, address(size), address(size) + 8, itemsize, address(copy), address(info))
-    copy, gesv = a.copy(), function(lapack_function, "gesv", dtype)
-    args = address(copy), address(pivots), address(x), address(info)
-    assert not _solve(gesv, 3, at, itemsize, *args)
 
 
 # ---- copies --------------------------------------------------------------------------------------

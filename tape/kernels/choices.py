@@ -50,36 +50,40 @@ def select(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, x, y)
 
 
-def share(d: Any, x: Any, y: Any, chosen: Any) -> np.ndarray | None:
-    """What of ``d`` goes to ``x`` where ``chosen`` is one of x and y: all, half of it where both are, or 0.
+def share(d: Any, x: Any, y: Any, choice: str) -> np.ndarray | None:
+    """What of ``d`` goes to ``x`` when one of x and y is chosen: all, half where they are equal, or nothing.
 
     Parameters
     ----------
-    d, chosen : array_like
-        Of one shape.
+    d : array_like
+        What is shared.
     x, y : array_like
-        That broadcast to it.
+        That broadcast to the shape of ``d``.
+    choice : {"maximum", "minimum", "fmax", "fmin"}
+        The ufunc that chose.
 
     Returns
     -------
     numpy.ndarray or None
-        Of that shape. None unless these are large C-ordered arrays, float32 or float64 all.
+        Of the shape of ``d``. None unless this is for large C-ordered arrays, float32 or float64 all, and
+        numbers.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tape.kernels.choices import share
-    >>> x = np.zeros(2000)
-    >>> share(np.ones(2000), x, 0.0, x)[:2]
-    array([0.5, 0.5])
+    >>> share(np.ones(2000), np.linspace(-1.0, 1.0, 2000), 0.0, "maximum")[[0, -1]]
+    array([0., 1.])
     """
-    if type(chosen) is np.ndarray and np.shape(d) == chosen.shape and _is_for_kernels(chosen, chosen.dtype):
-        flat = [_flat(operand, chosen.shape, chosen.dtype) for operand in (d, x, y)]
-        if all(operand is not None for operand in flat):
-            out = np.empty(chosen.shape, chosen.dtype)
-            _share(*flat, chosen.reshape(-1), out.reshape(-1))
-            return out
-    return None
+    if type(d) is not np.ndarray or not _is_for_kernels(d, d.dtype):
+        return None
+    xs, ys = _flat(x, d.shape, d.dtype), _flat(y, d.shape, d.dtype)
+    if xs is None or ys is None:
+        return None
+    out = np.empty(d.shape, d.dtype)
+    sign = d.dtype.type(1 if choice in ("maximum", "fmax") else -1)
+    _share(d.reshape(-1), xs, ys, sign, choice in ("fmax", "fmin"), out.reshape(-1))
+    return out
 
 
 def extremes_share(g: Any, x: Any, extremes: Any) -> np.ndarray | None:
@@ -163,24 +167,24 @@ def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _share(d, x, y, chosen, out):  # type: ignore[no-untyped-def]
+def _share(d, x, y, sign, skips_nan, out):  # type: ignore[no-untyped-def]
     half, nothing = d.dtype.type(0.5), d.dtype.type(0)
-    single, other = x[0], y[0]
+    one, other = x[0], y[0]
     if x.size < out.size:
         for i in range(out.size):
             g, q = d[i], y[i]
-            taken = half * g if single == q else g
-            out[i] = taken if single == chosen[i] else nothing
+            rest = half * g if one == q else nothing
+            out[i] = g if (sign * one > sign * q) | (skips_nan & (q != q) & (one == one)) else rest
     elif y.size < out.size:
         for i in range(out.size):
             g, p = d[i], x[i]
-            taken = half * g if p == other else g
-            out[i] = taken if p == chosen[i] else nothing
+            rest = half * g if p == other else nothing
+            out[i] = g if (sign * p > sign * other) | (skips_nan & (other != other) & (p == p)) else rest
     else:
         for i in range(out.size):
             g, p, q = d[i], x[i], y[i]
-            taken = half * g if p == q else g
-            out[i] = taken if p == chosen[i] else nothing
+            rest = half * g if p == q else nothing
+            out[i] = g if (sign * p > sign * q) | (skips_nan & (q != q) & (p == p)) else rest
 
 
 @kernel

@@ -90,17 +90,16 @@ where: Callable[..., Any] = elementwise(
 )
 
 
-def _chosen(d: Any, out: Any, x: Any, y: Any) -> Any:
-    """``d`` where x alone is the result, half of it where both are."""
-    taken = share(d, x, y, out)
-    return where(x == y, 0.5 * d, where(x == out, d, 0)) if taken is None else taken
-
-
 def _choice(ufunc: np.ufunc, doc: str) -> Callable[..., Any]:
+    def chosen(d: Any, out: Any, x: Any, y: Any) -> Any:
+        """``d`` where x alone is the result, half of it where both are."""
+        taken = share(d, x, y, ufunc.__name__)
+        return where(x == y, 0.5 * d, where(x == out, d, 0)) if taken is None else taken
+
     return elementwise(
         ufunc,
-        lambda d, out, x, y: _chosen(d, out, x, y),
-        lambda d, out, x, y: _chosen(d, out, y, x),
+        chosen,
+        lambda d, out, x, y: chosen(d, out, y, x),
         taylor=series.linear,
         doc=doc,
     )
