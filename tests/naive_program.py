@@ -115,8 +115,8 @@ def _scan(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
         for i in range(1, len(out)):
             out[i] += turned[1][i] * out[i - 1]
     else:
-        ufunc = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}.get(kind)
-        out = (ufunc or getattr(np, kind)).accumulate(turned[0])
+        ufunc = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "logaddexp": np.logaddexp}[kind]
+        out = ufunc.accumulate(turned[0])
     return np.moveaxis(out[:: -1 if is_backwards else 1], 0, axis)
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tape.blas import blas_function, lapack_function
+from tape.program.builder import Builder
+from tape.program.check import check as soundness
 from tape.program.opcodes import ARENA
 from tests.naive_program import compiled_for, counts
 from tests.test_machine_kernels import FLOATS, Fenced, address, kernel, quick, table
@@ -239,12 +241,49 @@ def test_arguments_are_left_alone_and_donated_ones_may_not_be(name):
         assert_solved(donating(a.copy(), b.copy()), expected)
 
 
+FLAWS = [
+    ("scan", {"attrs": ("median", 0, False)}, "no median of float64"),
+    ("scan", {"attrs": ("sum", 2, False)}, "another axis"),
+    ("scan", {"attrs": ("sum", 0, 1)}, "its attributes are none"),
+    ("scan", {"attrs": ("linear", 0, False)}, "it has 1 operands"),
+    ("scan", {"operands": (0, 0)}, "it has 2 operands"),
+    ("scan", {"attrs": ("linear", 0, False), "operands": (0, 1)}, "not alike"),
+    ("solve", {"attrs": (True,)}, "takes no attributes"),
+    ("solve", {"operands": (2, 0)}, "are no system"),
+    ("solve", {"operands": (1, 0)}, "are no system"),
+    ("triangular_solve", {"attrs": (True, False, 2)}, "no bools"),
+    ("triangular_solve", {"attrs": ()}, "no bools"),
+    ("cholesky", {"attrs": (0,)}, "no bools"),
+    ("cholesky", {"operands": (1,)}, "are no system"),
+    ("cholesky", {"dtype": np.dtype(np.float32)}, "says float32"),
+]
+
+
+@pytest.mark.parametrize(("op", "changes", "words"), FLAWS)
+def test_instructions_that_do_not_fit_their_operands_are_refused(op, changes, words):
+    b = Builder()
+    a, right = b.input((3, 3), np.dtype(float)), b.input((3, 2), np.dtype(float))
+    b.input((2, 3, 3), np.dtype(float))
+    for value in (b.scan("sum", a, 0), b.solve(a, right), b.triangular_solve(a, right, True, False, False)):
+        b.listing.outputs.append(value.id)
+    b.listing.outputs.append(b.cholesky(a).id)
+    soundness(b.listing)
+    instruction = next(i for i in b.listing.instructions if i.op == op)
+    for name, value in changes.items():
+        setattr(instruction, name, value)
+    with pytest.raises(errors.ProgramError, match=words):
+        soundness(b.listing)
+
+
 # ---- scans ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(1000,), (7, 5), (3, 4, 5)], ids=str)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32, np.bool_])
-@pytest.mark.parametrize("f", [ops.cumsum, ops.cumprod], ids=["cumsum", "cumprod"])
+@pytest.mark.parametrize(
+    ("f", "dtype"),
+    [(f, dtype) for f in (ops.cumsum, ops.cumprod) for dtype in FLOATS]
+    + [(ops.cumsum, dtype) for dtype in (np.int64, np.int32, np.bool_)],
+)
 def test_running_sums_and_products_are_numpys_to_the_last_bit(f, dtype, shape):
     x = np.random.default_rng(0).normal(1, 0.3, shape).astype(dtype)
     for axis in range(-len(shape), len(shape)):

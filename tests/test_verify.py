@@ -268,7 +268,7 @@ BAD = {
         ("itemsize", {"itemsize": 8}),
     ],
     "scan": [
-        ("kind", {"kind": 6}), ("dtype", {"dtype": INT64}), ("dtype", {"dtype": BOOLS, "kind": SCANS["sum"]}),
+        ("kind", {"kind": 5}), ("dtype", {"dtype": INT64}), ("dtype", {"dtype": BOOLS, "kind": SCANS["sum"]}),
         ("dtype", {"kind": SCANS["max"], "dtype": INT64}), ("length", {"length": 0}), ("y", {"length": 4}),
         ("backwards", {"backwards": 2}), ("before", {"before": 0}), ("after", {"after": 0}),
         ("x", {"before": 5, "y": IN, "x": packed(INPUT, 288)}), ("out", {"out": packed(OUTPUT, 420)}),

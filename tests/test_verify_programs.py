@@ -104,6 +104,16 @@ def _solve(a, b):
     return tape.grad(lambda a: np.sum(tape.ops.solve(a, b) ** 2))(a)
 
 
+def _triangular(a, b):
+    factor = np.linalg.cholesky(a)
+    half = tape.ops.linalg.solve_triangular(factor, b, lower=True)
+    return tape.ops.linalg.solve_triangular(np.swapaxes(factor, -1, -2), half)
+
+
+def _running(x):
+    return tape.grad(lambda x: np.sum(np.cumprod(x, axis=1) * np.cumsum(x, axis=0)))(x)
+
+
 def _mlp(w, v, x):
     return tape.value_and_grad(lambda w, v: np.mean((np.tanh(x @ w) @ v) ** 2), argnums=(0, 1))(w, v)
 
@@ -124,6 +134,10 @@ def subjects():
         (_branch, (draw(5),)),
         (_index, (draw(4, 3), indices, np.array([0, 1, 2, 2]))),
         (_solve, (np.eye(3) * 3 + draw(3, 3), draw(3, 2))),
+        (_solve, (np.eye(3) * 3 + draw(2, 3, 3), draw(2, 3, 2))),
+        (_triangular, (np.eye(3) * 9 + draw(3, 3), draw(2, 3, 1))),
+        (_triangular, ((np.eye(3) * 9 + draw(2, 3, 3)).astype(np.float32), draw(3, 2, dtype=np.float32))),
+        (_running, (draw(3, 4),)),
         (lambda x, y: np.concatenate([x.T, y[::-1, ::2]], axis=1) * 2, (draw(3, 4), draw(4, 6))),
         (lambda x, y: np.max(x @ y, axis=1) + np.sum(y), (draw(3, 4, 2), draw(3, 2, 2))),
         (lambda x: np.sum(np.exp(x) / x, axis=0) * np.argmax(x, axis=0), (draw(40, 5),)),

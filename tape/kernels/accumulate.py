@@ -7,6 +7,8 @@ each piece, time quadratic in their number.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from tape.errors import OutOfBoundsError
 from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
 
 __all__ = ["Scattered", "accumulate"]
+
+_WHOLE = slice(None)
 
 
 class Scattered:
@@ -58,52 +62,105 @@ class Scattered:
     def add_to(self, total: np.ndarray) -> None:
         """Do ``total += self``."""
         index, values = self.index, self.values
-        arrays = [part for part in index if isinstance(part, np.ndarray)]
-        if all(array.dtype.kind == "b" for array in arrays):  # no element is named twice
+        if not any(isinstance(part, np.ndarray) for part in index):  # no element is named twice
             total[index] += values
-        elif (
-            len(index) == 1
-            and arrays[0].ndim == 1
-            and arrays[0].dtype == np.int64
-            and 1 <= total.ndim <= 2
-            and total.dtype == values.dtype
-            and total.dtype in KERNEL_DTYPES
-            and not AVOIDED
-        ):
-            add = (_add_elements, _add_rows)[total.ndim - 1]
-            if not add(total, arrays[0], np.ascontiguousarray(values)):
-                raise OutOfBoundsError(
-                    f"an index runs from {arrays[0].min()} to {arrays[0].max()} and no longer fits "
-                    f"{len(total)} elements: it was changed in place after it had been used"
-                )
-        else:
+        elif not self._add_rows_to(total):
             np.add.at(total, index, values)
 
+    def _add_rows_to(self, total: np.ndarray) -> bool:
+        """The same by a kernel; False if there is none for this."""
+        values, dtype = np.ascontiguousarray(self.values), total.dtype
+        if AVOIDED or values.dtype != dtype or not (values.size and total.flags.c_contiguous):
+            return False
+        if dtype.kind == "c":  # two floats each
+            dtype = total.real.dtype
+            values, rows = values.reshape(-1).view(dtype), total.reshape(-1).view(dtype)
+        else:
+            rows = total
+        found = _positions(self.index, total.shape) if dtype in KERNEL_DTYPES else None
+        if found is None:
+            return False
+        positions, before, length = found
+        rows, values = rows.reshape(before, length, -1), values.reshape(before, positions.size, -1)
+        if not _add_rows(rows, positions, values):
+            _check(positions, length)
+        return True
+
+
+def _positions(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[np.ndarray, int, int] | None:
+    """An index as positions along the middle axis of an array reshaped to (before, length, rest).
+
+    Returns these with ``before`` and ``length``; None unless the index is one run of arrays and ints, with
+    whole axes around it.
+    """
+    if len(index) == 1 and not _is_mask(index[0]):
+        return _along_one(index, shape), 1, shape[0]
+    left = len(shape) - sum(map(_axes, index))
+    parts: list[Any] = []
+    for part in index:
+        parts += [_WHOLE] * left if part is Ellipsis else [part]
+    chosen = [k for k, part in enumerate(parts) if not (isinstance(part, slice) and part == _WHOLE)]
+    run = parts[chosen[0] : chosen[-1] + 1]
+    if not all(isinstance(part, (int, np.ndarray)) and _axes(part) for part in run):
+        return None
+    first = axis = chosen[0]
+    found, lengths = [], []
+    for part in run:
+        stop = axis + _axes(part)
+        found.append(np.flatnonzero(part) if _is_mask(part) else part)
+        lengths.append(prod(shape[axis:stop]))
+        axis = stop
+    return _along_one(found, lengths), prod(shape[:first]), prod(lengths)
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and part.dtype == bool
+
+
+def _axes(part: Any) -> int:
+    """How many axes a part of an index takes up."""
+    if _is_mask(part):
+        return part.ndim
+    return 0 if part is Ellipsis or part is None or isinstance(part, (bool, np.bool_)) else 1
+
+
+def _along_one(positions: Sequence[Any], lengths: Sequence[int]) -> np.ndarray:
+    """Positions along several axes, which broadcast, as flat positions along all of them."""
+    if len(positions) == 1:
+        return np.ascontiguousarray(positions[0], np.int64).reshape(-1)
+    counted = []
+    for position, length in zip(positions, lengths, strict=True):
+        _check(np.asarray(position), length)
+        counted.append(np.where(position < 0, position + length, position))
+    return np.ascontiguousarray(np.ravel_multi_index(tuple(counted), lengths)).reshape(-1)
+
+
+def _check(positions: np.ndarray, length: int) -> None:
+    least, most = positions.min(), positions.max()
+    if least < -length or most >= length:
+        raise OutOfBoundsError(
+            f"an index runs from {least} to {most} and no longer fits {length} elements: it was changed in "
+            "place after it had been used"
+        )
+
 
 @kernel
-def _fits(index, length):  # type: ignore[no-untyped-def]
-    return index.size == 0 or (index.min() >= -length and index.max() < length)
-
-
-@kernel
-def _add_elements(total, index, values):  # type: ignore[no-untyped-def]
-    if not _fits(index, total.size):
+def _add_rows(total, positions, values):  # type: ignore[no-untyped-def]
+    before, length, after = total.shape
+    if positions.min() < -length or positions.max() >= length:
         return False
-    for k in range(index.size):
-        i = index[k]
-        total[i if i >= 0 else i + total.size] += values[k]
-    return True
-
-
-@kernel
-def _add_rows(total, index, values):  # type: ignore[no-untyped-def]
-    if not _fits(index, total.shape[0]):
-        return False
-    for k in range(index.size):
-        i = index[k]
-        row = total[i if i >= 0 else i + total.shape[0]]
-        for j in range(row.size):
-            row[j] += values[k, j]
+    for b in range(before):
+        if after == 1:
+            elements, numbers = total[b].reshape(length), values[b].reshape(positions.size)
+            for k in range(positions.size):
+                i = positions[k]
+                elements[i if i >= 0 else i + length] += numbers[k]
+        else:
+            for k in range(positions.size):
+                i = positions[k]
+                row, added = total[b, i if i >= 0 else i + length], values[b, k]
+                for j in range(after):
+                    row[j] += added[j]
     return True
 
 

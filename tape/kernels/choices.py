@@ -120,7 +120,9 @@ def extremes_share(g: Any, x: Any, extremes: Any) -> np.ndarray | None:
     before, reduced, after = steps[0]
     out = np.empty(x.shape, x.dtype)
     each = (before, reduced, after)
-    _share_extremes(gs.reshape(before, after), x.reshape(each), tops.reshape(before, after), out.reshape(each))
+    _share_extremes(
+        gs.reshape(before, after), x.reshape(each), tops.reshape(before, after), out.reshape(each)
+    )
     return out
 
 

@@ -21,14 +21,18 @@ from tape.kernels.pointers import pointer_to
 
 __all__ = ["SCANS", "has_scan", "scan"]
 
-_SUM, _PROD, _MAX, _MIN, _LOGADDEXP, _LINEAR = range(6)
-SCANS = {
-    "sum": _SUM, "prod": _PROD, "max": _MAX, "min": _MIN, "logaddexp": _LOGADDEXP, "linear": _LINEAR,
-}  # fmt: skip
+_SUM, _PROD, _MAX, _LINEAR, _LOGADDEXP = range(5)
+SCANS = {"sum": _SUM, "prod": _PROD, "max": _MAX, "linear": _LINEAR, "logaddexp": _LOGADDEXP}
 """The first argument of `scan`; "linear" has factors, ``out[i] = factors[i] * out[i - 1] + x[i]``."""
 
 _FLOAT64, _FLOAT32 = DTYPE_CODES[np.dtype(np.float64)], DTYPE_CODES[np.dtype(np.float32)]
-_FLOATS = frozenset(map(np.dtype, (np.float64, np.float32)))
+_SUPPORTED = {
+    "sum": (np.float64, np.float32, np.int64),
+    "prod": (np.float64, np.float32),
+    "max": (np.float64, np.float32),
+    "linear": (np.float64, np.float32),
+    "logaddexp": (np.float64,),
+}  # each more takes half a second to compile
 
 _float64, _float32, _int64 = pointer_to(types.float64), pointer_to(types.float32), pointer_to(types.int64)
 
@@ -49,8 +53,7 @@ def has_scan(kind: str, dtype: Any) -> bool:
     >>> has_scan("sum", "int64"), has_scan("max", "int64"), has_scan("median", "float64")
     (True, False, False)
     """
-    dtype = np.dtype(dtype)
-    return kind in SCANS and (dtype in _FLOATS or (kind in ("sum", "prod") and dtype == np.int64))
+    return np.dtype(dtype) in _SUPPORTED.get(kind, ())
 
 
 def _scanning(step: Callable[..., Any]) -> Callable[..., None]:
@@ -95,16 +98,11 @@ def _larger(so_far, x, y):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _smaller(so_far, x, y):  # type: ignore[no-untyped-def]
-    return so_far if so_far <= x or so_far != so_far else x
-
-
-@inner
 def _log_of_sum(so_far, x, y):  # type: ignore[no-untyped-def]
-    """As npy_logaddexp in NumPy's npymath; in float64, whatever is taken in."""
+    """As npy_logaddexp in NumPy's npymath."""
     if so_far == x:  # infinities among them
         return so_far + math.log(2.0)
-    larger, difference = max(so_far, x), np.float64(so_far) - np.float64(x)
+    larger, difference = max(so_far, x), so_far - x
     if difference != difference:  # NaN
         return difference
     return larger + math.log1p(math.exp(-abs(difference)))
@@ -115,8 +113,8 @@ def _linear(so_far, x, factor):  # type: ignore[no-untyped-def]
     return factor * so_far + x
 
 
-_sums, _products, _maxima, _minima = map(_scanning, (_sum, _product, _larger, _smaller))
-_logs_of_sums, _recurrences = _scanning(_log_of_sum), _scanning(_linear)
+_sums, _products, _maxima = map(_scanning, (_sum, _product, _larger))
+_recurrences, _logs_of_sums = map(_scanning, (_linear, _log_of_sum))
 
 
 @inner
@@ -127,10 +125,6 @@ def _floats(kind, before, length, after, backwards, x, y, out):  # type: ignore[
         _products(before, length, after, backwards, x, y, out)
     elif kind == _MAX:
         _maxima(before, length, after, backwards, x, y, out)
-    elif kind == _MIN:
-        _minima(before, length, after, backwards, x, y, out)
-    elif kind == _LOGADDEXP:
-        _logs_of_sums(before, length, after, backwards, x, y, out)
     else:
         _recurrences(before, length, after, backwards, x, y, out)
 
@@ -150,11 +144,11 @@ def scan(kind, dtype, before, length, after, backwards, x, factors, out):  # typ
     x, factors, out : int64
         Addresses of ``before * length * after`` elements; factors are any address unless the kind is linear.
     """
-    if dtype == _FLOAT64:
+    if kind == _LOGADDEXP:
+        _logs_of_sums(before, length, after, backwards, _float64(x), _float64(factors), _float64(out))
+    elif dtype == _FLOAT64:
         _floats(kind, before, length, after, backwards, _float64(x), _float64(factors), _float64(out))
     elif dtype == _FLOAT32:
         _floats(kind, before, length, after, backwards, _float32(x), _float32(factors), _float32(out))
-    elif kind == _SUM:
-        _sums(before, length, after, backwards, _int64(x), _int64(factors), _int64(out))
     else:
-        _products(before, length, after, backwards, _int64(x), _int64(factors), _int64(out))
+        _sums(before, length, after, backwards, _int64(x), _int64(factors), _int64(out))

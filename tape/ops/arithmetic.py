@@ -59,7 +59,7 @@ multiply = elementwise(
 divide = elementwise(
     operator.truediv,
     lambda d, out, x, y: d / y,
-    lambda d, out, x, y: -(d * out / y),
+    lambda d, out, x, y: d / -y * out,  # y is often the smaller array, if one is broadcast
     name="divide",
     taylor=series.divide,
     numpy=np.divide,

@@ -14,6 +14,7 @@ import numpy as np
 from tape import series
 from tape.batch_rules import along_axes
 from tape.errors import ShapeError
+from tape.kernels.recurrences import recurrence
 from tape.op import Op, as_operand, implements
 from tape.ops.elementary import exp
 from tape.ops.indexing import _HOLE, _scatter, getitem
@@ -65,8 +66,11 @@ def _recur(a: Any, b: Any) -> Any:
 
 
 def _recurrence_forward(a: Any, b: Any, *, axis: int, backwards: bool) -> Any:
+    a, b = np.broadcast_arrays(a, b)
+    if (out := recurrence(a, b, axis, backwards)) is not None:
+        return out
     turn = slice(None, None, -1 if backwards else None)
-    a, b = (np.moveaxis(x, axis, 0)[turn] for x in np.broadcast_arrays(a, b))
+    a, b = (np.moveaxis(x, axis, 0)[turn] for x in (a, b))
     return np.moveaxis(_recur(a, b.astype(np.result_type(a, b)))[turn], 0, axis)
 
 
@@ -213,7 +217,7 @@ _logcumsumexp = Op(
     vjp=[_logcumsumexp_vjp],
     jvp=[_logcumsumexp_jvp],
     batch=along_axes,
-    lower=lambda b, x, axis: b.scan("logaddexp", x, axis),
+    lower=lambda b, x, axis: b.scan("logaddexp", b.cast(x, np.float64), axis),
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.errors import OptionError, UnsupportedError
+from tape.errors import OptionError, SingularMatrixError, UnsupportedError
 from tape.op import Op, implements
 from tape.ops.equations import solve_triangular
 from tape.ops.joining import concatenate
@@ -163,10 +163,25 @@ def _padded(x: Any) -> Any:
     return concatenate([x, np.zeros((*x.shape[:-1], missing), x.dtype)], axis=-1)
 
 
+def _independent_forward(r: Any) -> Any:
+    left = np.abs(np.diagonal(r, axis1=-2, axis2=-1))  # of each column, less the part along those before it
+    if np.any(left <= 8 * r.shape[-1] * np.finfo(r.dtype).eps * np.linalg.norm(r, axis=-2)):
+        raise SingularMatrixError(
+            "qr: a column depends on those before it, so that q can turn freely and the factors have no "
+            "derivative. Leave such columns out, or use svd"
+        )
+    return r.copy()
+
+
+_independent = Op(
+    _independent_forward, name="independent", batch=stacked, vjp=[lambda g, out, r: g], explains_errors=False
+)
+
+
 def _leading(r: Any) -> Any:
-    """The square triangular part of R."""
+    """The square triangular part of R, which is invertible."""
     k = min(r.shape[-2:])
-    return r[..., :k, :k]
+    return _independent(r[..., :k, :k])
 
 
 def _divided(x: Any, r: Any) -> Any:

@@ -15,8 +15,8 @@ from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.axes import axes_of, moveaxis
 from tape.ops.indexing import getitem
 from tape.ops.joining import concatenate
-from tape.ops.repeating import taken
 from tape.ops.shape import astype, broadcast_to, reshape
+from tape.ops.taking import taken
 
 __all__ = ["delete", "insert"]
 

@@ -14,6 +14,7 @@ from tape import batch_rules, series
 from tape.errors import OptionError, ShapeError
 from tape.op import Op, as_operand, implements
 from tape.ops.packing import conjugated, matrices, square, stacked, transposed, triangle
+from tape.ops.products import matrix_product
 from tape.ops.shape import expand_dims, reshape, swapaxes, transpose
 
 __all__ = [
@@ -65,7 +66,7 @@ _solve: Op = Op(
     batch=_batch_solve,
     lower=lambda b, x, y: b.solve(x, y),
     vjp=[
-        lambda g, out, a, b: -(_solve_turned(a, g) @ swapaxes(out, -1, -2)),
+        lambda g, out, a, b: -matrix_product(_solve_turned(a, g), swapaxes(out, -1, -2)),
         lambda g, out, a, b: _solve_turned(a, g),
     ],
     jvp=[lambda t, out, a, b: -_solve(a, t @ out), lambda t, out, a, b: _solve(a, t)],
@@ -309,7 +310,7 @@ def _of_trans(x: Any, trans: int) -> Any:
 
 
 def _triangular_vjp(g: Any, out: Any, a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    of_turned = _turned(g, a, lower, trans, unit_diagonal) @ transposed(out)
+    of_turned = matrix_product(_turned(g, a, lower, trans, unit_diagonal), transposed(out))
     return -triangle(_of_trans(of_turned, trans), lower, unit_diagonal)
 
 

@@ -58,12 +58,18 @@ def _batch_scatter(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
     return op(*operands, index=index, shape=(size, *attrs["shape"]))
 
 
-def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
+def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """What reading at an index passes back: zeros of a shape with ``g`` added there.
+
+    Of plain arrays it is a `Scattered`, which the sweep adds in place.
+    """
     if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
-        contribution = _scatter(g, *arrays, index=index, shape=x.shape)
-    else:
-        contribution = Scattered(g, _filled(index, arrays), x.shape)  # for the sweep to add in place
-    return [contribution, *(None for _ in arrays)]
+        return _scatter(g, *arrays, index=index, shape=shape)
+    return Scattered(g, _filled(index, arrays), shape)
+
+
+def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
+    return [scattered(g, *arrays, index=index, shape=x.shape), *(None for _ in arrays)]
 
 
 _getitem: Op = Op(

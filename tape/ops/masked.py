@@ -14,6 +14,7 @@ import numpy as np
 
 from tape import series
 from tape.batch_rules import inner_axes, lift
+from tape.kernels.choices import extremes_share
 from tape.op import Op, broadcast_to, sum_to
 from tape.ops.reducing import Reduced, _count_nonzero, _kept, _prod, _prod_partials, _shares, _sum
 from tape.ops.selection import isnan, logical_and, logical_not, where
@@ -214,7 +215,19 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
         found = b.fold(fold, b.where(counts, x, b.literal(worst, x.dtype)), axis, keepdims)
         return b.where(b.fold("any", counts, axis, keepdims), found, b.literal(np.nan, x.dtype))
 
-    return _masked(name, forward, _slopes_of_extreme, lower, skips_nan=skips_nan, taylor=series.linear)
+    op = _masked(name, forward, _slopes_of_extreme, lower, skips_nan=skips_nan, taylor=series.linear)
+    of_some = op.vjp
+
+    def vjp(g: Any, out: Any, x: Any, condition: Any, *initial: Any, axis: Any, keepdims: bool) -> list[Any]:
+        """All elements count but NaN, which equals nothing."""
+        if condition is True and not initial:
+            passed = extremes_share(_kept(g, x, axis, keepdims), x, _kept(out, x, axis, keepdims))
+            if passed is not None:
+                return [passed, None]
+        return of_some(g, out, x, condition, *initial, axis=axis, keepdims=keepdims)
+
+    op.vjp = vjp
+    return op
 
 
 _max_where = _extremes("max", np.max, "maximum", skips_nan=False)

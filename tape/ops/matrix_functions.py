@@ -81,7 +81,14 @@ def _expm_forward(a: Any) -> Any:
 
 
 def _along(a: Any, e: Any) -> Any:
-    """The derivative along ``e``: a block of the exponential of ``[[a, e], [0, a]]`` (Van Loan 1978)."""
+    """The derivative along ``e``: a block of the exponential of ``[[a, e], [0, a]]`` (Van Loan 1978).
+
+    Of plain matrices at a third of that cost (Al-Mohy and Higham 2009).
+    """
+    if type(a) is type(e) is np.ndarray and a.ndim == 2 and a.size:
+        from scipy.linalg import expm_frechet
+
+        return expm_frechet(a, e, compute_expm=False)
     n = a.shape[-1]
     above = concatenate([a, e], axis=-1)
     below = concatenate([np.zeros(a.shape, a.dtype), a], axis=-1)

@@ -340,7 +340,9 @@ def cond(x: Any, p: Any = None) -> Any:
         raise ShapeError(f"cond: the matrices of shape {list(x.shape)} have no elements")
     if p in (None, 2, -2):
         s = svdvals(x)
-        above, below = (s[..., -1], s[..., 0]) if p == -2 else (s[..., 0], s[..., -1])
+        above, below = max(s, axis=-1), min(s, axis=-1)  # which share the derivative of equal ones
+        if p == -2:
+            above, below = below, above
         return where(below == 0, np.inf, above / where(below == 0, 1, below))
     product = norm(square("cond", x), p, (-2, -1)) * norm(inverse_or_zero(x), p, (-2, -1))
     return where(product == 0, np.inf, product)

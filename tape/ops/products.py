@@ -38,28 +38,42 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
     return g, x, y
 
 
-def _stacks_product(x: Any, y: Any) -> Any:
-    """Of stacks of columns and rows elementwise, which is four times faster."""
-    return x * y if x.shape[-1] == 1 and x.ndim > 2 else x @ y
+def _product(x: Any, y: Any) -> Any:
+    """``x @ y``, of plain matrices by the shorter way, which of a column and a row is ten times faster."""
+    return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim else matmul(x, y)
+
+
+def _outer(x: Any, y: Any) -> Any:
+    """A column times a row; of these one may be a number."""
+    return _product(reshape(x, (x.size, 1)), reshape(y, (1, y.size))) if x.ndim and y.ndim else x * y
+
+
+def matrix_product(x: Any, y: Any) -> Any:
+    """``x @ y`` of (stacks of) matrices; of stacks of columns and rows elementwise, four times faster."""
+    return x * y if x.shape[-1] == 1 and x.ndim > 2 else _product(x, y)
 
 
 def _vjp_left(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == 2 == y.ndim:
-        return g.dot(y.T) if type(g) is type(y) is np.ndarray else matmul(g, y.T)
+        return _product(g, y.T)
+    if x.ndim < 3 and y.ndim < 3:
+        return _outer(g, y) if y.ndim == 1 else matmul(y, g)
     shape = x.shape
     g, x, y = _as_matrices(g, x, y)
-    return reshape(fit(_stacks_product(g, swapaxes(y, -1, -2)), x), shape)
+    return reshape(fit(matrix_product(g, swapaxes(y, -1, -2)), x), shape)
 
 
 def _vjp_right(g: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == 2 == y.ndim:
-        return x.T.dot(g) if type(g) is type(x) is np.ndarray else matmul(x.T, g)
+        return _product(x.T, g)
+    if x.ndim < 3 and y.ndim < 3:
+        return _outer(x, g) if x.ndim == 1 else matmul(g, x)
     shape = y.shape
     g, x, y = _as_matrices(g, x, y)
     if y.ndim == 2:  # one matrix for a whole stack: a single product instead of a sum of many
         rows = reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
         return reshape(rows.T @ reshape(g, (rows.shape[0], g.shape[-1])), shape)
-    return reshape(fit(_stacks_product(swapaxes(x, -1, -2), g), y), shape)
+    return reshape(fit(matrix_product(swapaxes(x, -1, -2), g), y), shape)
 
 
 def _batch_matmul(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -79,11 +93,6 @@ def _batch_matmul(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any]
     columns = () if y_ndim == 1 else out.shape[-1:]
     rows = () if x_ndim == 1 else out.shape[-2:-1]
     return out.reshape((*out.shape[:-2], *rows, *columns))
-
-
-def _product(x: Any, y: Any) -> Any:
-    """Either half of the product rule, without the cost of a call that may have to record."""
-    return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim else matmul(x, y)
 
 
 def _lower_matmul(b: Any, x: Any, y: Any) -> Any:
@@ -144,12 +153,21 @@ def _conjugated(a: Any) -> Any:
     return conjugate(a) if a.dtype.kind == "c" else a
 
 
+def _scaled(g: Any, y: Any, like: Any) -> Any:
+    """Each vector times its number, in the shape of ``like``."""
+    if like.ndim == 2 and y.ndim == 1:
+        return _outer(g, y)
+    if y.ndim > 1 == like.ndim:
+        return matmul(ravel(g), reshape(y, (prod(g.shape), y.shape[-1])))
+    return fit(expand_dims(g, -1) * y, like)
+
+
 _vecdot = Op(
     np.vecdot,
     name="vecdot",
     vjp=[
-        lambda g, out, x, y: fit(_conjugated(expand_dims(g, -1) * y), x),
-        lambda g, out, x, y: fit(expand_dims(g, -1) * _conjugated(x), y),
+        lambda g, out, x, y: _conjugated(_scaled(g, y, x)),
+        lambda g, out, x, y: _scaled(g, _conjugated(x), y),
     ],
     batch=elementwise,
     lower=lambda b, x, y: b.fold("sum", x * y, -1),

@@ -17,6 +17,7 @@ from tape import series
 from tape.batch_rules import along_axes
 from tape.errors import ShapeError
 from tape.kernels.choices import extremes_share
+from tape.kernels.recurrences import products_share
 from tape.op import Op, as_operand, broadcast_to
 from tape.ops.arithmetic import multiply
 from tape.ops.joining import concatenate, stack
@@ -226,9 +227,21 @@ def _prod_partials(x: Any, axis: Reduced | None) -> Any:
     return transpose(others, tuple(int(i) for i in np.argsort(order)))
 
 
-_prod = _by_partials(
-    "prod",
+def _prod_vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    g = _kept(g, x, axis, keepdims)
+    shares = products_share(g, x)
+    return g * _prod_partials(x, axis) if shares is None else shares
+
+
+def _prod_jvp(t: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    return _sum(t * _prod_partials(x, axis), axis=axis, keepdims=keepdims)
+
+
+_prod = Op(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
-    lambda out, x, axis, keepdims: _prod_partials(x, axis),
+    name="prod",
+    vjp=[_prod_vjp],
+    jvp=[_prod_jvp],
+    batch=along_axes,
     lower=_lower_total("prod"),
 )

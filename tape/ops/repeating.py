@@ -11,56 +11,14 @@ import numpy as np
 
 from tape import errors
 from tape.errors import DTypeError, ShapeError
-from tape.kernels.accumulate import Scattered
 from tape.node import Handle
-from tape.op import NUMPY_ERRORS, Op, as_operand, implements
+from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.axes import axes_of
 from tape.ops.indexing import getitem
 from tape.ops.shape import as_shape, broadcast_to, reshape
+from tape.ops.taking import taken
 
 __all__ = ["broadcast_arrays", "repeat", "resize", "tile"]
-
-
-# ---- elements along an axis, by their positions ------------------------------------------------------
-
-
-def _add_along(values: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
-    """Zeros, with values added at positions along an axis: as rows, for which there is a kernel."""
-    rows = np.moveaxis(values, axis, 0)
-    width = prod(rows.shape[1:])
-    added = Scattered(rows.reshape(len(index), width), (index,), (length, width)).dense()
-    return np.moveaxis(added.reshape(length, *rows.shape[1:]), 0, axis)
-
-
-def _batch_along(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return op(*operands, **{**attrs, "axis": attrs["axis"] + 1}) if is_batched[0] else NotImplemented
-
-
-_taken: Op = Op(
-    lambda x, index, *, axis: np.take(x, index, axis),
-    name="taken",
-    vjp=[lambda g, out, x, index, axis: _added(g, index, axis=axis, length=x.shape[axis]), None],
-    batch=_batch_along,
-    lower=lambda b, x, index, axis: b.read(x, (slice(None),) * axis + (index,)),
-)
-
-_added: Op = Op(
-    _add_along,
-    name="added",
-    vjp=[lambda g, out, x, index, axis, length: _taken(g, index, axis=axis), None],
-    batch=_batch_along,
-    lower=lambda b, x, index, axis, length: b.written(
-        x, (slice(None),) * axis + (index,), (*x.shape[:axis], length, *x.shape[axis + 1 :])
-    ),
-)
-
-
-def taken(x: Any, index: np.ndarray, axis: int) -> Any:
-    """Elements along an axis by an array of positions, none negative."""
-    return _taken(x, index, axis=axis)
-
-
-# ---- what users call -----------------------------------------------------------------------------
 
 
 @implements(np.repeat)

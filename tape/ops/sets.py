@@ -82,6 +82,15 @@ def _runs(x: np.ndarray, equal_nan: bool) -> tuple[np.ndarray, np.ndarray, np.nd
 # how often.
 _unique = Op(_unique_parts, name="unique")
 
+
+def _hashing_order(x: Any, *, equal_nan: bool) -> Any:
+    """Where among the sorted elements those are that NumPy finds without sorting, one after the other."""
+    found = np.unique(x, sorted=False) if equal_nan else np.unique_values(x)
+    return np.searchsorted(np.unique(x, equal_nan=equal_nan), found)
+
+
+_hashed = Op(_hashing_order, name="hashing_order")
+
 _common = Op(
     lambda a, b, *, assume_unique: np.stack(np.intersect1d(a, b, assume_unique, return_indices=True)[1:]),
     name="intersect1d",
@@ -126,7 +135,7 @@ def unique(
     equal_nan : bool
         Whether all NaN are one.
     sorted : bool
-        They are in any case.
+        Whether the elements, if nothing else is asked for, may be in no order but NumPy's own.
 
     Returns
     -------
@@ -155,6 +164,8 @@ def unique(
     inverse = getitem(parts, slice(None, count))
     index, counts = reshape(getitem(parts, slice(count, None)), (2, -1))
     values = take(ar, index, axis)
+    if not (sorted or return_index or return_inverse or return_counts or axis is not None):
+        return take(values, _hashed(ar, equal_nan=equal_nan))
     if axis is None and len(shape) != 1:
         inverse = reshape(inverse, shape)
     extra = zip((return_index, return_inverse, return_counts), (index, inverse, counts), strict=True)
@@ -203,7 +214,7 @@ def unique_inverse(x: Any) -> UniqueInverse:
 
 @implements(np.unique_values)
 def unique_values(x: Any) -> Any:
-    """The distinct elements, in ascending order; as `unique_all` otherwise.
+    """The distinct elements, in NumPy's order; as `unique_all` otherwise.
 
     Examples
     --------
@@ -211,7 +222,7 @@ def unique_values(x: Any) -> Any:
     >>> tape.ops.unique_values([2.0, 1.0, 2.0])
     array([1., 2.])
     """
-    return unique(x, equal_nan=False)
+    return unique(x, equal_nan=False, sorted=False)
 
 
 @implements(np.union1d)

@@ -41,7 +41,8 @@ def _logsumexp_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
 
 def _logsumexp_partials(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     # exp(x - out) would be off by the rounding of out, which may be large. Nothing flows to -inf.
-    return where(isfinite(_kept(out, x, axis, keepdims)), _softmax(x, axis=axis), 0)
+    is_finite = isfinite(_kept(out, x, axis, keepdims))
+    return where(is_finite, _softmax(where(is_finite, x, 0), axis=axis), 0)
 
 
 def _series_of_all(a: series.Series, axis: Reduced | None) -> tuple[series.Series, series.Series]:

@@ -55,11 +55,11 @@ def _std_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims:
 
 
 def _by_variance(deviation: Any, lows: Any, highs: Any, axis: Reduced | None) -> Any:
-    """The derivative of a deviation by the variance; 0 where the largest element is the smallest.
+    """The derivative of a deviation by the variance; 0 of equal elements, and of none.
 
     That is asked of the elements: what rounding leaves of their variance need not be 0.
     """
-    is_constant = _max(lows, axis=axis, keepdims=True) == _min(highs, axis=axis, keepdims=True)
+    is_constant = _max(lows, axis=axis, keepdims=True) <= _min(highs, axis=axis, keepdims=True)
     return where(is_constant, 0, 0.5 / where(is_constant, 1, deviation))
 
 

@@ -12,7 +12,7 @@ from tape.batch_rules import inner_axis, lift
 from tape.errors import DTypeError, ShapeError
 from tape.kernels.accumulate import Scattered
 from tape.op import Op, as_operand, broadcast_to, implements
-from tape.ops.indexing import getitem
+from tape.ops.indexing import _HOLE, scattered
 from tape.ops.positions import Shape, checked_axis, checked_positions
 from tape.ops.selection import where
 from tape.ops.shape import astype, ravel, reshape
@@ -136,13 +136,7 @@ _put_along_axis: Op = Op(
 
 
 def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
-    """Spread over rows: the positions along the axis are one axis of what was read."""
-    lead, rest = x.shape[:axis], x.shape[axis + 1 :]
-    count = np.size(indices)
-    g = reshape(g, (*lead, count, *rest))
-    return _add_along_axis(
-        g, reshape(indices, (*(1,) * len(lead), count, *(1,) * len(rest))), shape=x.shape, axis=axis
-    )
+    return scattered(g, indices, index=(*(slice(None),) * axis, _HOLE), shape=x.shape)
 
 
 def _batch_take(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -157,6 +151,11 @@ _take: Op = Op(
     batch=_batch_take,
     lower=lambda b, x, indices, axis: b.read(x, (*(slice(None),) * axis, indices)),
 )
+
+
+def taken(x: Any, indices: Any, axis: int) -> Any:
+    """Elements along an axis, counted from the front, by positions that have been checked."""
+    return _take(x, indices, axis=axis)
 
 
 # ---- public ------------------------------------------------------------------------------------------
@@ -241,9 +240,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     indices = checked_positions("take", indices, -length, length, mode)
     if axis is None:
         a, axis = _flat(a), 0
-    if np.ndim(indices) == 0 or (axis == 0 and np.ndim(indices) == 1 and np.ndim(a) <= 2):
-        return getitem(a, (*(slice(None),) * axis, indices))  # whose adjoint is added in place
-    return _take(a, indices, axis=axis)
+    return taken(a, indices, axis)
 
 
 @implements(np.take_along_axis)

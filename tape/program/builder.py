@@ -306,7 +306,9 @@ class Builder:
     def scan(
         self, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
     ) -> Value:
-        """What accumulates along an axis, of a kind in `tape.kernels.scans.SCANS`."""
+        """What accumulates along an axis: "min", or of a kind in `tape.kernels.scans.SCANS`."""
+        if kind == "min":
+            return -self.scan("max", -x, axis, backwards)
         given = (x,) if factors is None else (x, factors)
         dtype = np.result_type(*[value.dtype for value in given])
         if kind in ("sum", "prod") and dtype.kind in "bi":

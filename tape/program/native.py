@@ -213,7 +213,7 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:24]
 
 
-_HALF = ("fold", "sum_product", "take", "scatter_add", "cast")
+_HALF = ("fold", "sum_product", "take", "scatter_add", "cast", "select", "store")
 """What takes about half of the time."""
 
 

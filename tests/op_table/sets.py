@@ -24,6 +24,7 @@ CASES = [
     constant("unique_counts counts", lambda ns, i: ns.unique_counts(i).counts, pairs(2, 3)),
     constant("unique_inverse inverse", lambda ns, i: ns.unique_inverse(i).inverse_indices, pairs(2, 3)),
     Case("unique_values sorted", lambda ns, x: ns.sort(ns.unique_values(x)), grid(4)),
+    Case("unique unsorted", lambda ns, x: ns.sum(ns.unique(x, sorted=False)), grid(4)),
     Case("union1d 2d", lambda ns, x, y: ns.union1d(x, y), grid(2, 2), other_grid(3)),
     Case("intersect1d ties", lambda ns, x: ns.intersect1d(x, ns.take(x, [2, 3, 2])), grid(4)),
     constant(

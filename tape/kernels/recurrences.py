@@ -1,0 +1,144 @@
+"""Running along an axis, element by element: linear recurrences, and products of all factors but one.
+
+NumPy has no loop for either, and needs O(log n) operations on ever shorter arrays.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels.reduce import sums_between
+
+__all__ = ["products_share", "recurrence"]
+
+_LARGE = 1024  # elements; below, numba need not be woken up
+
+
+def recurrence(a: np.ndarray, b: np.ndarray, axis: int, backwards: bool) -> np.ndarray | None:
+    """``y[i] = a[i] * y[i - 1] + b[i]`` along an axis; ``y[0]`` is ``b[0]``.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray
+        Of one shape.
+    axis : int
+        Which.
+    backwards : bool
+        Whether it runs from the last element to the first.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        Of that shape. None unless these are large arrays, float32 or float64 both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.kernels.recurrences import recurrence
+    >>> recurrence(np.full(2000, 0.5), np.ones(2000), 0, False)[:3]
+    array([1.  , 1.5 , 1.75])
+    """
+    if a.dtype != b.dtype or not _is_for_kernels(b):
+        return None
+    axis %= b.ndim
+    each = (prod(b.shape[:axis]), b.shape[axis], prod(b.shape[axis + 1 :]))
+    out = np.empty(b.shape, b.dtype)
+    a, b = (np.ascontiguousarray(x).reshape(each) for x in (a, b))
+    _recur(a, b, backwards, out.reshape(each))
+    return out
+
+
+def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+    """For each element ``g`` times the product of the others in its reduction; exact where some are zero.
+
+    Parameters
+    ----------
+    g : numpy.ndarray
+        Of the shape of ``x``, with axes of length one in place of those that products are taken over.
+    x : numpy.ndarray
+        Of any shape.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        Of the shape of ``x``. None unless these are large arrays, float32 or float64 both, and the axes
+        are one run of axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.kernels.recurrences import products_share
+    >>> x = np.ones((2, 1000))
+    >>> x[:, :2] = [[2.0, 3.0], [0.0, 5.0]]
+    >>> products_share(np.ones((2, 1)), x)[:, :3]
+    array([[3., 2., 6.],
+           [5., 0., 0.]])
+    """
+    if type(g) is not np.ndarray or type(x) is not np.ndarray or g.dtype != x.dtype or not _is_for_kernels(x):
+        return None
+    steps = sums_between(x.shape, g.shape)
+    if len(steps) != 1:
+        return None
+    before, _, after = steps[0]
+    out = np.empty(x.shape, x.dtype)
+    g, x = np.ascontiguousarray(g).reshape(before, after), np.ascontiguousarray(x).reshape(steps[0])
+    _multiply_others(g, x, out.reshape(steps[0]))
+    return out
+
+
+def _is_for_kernels(x: np.ndarray) -> bool:
+    return x.size >= _LARGE and x.dtype in KERNEL_DTYPES and not AVOIDED
+
+
+# Where there is nothing after the axis, what is carried along stays in a register.
+
+
+@kernel
+def _recur(a, b, backwards, out):  # type: ignore[no-untyped-def]
+    before, length, after = b.shape
+    first, step = (length - 1, -1) if backwards else (0, 1)
+    for p in range(before):
+        if after == 1:
+            y = b[p, first, 0]
+            out[p, first, 0] = y
+            for k in range(1, length):
+                i = first + k * step
+                y = a[p, i, 0] * y + b[p, i, 0]
+                out[p, i, 0] = y
+        else:
+            for q in range(after):
+                out[p, first, q] = b[p, first, q]
+            for k in range(1, length):
+                i = first + k * step
+                for q in range(after):
+                    out[p, i, q] = a[p, i, q] * out[p, i - step, q] + b[p, i, q]
+
+
+@kernel
+def _multiply_others(g, x, out):  # type: ignore[no-untyped-def]
+    before, length, after = x.shape
+    products = np.empty(after, x.dtype)
+    for p in range(before):
+        if after == 1:
+            product = x.dtype.type(1)
+            for i in range(length):
+                out[p, i, 0] = product
+                product *= x[p, i, 0]
+            product = g[p, 0]
+            for i in range(length - 1, -1, -1):
+                out[p, i, 0] *= product
+                product *= x[p, i, 0]
+        else:
+            products[:] = 1
+            for i in range(length):
+                for q in range(after):
+                    out[p, i, q] = products[q]
+                    products[q] *= x[p, i, q]
+            products[:] = g[p]
+            for i in range(length - 1, -1, -1):
+                for q in range(after):
+                    out[p, i, q] *= products[q]
+                    products[q] *= x[p, i, q]
