@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tape
 from tape import errors, ops
@@ -17,6 +18,7 @@ class Bench:
         self.y = self.v * 2.0
         self.row, self.part, self.none, self.mask = self.v[0], self.v[:, :2], self.v[:0], self.v > 0
         self.turned, self.stack = self.v.T, self.v.reshape(3, 2, 1)
+        self.square, self.z = self.turned @ self.v, self.row * 1j
         self.other_trace = tape.Trace(name="yours")
         self.other = self.other_trace.param(np.ones(3), name="other")
 
@@ -105,7 +107,7 @@ BAD_INPUT = [
     (lambda b: b.v[1.0], errors.OutOfBoundsError, ["float64"]),
     (lambda b: b.v["rows"], errors.OutOfBoundsError, ["index"]),
     (lambda b: b.v[b.v], errors.OutOfBoundsError, ["float64[2, 3]"]),
-    (lambda b: b.trace[9], errors.OutOfBoundsError, ["9", "mine"]),
+    (lambda b: b.trace[99], errors.OutOfBoundsError, ["99", "mine"]),
     # dtypes
     (lambda b: b.trace.param(3), errors.DTypeError, ["param", "int64", "float"]),
     (lambda b: b.trace.param([True]), errors.DTypeError, ["param", "bool[1]"]),
@@ -124,6 +126,66 @@ BAD_INPUT = [
     (lambda b: ~b.v, errors.DTypeError, ["invert", "float64[2, 3]"]),
     (lambda b: b.trace.backward_param_grads(b.x), errors.DTypeError, ["int64", "derivative"]),
     (lambda b: b.trace.backward(b.mask), errors.DTypeError, ["bool", "derivative"]),
+    # sums and orders along an axis
+    (lambda b: np.cumsum(b.v, axis=2), errors.ShapeError, ["cumsum", "2", "[2, 3]"]),
+    (lambda b: np.cumprod(b.v, axis=b.x), errors.ShapeError, ["cumprod", "name='x'"]),
+    (lambda b: np.diff(b.v, n=-1), errors.OptionError, ["diff", "-1"]),
+    (lambda b: np.sum(b.v, where=[1, 0, 1]), errors.DTypeError, ["sum", "int64[3]", "bools"]),
+    (lambda b: np.sum(b.v, dtype="number"), errors.DTypeError, ["sum", "number"]),
+    (lambda b: np.std(b.v, ddof="one"), errors.DTypeError, ["std"]),
+    (lambda b: np.sort(b.v, kind="bubble"), errors.OptionError, ["sort", "bubble", "stable"]),
+    (lambda b: np.partition(b.v, 7), errors.ShapeError, ["partition", "7", "3"]),
+    (lambda b: np.median(b.v, axis=4), errors.ShapeError, ["median", "4", "[2, 3]"]),
+    (lambda b: np.quantile(b.v, 1.5), errors.OptionError, ["quantile", "between 0 and 1"]),
+    (lambda b: np.percentile(b.v, [50, 101]), errors.OptionError, ["percentile", "between 0 and 100"]),
+    (lambda b: np.quantile(b.v, 0.5, method="fast"), errors.OptionError, ["fast", "linear"]),
+    (lambda b: np.quantile(b.z, 0.5), errors.DTypeError, ["quantile", "complex128[3]", "real"]),
+    (lambda b: np.average(b.v, weights=np.ones(3)), errors.ShapeError, ["average", "[3]", "[2, 3]", "axis"]),
+    (lambda b: np.cov(b.v, ddof="one"), errors.OptionError, ["cov", "'one'"]),
+    (lambda b: np.corrcoef(b.v, np.ones(4)), errors.ShapeError, ["3 observations", "4"]),
+    # choosing, joining, repeating
+    (lambda b: np.take(b.v, [7]), errors.OutOfBoundsError, ["take", "7", "5"]),
+    (lambda b: np.take(b.v, b.row), errors.OutOfBoundsError, ["take", "float64[3]", "ints"]),
+    (lambda b: np.take(b.v, [0], mode="warp"), errors.OptionError, ["warp", "wrap"]),
+    (lambda b: np.take_along_axis(b.v, b.x, 1), errors.ShapeError, ["take_along_axis", "[3]", "[2, 3]"]),
+    (lambda b: np.choose([0, 5, 1], [b.row, b.row]), errors.OutOfBoundsError, ["choose", "5"]),
+    (lambda b: np.select([b.mask], [b.v, b.v]), errors.ShapeError, ["select", "1 conditions", "2 choices"]),
+    (lambda b: np.piecewise(b.v, [b.mask], [0, 1, 2]), errors.ShapeError, ["piecewise", "3 functions"]),
+    (lambda b: np.hstack([b.v, b.row]), errors.ShapeError, ["hstack", "float64[3]", "float64[2, 3]"]),
+    (lambda b: np.insert(b.v, 9, 1.0), errors.OutOfBoundsError, ["insert", "9", "6"]),
+    (lambda b: np.delete(b.v, b.row), errors.ConversionError, ["index"]),
+    (lambda b: np.pad(b.v, 1, mode="mirror"), errors.OptionError, ["pad", "mirror", "reflect"]),
+    (lambda b: np.pad(b.v, -1), errors.ShapeError, ["pad", "-1", "slice"]),
+    (lambda b: np.repeat(b.v, [1, 2, 3, 4], 0), errors.ShapeError, ["repeat", "length 2"]),
+    (lambda b: np.tile(b.v, 1.5), errors.ShapeError, ["1.5", "int"]),
+    (lambda b: np.rot90(b.row), errors.ShapeError, ["rot90", "[3]"]),
+    (lambda b: np.meshgrid(b.row, b.row, indexing="yx"), errors.OptionError, ["meshgrid", "yx", "ij"]),
+    (lambda b: np.interp(b.row, [0, 1], [0, 1, 2]), errors.ShapeError, ["interp", "[2]", "[3]"]),
+    (lambda b: np.convolve(b.v, b.row), errors.ShapeError, ["convolve", "[2, 3]", "vectors"]),
+    # products
+    (lambda b: np.inner(b.v, np.ones(2)), errors.ShapeError, ["inner", "[2, 3]", "[2]"]),
+    (lambda b: np.cross(b.v, np.ones(4)), errors.ShapeError, ["cross", "[4]", "2 or 3"]),
+    (lambda b: np.tensordot(b.v, b.v, 5), errors.ShapeError, ["tensordot", "5", "[2, 3]"]),
+    (lambda b: np.einsum("ij,jk->ik", b.v, b.v), errors.ShapeError, ["einsum", "'j'", "3 and 2"]),
+    (lambda b: np.einsum("ij->ijk", b.v), errors.ShapeError, ["einsum", "ij->ijk", "[2, 3]"]),
+    (lambda b: np.einsum("ij", b.v, b.v), errors.ShapeError, ["einsum", "1 operands"]),
+    (lambda b: np.einsum(b.v, [0, 1], b.v), errors.ShapeError, ["einsum", "list of ints"]),
+    (lambda b: np.linalg.multi_dot([b.v, b.v]), errors.ShapeError, ["multi_dot", "[2, 3]"]),
+    # linear algebra, spectra, special functions
+    (lambda b: np.linalg.inv(b.v), errors.ShapeError, ["inv", "square", "[2, 3]"]),
+    (lambda b: np.linalg.det(b.row), errors.ShapeError, ["det", "[3]", "matrix"]),
+    (lambda b: np.linalg.cholesky(b.square), errors.SingularMatrixError, ["cholesky", "float64[3, 3]"]),
+    (lambda b: np.linalg.solve(b.square, np.ones(4)), errors.ShapeError, ["solve", "[3, 3]", "[4"]),
+    (lambda b: np.linalg.norm(b.v, 3), errors.OptionError, ["norm", "3", "fro"]),
+    (lambda b: np.linalg.matrix_power(b.square, 1.5), errors.OptionError, ["matrix_power", "1.5"]),
+    (lambda b: np.linalg.eigh(b.square, UPLO="R"), errors.OptionError, ["eigh", "'R'", "'L'"]),
+    (lambda b: np.linalg.qr(b.square, "raw"), errors.UnsupportedError, ["qr", "raw", "reduced"]),
+    (lambda b: np.fft.fft(b.v, axis=3), errors.ShapeError, ["fft", "3", "[2, 3]"]),
+    (lambda b: np.fft.fft(b.v, norm="unitary"), errors.OptionError, ["fft", "unitary", "ortho"]),
+    (lambda b: np.fft.rfft(b.z), errors.DTypeError, ["rfft", "complex128[3]"]),
+    (lambda b: special.jv(b.row, 1.0), errors.UnsupportedError, ["jv", "first argument"]),
+    (lambda b: special.betaln(b.v, np.ones(4)), errors.ShapeError, ["betaln", "[2, 3]", "[4]"]),
+    (lambda b: special.ellipj(b.v, 0.5), errors.UnsupportedError, ["scipy.special.ellipj", "tape.op.Op("]),
     # cross-entropy
     (lambda b: ops.softmax_cross_entropy(b.v, np.array([0, 3])), errors.OutOfBoundsError, ["3 classes"]),
     (lambda b: ops.softmax_cross_entropy(b.v, np.array([0, -1])), errors.OutOfBoundsError, ["-1"]),
@@ -156,9 +218,15 @@ BAD_INPUT = [
     (lambda b: b.trace.jvp(b.y, {b.v: np.ones(3)}), errors.SeedError, ["tangent", "[3]", "[2, 3]"]),
     (lambda b: b.trace.jvp(b.y, {b.v: np.full((2, 3), np.nan)}), errors.SeedError, ["tangent", "NaN"]),
     # what would lose the derivative
-    (lambda b: np.cumsum(b.v), errors.UnsupportedError, ["np.cumsum"]),
-    (lambda b: np.dot(b.v, np.ones((2, 3, 4))), errors.UnsupportedError, ["dot", "matmul"]),
-    (lambda b: np.where(b.v), errors.UnsupportedError, ["np.where"]),
+    (lambda b: np.packbits(b.v), errors.UnsupportedError, ["np.packbits", "nearest", "tape.op.Op("]),
+    (lambda b: np.subtract.reduce(b.v), errors.UnsupportedError, ["np.subtract.reduce", "np.subtract."]),
+    (lambda b: np.add(b.v, 1, where=b.mask.value), errors.UnsupportedError, ["np.add", "where", "np.where"]),
+    (lambda b: np.median(b.v, overwrite_input=True), errors.UnsupportedError, ["median", "overwrite_input"]),
+    (lambda b: np.array([b.row, b.row]), errors.ConversionError, ["np.stack"]),
+    (lambda b: range(b.y), errors.ConversionError, ["integer"]),
+    (lambda b: np.sum(b.v, out=np.zeros(())), errors.InPlaceError, ["np.sum", "out"]),
+    (lambda b: np.put_along_axis(b.v, b.x, 0, 0), errors.InPlaceError, ["tape.ops.put_along_axis"]),
+    (lambda b: b.v.sort(), errors.InPlaceError, ["name='v'", "np.sort"]),
     (lambda b: np.asarray(b.v), errors.ConversionError, ["name='v'", ".value"]),
     (lambda b: b.v.__setitem__(0, 1.0), errors.InPlaceError, ["name='v'", "np.where"]),
     (lambda b: tape.apply(b.v, np.sum, np.sum), errors.ShapeError, ["apply", "[2, 3]"]),

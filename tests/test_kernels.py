@@ -176,7 +176,7 @@ def check_scattered(shape, index, dtype):
 
 
 @quick
-@given(st.data(), st.sampled_from(FLOATS))
+@given(st.data(), st.sampled_from([*FLOATS, np.complex128, np.complex64]))
 def test_scattering_is_np_add_at(data, dtype):
     shape = data.draw(hnp.array_shapes(max_dims=3, max_side=4))
     index = data.draw(
@@ -185,6 +185,38 @@ def test_scattering_is_np_add_at(data, dtype):
         | hnp.arrays(bool, shape[:1])
     )
     check_scattered(shape, index, dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ":, rows", ":, :, rows", "..., rows", "..., rows, :", "rows, rows[::-1]", "rows, 1", "-1, rows",
+        ":, rows, rows", "rows[:, None], rows", ":, rows, rows[:, None]", "rows, rows, rows", "plane,",
+        ":, line", "plane, rows[:1]", "whole,", "..., plane", "rows, :, rows", "1:, rows", "None, rows",
+        "rows, None", "True, rows", "rows, ..., 1", "line, rows[:2]", "0, line", ":, zero, rows",
+    ],
+)  # fmt: skip
+def test_every_kind_of_index_scatters(parts, dtype):
+    arrays = {
+        "rows": np.array([0, 2, 2, -1]),
+        "zero": np.array(0),
+        "line": np.array([True, False, True]),
+        "plane": np.eye(3, dtype=bool),
+        "whole": np.ones((3, 3, 3), bool),
+    }
+    check_scattered((3, 3, 3), eval(f"np.s_[{parts}]", {"np": np, **arrays}), dtype)
+
+
+@pytest.mark.parametrize(
+    ("index", "shape"),
+    [((np.array([0, 3]), np.array([0, 0])), (2,)), ((slice(None), np.array([-4])), (3, 1))],
+)
+def test_positions_that_no_longer_fit_are_refused(index, shape):
+    total = np.zeros((3, 3))
+    with pytest.raises(IndexError, match="changed in place"):
+        Scattered(np.ones(shape), index, (3, 3)).add_to(total)
+    assert not total.any()
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 3, 2)])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, inner, kernel
 from tape.kernels.reduce import sums_between
 
 __all__ = ["extremes_share", "select", "share"]
@@ -78,7 +78,7 @@ def share(d: Any, x: Any, y: Any, choice: str) -> np.ndarray | None:
     if type(d) is not np.ndarray or not _is_for_kernels(d, d.dtype):
         return None
     xs, ys = _flat(x, d.shape, d.dtype), _flat(y, d.shape, d.dtype)
-    if xs is None or ys is None:
+    if xs is None or ys is None or xs.size == ys.size == 1:
         return None
     out = np.empty(d.shape, d.dtype)
     sign = d.dtype.type(1 if choice in ("maximum", "fmax") else -1)
@@ -131,86 +131,125 @@ def _is_for_kernels(x: np.ndarray, dtype: np.dtype[Any]) -> bool:
 
 
 def _flat(operand: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
-    """All elements of an operand in a broadcast shape, contiguous, or the only one; None for what is no such."""
+    """The elements of an operand, contiguous, repeated to fill a shape from the last axes on.
+
+    None for what is not of the dtype, or does not broadcast to the shape.
+    """
     if type(operand) in (int, float):  # these take the dtype of what they meet
         operand = np.array(operand, dtype)
     if not isinstance(operand, (np.ndarray, np.generic)) or operand.dtype != dtype:
         return None
     if operand.shape == shape:
         return operand.reshape(-1) if operand.flags.c_contiguous else None
-    if operand.ndim > len(shape):
+    lengths = list(operand.shape)
+    if len(lengths) > len(shape):
         return None
-    if operand.size == 1:
-        return operand.reshape(1)
+    while lengths and lengths[0] == 1:
+        del lengths[0]
+    if tuple(lengths) == shape[len(shape) - len(lengths) :]:
+        return np.ascontiguousarray(operand).reshape(-1)
     try:
         return np.ascontiguousarray(np.broadcast_to(operand, shape)).reshape(-1)
     except ValueError:
         return None
 
 
-# A loop for each combination of arrays and numbers: LLVM does not tell them apart before the loop.
+# Operands go round and round while the result is filled, a stretch at a time: the shortest operand's
+# elements once, but those of a single number. There is a loop for each combination of arrays and single
+# numbers: LLVM does not tell them apart before the loop. Elements are read before they are chosen from,
+# or there is a branch.
+
+
+@inner
+def _stretch(size, x, y):  # type: ignore[no-untyped-def]
+    return min(x.size if x.size > 1 else size, y.size if y.size > 1 else size)
+
+
+@inner
+def _part(x, start, length):  # type: ignore[no-untyped-def]
+    at = start % x.size
+    return x[at : at + length]
 
 
 @kernel
 def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
-    one, other = x[0], y[0]
-    if x.size == out.size and y.size == out.size:
-        for i in range(out.size):
-            p, q = x[i], y[i]  # both read at each element, or there is a branch
-            out[i] = p if condition[i] else q
-    elif x.size == out.size:
-        for i in range(out.size):
-            p = x[i]
-            out[i] = p if condition[i] else other
-    else:
-        for i in range(out.size):
-            q = y[i] if y.size == out.size else other
-            out[i] = one if condition[i] else q
+    one, other, length = x[0], y[0], _stretch(out.size, x, y)
+    for start in range(0, out.size, length):
+        chosen, result = condition[start : start + length], out[start : start + length]
+        xs, ys = _part(x, start, length), _part(y, start, length)
+        if x.size > 1 and y.size > 1:
+            for i in range(length):
+                p, q = xs[i], ys[i]
+                result[i] = p if chosen[i] else q
+        elif x.size > 1:
+            for i in range(length):
+                p = xs[i]
+                result[i] = p if chosen[i] else other
+        elif y.size > 1:
+            for i in range(length):
+                q = ys[i]
+                result[i] = one if chosen[i] else q
+        else:
+            for i in range(length):
+                result[i] = one if chosen[i] else other
+
+
+@inner
+def _wins(p, q, sign, skips_nan):  # type: ignore[no-untyped-def]
+    return (sign * p > sign * q) | (skips_nan & (q != q) & (p == p))
 
 
 @kernel
 def _share(d, x, y, sign, skips_nan, out):  # type: ignore[no-untyped-def]
     half, nothing = d.dtype.type(0.5), d.dtype.type(0)
-    one, other = x[0], y[0]
-    if x.size < out.size:
-        for i in range(out.size):
-            g, q = d[i], y[i]
-            rest = half * g if one == q else nothing
-            out[i] = g if (sign * one > sign * q) | (skips_nan & (q != q) & (one == one)) else rest
-    elif y.size < out.size:
-        for i in range(out.size):
-            g, p = d[i], x[i]
-            rest = half * g if p == other else nothing
-            out[i] = g if (sign * p > sign * other) | (skips_nan & (other != other) & (p == p)) else rest
-    else:
-        for i in range(out.size):
-            g, p, q = d[i], x[i], y[i]
-            rest = half * g if p == q else nothing
-            out[i] = g if (sign * p > sign * q) | (skips_nan & (q != q) & (p == p)) else rest
+    one, other, length = x[0], y[0], _stretch(out.size, x, y)
+    for start in range(0, out.size, length):
+        gs, result = d[start : start + length], out[start : start + length]
+        xs, ys = _part(x, start, length), _part(y, start, length)
+        if x.size == 1:
+            for i in range(length):
+                g, q = gs[i], ys[i]
+                rest = half * g if one == q else nothing
+                result[i] = g if _wins(one, q, sign, skips_nan) else rest
+        elif y.size == 1:
+            for i in range(length):
+                g, p = gs[i], xs[i]
+                rest = half * g if p == other else nothing
+                result[i] = g if _wins(p, other, sign, skips_nan) else rest
+        else:
+            for i in range(length):
+                g, p, q = gs[i], xs[i], ys[i]
+                rest = half * g if p == q else nothing
+                result[i] = g if _wins(p, q, sign, skips_nan) else rest
 
 
 @kernel
 def _share_extremes(g, x, extremes, out):  # type: ignore[no-untyped-def]
     before, reduced, after = x.shape
     nothing = g.dtype.type(0)
-    shares = np.empty(after, g.dtype)
+    ties = np.empty(after, g.dtype)
     for a in range(before):
         if after == 1:
             row, result, top, taken = x[a].reshape(reduced), out[a].reshape(reduced), extremes[a, 0], g[a, 0]
-            ties = 0
+            count = 0
             for r in range(reduced):
-                ties += row[r] == top
-            if ties > 1:
-                taken = g.dtype.type(taken / ties)
-            for r in range(reduced):
-                result[r] = taken if row[r] == top else nothing
+                is_top = row[r] == top
+                count += is_top
+                result[r] = taken if is_top else nothing
+            if count > 1:
+                taken = g.dtype.type(taken / count)
+                for r in range(reduced):
+                    result[r] = taken if row[r] == top else nothing
         else:
-            shares[:] = 0
+            ties[:] = 0
             for r in range(reduced):
                 for b in range(after):
-                    shares[b] += x[a, r, b] == extremes[a, b]
-            for b in range(after):
-                shares[b] = g[a, b] / shares[b] if shares[b] > 1 else g[a, b]
-            for r in range(reduced):
+                    is_top = x[a, r, b] == extremes[a, b]
+                    ties[b] += is_top
+                    out[a, r, b] = g[a, b] if is_top else nothing
+            if ties.max() > 1:
                 for b in range(after):
-                    out[a, r, b] = shares[b] if x[a, r, b] == extremes[a, b] else nothing
+                    ties[b] = g[a, b] / max(ties[b], g.dtype.type(1))
+                for r in range(reduced):
+                    for b in range(after):
+                        out[a, r, b] = ties[b] if x[a, r, b] == extremes[a, b] else nothing

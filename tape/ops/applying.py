@@ -25,21 +25,20 @@ __all__ = ["apply_along_axis", "apply_over_axes", "piecewise"]
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:
-    """The flattened conditions, whether a list was given, one array with all of them, or a single one."""
+    """The conditions, whether a list was given, one array with all of them, or a single one."""
     if isinstance(condlist, (list, tuple)):
         is_list_of_arrays = any(isinstance(part, (list, tuple, np.ndarray, Handle)) for part in condlist)
         is_single = np.ndim(x) != 0 and not is_list_of_arrays
     else:
         is_single = np.ndim(as_operand(condlist)) <= np.ndim(x)
     parts = [condlist] if is_single else [condlist[k] for k in range(len(condlist))]
-    conditions = []
-    for k, part in enumerate(map(as_operand, parts)):
+    conditions = [as_operand(part) for part in parts]
+    for k, part in enumerate(conditions):
         if np.shape(part) != np.shape(x):
             raise ShapeError(
                 f"piecewise: condition {k} is {errors.describe(part)}, and x is {errors.describe(x)}. Give "
                 "all the same shape"
             )
-        conditions.append(_flat(part if np.result_type(part).kind == "b" else not_equal(part, 0)))
     return conditions
 
 
@@ -92,6 +91,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
             f"piecewise: there are {count} conditions and {len(funclist)} functions. Give as many "
             "functions, or one more"
         )
+    conditions = [
+        _flat(part if np.result_type(part).kind == "b" else not_equal(part, 0)) for part in conditions
+    ]
     if len(funclist) == count + 1:
         any_holds = conditions[0]
         for condition in conditions[1:]:

@@ -170,7 +170,7 @@ def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
 
 
 _positions = Op(_first_positions, name="extreme_positions", lower=_lower_first_positions)
-_SCANS = {np.maximum: "max", np.minimum: "min"}
+_SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
 """What programs call them."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from itertools import product
 from math import prod
@@ -19,6 +20,7 @@ import numpy as np
 
 from tape import series
 from tape.errors import ShapeError
+from tape.node import Handle
 from tape.op import Op, as_operand, broadcast_to, implements
 from tape.ops.selection import where
 from tape.ops.shape import reshape
@@ -258,13 +260,13 @@ def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 def _letters(labels: Any) -> str:
     """NumPy's letters for numbers: in this order, which decides that of an implicit result."""
-    try:
+    if not isinstance(labels, Handle):
         every = ascii_uppercase + ascii_lowercase
-        return "".join("..." if s is Ellipsis else every[range(52)[operator.index(s)]] for s in labels)
-    except (TypeError, IndexError):
-        raise ShapeError(
-            f"einsum: after each operand comes a list of ints from 0 to 51 or Ellipsis, not {labels!r}"
-        ) from None
+        with suppress(TypeError, IndexError):
+            return "".join("..." if s is Ellipsis else every[range(52)[operator.index(s)]] for s in labels)
+    raise ShapeError(
+        f"einsum: after each operand comes a list of ints from 0 to 51 or Ellipsis, not {labels!r}"
+    )
 
 
 def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: bool) -> str:

@@ -95,7 +95,7 @@ def times_columns(x: Any, factors: Any) -> Any:
 def _tri(shape: Shape, lower: bool, k: int = 0) -> Any:
     """Where a triangle is, its diagonals above ``-k`` left out."""
     rows, columns = shape[-2:]
-    return np.tri(rows, columns, -k, dtype=bool) if lower else np.tri(columns, rows, -k, dtype=bool).T
+    return np.tri(rows, columns, -k if lower else k - 1, dtype=bool) == lower
 
 
 def triangle(x: Any, lower: bool, is_strict: bool) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -201,8 +202,8 @@ def cov(
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    if ddof is not None and ddof != int(ddof):
-        raise OptionError(f"cov: ddof={ddof}. It is a whole number")
+    if ddof is not None and (not isinstance(ddof, Real) or ddof % 1 != 0):
+        raise OptionError(f"cov: ddof={ddof!r}. It is a whole number")
     ddof = int(not bias) if ddof is None else int(ddof)
     parts = [as_operand(part) for part in (m, y) if part is not None]
     dtype = np.result_type(*parts, np.float64) if dtype is None else np.dtype(dtype)
