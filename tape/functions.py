@@ -15,7 +15,7 @@ import numpy as np
 from tape import batch_rules, series
 from tape.kernels.fused import fused
 from tape.node import Call, Contributions, Handle, Node, Pull
-from tape.op import FAST, NUMPY_ERRORS, Op, as_operand, fit, implements, plain_operands
+from tape.op import FAST, NUMPY_ERRORS, Op, as_operand, fit, implements, plain_operands, widened
 from tape.scope import REGIONS, region_above
 
 __all__ = ["elementwise", "function_of", "fused_elementwise"]
@@ -74,6 +74,7 @@ def elementwise(
         lower=lower,
         name=name,
         doc=doc,
+        widens=True,
     )
     return function_of(op, ufunc.nin if ufunc else len(partials), numpy or ufunc)
 
@@ -199,7 +200,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 
 def _binary(op: Op) -> Callable[..., Any]:
     forward = op.forward
-    pulls = _pull_binary(*op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
+    pulls = _pull_binary(*op.vjp, op.widens) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
     inactive = Call(op, _NO_ATTRS, None)
 
@@ -275,7 +276,7 @@ def _pull_unary(rule: Any) -> Pull:
     return pull
 
 
-def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pull | None]:
+def _pull_binary(rule_x: Any, rule_y: Any, widens: bool) -> tuple[Pull | None, Pull | None, Pull | None]:
     """For nodes in which both operands, only x, or only y want a contribution."""
 
     def pull_both(node: Node, g: Any) -> Contributions:
@@ -288,11 +289,13 @@ def _pull_binary(rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pu
 
     def pull_x(node: Node, g: Any) -> Contributions:
         x_id, x, _, y = node.inputs
-        return ((x_id, fit(rule_x(g, node.value, x, y), x, node)),)
+        out = node.value
+        return ((x_id, fit(rule_x(g, out, x, widened(y, out) if widens else y), x, node)),)
 
     def pull_y(node: Node, g: Any) -> Contributions:
         _, x, y_id, y = node.inputs
-        return ((y_id, fit(rule_y(g, node.value, x, y), y, node)),)
+        out = node.value
+        return ((y_id, fit(rule_y(g, out, widened(x, out) if widens else x, y), y, node)),)
 
     if rule_x is None:
         return pull_y, None, pull_y

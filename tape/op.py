@@ -39,6 +39,7 @@ __all__ = [
     "implements",
     "plain_operands",
     "sum_to",
+    "widened",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -99,6 +100,9 @@ class Op:
         By default that of ``forward``.
     explains_errors : bool
         Whether an error in ``forward`` is told in terms of the operands; False where it is the user's.
+    widens : bool
+        Whether rules get operands of integers in the dtype of the result: elementwise arithmetic in narrow
+        integers would wrap around.
 
     Examples
     --------
@@ -128,8 +132,10 @@ class Op:
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
         explains_errors: bool = True,
+        widens: bool = False,
     ) -> None:
         self.forward = forward
+        self.widens = widens
         self.explains_errors = explains_errors
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
@@ -220,7 +226,7 @@ class Op:
                 self._pulls[active] = _pull_jointly(self.vjp, active)
             else:
                 rules = [rule if wanted else None for rule, wanted in zip(self.vjp, active, strict=True)]
-                self._pulls[active] = _pull(rules) if any(rules) else None
+                self._pulls[active] = _pull(rules, self.widens) if any(rules) else None
         return self._pulls[active]
 
     def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
@@ -236,6 +242,8 @@ class Op:
             if self.vjp is None:
                 return None
             raise errors.UnsupportedError(f"{self.name} has a vjp rule and no jvp rule. Declare one: jvp=")
+        if self.widens:
+            operands = [widened(operand, out) for operand in operands]
         if callable(rules):
             return rules(tangents, out, *operands, **attrs)
         total: Any = None
@@ -355,6 +363,13 @@ def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
     return cast(contribution, dtype=like.dtype)
 
 
+def widened(operand: Any, out: Any) -> Any:
+    """An operand as rules of elementwise operations see it: integers in the dtype of the result."""
+    if type(operand) in FAST or operand.dtype.kind not in "iu":
+        return operand
+    return cast(operand, dtype=out.dtype)
+
+
 def _checked(contribution: Any, shape: tuple[int, ...], node: Node) -> Any:
     """What a rule made, if it can be summed to the shape of the operand; else an error."""
     array = contribution if hasattr(contribution, "shape") else np.asarray(contribution)
@@ -418,9 +433,11 @@ def _region_over(operands: Sequence[Any]) -> Region | None:
 # ---- what nodes call for their vjp: made once for an operation and a pattern of active operands ----
 
 
-def _pull(rules: Sequence[Any]) -> Pull:
+def _pull(rules: Sequence[Any], widens: bool) -> Pull:
     def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
         out, operands, attrs = node.value, node.operands, node.attrs
+        if widens:
+            operands = tuple(widened(operand, out) for operand in operands)
         return [
             (parent, fit(rule(g, out, *operands, **attrs), operand, node))  # type: ignore[misc]
             for rule, parent, operand in zip(rules, node.parents, operands, strict=True)

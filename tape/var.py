@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import operator
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ from tape.trace import Trace
 
 __all__ = ["Var"]
 
+_NUMPY_FOLDER = os.path.dirname(np.__file__)
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
 
 
@@ -194,11 +196,16 @@ class Var(Handle):
         return int(self._scalar("int"))
 
     def _refuse_to_be_stored(self) -> None:
-        """Raise if the user's line is ``array[index] = self``, for which NumPy asks for a float.
+        """Raise if NumPy asks for a number: inside of a function, or for ``array[index] = self``.
 
-        NumPy chains a ValueError of its own to it; either way nothing is lost in silence.
+        It may chain a ValueError of its own to that; either way nothing is lost in silence.
         """
         frame = sys._getframe(2)
+        if frame.f_code.co_filename.startswith(_NUMPY_FOLDER):
+            raise errors.ConversionError(
+                f"{self!r} was about to become a plain number in NumPy's {frame.f_code.co_name}, which does "
+                "not ask about this argument: its derivative would be lost. Call the function in tape.ops"
+            )
         if self.node.is_active and frame.f_code.co_code[frame.f_lasti] == _STORE_SUBSCR:
             raise errors.InPlaceError(
                 f"{self!r} was about to be written into a plain array, which would lose its derivative. "

@@ -244,6 +244,57 @@ def test_sums_of_no_elements():
         assert_same(compiled(np.ones(3)), f(np.ones(3)))
 
 
+NO_ELEMENTS = {
+    "flip": lambda x: np.flip(x) * x,
+    "flip and transpose": lambda x: np.flip(x.T).T * x,
+    "rot90": lambda x: np.rot90(x) * x.T,
+    "one and two": lambda x: x[1:] * x[:-1],
+    "every other": lambda x: x[1::2] * x[1::2],
+    "backwards by two": lambda x: x[::-2] * x[::-2],
+    "split": lambda x: np.multiply(*np.split(x, 2)),
+    "unstack": lambda x: np.multiply(*np.unstack(x)[1:3]),
+    "reshaped": lambda x: x[1:].reshape(5, 0) * x[:5],
+    "none of some": lambda x: (x + np.ones((2, 4, 1)))[1:, :0],
+    "joined": lambda x: np.concatenate([x[2:], x[1:]]) * 2.0,
+}
+
+
+@pytest.mark.parametrize("name", NO_ELEMENTS)
+def test_views_of_no_elements(name):
+    """Wherever the first of them would be, nothing outside of the memory is asked for."""
+    f, x = NO_ELEMENTS[name], np.zeros((4, 0))
+    for f in (
+        NO_ELEMENTS[name],
+        lambda x: np.sum(NO_ELEMENTS[name](x)),
+        lambda x: np.prod(NO_ELEMENTS[name](x), axis=-1),
+        tape.grad(lambda x: np.sum(NO_ELEMENTS[name](x))),
+    ):
+        compiled, _ = compiled_for(f, x)
+        assert_same(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("kind", ["max", "min", "nanmax", "nanmin"])
+def test_extremes_of_no_elements_are_the_initial_value(kind):
+    def f(x):
+        return getattr(np, kind)(x, axis=1, initial=2.0)
+
+    for shape in ((2, 0), (2, 0, 3), (0, 2), (0, 0)):
+        compiled, _ = compiled_for(f, np.zeros(shape))
+        assert_same(compiled(np.zeros(shape)), f(np.zeros(shape)))
+
+
+def test_sums_of_what_is_repeated_along_some_of_the_axes_of_length_one():
+    """Nothing is left to make smaller along an axis of length one that stays so."""
+    x, counts = np.arange(12.0).reshape(3, 4, 1), np.array([[True], [False], [True], [True]])
+    for f, arg in (
+        (lambda counts: np.std(x, axis=(2, -2), where=counts), counts),
+        (lambda y: ops.sum(ops.broadcast_to(y, (3, 4, 1)), (1, 2)), x[0]),
+        (lambda y: ops.sum(ops.broadcast_to(y, (3, 4, 1)), (0, 2)), x[0]),
+    ):
+        compiled, _ = compiled_for(f, arg)
+        assert_close(compiled(arg), f(arg), 1e-14)
+
+
 # ---- Jacobian times vector, by two reverse sweeps ------------------------------------------------
 
 

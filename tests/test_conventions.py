@@ -39,6 +39,7 @@ POINTS = {
     "reciprocal 0": (np.reciprocal, [0.0], [-INF]),
     "sinc 0": (np.sinc, [0.0], [0.0]),
     "i0 0": (np.i0, [0.0], [0.0]),
+    "exprel -inf": (special.exprel, [-INF], [0.0]),
     "entr 0": (special.entr, [0.0], [INF]),
     "complex abs 0": (np.abs, [0j], [0j]),
     "complex sign 0": (np.sign, [0j], [0j]),

@@ -188,6 +188,7 @@ def test_scattering_is_np_add_at(data, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+@pytest.mark.parametrize("times", [1, 20])
 @pytest.mark.parametrize(
     "parts",
     [
@@ -197,9 +198,9 @@ def test_scattering_is_np_add_at(data, dtype):
         "rows, None", "True, rows", "rows, ..., 1", "line, rows[:2]", "0, line", ":, zero, rows",
     ],
 )  # fmt: skip
-def test_every_kind_of_index_scatters(parts, dtype):
+def test_every_kind_of_index_scatters(parts, times, dtype):
     arrays = {
-        "rows": np.array([0, 2, 2, -1]),
+        "rows": np.tile([0, 2, 2, -1], times),
         "zero": np.array(0),
         "line": np.array([True, False, True]),
         "plane": np.eye(3, dtype=bool),
@@ -210,7 +211,12 @@ def test_every_kind_of_index_scatters(parts, dtype):
 
 @pytest.mark.parametrize(
     ("index", "shape"),
-    [((np.array([0, 3]), np.array([0, 0])), (2,)), ((slice(None), np.array([-4])), (3, 1))],
+    [
+        ((np.array([0, 3]), np.array([0, 0])), (2,)),
+        ((np.arange(40), np.array([0])), (40,)),
+        ((slice(None), np.array([-4])), (3, 1)),
+        ((slice(None), np.arange(-40, 0)), (3, 40)),
+    ],
 )
 def test_positions_that_no_longer_fit_are_refused(index, shape):
     total = np.zeros((3, 3))

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tape
 from tape import ops
@@ -316,6 +317,43 @@ def test_no_dynamic_argument_at_all():
     assert_equal(tape.compile(lambda n: np.arange(3.0) * n)(2), np.arange(3.0) * 2)
     compiled = tape.compile(list)
     assert [compiled(), compiled()] == [[], []]
+
+
+# ---- what only Python can do or say ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [1.0, -1.0, np.float32(2.0)], ids=repr)
+def test_numbers_by_a_mask(x):
+    """A mask of a single number makes an axis."""
+
+    def f(x):
+        return np.sum(x[x > 0])
+
+    assert_equal(tape.compile(f)(np.asarray(x)[()]), f(np.asarray(x)[()]))
+
+
+@pytest.mark.parametrize("size", [3, 1000], ids=["with Python's lock", "without"])
+@pytest.mark.parametrize(
+    "whole", [np.negative, np.sum, lambda y: (y, np.sum(y))], ids=["array", "scalar", "both"]
+)
+def test_errors_of_special_functions_are_raised(whole, size):
+    """They come through as they are, and the program runs as before after them."""
+    compiled = tape.compile(lambda x: whole(special.gammaln(x)))
+    x, pole = np.linspace(1.0, 2.0, size), np.linspace(0.0, 2.0, size)
+    before = [compiled(x), compiled(x)][1]
+    for _ in range(3):
+        with special.errstate(singular="raise"), pytest.raises(special.SpecialFunctionError, match="lgam"):
+            compiled(pole)
+        assert_equal(compiled(x), before)
+    assert_equal(compiled(pole), whole(special.gammaln(pole)))
+
+
+def test_special_functions_take_long_enough_to_do_without_the_lock():
+    """An element takes them as long as a hundred additions."""
+    x = np.linspace(1.0, 2.0, 1000)
+    for f, is_without in ((special.gammaln, True), (np.negative, False)):
+        compiled, program = compiled_for(f, x)
+        assert bool(program._runner.spec[2]) == is_without
 
 
 # ---- threads, processes, memory ------------------------------------------------------------------

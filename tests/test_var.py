@@ -407,3 +407,20 @@ def test_every_method_of_arrays_is_there_or_says_why_not(v):
 def test_methods_that_write_in_place_are_refused(v, name):
     with pytest.raises(errors.InPlaceError, match=rf"{name} would write.*Use (np|tape)\."):
         getattr(v, name)(0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.arange(2.0), initial=x),
+        lambda x: np.max(np.arange(2.0), initial=x),
+        lambda x: np.var(np.arange(5.0), ddof=x),
+        lambda x: np.interp(np.ones(2), np.arange(2.0), np.arange(2.0), left=x),
+    ],
+)
+def test_numbers_that_numpy_takes_unasked_are_refused(f):
+    """NumPy hands a call on because of some of its arguments only; the others it would turn into numbers."""
+    with tape.Trace() as trace, pytest.raises((errors.ConversionError, ValueError)) as caught:
+        f(trace.param(2.0))
+    error = caught.value if isinstance(caught.value, errors.ConversionError) else caught.value.__cause__
+    assert "tape.ops" in str(error)

@@ -1,6 +1,21 @@
 """What the reverse rule of each function costs, in calls of the function itself.
 
-The cheap gradient principle (Baur and Strassen 1983) allows four; a product of matrices takes two.
+The cheap gradient principle (Baur and Strassen 1983) allows four; a product of matrices takes two. It
+counts arithmetic. What takes longer here:
+
+- What only looks at an array in another way, or reads a little of it, where the adjoint is an array of
+  its whole size: views (ravel, reshape, transpose, flip, split, unstack, broadcast_to, real, ...),
+  diagonal, trace, compress, take and take_along_axis of a few elements.
+- Sums of products that make little of much (products of a matrix and a vector, vdot, vecdot, tensordot over
+  all axes: 5 to 9; extremes of a whole array: 5). They read an array once, which takes a fifth of what
+  writing one to fresh memory does.
+- Small problems, where it is Python that takes time: cross of 252 rows, atleast_1d, logspace and geomspace of numbers,
+  poly and polydiv (a chain of small operations), apply_along_axis (a recording for each row).
+- Factorizations: cholesky (n**3 / 3 operations) has a rule of two triangular solves and a product (4 n**3);
+  the rules of det and slogdet invert the matrix and ask for its condition (7, 5); that of solve_triangular
+  makes a matrix out of vectors (4.5).
+- Special functions whose derivatives SciPy computes more slowly than themselves: digamma (zeta), j1 and yv
+  (jv and yv of two orders), exprel, boxcox and their inverses (hyp1f1).
 """
 
 from __future__ import annotations
@@ -42,8 +57,8 @@ def _case(name: str, sample: str) -> Case | None:
     from tape.support.probe import Subject
 
     subject = Subject(sample, _ROWS, _COLUMNS)
-    if {"u", "v", "w"}.issuperset(subject.names) and name not in _TABLES:
-        subject.args = [np.resize(arg, _ELEMENTS) for arg in subject.args]
+    if {"u", "v", "w", "c"}.issuperset(subject.names) and name not in _TABLES:
+        subject.args = [np.resize(arg, _ELEMENTS) if np.ndim(arg) else arg for arg in subject.args]
         subject.data["n"] = np.resize(subject.data["n"], _ELEMENTS)
 
     def results(args: Any) -> list[Any]:

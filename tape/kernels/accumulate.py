@@ -19,6 +19,8 @@ from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
 __all__ = ["Scattered", "accumulate"]
 
 _WHOLE = slice(None)
+_FEW = 32  # elements that NumPy has added sooner than an index of several parts is understood
+_CHANGED = "it was changed in place after it had been used"
 
 
 class Scattered:
@@ -65,18 +67,23 @@ class Scattered:
         if not any(isinstance(part, np.ndarray) for part in index):  # no element is named twice
             total[index] += values
         elif not self._add_rows_to(total):
-            np.add.at(total, index, values)
+            try:
+                np.add.at(total, index, values)
+            except IndexError as error:
+                raise OutOfBoundsError(f"{error}: {_CHANGED}") from error
 
     def _add_rows_to(self, total: np.ndarray) -> bool:
         """The same by a kernel; False if there is none for this."""
-        values, dtype = np.ascontiguousarray(self.values), total.dtype
+        dtype: np.dtype[Any] = total.dtype
+        rows: np.ndarray = total
+        values: np.ndarray = np.ascontiguousarray(self.values)
         if AVOIDED or values.dtype != dtype or not (values.size and total.flags.c_contiguous):
+            return False
+        if len(self.index) > 1 and values.size < _FEW:
             return False
         if dtype.kind == "c":  # two floats each
             dtype = total.real.dtype
             values, rows = values.reshape(-1).view(dtype), total.reshape(-1).view(dtype)
-        else:
-            rows = total
         found = _positions(self.index, total.shape) if dtype in KERNEL_DTYPES else None
         if found is None:
             return False
@@ -139,8 +146,7 @@ def _check(positions: np.ndarray, length: int) -> None:
     least, most = positions.min(), positions.max()
     if least < -length or most >= length:
         raise OutOfBoundsError(
-            f"an index runs from {least} to {most} and no longer fits {length} elements: it was changed in "
-            "place after it had been used"
+            f"an index runs from {least} to {most} and no longer fits {length} elements: {_CHANGED}"
         )
 
 

@@ -71,7 +71,7 @@ conj = conjugate
 def _absolute_partial(d: Any, out: Any, x: Any) -> Any:
     if x.dtype.kind != "c":
         return d * sign(x)
-    return d / where(out == 0, np.inf, out) * conjugate(x)  # dividing by infinity makes it 0 at 0
+    return d * (conjugate(x) / where(out == 0, np.inf, out))  # dividing by infinity makes it 0 at 0
 
 
 def _taylor_absolute(op: Any, out: Any, parts: Any, attrs: dict[str, Any]) -> series.Series:

@@ -12,7 +12,7 @@ from tape import batch_rules, series
 from tape.errors import ShapeError
 from tape.functions import elementwise, fused_elementwise
 from tape.op import Op
-from tape.ops.selection import isinf, logical_and, sign, where
+from tape.ops.selection import isinf, logical_and, maximum, sign, where
 
 __all__ = [
     "acos",
@@ -108,7 +108,11 @@ hypot: Callable[..., Any] = elementwise(
 
 
 def _turned(d: Any, x: Any, y: Any) -> Any:
-    return d * (x / _nonzero(x * x + y * y))  # hypot, which never overflows, takes five times as long
+    scale = maximum(abs(x), abs(y))  # squares would overflow or vanish; hypot takes much longer
+    at_origin = scale == 0
+    scale = scale + at_origin
+    x, y = x / scale, y / scale
+    return d * x / (scale * (x * x + y * y + at_origin))
 
 
 arctan2 = atan2 = elementwise(

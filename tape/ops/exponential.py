@@ -9,6 +9,8 @@ from __future__ import annotations
 from math import log as _log
 from typing import Any
 
+import numpy as np
+
 from tape import batch_rules
 from tape.op import Op
 from tape.ops.elementary import exp, log, sin
@@ -50,7 +52,10 @@ exp1 = scipy_ufunc(
 
 def _exprel_derivative(x: Any, *, order: int) -> Any:
     """The integral of ``t**order * exp(x * t)`` from 0 to 1: DLMF 13.4.1."""
-    return narrowed(ufunc_named("hyp1f1")(order + 1, order + 2, x) / (order + 1), (x,))
+    near = np.clip(x, -800, 800)  # far out, SciPy's hyp1f1 does not return
+    found = ufunc_named("hyp1f1")(order + 1, order + 2, near) / (order + 1)
+    decay = (-800 / np.minimum(x, -800)) ** (order + 1)  # beyond, the integral goes like a power of x
+    return narrowed(found * decay, (x,))
 
 
 def _exprel_partial(d: Any, out: Any, x: Any, order: int = 0) -> Any:

@@ -42,6 +42,7 @@ def _masked(
     *,
     skips_nan: bool = False,
     taylor: Any = None,
+    adjoint: Callable[..., Any] | None = None,
 ) -> Op:
     """A reduction of the elements that count.
 
@@ -61,6 +62,9 @@ def _masked(
         Whether NaN counts as little as what ``where`` leaves out.
     taylor : callable, optional
         As for `Op`.
+    adjoint : callable, optional
+        ``adjoint(g, x, out)``, all with the axes of ``x``: a shorter way where all elements count but NaN,
+        and there are no others; it may return None.
     """
 
     def counted(x: Any, condition: Any) -> Any:
@@ -78,6 +82,10 @@ def _masked(
         keepdims: bool,
         **attrs: Any,
     ) -> list[Any]:
+        if adjoint is not None and condition is True and not others:
+            passed = adjoint(_kept(g, x, axis, keepdims), x, _kept(out, x, axis, keepdims))
+            if passed is not None:
+                return [passed, None]
         counts = counted(x, condition)
         by_x, *by_others = partials(
             out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs
@@ -215,19 +223,15 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
         found = b.fold(fold, b.where(counts, x, b.literal(worst, x.dtype)), axis, keepdims)
         return b.where(b.fold("any", counts, axis, keepdims), found, b.literal(np.nan, x.dtype))
 
-    op = _masked(name, forward, _slopes_of_extreme, lower, skips_nan=skips_nan, taylor=series.linear)
-    of_some = op.vjp
-
-    def vjp(g: Any, out: Any, x: Any, condition: Any, *initial: Any, axis: Any, keepdims: bool) -> list[Any]:
-        """All elements count but NaN, which equals nothing."""
-        if condition is True and not initial:
-            passed = extremes_share(_kept(g, x, axis, keepdims), x, _kept(out, x, axis, keepdims))
-            if passed is not None:
-                return [passed, None]
-        return of_some(g, out, x, condition, *initial, axis=axis, keepdims=keepdims)
-
-    op.vjp = vjp
-    return op
+    return _masked(
+        name,
+        forward,
+        _slopes_of_extreme,
+        lower,
+        skips_nan=skips_nan,
+        taylor=series.linear,
+        adjoint=extremes_share,  # NaN equals nothing
+    )
 
 
 _max_where = _extremes("max", np.max, "maximum", skips_nan=False)

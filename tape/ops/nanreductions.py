@@ -17,11 +17,11 @@ from tape.op import Op, as_operand, implements
 from tape.ops.cumulative import cumprod, cumsum
 from tape.ops.masked import _nanmax, _nanmean, _nanmin
 from tape.ops.reducing import _axes
-from tape.ops.reductions import _checked, _checked_choice, _converted, max, min, prod, sum
+from tape.ops.reductions import _checked, _checked_choice, _in_dtype, max, min, prod, sum
 from tape.ops.selection import isnan
 from tape.ops.selection import where as _where
 from tape.ops.shape import Axes
-from tape.ops.spreads import _around, _freedom_lost, _nanstd, _nanvar
+from tape.ops.spreads import _around, _freedom_lost, _masked_spread, _nanstd, _nanvar
 
 __all__ = [
     "nanargmax",
@@ -106,8 +106,7 @@ def nanmean(
     """
     a, axes = _axes("nanmean", a, axis)
     where, dtype = _checked("nanmean", a, where, dtype=dtype)
-    a, dtype = _converted(a, dtype)
-    return _nanmean(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
+    return _in_dtype(_nanmean, dtype)(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
 def _spread(
@@ -125,8 +124,7 @@ def _spread(
     ddof = _freedom_lost(op.name, ddof, correction)
     where, dtype = _checked(op.name, a, where, dtype=dtype)
     around = _around(op.name, a, mean)
-    a, dtype = _converted(a, dtype)
-    return op(a, where, *around, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    return _masked_spread(op, a, where, *around, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
 
 @implements(np.nanvar)

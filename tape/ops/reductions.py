@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from tape.errors import DTypeError, OptionError, ShapeError, describe
-from tape.op import as_operand, implements
+from tape.op import Op, as_operand, implements
 from tape.ops.arithmetic import subtract
 from tape.ops.masked import _max_where, _mean_where, _min_where, _prod_where, _sum_where
 from tape.ops.reducing import Reduced as Reduced
 from tape.ops.reducing import _axes, _max, _mean, _min, _prod, _sum
 from tape.ops.reducing import _kept as _kept
-from tape.ops.shape import Axes, astype
+from tape.ops.shape import Axes
 
 __all__ = ["max", "mean", "min", "prod", "ptp", "sum"]
 
@@ -46,9 +46,9 @@ def _checked(
         raise DTypeError(f"{name}: {error}. Use a NumPy dtype or its name") from error
 
 
-def _converted(a: Any, dtype: np.dtype[Any] | None) -> tuple[Any, np.dtype[Any] | None]:
-    """The operand, and the float or complex dtype to add up in; to one of another kind it is converted."""
-    return (a, dtype) if dtype is None or dtype.kind in "fc" else (astype(a, dtype), None)
+def _in_dtype(op: Op, dtype: np.dtype[Any] | None) -> Op:
+    """The operation as it is in a dtype: among ints and bools it is constant to every derivative."""
+    return op if dtype is None or dtype.kind in "fc" else op.without_rules()
 
 
 def _checked_choice(name: str, a: Any, condition: Any, initial: Any) -> Any:
@@ -114,9 +114,8 @@ def sum(
     if _is_plain(where, initial, dtype):
         return _sum(a, axis=axes, keepdims=keepdims)
     where, dtype = _checked("sum", a, where, initial, dtype)
-    a, dtype = _converted(a, dtype)
     initial = 0 if initial is None else initial
-    return _sum_where(a, where, initial, axis=axes, dtype=dtype, keepdims=keepdims)
+    return _in_dtype(_sum_where, dtype)(a, where, initial, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
 @implements(np.mean)
@@ -133,8 +132,7 @@ def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False
     if _is_plain(where, dtype=dtype):
         return _mean(a, axis=axes, keepdims=keepdims)
     where, dtype = _checked("mean", a, where, dtype=dtype)
-    a, dtype = _converted(a, dtype)
-    return _mean_where(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
+    return _in_dtype(_mean_where, dtype)(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
 def _extreme(
@@ -210,9 +208,8 @@ def prod(
     if _is_plain(where, initial, dtype):
         return _prod(a, axis=axes, keepdims=keepdims)
     where, dtype = _checked("prod", a, where, initial, dtype)
-    a, dtype = _converted(a, dtype)
     initial = 1 if initial is None else initial
-    return _prod_where(a, where, initial, axis=axes, dtype=dtype, keepdims=keepdims)
+    return _in_dtype(_prod_where, dtype)(a, where, initial, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
 @implements(np.ptp)

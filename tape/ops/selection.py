@@ -172,9 +172,10 @@ copysign = elementwise(
 )
 
 
-def _lower_isclose(build: Any, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def _lower_isclose(build: Any, a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     a, b = (build.value(x) for x in (a, b))
-    within = build.elementwise("absolute", a - b) <= atol + rtol * build.elementwise("absolute", b)
+    relative = build.elementwise("multiply", rtol, build.elementwise("absolute", b))
+    within = build.elementwise("absolute", a - b) <= build.elementwise("add", atol, relative)
     is_finite = build.elementwise("logical_and", within, build.elementwise("isfinite", b))
     close = build.elementwise("logical_or", is_finite, build.elementwise("equal", a, b))
     if not equal_nan:
@@ -184,7 +185,7 @@ def _lower_isclose(build: Any, a: Any, b: Any, rtol: float, atol: float, equal_n
 
 
 _isclose = Op(
-    lambda a, b, **tolerances: np.isclose(a, b, **tolerances),
+    lambda a, b, rtol, atol, *, equal_nan: np.isclose(a, b, rtol, atol, equal_nan),
     name="isclose",
     batch=batch_rules.elementwise,
     lower=_lower_isclose,
@@ -227,7 +228,7 @@ _argmin = Op(
 
 
 @implements(np.isclose)
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     """Whether values are equal within a tolerance, as `numpy.isclose`; recorded, without derivative.
 
     Examples
@@ -236,7 +237,7 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     >>> bool(tape.ops.isclose(1.0, 1.0 + 1e-9))
     True
     """
-    return _isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return _isclose(a, b, rtol, atol, equal_nan=equal_nan)
 
 
 @implements(np.all)

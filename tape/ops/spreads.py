@@ -29,9 +29,9 @@ from tape.ops.reducing import (
     _min,
     _sum,
 )
-from tape.ops.reductions import _checked, _converted, _is_plain
+from tape.ops.reductions import _checked, _in_dtype, _is_plain
 from tape.ops.selection import where
-from tape.ops.shape import Axes
+from tape.ops.shape import Axes, astype
 
 __all__ = ["std", "var"]
 
@@ -119,10 +119,9 @@ def _masked_var_partials(
     ddof: float,
     dtype: Any,
 ) -> list[Any]:
-    if dtype is not None:
-        x = cast(x, dtype=dtype)
     share = _shares_of(counts, out.dtype, axis)
-    center = mean[0] if mean else _sum(x, axis=axis, keepdims=True) * share
+    # The mean alone is in the dtype, as NumPy's: of complex numbers its real part, if that is real.
+    center = mean[0] if mean else _sum(cast(x, dtype=dtype or x.dtype), axis=axis, keepdims=True) * share
     distance = where(counts, _conjugate(x - center), 0)
     slope = 2 * distance * _shares_of(counts, out.dtype, axis, ddof)
     return [slope, *(-slope for _ in mean)]
@@ -166,7 +165,7 @@ def _spread(
         x: Any, where: Any, *mean: Any, axis: Reduced | None, keepdims: bool, ddof: float, dtype: Any
     ) -> Any:
         options = {"mean": mean[0]} if mean else {}
-        return function(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, **options)
+        return np.real(function(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, **options))
 
     return _masked(function.__name__, forward, partials, lower, skips_nan=skips_nan)
 
@@ -209,6 +208,12 @@ def _around(name: str, a: Any, mean: Any) -> list[Any]:
     return [mean]
 
 
+def _masked_spread(op: Op, *operands: Any, dtype: np.dtype[Any] | None, **attrs: Any) -> Any:
+    """A spread, which is real; in the dtype that was asked for if that is complex."""
+    out = _in_dtype(op, dtype)(*operands, dtype=dtype, **attrs)
+    return out if dtype is None or dtype.kind != "c" else astype(out, dtype)
+
+
 def _checked_spread(
     plain: Op,
     masked: Op,
@@ -228,8 +233,7 @@ def _checked_spread(
         return plain(a, axis=axes, ddof=ddof, keepdims=keepdims)
     where, dtype = _checked(name, a, where, dtype=dtype)
     around = _around(name, a, mean)
-    a, dtype = _converted(a, dtype)
-    return masked(a, where, *around, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    return _masked_spread(masked, a, where, *around, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
 
 @implements(np.var)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -202,7 +201,7 @@ def cov(
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    if ddof is not None and (not isinstance(ddof, Real) or ddof % 1 != 0):
+    if ddof is not None and (not isinstance(ddof, (int, float, np.number)) or ddof % 1 != 0):
         raise OptionError(f"cov: ddof={ddof!r}. It is a whole number")
     ddof = int(not bias) if ddof is None else int(ddof)
     parts = [as_operand(part) for part in (m, y) if part is not None]

@@ -260,6 +260,8 @@ class Builder:
         is_choice = kind in ("sum", "prod", "max", "min", "any", "all")
         if kind in ("any", "all") and not value.size:
             return self.broadcast(self.literal(kind == "all"), shape)
+        if kind in ("max", "min") and not all(value.shape[axis] for axis in axes):
+            raise CannotLower("no elements")
         if is_choice and all(value.shape[axis] == 1 for axis in axes):
             return self.reshape(self.cast(value, dtype), shape)
         if kind == "sum" and (taken := self._factor_of(value)) is not None:
@@ -270,7 +272,7 @@ class Builder:
         if kind == "sum" and source is not None:
             (core,) = source
             padded = (1,) * (value.ndim - core.ndim) + core.shape
-            spread = [axis for axis in axes if padded[axis] == 1]
+            spread = [axis for axis in axes if padded[axis] == 1 != value.shape[axis]]
             count = prod(value.shape[axis] for axis in spread)
             if spread and count:
                 short = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])

@@ -32,6 +32,10 @@ class _Resolved:
                 continue
             if isinstance(part, (bool, np.bool_)):
                 raise CannotLower("a bool in an index")
+            if not isinstance(part, (int, slice)):
+                part = b.value(part)
+                if part.dtype.kind not in "iu":
+                    raise CannotLower("a mask in an index")
             length = shape[axis]
             if isinstance(part, int):
                 starts.append(part % length if length else 0)
@@ -45,10 +49,6 @@ class _Resolved:
                 counts.append(count)
                 result.append(count)
             else:
-                if not isinstance(part, Value):
-                    part = b.value(part)
-                if part.dtype.kind not in "iu":
-                    raise CannotLower("a mask in an index")
                 starts.append(0)
                 steps.append(1)
                 counts.append(length)

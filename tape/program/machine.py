@@ -90,6 +90,7 @@ _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
 _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
+_ERROR = _NUMBER["PyErr_Occurred"]
 
 
 @inner
@@ -409,9 +410,17 @@ def _bind_results(frame, arrays, spec):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _has_raised(frame):  # type: ignore[no-untyped-def]
+    """Whether a function has set an exception, as SciPy's do inside of `scipy.special.errstate`."""
+    return call1(int64_at(_field(frame, FUNCTIONS) + _ERROR), (0,)) != 0
+
+
+@inner
 def _answer(frame, at):  # type: ignore[no-untyped-def]
-    """Note where the run ended; Python's True if that is the end."""
+    """Note where the run ended; Python's True if that is the end, nothing if there is an exception."""
     set_int64(frame + 8 * AT, at)
+    if _has_raised(frame):
+        return 0
     table = _field(frame, FUNCTIONS)
     result = int64_at(table + (_TRUE if at == _field(frame, ROWS) else _FALSE))
     call1(int64_at(table + _INCREF), (result,))
@@ -438,7 +447,8 @@ def call(itself, arguments, count):  # type: ignore[no-untyped-def]
 
     Python objects come as addresses. The ring is a tuple of tuples of arrays; the first of them that nobody
     else refers to takes the results, and is the answer if all rows have run. Otherwise it is False, and the
-    frame says which row Python must look at; a leaf that does not fit is -1 less its number.
+    frame says which row Python must look at; a leaf that does not fit is -1 less its number. An exception
+    that a function has set is Python's to raise, at the end of the run.
     """
     frame = int64_at(int64_at(arguments) + ARRAY_DATA)
     if count == 1:
@@ -452,7 +462,7 @@ def call(itself, arguments, count):  # type: ignore[no-untyped-def]
         if _bind_results(frame, arrays, _field(frame, SPEC)):
             set_int64(frame + 8 * RING, k)
             at = _run_released(frame, 0)
-            if at != _field(frame, ROWS):
+            if at != _field(frame, ROWS) or _has_raised(frame):
                 return _answer(frame, at)
             call1(int64_at(_field(frame, FUNCTIONS) + _INCREF), (arrays,))
             return arrays

@@ -64,8 +64,8 @@ HEADER, LEAF, RESULT = 3, 8, 4
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False",
-    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "sum_product",
-    "scan", "solve", "cholesky", "triangular_solve",
+    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
+    "sum_product", "scan", "solve", "cholesky", "triangular_solve",
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 

@@ -180,6 +180,8 @@ class _Planner:
 
     @staticmethod
     def _view(view: Instruction, source: Instruction, base: Layout) -> Layout | None:
+        if not view.size:  # the distance to a first element there is not may lead outside
+            return Layout(base.root, 0, c_strides(view.shape, view.dtype.itemsize))
         if view.op == "transpose":
             return Layout(base.root, base.offset, tuple([base.strides[axis] for axis in view.attrs[0]]))
         if view.op == "broadcast":

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape.config import num_threads
+from tape.ops.scipy_ufuncs import PREFIX
 from tape.program.calling import unshared
 from tape.program.encode import encode
 from tape.program.functions import prepare
@@ -29,6 +30,8 @@ __all__ = ["MISSED", "Flip", "Rerun", "Runner"]
 _CALLBACK, _GUARD = opcode("callback"), opcode("guard")
 _WORTH_RELEASING = 10_000
 """Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
+_SPECIAL = 50
+"""Nanoseconds for an element of SciPy's special functions: most take 10 to 100."""
 
 
 class Flip:
@@ -296,5 +299,5 @@ def _nanoseconds(instructions: list[Instruction]) -> float:
             work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
         elif instruction.op in ("solve", "triangular_solve", "cholesky"):
             work = instructions[instruction.operands[0]].size * (instruction.shape[-1] // 10 + 1)
-        total += 20 + 0.3 * work
+        total += 20 + (_SPECIAL if instruction.op.startswith(PREFIX) else 0.3) * work
     return total

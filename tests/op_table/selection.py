@@ -63,6 +63,12 @@ CASES = [
     Case("less floats", call("less"), grid(2, 3), grid(3), has_derivative=False),
     Case("equal floats", call("equal"), grid(2, 3), grid(3), has_derivative=False),
     Case("isclose", lambda ns, x, y: ns.isclose(x, y, atol=0.5), grid(2, 3), grid(3), has_derivative=False),
+    Case(
+        "isclose tolerances",
+        lambda ns, x, y, rtol, atol: ns.isclose(x, y, rtol, atol, equal_nan=True),
+        *(grid(2, 3), grid(3), grid(3), grid(2, 1)),
+        has_derivative=False,
+    ),
     Case("all axis", lambda ns, x: ns.all(x, 1), bools(2, 3), has_derivative=False),
     Case("any keepdims", lambda ns, x: ns.any(x, keepdims=True), bools(2, 3), has_derivative=False),
     *position("argmax", grid),
