@@ -15,7 +15,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.node import Handle
-from tape.op import NUMPY
+from tape.op import NUMPY, as_operand
 from tape.ops.methods import METHODS
 from tape.ops.scipy_ufuncs import counterpart
 
@@ -87,7 +87,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         raise _no_rule(name)
     kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
     if method == "outer" and ufunc.nin == 2:
-        x, y = inputs
+        x, y = (as_operand(operand) for operand in inputs)
         one = (1,) * np.ndim(y)
         inputs, method = (ops.reshape(x, (*np.shape(x), *one)), y), "__call__"
     if method != "__call__":

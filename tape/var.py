@@ -171,7 +171,10 @@ class Var(Handle):
 
     def item(self, *index: int) -> Any:
         """One element as a Python number, without its derivative."""
-        return self.node.value.item(*index)
+        try:
+            return self.node.value.item(*index)
+        except (ValueError, IndexError) as error:
+            raise errors.ConversionError(f"item{index} of {self!r}: {error}") from error
 
     # A value that is a Var itself is asked in turn: it may have to know that it was read.
 

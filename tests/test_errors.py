@@ -227,6 +227,8 @@ BAD_INPUT = [
     (lambda b: np.sum(b.v, out=np.zeros(())), errors.InPlaceError, ["np.sum", "out"]),
     (lambda b: np.put_along_axis(b.v, b.x, 0, 0), errors.InPlaceError, ["tape.ops.put_along_axis"]),
     (lambda b: b.v.sort(), errors.InPlaceError, ["name='v'", "np.sort"]),
+    (lambda b: b.v.item(), errors.ConversionError, ["item", "v"]),
+    (lambda b: np.add.outer(b.v, "a"), errors.DTypeError, ["<U1"]),
     (lambda b: np.asarray(b.v), errors.ConversionError, ["name='v'", ".value"]),
     (lambda b: b.v.__setitem__(0, 1.0), errors.InPlaceError, ["name='v'", "np.where"]),
     (lambda b: tape.apply(b.v, np.sum, np.sum), errors.ShapeError, ["apply", "[2, 3]"]),

@@ -345,15 +345,14 @@ def test_errors_of_special_functions_are_raised(whole, size):
         with special.errstate(singular="raise"), pytest.raises(special.SpecialFunctionError, match="lgam"):
             compiled(pole)
         assert_equal(compiled(x), before)
-    assert_equal(compiled(pole), whole(special.gammaln(pole)))
 
 
 def test_special_functions_take_long_enough_to_do_without_the_lock():
     """An element takes them as long as a hundred additions."""
     x = np.linspace(1.0, 2.0, 1000)
     for f, is_without in ((special.gammaln, True), (np.negative, False)):
-        compiled, program = compiled_for(f, x)
-        assert bool(program._runner.spec[2]) == is_without
+        _, program = compiled_for(f, x)
+        assert bool(program.spec[2]) == is_without
 
 
 # ---- threads, processes, memory ------------------------------------------------------------------

@@ -232,7 +232,9 @@ def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> 
     _, dtype = _checked(name, a, dtype=dtype)
     if dtype is not None:
         a = astype(a, dtype)  # what is added one by one, may as well be converted before
-    return op(ravel(a) if axis is None and np.ndim(a) != 1 else a, axis=axis or 0)
+    out = op(ravel(a) if axis is None and np.ndim(a) != 1 else a, axis=axis or 0)
+    # Among ints and bools it adds up in 64 bits, of which a narrow dtype keeps the last ones.
+    return out if dtype is None or out.dtype == dtype else astype(out, dtype)
 
 
 @implements(np.cumsum)

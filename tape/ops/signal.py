@@ -268,6 +268,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ShapeError(
             f"interp: positions and values of shapes {told}. They must be alike, (n,), not empty"
         )
+    # NumPy computes in double precision, and so must the rules: ints would not hold their differences.
+    x, xp, fp = (astype(a, np.result_type(a, np.float64), copy=False) for a in (x, xp, fp))
     if period is None:
         out = _interp(x, xp, fp)
         if left is not None:
@@ -278,7 +280,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if np.ndim(period) or period == 0:
         raise OptionError(f"interp: the period is {errors.describe(period)}. It must be a number, not 0")
     period = np.abs(period)
-    x, xp = (remainder(astype(a, np.float64), period) for a in (x, xp))
+    x, xp = remainder(x, period), remainder(xp, period)
     order = argsort(xp)
     xp, fp = getitem(xp, order), getitem(fp, order)
     first, last = slice(0, 1), slice(-1, None)

@@ -151,11 +151,13 @@ def _lower_masked_var(
     ddof: float,
     dtype: Any,
 ) -> Any:
-    x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64))
-    center = mean[0] if mean else _lower_masked_mean(b, x, counts, axis, True)
-    distance = b.where(counts, x - center, b.literal(0, x.dtype))
+    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
+    dtype = dtype or x.dtype  # of the mean and of the sum, and nothing else
+    center = mean[0] if mean else b.cast(_lower_masked_mean(b, x, counts, axis, True, dtype), dtype)
+    distance = b.where(counts, x - center, 0)
     freedom = b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), x.dtype) - ddof
-    return b.fold("sum", distance * distance, axis, keepdims) / b.elementwise("maximum", freedom, 0)
+    squares = b.fold("sum", b.cast(distance * distance, dtype), axis, keepdims)
+    return b.cast(squares / b.elementwise("maximum", freedom, 0), dtype)
 
 
 def _spread(

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import elementwise
+from tape import batch_rules, series
 from tape.errors import OptionError, ShapeError
+from tape.functions import elementwise
 from tape.node import plain
 from tape.op import Op, as_operand, implements
 from tape.op import broadcast_to as _broadcast_to
@@ -17,7 +18,6 @@ from tape.ops.complex import conjugate, imag, real
 from tape.ops.elementary import sqrt
 from tape.ops.indexing import getitem
 from tape.ops.joining import concatenate
-from tape.ops.limits import clip
 from tape.ops.products import matmul
 from tape.ops.reducing import Reduced, _axes, _count, _mean, _sum
 from tape.ops.selection import maximum
@@ -144,7 +144,7 @@ _scaled: Op = Op(
     lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, as NumPy's x *= factor is
     name="scaled",
     vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
-    batch=elementwise,
+    batch=batch_rules.elementwise,
     lower=lambda b, x, factor: b.cast(x * b.literal(factor), x.dtype),
 )
 
@@ -234,6 +234,16 @@ def cov(
     return squeeze(multiply(product, divide(1, freedom)))
 
 
+# Rounding can take a correlation past 1, which is no reason to forget its derivative. That of NaN is NaN.
+_correlation = elementwise(
+    lambda c: np.clip(c, -1, 1),
+    lambda d, out, c: d,
+    taylor=series.linear,
+    lower=lambda b, c: b.elementwise("minimum", b.elementwise("maximum", c, -1), 1),
+    name="correlation",
+)
+
+
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """Correlations of variables, estimated from observations.
@@ -273,5 +283,5 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     deviation = sqrt(real(getitem(c, (each, each))))
     c = divide(divide(c, getitem(deviation, (slice(None), None))), deviation)
     if c.dtype.kind != "c":
-        return clip(c, -1, 1)
-    return clip(real(c), -1, 1) + multiply(clip(imag(c), -1, 1), 1j)
+        return _correlation(c)
+    return _correlation(real(c)) + multiply(_correlation(imag(c)), 1j)
