@@ -111,9 +111,8 @@ def _has_nan(array: np.ndarray) -> bool:
     if array.dtype.kind not in "fc":
         return False
     if array.size > _THREADED:
-        total = np.minimum.reduce(array, axis=None)
-    else:
-        total = np.vdot(array, array)  # no square is negative: NaN only where there is one
+        array = np.minimum.reduce(array, axis=None)
+    total = np.vdot(array, array)  # no square is negative: NaN only where there is one
     return bool(total != total)
 
 

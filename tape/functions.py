@@ -200,7 +200,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 
 def _binary(op: Op) -> Callable[..., Any]:
     forward = op.forward
-    pulls = _pull_binary(*op.vjp, op.widens) if op.vjp else (None, None, None)  # type: ignore[misc]
+    pulls = _pull_binary(op.widens, *op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
     inactive = Call(op, _NO_ATTRS, None)
 
@@ -276,7 +276,7 @@ def _pull_unary(rule: Any) -> Pull:
     return pull
 
 
-def _pull_binary(rule_x: Any, rule_y: Any, widens: bool) -> tuple[Pull | None, Pull | None, Pull | None]:
+def _pull_binary(widens: bool, rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pull | None]:
     """For nodes in which both operands, only x, or only y want a contribution."""
 
     def pull_both(node: Node, g: Any) -> Contributions:

@@ -9,7 +9,7 @@ counts arithmetic. What takes longer here:
 - Sums of products that make little of much (products of a matrix and a vector, vdot, vecdot, tensordot over
   all axes: 5 to 9; extremes of a whole array: 5). They read an array once, which takes a fifth of what
   writing one to fresh memory does.
-- Small problems, where it is Python that takes time: cross of 252 rows, atleast_1d, logspace and geomspace of numbers,
+- Small problems, where it is Python that takes time: cross of 252 rows, atleast_1d and logspace of numbers,
   poly and polydiv (a chain of small operations), apply_along_axis (a recording for each row).
 - Factorizations: cholesky (n**3 / 3 operations) has a rule of two triangular solves and a product (4 n**3);
   the rules of det and slogdet invert the matrix and ask for its condition (7, 5); that of solve_triangular
@@ -75,7 +75,8 @@ def _case(name: str, sample: str) -> Case | None:
         "forward": lambda: lambda: _arrays(subject.outs(subject.args)),
         "reverse": lambda: lambda: _arrays(pullback(seeds)),
     }
-    return Case(name, forward, reference={key: make() for key, make in forward.items()}, baseline="forward")
+    reference = {key: make() for key, make in forward.items()}
+    return Case(name, forward, reference=reference, baseline="forward", is_large=True)
 
 
 def _arrays(results: Any) -> list[Any]:

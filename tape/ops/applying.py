@@ -25,19 +25,22 @@ __all__ = ["apply_along_axis", "apply_over_axes", "piecewise"]
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:
-    """The conditions, whether a list was given, one array with all of them, or a single one."""
+    """The conditions, whether a list was given, one array with all of them, or a single one.
+
+    To NumPy, an array of several axes is never a single one.
+    """
     if isinstance(condlist, (list, tuple)):
         is_list_of_arrays = any(isinstance(part, (list, tuple, np.ndarray, Handle)) for part in condlist)
         is_single = np.ndim(x) != 0 and not is_list_of_arrays
     else:
-        is_single = np.ndim(as_operand(condlist)) <= np.ndim(x)
+        is_single = np.ndim(as_operand(condlist)) <= min(1, np.ndim(x))
     parts = [condlist] if is_single else [condlist[k] for k in range(len(condlist))]
     conditions = [as_operand(part) for part in parts]
     for k, part in enumerate(conditions):
         if np.shape(part) != np.shape(x):
             raise ShapeError(
                 f"piecewise: condition {k} is {errors.describe(part)}, and x is {errors.describe(x)}. Give "
-                "all the same shape"
+                "all the same shape, in a list"
             )
     return conditions
 
@@ -51,7 +54,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     x : array_like or Var
         Any shape.
     condlist : sequence of array_like or Var
-        Conditions, of the shape of ``x``; where several hold, the last one counts.
+        Conditions, of the shape of ``x``; where several hold, the last one counts. Without a list around
+        it, a single condition has one axis.
     funclist : sequence of callable, array_like or Var
         For each condition, ``f(elements, *args, **kw)`` of an array with one axis, or a constant. One
         more is for where no condition holds; by default that is 0.

@@ -10,7 +10,7 @@ from typing import Any
 
 from tape.ops.complex import imag, real
 from tape.ops.scipy_ufuncs import scipy_ufunc
-from tape.ops.selection import sign
+from tape.ops.selection import isinf, sign, where
 
 __all__ = [
     "i0",
@@ -49,6 +49,22 @@ def _half_difference(f: Function, n: Any, x: Any) -> Any:
     return (f(n - 1, x) - f(n + 1, x)) / 2
 
 
+def _from_infinity(out: Any, x: Any, slope: Callable[[Any], Any]) -> Any:
+    """A slope; where the function is infinite it is so with the other sign, and no difference of infinities."""
+    is_infinite = isinf(out)
+    return where(is_infinite, -out, slope(where(is_infinite, 1, x)))
+
+
+def _known_at_zero(scaled: Function, plain: Function) -> Function:
+    """A scaled function; at 0, where SciPy has none of negative orders, the plain one: the factor is 1."""
+
+    def function(v: Any, x: Any) -> Any:
+        is_zero = x == 0
+        return where(is_zero, plain(v, where(is_zero, x, 0)), scaled(v, where(is_zero, 1, x)))
+
+    return function
+
+
 # ---- of any order --------------------------------------------------------------------------------
 
 jv: Function = scipy_ufunc(
@@ -62,13 +78,13 @@ yv: Function = scipy_ufunc(
     "yv",
     "The Bessel function of the second kind, of order v, at x.",
     None,
-    lambda d, out, v, x: d * _half_difference(yv, v, x),
+    lambda d, out, v, x: d * _from_infinity(out, x, lambda x: _half_difference(yv, v, x)),
 )
 yn: Function = scipy_ufunc(
     "yn",
     "The Bessel function of the second kind, of whole order n, at x.",
     None,
-    lambda d, out, n, x: d * _half_difference(yn, n, x),
+    lambda d, out, n, x: d * _from_infinity(out, x, lambda x: _half_difference(yn, n, x)),
 )
 iv: Function = scipy_ufunc(
     "iv",
@@ -92,7 +108,7 @@ kve: Function = scipy_ufunc(
     "kve",
     "``kv(v, x) * exp(x)``.",
     None,
-    lambda d, out, v, x: d * (out - _mean(kve, v, x)),
+    lambda d, out, v, x: d * _from_infinity(out, x, lambda x: out - _mean(kve, v, x)),
 )
 
 
@@ -103,32 +119,38 @@ ive: Function = scipy_ufunc(
     "ive",
     "``iv(v, x) * exp(-abs(real(x)))``; where real(x) is 0, the derivative of the factor is taken as 0.",
     None,
-    lambda d, out, v, x: d * _mean(ive, v, x) - sign(real(x)) * real(d * out),
-    jvp=lambda t, out, v, x: t * _mean(ive, v, x) - sign(real(x)) * real(t) * out,
+    lambda d, out, v, x: d * _mean(_ive, v, x) - sign(real(x)) * real(d * out),
+    jvp=lambda t, out, v, x: t * _mean(_ive, v, x) - sign(real(x)) * real(t) * out,
 )
 
 
-def _scaled_by_imag(name: str, doc: str) -> Function:
+_ive = _known_at_zero(ive, iv)
+
+
+def _scaled_by_imag(name: str, plain: Function, doc: str) -> Function:
     """An ordinary Bessel function times ``exp(-abs(imag(x)))``."""
 
     def pull(d: Any, out: Any, v: Any, x: Any) -> Any:
-        slope = d * _half_difference(function, v, x)
+        slope = d * _half_difference(known, v, x)
         return slope + 1j * sign(imag(x)) * real(d * out) if x.dtype.kind == "c" else slope
 
     def push(t: Any, out: Any, v: Any, x: Any) -> Any:
-        slope = t * _half_difference(function, v, x)
+        slope = t * _half_difference(known, v, x)
         return slope - sign(imag(x)) * imag(t) * out if x.dtype.kind == "c" else slope
 
     function = scipy_ufunc(name, doc, None, pull, jvp=push)
+    known = _known_at_zero(function, plain)
     return function
 
 
 jve = _scaled_by_imag(
     "jve",
+    jv,
     "``jv(v, x) * exp(-abs(imag(x)))``; where imag(x) is 0, the derivative of the factor is taken as 0.",
 )
 yve = _scaled_by_imag(
     "yve",
+    yv,
     "``yv(v, x) * exp(-abs(imag(x)))``; where imag(x) is 0, the derivative of the factor is taken as 0.",
 )
 
@@ -151,7 +173,7 @@ y0: Function = scipy_ufunc(
 y1: Function = scipy_ufunc(
     "y1",
     "The Bessel function of the second kind of order 1.",
-    lambda d, out, x: d * (y0(x) - out / x),
+    lambda d, out, x: d * _from_infinity(out, x, lambda x: y0(x) - out / x),
 )
 i0: Function = scipy_ufunc(
     "i0", "The modified Bessel function of the first kind of order 0.", lambda d, out, x: d * i1(x)
@@ -179,5 +201,13 @@ i1e: Function = scipy_ufunc(
     "``i1(x) * exp(-abs(x))``.",
     lambda d, out, x: d * ((i0e(x) + ive(2, x)) / 2 - sign(x) * out),
 )
-k0e: Function = scipy_ufunc("k0e", "``k0(x) * exp(x)``.", lambda d, out, x: d * (out - k1e(x)))
-k1e: Function = scipy_ufunc("k1e", "``k1(x) * exp(x)``.", lambda d, out, x: d * (out - k0e(x) - out / x))
+k0e: Function = scipy_ufunc(
+    "k0e",
+    "``k0(x) * exp(x)``.",
+    lambda d, out, x: d * _from_infinity(out, x, lambda x: out - k1e(x)),
+)
+k1e: Function = scipy_ufunc(
+    "k1e",
+    "``k1(x) * exp(x)``.",
+    lambda d, out, x: d * _from_infinity(out, x, lambda x: out - k0e(x) - out / x),
+)

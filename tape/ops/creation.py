@@ -71,7 +71,7 @@ def full_like(
 
 
 @implements(np.meshgrid)
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """The coordinates of the points of a grid, from those along its axes.
 
     Parameters
@@ -88,6 +88,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     Returns
     -------
     tuple of numpy.ndarray or Var
+        A list with ``sparse`` and without ``copy``, as in NumPy.
 
     Raises
     ------
@@ -110,7 +111,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         order[:2] = order[:2][::-1]
     lines = [reshape(x, tuple(-1 if k == place else 1 for k in order)) for place, x in enumerate(operands)]
     grids = lines if sparse else broadcast_arrays(*lines)
-    return tuple(_copied(grid) if copy else grid for grid in grids)
+    if copy:
+        return tuple(_copied(grid) for grid in grids)
+    return grids if sparse else tuple(grids)
 
 
 def _slopes(out: Any, increasing: bool) -> Any:

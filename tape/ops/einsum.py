@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from tape import series
-from tape.errors import ShapeError
+from tape.errors import ShapeError, UnsupportedError
 from tape.node import Handle
 from tape.op import Op, as_operand, broadcast_to, implements
 from tape.ops.selection import where
-from tape.ops.shape import reshape
+from tape.ops.shape import astype, reshape
 
 __all__ = ["einsum"]
 
@@ -60,6 +60,8 @@ def _adjoint(k: int, g: Any, out: Any, *operands: Any, subscripts: str, **option
     # An axis of length one may have been broadcast, and then it is summed over.
     kept = "".join(label for label in lengths if label in known and lengths[label] != 1)
     is_large = prod(_longest(parts, labels).values()) > _LARGE
+    if is_large:  # in pairs, which ints and bools must not make among themselves: see `_check_small`
+        parts = [x if np.result_type(x).kind in "fc" else astype(x, g.dtype) for x in parts]
     d = _einsum(len(parts))(*parts, subscripts=f"{','.join(labels)}->{kept}", optimize=is_large)
     if len(kept) < len(lengths):
         sides = iter(d.shape)
@@ -228,6 +230,9 @@ def einsum(
     ------
     ShapeError
         If the subscripts are malformed or do not fit the shapes.
+    UnsupportedError
+        If NumPy would optimize by multiplying or adding up bools or small ints before they meet a float
+        that is differentiated: its result is that of an overflow then.
 
     Examples
     --------
@@ -244,10 +249,41 @@ def einsum(
         told, given = _from_lists(operands)
     arrays = [as_operand(array) for array in given]
     subscripts = _written_out(told, [np.shape(array) for array in arrays], optimize is not False)
+    if optimize is not False:
+        _check_small(arrays, subscripts, optimize)
     defaults = {"optimize": False, "dtype": None, "order": "K", "casting": "safe"}
     chosen = {"optimize": optimize, "dtype": dtype, "order": order, "casting": casting}
     options = {key: value for key, value in chosen.items() if value != defaults[key]}
     return _einsum(len(arrays))(*arrays, subscripts=subscripts, **options)
+
+
+def _check_small(arrays: Sequence[Any], subscripts: str, optimize: Any) -> None:
+    """In pairs, NumPy adds up bools by "or", and small ints in their few bits, before they meet a float.
+
+    The derivative by the float is not that of an einsum then.
+    """
+    dtypes = [np.result_type(x) for x in arrays]
+    terms = [
+        (labels, dtype.kind == "b" or (dtype.kind in "iu" and dtype.itemsize < 8))
+        for labels, dtype in zip(_terms(subscripts)[0], dtypes, strict=True)
+    ]
+    moves = any(isinstance(x, Handle) and dtype.kind in "fc" for x, dtype in zip(arrays, dtypes, strict=True))
+    if not moves or not any(is_small for _, is_small in terms):
+        return
+    shapes = [np.broadcast_to(0.0, np.shape(x)) for x in arrays]
+    for chosen in np.einsum_path(subscripts, *shapes, optimize=optimize)[0][1:]:
+        parts = [terms[i] for i in chosen]
+        terms = [term for i, term in enumerate(terms) if i not in chosen]
+        kept = set(_terms(subscripts)[1]).union(*(labels for labels, _ in terms))
+        small = [labels for labels, is_small in parts if is_small]
+        others = [labels for labels, is_small in parts if not is_small]
+        is_among_themselves = len(small) > 1 and not others
+        if is_among_themselves or any(set(labels) - kept.union(*others) for labels in small):
+            raise UnsupportedError(
+                f"einsum: {subscripts!r} with optimize={optimize!r} adds up or multiplies bools or small ints "
+                "among themselves, where they overflow. Convert them to float, or leave optimize out"
+            )
+        terms.append(("".join(kept.intersection(*[set("".join(labels for labels, _ in parts))])), not others))
 
 
 def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

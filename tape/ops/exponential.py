@@ -16,6 +16,7 @@ from tape.op import Op
 from tape.ops.elementary import exp, log, sin
 from tape.ops.elementary import log1p as _log1p
 from tape.ops.scipy_ufuncs import narrowed, scipy_ufunc, ufunc_named
+from tape.ops.selection import isinf, logical_and, sign, where
 
 __all__ = [
     "boxcox",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 # NumPy has some of these too; SciPy's differ in the last digit.
-expm1 = scipy_ufunc("expm1", "``exp(x) - 1``.", lambda d, out, x: d * (out + 1))
+expm1 = scipy_ufunc("expm1", "``exp(x) - 1``.", lambda d, out, x: d * exp(x))
 log1p = scipy_ufunc("log1p", "``log(1 + x)``.", lambda d, out, x: d / (x + 1))
 exp2 = scipy_ufunc("exp2", "``2**x``.", lambda d, out, x: d * (out * _log(2)))
 exp10 = scipy_ufunc("exp10", "``10**x``.", lambda d, out, x: d * (out * _log(10)))
@@ -74,7 +75,9 @@ exprel = scipy_ufunc("exprel", "``(exp(x) - 1) / x``, and 1 at 0.", _exprel_part
 
 def _by_power(power: Any, logarithm: Any) -> Any:
     """The derivative of ``(x**power - 1) / power`` by the power, given log(x)."""
-    return logarithm * logarithm * _derivative(power * logarithm, order=1)
+    is_gone = logical_and(isinf(logarithm), sign(logarithm) * power <= 0)  # x**power, and -1 / power is left
+    kept, finite = where(is_gone, power, 1), where(is_gone, 1, logarithm)
+    return where(is_gone, 1 / (kept * kept), finite * finite * _derivative(power * finite, order=1))
 
 
 boxcox = scipy_ufunc(

@@ -1,25 +1,27 @@
 """Histograms, in one and in more dimensions.
 
-Counts have no derivative, and edges are data. Sums of weights are differentiated by the weights.
+Counts have no derivative. Sums of weights are differentiated by the weights, and edges, where they are
+chosen by the elements, by the smallest and the largest of them.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tape import series
-from tape.errors import ShapeError, describe
+from tape.errors import ShapeError, UnsupportedError, describe
 from tape.node import Handle
 from tape.op import Op, as_operand, implements
 from tape.ops.arithmetic import divide
 from tape.ops.differences import _diff
 from tape.ops.indexing import getitem
 from tape.ops.joining import concatenate, stack
-from tape.ops.reducing import _sum
+from tape.ops.reducing import _max, _min, _shares, _sum
+from tape.ops.selection import where
 from tape.ops.shape import ravel, reshape, transpose
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -55,7 +57,41 @@ def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any 
     return np.histogram(a, bins[0] if bins else count, range, weights=weights)[0]
 
 
-_edges = Op(_edges_forward, name="histogram_bin_edges")
+def _ends(x: Any) -> list[Any]:
+    """The derivatives of the smallest element and of the largest one; equal elements share it."""
+    extremes = (op(x, axis=None, keepdims=True) for op in (_min, _max))
+    return [where(x == end, _shares(x == end, 0, x.dtype, None), 0) for end in extremes]
+
+
+def _edges_vjp(g: Any, out: Any, a: Any, *bins: Any, count: Any, range: Any) -> list[Any]:
+    if bins or range is not None or not a.size:
+        return [None, *(g for _ in bins)]
+    way = np.linspace(0, 1, out.size)  # from the one to the other
+    low, high = _ends(a)
+    totals = [_sum(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
+    return [low * totals[0] + high * totals[1]]
+
+
+def _edges_jvp(t: Any, out: Any, a: Any, *bins: Any, count: Any, range: Any) -> Any:
+    if bins or range is not None or not a.size:
+        return None
+    way = np.linspace(0, 1, out.size)
+    low, high = (_sum(end * t, axis=None, keepdims=False) for end in _ends(a))
+    return low * (1 - way) + high * way
+
+
+def _edges_op(forward: Callable[..., Any]) -> Op:
+    """Edges of bins of equal widths, between the ends of what is given; or those that are given."""
+    return Op(
+        forward,
+        name="histogram_bin_edges",
+        vjp=_edges_vjp,
+        jvp=[_edges_jvp, lambda t, out, a, bins, **attrs: t],
+        taylor=series.linear,
+    )
+
+
+_edges = _edges_op(_edges_forward)
 _histogram = Op(_histogram_forward, name="histogram")
 
 
@@ -94,12 +130,18 @@ def _split_bins(bins: Any) -> tuple[list[Any], Any]:
 
 
 def _as_range(range: Any) -> Any:
-    return None if range is None else tuple(range)
+    if range is None:
+        return None
+    if any(isinstance(end, Handle) for end in range):
+        raise UnsupportedError("the range of a histogram is static. Give the .value of its ends, or edges")
+    return tuple(range)
 
 
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The edges of the bins of a histogram; recorded, without derivative.
+    """The edges of the bins of a histogram.
+
+    Those chosen by the elements have the derivative of the smallest and of the largest one.
 
     Parameters
     ----------
@@ -121,6 +163,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     ------
     ShapeError
         If the bins or the range make no sense.
+    UnsupportedError
+        If an end of the range is a Var.
 
     Examples
     --------
@@ -149,18 +193,20 @@ def histogram(
     density : bool, optional
         Whether to divide by the total and by the widths of the bins.
     weights : array_like or Var, optional
-        A number for each element. Only these are differentiated: edges are taken as given, even where
-        they are chosen by the elements.
+        A number for each element.
 
     Returns
     -------
     tuple of two numpy.ndarray or Var
-        The histogram, and the edges.
+        The histogram, which is differentiated by the weights, and by the widths of the bins if it is a
+        density; and the edges, as `histogram_bin_edges` makes them.
 
     Raises
     ------
     ShapeError
         If the bins, the range or the weights make no sense.
+    UnsupportedError
+        If an end of the range is a Var.
 
     Examples
     --------
@@ -190,9 +236,8 @@ def _density(hist: Any, edges: Sequence[Any]) -> Any:
     return divide(hist, total)
 
 
-_edges_along = Op(
-    lambda sample, *, axis, count, range: np.histogramdd(sample[:, [axis]], (count,), (range,))[1][0],
-    name="histogram_bin_edges",
+_edges_along = _edges_op(
+    lambda x, *, count, range: np.histogramdd(x[:, None], (count,), (range,))[1][0],
 )
 _histogramdd = Op(lambda sample, *edges: np.histogramdd(sample, edges)[0], name="histogramdd")
 _weighed_histogramdd: Op = Op(
@@ -232,12 +277,12 @@ def histogramdd(
     density : bool, optional
         Whether to divide by the total and by the volumes of the boxes.
     weights : array_like or Var, optional
-        A real number for each point. Only these are differentiated.
+        A real number for each point.
 
     Returns
     -------
     histogram : numpy.ndarray or Var
-        With D axes, of float64.
+        With D axes, of float64; differentiated as that of `histogram`.
     edges : list of numpy.ndarray or Var
         Along each axis.
 
@@ -245,6 +290,8 @@ def histogramdd(
     ------
     ShapeError
         If the bins, ranges or weights are not as many as they should be, or make no sense.
+    UnsupportedError
+        If an end of a range is a Var.
 
     Examples
     --------
@@ -267,7 +314,7 @@ def histogramdd(
     edges = [
         as_operand(bounds)
         if _is_list(bounds)
-        else _edges_along(sample, axis=k, count=bounds, range=_as_range(ranges[k]))
+        else _edges_along(getitem(sample, (slice(None), k)), count=bounds, range=_as_range(ranges[k]))
         for k, bounds in enumerate(chosen)
     ]
     weighed = [] if weights is None else [weights]

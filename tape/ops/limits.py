@@ -50,11 +50,14 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     if (a_min is not None or a_max is not None) and (min is not None or max is not None):
         raise errors.OptionError("clip got bounds by two names. Give a_min and a_max, or min and max")
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
+    a = as_operand(a)
     bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
     try:  # before the first of two operations is recorded
         np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
     except ValueError as error:
         raise errors.explain("clip", [a, *bounds], error) from error
+    if type(lower) is float and upper is not None:  # which is a number of the dtype of all three
+        lower = np.result_type(a, *bounds).type(lower)
     if lower is not None:
         a = maximum(a, lower)
     return a if upper is None else minimum(a, upper)

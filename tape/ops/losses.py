@@ -113,16 +113,22 @@ def _pseudo_excess(delta: Any, r: Any) -> Any:
     return _ratio(square * square, radius)
 
 
+def _of_positive(delta: Any, slope: Any) -> Any:
+    """A slope; NaN where delta is negative, and the loss infinite."""
+    return where(delta < 0, np.nan, slope)
+
+
 huber = scipy_ufunc(
     "huber",
     "Huber's loss, of delta and r: ``r**2 / 2`` where abs(r) is at most delta, else "
-    "``delta * (abs(r) - delta / 2)``.",
-    lambda d, out, delta, r: d * (abs(r) - minimum(abs(r), delta)),
-    lambda d, out, delta, r: d * maximum(minimum(r, delta), -delta),
+    "``delta * (abs(r) - delta / 2)``; for negative delta inf, with derivatives NaN.",
+    lambda d, out, delta, r: d * _of_positive(delta, abs(r) - minimum(abs(r), delta)),
+    lambda d, out, delta, r: d * _of_positive(delta, maximum(minimum(r, delta), -delta)),
 )
 pseudo_huber = scipy_ufunc(
     "pseudo_huber",
-    "``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``, of delta and r; at (0, 0) the derivatives are 0.",
-    lambda d, out, delta, r: d * _pseudo_excess(delta, r),
-    lambda d, out, delta, r: d * _ratio(r * delta, hypot(delta, r)),
+    "``delta**2 * (sqrt(1 + (r / delta)**2) - 1)``, of delta and r; at (0, 0) the derivatives are 0; for "
+    "negative delta inf, with derivatives NaN.",
+    lambda d, out, delta, r: d * _of_positive(delta, _pseudo_excess(delta, r)),
+    lambda d, out, delta, r: d * _of_positive(delta, _ratio(r * delta, hypot(delta, r))),
 )

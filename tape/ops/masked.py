@@ -109,7 +109,7 @@ def _masked(
     ) -> Any:
         counts = counted(x, condition)
         slopes = partials(out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs)
-        moved = slopes[k] * (t if k else where(counts, t, 0))
+        moved = slopes[k] * t if k else where(counts, slopes[k] * t, 0)
         return _sum(moved, axis=axis, keepdims=keepdims)
 
     def lowered(b: Any, x: Any, condition: Any, *others: Any, **attrs: Any) -> Any:

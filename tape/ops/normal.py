@@ -109,9 +109,24 @@ def _hazard_forward(x: Any) -> Any:
     return narrowed(2 * _DENSITY / ufunc_named("erfcx")(-sqrt(0.5) * x), (x,))
 
 
+# Of Laplace's continued fraction, as a series: 1 / x times these times powers of 1 / x**2, less x, is the
+# hazard far out. OEIS A000698.
+_HAZARD = (1, 2, 10, 74, 706, 8162, 110410, 1708394, 29752066, 576037442)
+
+
+def _hazard_slope(out: Any, x: Any) -> Any:
+    is_far = real(x) < -_FAR
+    far, near = where(is_far, x, -_FAR), where(is_far, 0.0, x)
+    step = -1 / (far * far)
+    total: Any = 0.0
+    for k in range(len(_HAZARD), 0, -1):
+        total = ((2 * k - 1) * _HAZARD[k - 1] + total) * step
+    return where(is_far, -1 - total, -(out * (near + out)))
+
+
 _hazard: Callable[..., Any] = elementwise(
     _hazard_forward,
-    lambda d, out, x: -(d * (out * (x + out))),
+    lambda d, out, x: d * _hazard_slope(out, x),
     lower=lambda b, x: 2 * _DENSITY / b.elementwise(f"{PREFIX}erfcx", -sqrt(0.5) * x),
     name="hazard",
     doc="The derivative of `log_ndtr`, the density over the distribution function: right far out too.",

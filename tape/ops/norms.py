@@ -259,12 +259,12 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
         result, axes = _vector_norm(ravel(x), ord, 0), tuple(range(np.ndim(x)))
     else:
         axes = _checked(axis, x.ndim)
-        flat, place = x, axes[0]
-        if isinstance(axis, tuple):
+        if np.iterable(axis):
             rest = [i for i in range(x.ndim) if i not in axes]
             lengths = prod(x.shape[i] for i in axes), *(x.shape[i] for i in rest)
-            flat, place = reshape(transpose(x, (*axes, *rest)), lengths), 0
-        result = _vector_norm(flat, ord, place)
+            result = _vector_norm(reshape(transpose(x, (*axes, *rest)), lengths), ord, 0)
+        else:
+            result = _vector_norm(x, ord, axes[0])
     return _kept(result, x, axes) if keepdims else result
 
 

@@ -147,16 +147,16 @@ def _jvp(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
 def _slope(x: Any, q: Any, attrs: dict[str, Any]) -> Any:
     """The derivative of the result by the quantile."""
     parts = _interpolation(x, q, **attrs)
-    below, above = getitem(ravel(x), astype(parts[:2], np.intp))
+    below, above = cast(getitem(ravel(x), astype(parts[:2], np.intp)), dtype=parts.dtype)
     return parts[4] * (above - below)
 
 
 def _vjp_q(g: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
-    return _summed_to(q, g * _slope(x, q, attrs))
+    return _summed_to(q, g * _slope(x, q, attrs)) if x.size else np.zeros(np.shape(q))
 
 
 def _jvp_q(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
-    return _spread_from(t, out) * _slope(x, q, attrs)
+    return _spread_from(t, out) * _slope(x, q, attrs) if x.size else np.zeros(out.shape)
 
 
 # ---- operations ------------------------------------------------------------------------------------
@@ -220,6 +220,10 @@ def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims:
         raise OptionError(f"{name}: method={method!r}. It is one of {', '.join(sorted({*_LINES, *_STEPS}))}")
     if weights is not None:
         raise UnsupportedError(f"{name} with weights= has no rule. Repeat elements, or sort and np.cumsum")
+    if axes == () and np.ndim(q) > 1 and op in (_nanquantile, _nanpercentile):
+        raise UnsupportedError(
+            f"{name}: q of {np.ndim(q)} axes with axis=(), of which NumPy mixes up the axes. Use np.ravel(q)"
+        )
     numbers = np.asarray(plain(q))
     if not np.all((numbers >= 0) & (numbers <= top)):
         raise OptionError(f"{name}: q is not between 0 and {top}")

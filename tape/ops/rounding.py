@@ -57,9 +57,14 @@ fmod = elementwise(
 )
 
 nextafter = elementwise(np.nextafter, lambda d, out, x, y: d, None, taylor=series.linear)
-ldexp: Callable[..., Any] = elementwise(
-    np.ldexp, lambda d, out, x, n: ldexp(d, n), None, taylor=series.linear
+_ldexp = Op(
+    np.ldexp,
+    vjp=[lambda d, out, x, n: ldexp(d, n), None],
+    taylor=series.linear,
+    batch=batch_rules.elementwise,
+    lower=lambda b, x, n: b.elementwise("ldexp", x, n),
 )
+ldexp: Callable[..., Any] = function_of(_ldexp, 2, np.ldexp)  # not `elementwise`, whose rules see floats
 
 
 def _lower_round(b: Any, x: Any, decimals: int) -> Any:

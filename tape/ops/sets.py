@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class UniqueAll(NamedTuple):
+class UniqueAllResult(NamedTuple):
     """What `unique_all` returns."""
 
     values: Any
@@ -42,14 +42,14 @@ class UniqueAll(NamedTuple):
     counts: Any
 
 
-class UniqueCounts(NamedTuple):
+class UniqueCountsResult(NamedTuple):
     """What `unique_counts` returns."""
 
     values: Any
     counts: Any
 
 
-class UniqueInverse(NamedTuple):
+class UniqueInverseResult(NamedTuple):
     """What `unique_inverse` returns."""
 
     values: Any
@@ -174,7 +174,7 @@ def unique(
 
 
 @implements(np.unique_all)
-def unique_all(x: Any) -> UniqueAll:
+def unique_all(x: Any) -> UniqueAllResult:
     """The distinct elements with all that `unique` tells of them; every NaN is one by itself.
 
     Examples
@@ -183,11 +183,11 @@ def unique_all(x: Any) -> UniqueAll:
     >>> tape.ops.unique_all([2.0, 1.0, 2.0]).counts
     array([1, 2])
     """
-    return UniqueAll(*unique(x, True, True, True, equal_nan=False))
+    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False))
 
 
 @implements(np.unique_counts)
-def unique_counts(x: Any) -> UniqueCounts:
+def unique_counts(x: Any) -> UniqueCountsResult:
     """The distinct elements, and how often each is there; as `unique_all` otherwise.
 
     Examples
@@ -196,11 +196,11 @@ def unique_counts(x: Any) -> UniqueCounts:
     >>> tape.ops.unique_counts([2.0, 1.0, 2.0]).values
     array([1., 2.])
     """
-    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False))
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False))
 
 
 @implements(np.unique_inverse)
-def unique_inverse(x: Any) -> UniqueInverse:
+def unique_inverse(x: Any) -> UniqueInverseResult:
     """The distinct elements, and which one every element is; as `unique_all` otherwise.
 
     Examples
@@ -209,7 +209,7 @@ def unique_inverse(x: Any) -> UniqueInverse:
     >>> tape.ops.unique_inverse([2.0, 1.0, 2.0]).inverse_indices
     array([1, 0, 1])
     """
-    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False))
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False))
 
 
 @implements(np.unique_values)

@@ -17,7 +17,7 @@ from tape.op import Op, as_operand, broadcast_to
 from tape.ops.complex import absolute, real
 from tape.ops.elementary import exp, log
 from tape.ops.reductions import Reduced, _axes, _kept, _sum
-from tape.ops.selection import isfinite, logical_or, where
+from tape.ops.selection import logical_or, where
 from tape.ops.shape import Axes, expand_dims, reshape
 
 __all__ = ["log_softmax", "logsumexp", "softmax", "softmax_cross_entropy"]
@@ -37,12 +37,6 @@ def _logsumexp_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
     with np.errstate(divide="ignore"):  # log 0 is the right answer where every element is -inf
         out = np.log(total) + shift
     return out if keepdims else np.squeeze(out, axis)[()]
-
-
-def _logsumexp_partials(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    # exp(x - out) would be off by the rounding of out, which may be large. Nothing flows to -inf.
-    is_finite = isfinite(_kept(out, x, axis, keepdims))
-    return where(is_finite, _softmax(where(is_finite, x, 0), axis=axis), 0)
 
 
 def _series_of_all(a: series.Series, axis: Reduced | None) -> tuple[series.Series, series.Series]:
@@ -104,21 +98,52 @@ def _lower_log_softmax(b: Any, x: Any, axis: Reduced | None) -> Any:
     return shifted - b.elementwise("log", total)
 
 
+def _softmax_rule(d: Any, out: Any, x: Any, axis: Reduced | None) -> Any:
+    return out * (d - _sum(out * d, axis=axis, keepdims=True))  # a symmetric Jacobian
+
+
+def _shares_forward(x: Any, *, axis: Reduced | None) -> Any:
+    largest = np.maximum.reduce(np.real(x), axis=axis, keepdims=True)
+    is_finite = np.isfinite(largest)
+    if is_finite.all():
+        weights = np.exp(x - largest)
+    else:
+        with np.errstate(invalid="ignore"):
+            unlike = np.where(np.real(x) == np.inf, 0, x - np.inf)
+            weights = np.exp(np.where(is_finite, x - largest, unlike))
+    total = np.add.reduce(weights, axis=axis, keepdims=True)
+    return weights / (total + (total == 0))
+
+
+def _lower_shares(b: Any, x: Any, axis: Reduced | None) -> Any:
+    largest = b.fold("max", x, axis, keepdims=True)
+    unlike = b.where(b.elementwise("equal", x, np.inf), 0, x - np.inf)
+    weights = b.elementwise("exp", b.where(b.elementwise("isfinite", largest), x - largest, unlike))
+    total = b.fold("sum", weights, axis, keepdims=True)
+    return weights / b.where(b.elementwise("equal", total, 0), 1, total)
+
+
+# exp(x - out) would be off by the rounding of out, which may be large.
+_shares = Op(
+    _shares_forward,
+    name="shares",
+    taylor=_taylor_softmax,
+    batch=along_axes,
+    lower=_lower_shares,
+    vjp=[_softmax_rule],
+    jvp=[_softmax_rule],
+    doc="As softmax; where all is -inf 0, and what is inf has everything, shared evenly.",
+)
+
 _logsumexp = Op(
     _logsumexp_forward,
     name="logsumexp",
     taylor=_taylor_logsumexp,
     batch=along_axes,
     lower=_lower_logsumexp,
-    vjp=[
-        lambda g, out, x, axis, keepdims: (
-            _kept(g, x, axis, keepdims) * _logsumexp_partials(out, x, axis, keepdims)
-        )
-    ],
+    vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _shares(x, axis=axis)],
     jvp=[
-        lambda t, out, x, axis, keepdims: _sum(
-            t * _logsumexp_partials(out, x, axis, keepdims), axis=axis, keepdims=keepdims
-        )
+        lambda t, out, x, axis, keepdims: _sum(t * _shares(x, axis=axis), axis=axis, keepdims=keepdims)
     ],
 )
 
@@ -127,10 +152,6 @@ def _softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
     weights = np.exp(x - _shift(x, axis))
     with np.errstate(invalid="ignore"):  # NaN is the right answer where every element is -inf
         return weights / np.add.reduce(weights, axis=axis, keepdims=True)
-
-
-def _softmax_rule(d: Any, out: Any, x: Any, axis: Reduced | None) -> Any:
-    return out * (d - _sum(out * d, axis=axis, keepdims=True))  # a symmetric Jacobian
 
 
 _softmax = Op(

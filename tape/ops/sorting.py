@@ -95,11 +95,13 @@ def _checked_axis(name: str, a: Any, axis: Any) -> int:
         raise ShapeError(f"{name}: there is no axis {axis} in shape {list(shape)}") from None
 
 
-def _checked_kth(name: str, kth: Any, length: int) -> int | tuple[int, ...]:
+def _checked_kth(name: str, kth: Any, a: Any, length: int) -> int | tuple[int, ...]:
     try:
         positions = tuple(map(operator.index, kth)) if np.ndim(kth) else operator.index(kth)
     except TypeError as error:
         raise DTypeError(f"{name}: kth={kth!r}. It is an int or a sequence of ints") from error
+    if not np.size(a):
+        return positions  # whatever they are, to NumPy
     for k in positions if isinstance(positions, tuple) else (positions,):
         if not -length <= k < length:
             raise ShapeError(f"{name}: kth={k} is out of bounds: there are {length} elements along the axis")
@@ -262,7 +264,7 @@ def _partition_arguments(name: str, a: Any, kth: Any, axis: Any, kind: Any, orde
         raise OptionError(f"{name}: kind={kind!r}. It is 'introselect'")
     _checked_kind(name, None, order, None)
     a = as_operand(a)
-    return a, _checked_kth(name, kth, _checked_axis(name, a, axis))
+    return a, _checked_kth(name, kth, a, _checked_axis(name, a, axis))
 
 
 @implements(np.sort_complex)

@@ -21,7 +21,7 @@ from tape.ops.joining import concatenate
 from tape.ops.products import matmul
 from tape.ops.reducing import Reduced, _axes, _count, _mean, _sum
 from tape.ops.selection import maximum
-from tape.ops.shape import Axes, astype, reshape, squeeze, transpose
+from tape.ops.shape import Axes, as_dtype, astype, reshape, squeeze, transpose
 
 __all__ = ["average", "corrcoef", "cov"]
 
@@ -31,7 +31,7 @@ def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) 
     weights = as_operand(weights)
     given = np.shape(weights)
     if given == shape:
-        _check_totals(weights, axes)
+        _check_totals("average", weights, axes)
         return weights
     if axes is None:
         raise ShapeError(
@@ -42,15 +42,15 @@ def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) 
         raise ShapeError(
             f"average: weights of shape {list(given)} do not go along axis {axes} of {list(shape)}"
         )
-    _check_totals(weights, None)
+    _check_totals("average", weights, None)
     weights = transpose(weights, tuple(int(i) for i in np.argsort(order)))
     return reshape(weights, tuple(n if axis in order else 1 for axis, n in enumerate(shape)))
 
 
-def _check_totals(weights: Any, axes: Reduced | None) -> None:
+def _check_totals(name: str, weights: Any, axes: Reduced | None) -> None:
     numbers = plain(weights)
     if np.shape(numbers) == np.shape(weights) and np.any(np.sum(numbers, axis=axes) == 0):
-        raise OptionError("average: weights add up to zero. There is no mean then")
+        raise OptionError(f"{name}: weights add up to zero. There is no mean then")
 
 
 @implements(np.average)
@@ -108,25 +108,49 @@ def average(
 # ---- covariances -----------------------------------------------------------------------------------
 
 
-def _observations(name: str, x: Any, rowvar: bool) -> Any:
-    """Variables in rows, observations in columns."""
-    x = as_operand(x)
+def _table_shape(name: str, x: Any, rowvar: bool) -> tuple[int, int]:
+    """How many variables there are, and how many observations, once `_observations` has laid them out."""
     shape = np.shape(x)
     if len(shape) > 2:
         raise ShapeError(f"cov: {name} has shape {list(shape)}. It has two axes at most")
     if len(shape) < 2:
-        return reshape(x, (1, *(shape or (1,))))
+        return 1, (shape or (1,))[0]
+    return shape if rowvar else shape[::-1]
+
+
+def _observations(x: Any, rowvar: bool) -> Any:
+    """Variables in rows, observations in columns."""
+    if np.ndim(x) < 2:
+        return reshape(x, (1, -1 if np.size(x) else 0))
     return x if rowvar else transpose(x)
 
 
-def _sample_weights(name: str, weights: Any, count: int) -> Any:
-    """Weights of observations, checked."""
-    weights = as_operand(weights)
+def _check_sample_weights(name: str, weights: Any, count: int) -> None:
     if np.shape(weights) != (count,):
         raise ShapeError(f"cov: {name} of shape {list(np.shape(weights))} for {count} observations")
     if np.any(plain(weights) < 0):
         raise OptionError(f"cov: some {name} are negative")
-    return astype(weights, np.float64)
+
+
+def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]:
+    """The product of both weights of each observation, and the second ones; None without any.
+
+    All is checked before the first of them is recorded.
+    """
+    given = {"fweights": fweights, "aweights": aweights}
+    weights = {name: as_operand(each) for name, each in given.items() if each is not None}
+    for name, each in weights.items():
+        _check_sample_weights(name, each, count)
+    if not weights:
+        return None, None
+    numbers = [plain(each) for each in weights.values()]
+    if fweights is not None and np.any(numbers[0] != np.around(numbers[0])):
+        raise OptionError("cov: some fweights are no whole numbers. Give them as aweights")
+    if all(np.shape(each) == (count,) for each in numbers):  # which those of a batch are not
+        _check_totals("cov", np.prod(np.asarray(numbers, np.float64), axis=0), None)
+    converted = [astype(each, np.float64) for each in weights.values()]
+    product = converted[0] * converted[1] if len(converted) == 2 else converted[0]
+    return product, None if aweights is None else converted[-1]
 
 
 def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
@@ -192,7 +216,7 @@ def cov(
     ShapeError
         If there are more than two axes, or weights are not as many as the observations.
     OptionError
-        If a weight is negative or no whole number where it should be, or ``ddof`` is none.
+        If a weight is negative or no whole number where it should be, all are zero, or ``ddof`` is none.
 
     Examples
     --------
@@ -205,21 +229,15 @@ def cov(
         raise OptionError(f"cov: ddof={ddof!r}. It is a whole number")
     ddof = int(not bias) if ddof is None else int(ddof)
     parts = [as_operand(part) for part in (m, y) if part is not None]
-    dtype = np.result_type(*parts, np.float64) if dtype is None else np.dtype(dtype)
-    rows = [_observations(name, part, rowvar) for name, part in zip("my", parts, strict=False)]
-    if len({row.shape[1] for row in rows}) > 1:
-        raise ShapeError(f"cov: m has {rows[0].shape[1]} observations, and y has {rows[1].shape[1]}")
-    if not rows[0].shape[0]:
+    dtype = np.result_type(*parts, np.float64) if dtype is None else as_dtype("cov", dtype)
+    shapes = [_table_shape(name, part, rowvar) for name, part in zip("my", parts, strict=False)]
+    variables, count = shapes[0]
+    if shapes[-1][1] != count:
+        raise ShapeError(f"cov: m has {count} observations, and y has {shapes[-1][1]}")
+    if not variables:
         return np.zeros((0, 0))
-    count = rows[0].shape[1]
-    w = None
-    if fweights is not None:
-        w = _sample_weights("fweights", fweights, count)
-        if np.any(plain(w) != np.around(plain(w))):
-            raise OptionError("cov: some fweights are no whole numbers. Give them as aweights")
-    if aweights is not None:
-        aweights = _sample_weights("aweights", aweights, count)
-        w = aweights if w is None else w * aweights
+    w, aweights = _sample_weights(fweights, aweights, count)
+    rows = [_observations(part, rowvar) for part in parts]
     x = astype(rows[0] if len(rows) == 1 else concatenate(rows), dtype)
     center, total = average(x, axis=1, weights=w, returned=True, keepdims=True)
     freedom = _freedom(w, aweights, getitem(total, (0, 0)), count, ddof)
