@@ -151,6 +151,13 @@ def test_conditions_may_take_every_form(arguments):
         assert_same(ops.piecewise(x, *arguments), np.piecewise(x, *arguments))
 
 
+def test_a_bound_is_rounded_to_the_dtype_of_the_result_alone():
+    x, above = np.array([-1.0, 0.2], np.float32), np.array([1.0, 0.1])
+    for upper in (above, np.float32(0.1), 1.0, None):
+        assert_same(ops.clip(x, -0.4, upper), np.clip(x, -0.4, upper))
+    assert_same(vjp(lambda x: np.clip(x, -0.4, above), [x])[0], np.zeros(2, np.float32))
+
+
 def test_single_conditions_and_stacked_choices_record():
     x = np.array([[-1.0, 2.0], [3.0, -4.0]])
     for f in (
@@ -255,6 +262,7 @@ def test_results_are_where_the_rows_were(f, axis):
         (lambda x: np.trim_zeros(x, axis=2), errors.ShapeError, "no axis 2"),
         (lambda x: np.piecewise(x, np.zeros((0, 2, 3), bool), [1]), errors.ShapeError, "0 conditions"),
         (lambda x: np.piecewise(x, [[True, False]], [1]), errors.ShapeError, "same shape"),
+        (lambda x: np.piecewise(x, np.ones((2, 3), bool), [1, 2]), errors.ShapeError, "in a list"),
         (lambda x: np.piecewise(x, [np.ones((2, 3), bool)], []), errors.ShapeError, "0 functions"),
         (lambda x: np.apply_along_axis(np.sum, 2, x), errors.ShapeError, "no axis 2"),
         (lambda x: np.apply_along_axis(np.sum, 0, x[:, :0]), errors.ShapeError, "no rows"),

@@ -42,6 +42,7 @@ POINTS = {
     "exprel -inf": (special.exprel, [-INF], [0.0]),
     "entr 0": (special.entr, [0.0], [INF]),
     "complex abs 0": (np.abs, [0j], [0j]),
+    "complex abs far out": (np.abs, [3e200 + 4e200j], [0.6 - 0.8j]),
     "complex sign 0": (np.sign, [0j], [0j]),
     "angle 0": (np.angle, [0j], [0j]),
     "angle of a real number": (np.angle, [0.0, -1.0], [0.0, 0.0]),

@@ -144,6 +144,31 @@ def test_lists_hold_numbers_of_letters(labels):
         np.einsum(x, labels)
 
 
+@pytest.mark.parametrize(
+    ("subscripts", "small", "path"),
+    [
+        ("i,->", [[True, True]], "greedy"),
+        ("i,i,->", [[True, False], [True, True]], ["einsum_path", (0, 1), (0, 1)]),
+        (",,->", [np.int8(100), np.int8(2)], ["einsum_path", (0, 1), (0, 1)]),
+    ],
+)
+def test_what_overflows_before_it_meets_a_float_is_refused(subscripts, small, path):
+    trace = tape.Trace()
+    x = trace.param(1.0)
+    with pytest.raises(errors.UnsupportedError, match="to float"):
+        np.einsum(subscripts, *small, x, optimize=path)
+    assert len(trace.nodes) == 1
+    assert_same(np.einsum(subscripts, *small, x).value, np.einsum(subscripts, *small, x.value))
+
+
+def test_masks_may_be_optimized_and_are_in_large_derivatives():
+    rng = np.random.default_rng(0)
+    a, b, x = rng.random((60, 60)) < 0.5, rng.random((60, 60)) < 0.5, rng.random(60)
+    counts = a.sum(1) @ b.astype(float)
+    assert_close(vjp(lambda x: np.einsum("ij,ik,k->", a, b, x), [x])[0], counts, 1e-12)
+    assert_close(vjp(lambda x: np.einsum("ij,j,ik->k", a, x, b, optimize=True), [x])[0], b.sum(1) @ a * 1.0)
+
+
 def test_what_is_off_a_diagonal_gets_exactly_nothing():
     (gradient,) = vjp(lambda x: np.einsum("ii->i", x), [np.ones((2, 2))], np.array([np.inf, 1.0]))
     assert_same(gradient, np.array([[np.inf, 0.0], [0.0, 1.0]]))

@@ -194,11 +194,6 @@ def test_einsum_is_linear_in_each_operand(terms, order, kept, batch, seed):
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-def overflows(*values):
-    reason = "the rule computes with the integers as they are, in too few bits"
-    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, reason=reason))
-
-
 BESIDE_INTEGERS = [
     np.add,
     np.subtract,
@@ -227,7 +222,11 @@ BESIDE_INTEGERS = [
     np.append,
     lambda x, n: np.where(n > 1, n, x),
     lambda x, n: np.average(x, weights=n),
-    overflows(lambda x, n: np.interp(x, [0.0, 1.0, 2.0], n)),
+    lambda x, n: np.interp(x, [0.0, 1.0, 2.0], n),
+    lambda x, n: np.interp(90 * x, np.sort(n), x),
+    lambda x, n: np.interp(n, [-50.0, 50.0, 300.0], x),
+    lambda x, n: np.interp(n, np.sort(n) / 2, x),
+    lambda q, n: np.quantile(n, q / 2),
     lambda x, n: np.einsum("i,j,j", x, x, n),
 ]
 

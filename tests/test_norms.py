@@ -90,20 +90,36 @@ def test_norms_do_not_lose_tiny_numbers_in_their_derivatives():
         assert_close(vjp(norm(3), [x])[0], np.array([9, 16]) / 91 ** (2 / 3), 1e-13)
 
 
+def test_a_norm_over_no_axis_is_the_absolute_value():
+    x = np.array([[-1.0, 2.0, 0.0]])
+    for keepdims in (False, True):
+        found = ops.linalg.vector_norm(x, axis=(), keepdims=keepdims)
+        assert_same(found, np.linalg.vector_norm(x, axis=(), keepdims=keepdims))
+    assert_same(vjp(lambda x: np.linalg.vector_norm(x, axis=()), [x], np.ones((1, 3)))[0], np.sign(x))
+
+
 # ---- condition numbers ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [None, 1, "fro", np.inf])
 def test_the_condition_of_a_singular_matrix_is_infinite(p):
-    x = np.stack([np.ones((2, 2)), np.zeros((2, 2)), np.diag([1.0, 2.0])])
+    x = np.stack([np.ones((2, 2)), np.zeros((2, 2)), np.diag([1.0, 2.0])])  # p None: to rounding
     trace, _, out = record(lambda x: np.linalg.cond(x, p), [x])
-    if p is None:
-        x = x[1:]  # to rounding, one is singular
-        trace, _, out = record(lambda x: np.linalg.cond(x, p), [x])
     assert_same(out.value, np.linalg.cond(x, p))
     (grad,) = trace.backward_param_grads(out)
     assert not np.any(grad[:-1])
     assert np.any(grad[-1])
+
+
+def test_what_is_singular_but_for_rounding_has_the_condition_of_numpy_without_a_derivative():
+    for x in (np.ones((2, 2)), np.arange(9.0).reshape(3, 3), np.ones((4, 3), np.float32)):
+        f = tape.value_and_grad(np.linalg.cond)
+        value, grad = f(x)
+        assert_same(value, np.linalg.cond(x))
+        assert_same(grad, np.zeros(x.shape, x.dtype))
+        _, again = tape.compile(f)(x)
+        assert not np.any(again)
+    assert np.all(np.diag(tape.grad(np.linalg.cond)(np.diag([1.0, 1e-13]))) != 0)
 
 
 def test_the_condition_of_what_is_not_a_number_is_none():

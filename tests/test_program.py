@@ -18,7 +18,7 @@ from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_direction
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 every_case = pytest.mark.parametrize("case", CASES, ids=repr)
-every_derivative = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+each_operation = pytest.mark.parametrize("case", TWO_OF_EACH, ids=repr)
 derivatives_of_each = pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if c.has_derivative], ids=repr)
 
 
@@ -72,20 +72,26 @@ def second_gradient(case):
 # ---- every operation -----------------------------------------------------------------------------
 
 
+def value_and_gradient(case):
+    """A case's result, and its gradients if it has any."""
+    if not case.has_derivative:
+        return case.on(ops)
+    return lambda *args: [case.on(ops)(*args), *gradient(case)(*args)]
+
+
 @every_case
-def test_values(case):
+def test_values_and_gradients(case):
+    check(value_and_gradient(case), case.args(), case.args(salt=1))
+
+
+@each_operation
+def test_values_alone(case):
     check(case.on(ops), case.args(), case.args(salt=1))
 
 
-@every_derivative
-def test_gradients(case):
-    check(gradient(case), case.args(), case.args(salt=1))
-
-
-@derivatives_of_each
+@each_operation
 def test_values_and_gradients_in_float32(case):
-    calls = case.args(np.float32), case.args(np.float32, salt=1)
-    check(lambda *args: [case.on(ops)(*args), *gradient(case)(*args)], *calls)
+    check(value_and_gradient(case), case.args(np.float32), case.args(np.float32, salt=1))
 
 
 @derivatives_of_each

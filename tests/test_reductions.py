@@ -8,12 +8,23 @@ import pytest
 import tape
 from tape import errors, ops
 from tape.ops.methods import METHODS
-from tests.oracles import assert_close, assert_same, difference_gradient, jvp, laid_out, record, vjp
+from tests.oracles import (
+    assert_close,
+    assert_same,
+    difference,
+    difference_gradient,
+    inner,
+    jvp,
+    laid_out,
+    record,
+    vjp,
+)
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 300))
 MASK = RNG.random((40, 300)) < 0.6
 HOLES = np.where(MASK, X, np.nan)
+DTYPED = ("sum", "prod", "mean", "var", "std", "cumsum", "cumprod")
 NAN_FREE = ("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin", "nanmedian")
 
 CALLS = {
@@ -161,13 +172,17 @@ def test_the_deviation_of_equal_elements_has_derivative_zero(f):
     assert_same(jvp(f, [x], [RNG.normal(size=(2, 3))]), np.zeros(2))
 
 
-def test_a_lost_degree_of_freedom_is_nan_only_where_it_is_lost():
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_lost_degree_of_freedom_has_no_derivative():
     x = np.array([[1.0, 2.0], [3.0, 5.0]])
     mask = np.array([[True, False], [True, True]])
-    with pytest.warns(RuntimeWarning):
-        trace, _, out = record(lambda x: np.var(x, axis=1, ddof=1, where=mask), [x])
-    (gradient,) = trace.backward_param_grads(out, np.ones(2))
-    assert_same(gradient, np.array([[np.nan, 0.0], [-2.0, 2.0]]))
+    missing = np.where(mask, x, np.nan)
+    for f, at in (
+        (lambda x: np.var(x, axis=1, ddof=1, where=mask), x),
+        (lambda x: np.nanvar(x, axis=1, ddof=1), missing),
+    ):
+        assert_same(vjp(f, [at], np.ones(2))[0], np.array([[0.0, 0.0], [-2.0, 2.0]]))
+        assert_same(jvp(f, [at], [np.ones((2, 2)) * [1, 3]]), np.array([0.0, 4.0]))
 
 
 def test_dtype_is_what_is_added_up_in_and_gradients_keep_their_own():
@@ -178,6 +193,63 @@ def test_dtype_is_what_is_added_up_in_and_gradients_keep_their_own():
     assert_same(gradient, np.ones(1000, np.float32))
     whole = record(lambda x: np.sum(x * 7, dtype=int), [x])[2]
     assert (whole.value, whole.node.vjp) == (0, None)
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("dtype", [bool, int, np.int8, np.float16, np.float32, np.complex128])
+@pytest.mark.parametrize("name", [*DTYPED, "nansum", "nanmean", "nanstd", "nancumsum", "cumulative_prod"])
+def test_what_is_added_up_in_another_dtype_is_as_in_numpy(name, dtype):
+    for x in (
+        np.array([0.3, 1.6, 2.2]),
+        np.array([1, 0, 3]),
+        np.array([True, False]),
+        np.array([1.7 + 2j, 3]),
+    ):
+        try:
+            expected = getattr(np, name)(x, dtype=dtype)
+        except TypeError:
+            with pytest.raises(errors.DTypeError, match=name):
+                getattr(ops, name)(x, dtype=dtype)
+            continue
+        _, _, out = record(lambda x: getattr(np, name)(x, dtype=dtype), [x])
+        assert_same(out.value, expected)
+        if out.dtype.kind not in "fc":
+            assert out.node.vjp is None
+        if x.dtype.kind != "c":
+            compiled = tape.compile(lambda x: getattr(np, name)(x, dtype=dtype))(x)
+            assert compiled.dtype == expected.dtype
+            assert_close(compiled, expected, 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_a_spread_of_complex_numbers_in_another_dtype_to_second_order(name, dtype):
+    """In a real one distances are from the real part of the mean; in a complex one the result is real."""
+
+    def f(z):
+        return np.real(getattr(np, name)(z, dtype=dtype, ddof=0.5) * (2 - 1j))
+
+    z, *directions = RNG.normal(size=(3, 4)) + 1j * RNG.normal(size=(3, 4))
+    assert_close(jvp(f, [z], directions[:1]), difference(f, [z], directions[:1]))
+    assert_close(inner(vjp(f, [z]), directions[:1]), difference(f, [z], directions[:1]))
+
+    def slope(z):
+        return np.real(np.sum(tape.grad(f)(z) * directions[0]))
+
+    assert_close(inner(vjp(slope, [z]), directions[1:]), difference(slope, [z], directions[1:]))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_where_nothing_counts_both_modes_have_no_derivative():
+    nothing, none = np.zeros(3, bool), np.full(3, np.nan)
+    for f, x in (
+        *((lambda x, f=f: f(x, where=nothing), np.arange(3.0)) for f in (np.mean, np.var, np.std)),
+        *((f, none) for f in (np.nanmean, np.nanvar, np.nanstd)),
+    ):
+        assert np.isnan(f(x))
+        assert_same(vjp(f, [x])[0], np.zeros(3))
+        assert_same(jvp(f, [x], [np.ones(3)]), np.float64(0))
 
 
 def test_a_reduction_of_complex_numbers_is_differentiated_by_both_parts():

@@ -24,6 +24,20 @@ def with_ties(dtype, *shape):
     return (x + 1j * rng.integers(0, 2, shape) if dtype == "complex128" else x).astype(dtype)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0)])
+def test_to_partition_nothing_is_to_leave_it(shape):
+    x = np.zeros(shape)
+    for axis in (None, 0, -1):
+        assert_same(ops.partition(x, 0, axis), np.partition(x, 0, axis))
+        assert_same(ops.argpartition(x, 0, axis), np.argpartition(x, 0, axis))
+
+
+def test_what_is_told_of_unique_elements_has_the_names_of_numpy():
+    for name in ("unique_all", "unique_counts", "unique_inverse"):
+        mine, theirs = getattr(ops, name)([2, 1, 2]), getattr(np, name)([2, 1, 2])
+        assert (type(mine).__name__, mine._fields) == (type(theirs).__name__, theirs._fields)
+
+
 # ---- sorting -------------------------------------------------------------------------------------
 
 

@@ -74,11 +74,18 @@ def test_powers_are_multiplied_as_numpy_does():
 
 def test_grids_in_every_form():
     x, y, z = np.arange(2.0), np.arange(3.0), np.array(5.0)
-    for options in ({}, {"indexing": "ij"}, {"sparse": True}, {"copy": False}):
+    for options in (
+        {},
+        {"indexing": "ij"},
+        {"sparse": True},
+        {"copy": False},
+        {"sparse": True, "copy": False},
+    ):
         for vectors in ((x,), (x, y), (x, y, z), ()):
             trace = tape.Trace()
             recorded = ops.meshgrid(*map(trace.param, vectors), **options)
             plain = ops.meshgrid(*vectors, **options)
+            assert type(recorded) is type(plain) is type(np.meshgrid(*vectors, **options))
             for one, other, third in zip(np.meshgrid(*vectors, **options), plain, recorded, strict=True):
                 assert_same(other, one)
                 assert_same(third.value, one)

@@ -44,8 +44,18 @@ AT_THE_BOUNDARY = {
     "gammainc (2, 0)": (lambda x: ops.gammainc(2.0, x), (0.0,), 0, (0,)),
     "betainc (1, 2, 0)": (lambda x: ops.betainc(1.0, 2.0, x), (0.0,), 0, (2,)),
     "boxcox (2, 0)": (ops.boxcox, (2.0, 0.0), np.log(2), (0.5, np.log(2) ** 2 / 2)),
+    "boxcox (0, 1)": (ops.boxcox, (0.0, 1.0), -1, (1, 1)),
+    "boxcox (0, 2)": (ops.boxcox, (0.0, 2.0), -0.5, (0, 0.25)),
+    "boxcox1p (-1, 2)": (ops.boxcox1p, (-1.0, 2.0), -0.5, (0, 0.25)),
+    "poch (0, 2)": (ops.poch, (0.0, 2.0), 0, (1, 0)),  # z * (z + 1)
+    "poch (-2, 3)": (ops.poch, (-2.0, 3.0), 0, (2, 0)),
+    "poch (-2, 1)": (lambda z: ops.poch(z, 1.0), (-2.0,), -2, (1,)),
+    "binom (5, 7)": (ops.binom, (5.0, 7.0), 0, (-1 / 42, 1 / 42)),
+    "binom (5, -2)": (ops.binom, (5.0, -2.0), 0, (0, -1 / 42)),
     "inv_boxcox (1, 0)": (ops.inv_boxcox, (1.0, 0.0), np.e, (np.e, -np.e / 2)),
     "logsumexp -inf": (ops.logsumexp, ([-np.inf, -np.inf],), -np.inf, ([0, 0],)),
+    "logsumexp inf": (ops.logsumexp, ([np.inf, 1.0],), np.inf, ([1, 0],)),
+    "logsumexp inf twice": (ops.logsumexp, ([np.inf, -np.inf, np.inf],), np.inf, ([0.5, 0, 0.5],)),
     "logsumexp no weight": (lambda a: ops.logsumexp(a, b=[0.0, 1.0]), ([9e9, 1.0],), 1, ([0, 1],)),
     "logsumexp cancelled": (lambda a: ops.logsumexp(a, b=[-1.0, 1.0]), ([1.0, 1.0],), -np.inf, ([0, 0],)),
 }
@@ -78,6 +88,38 @@ def test_inverses_are_infinite_at_the_ends(f, x):
         assert abs(f(float(x))) == abs(slope(f)(float(x))) == np.inf
 
 
+INFINITE = {"y0": 1, "y1": 1, "k0": -1, "k1": -1, "k0e": -1, "k1e": -1, "yv 1": 1, "yn 2": 1, "yv 0.5": 1,
+            "kve 0": -1, "kve 1": -1, "iv 0.5": 1, "ive 0.5": 1, "jve 0.5": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_bessel_functions_that_rise_or_fall_without_end_at_zero_say_which(name):
+    name, *order = name.split()
+    f = slope(lambda x: getattr(ops, name)(*map(float, order), x))
+    with np.errstate(all="ignore"):
+        assert f(0.0) == INFINITE[" ".join([name, *order])] * np.inf
+        assert not np.any(np.isnan(f(np.array([0.0, 1.0]))))
+
+
+OUTSIDE = {
+    "gammainc": (lambda x: ops.gammainc(1.0, x), -1.0),
+    "gammaincc": (lambda x: ops.gammaincc(1.0, x), -1.0),
+    "betainc": (lambda x: ops.betainc(1.0, 1.0, x), 2.0),
+    "betaincc": (lambda x: ops.betaincc(1.0, 1.0, x), 2.0),
+    "huber": (lambda r: ops.huber(-1.0, r), 0.5),
+    "huber by delta": (lambda delta: ops.huber(delta, 0.5), -1.0),
+    "pseudo_huber": (lambda r: ops.pseudo_huber(-1.0, r), 0.5),
+    "logsumexp": (lambda x: ops.logsumexp(np.ones(2) * x), np.nan),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_there_is_no_derivative_outside_of_the_domain(name):
+    f, x = OUTSIDE[name]
+    assert not np.isfinite(f(x))
+    assert np.isnan(slope(f)(x))
+
+
 # ---- far out -------------------------------------------------------------------------------------
 
 
@@ -96,6 +138,15 @@ def test_log_ndtr_has_all_digits_in_its_derivatives_far_out(x):
     if x > -1e3:
         h = mills(-x)
         assert derivative(ops.log_ndtr, 2)(np.array(x)) == pytest.approx(-h * (x + h), rel=1e-9)
+    else:  # -1 + 1 / x**2 - 6 / x**4 ...
+        assert derivative(ops.log_ndtr, 2)(np.array(x)) == pytest.approx(-1 + x**-2, rel=1e-14)
+        assert derivative(ops.log_ndtr, 3)(np.array(x)) == pytest.approx(-2 * x**-3, rel=1e-7)
+
+
+def test_the_series_of_log_ndtr_meets_what_is_near():
+    for order, precision in ((2, 1e-11), (3, 1e-7)):
+        near, far = (derivative(ops.log_ndtr, order)(np.array(x)) for x in (-19.9999999999, -20.0000000001))
+        assert near == pytest.approx(far, rel=precision)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -107,6 +158,42 @@ def test_log_ndtr_ends_without_nan(order):
 def test_the_logistic_function_has_all_digits_in_both_tails():
     x = np.array([-500.0, -40.0, 40.0, 500.0])
     np.testing.assert_allclose(slope(ops.expit)(x), np.exp(-np.abs(x)), rtol=1e-13)
+
+
+def test_exponentials_have_all_digits_in_their_derivatives_far_out():
+    x = np.array([-700.0, -40.0, -20.0, 1.0])
+    for f in (np.expm1, ops.expm1):
+        np.testing.assert_allclose(slope(f)(x), np.exp(x), rtol=1e-14)
+        np.testing.assert_allclose(derivative(f, 2)(x), np.exp(x), rtol=1e-14)
+    x = np.array([-40.0, 40.0, 200.0])
+    bend = np.exp(-np.abs(x))
+    np.testing.assert_allclose(derivative(ops.softplus, 2)(x), bend, rtol=1e-13)
+    np.testing.assert_allclose(derivative(ops.softplus, 3)(x), -np.sign(x) * bend, rtol=1e-13)
+
+
+@pytest.mark.parametrize("z", [-2.3, -1e5 + 0.25, 0.6, 39.5, 1e3, 1e6, 1e15])
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_products_of_gamma_functions_are_polynomials_in_what_they_differ_by(z, m):
+    """Rising factorials, binomial coefficients and the beta function of whole m, from their factors."""
+    rise = np.sum(1 / (z + np.arange(m)))
+    assert slope(lambda z: ops.poch(z, m))(z) == pytest.approx(special.poch(z, m) * rise, rel=1e-12)
+    if z > 0:
+        assert slope(lambda z: ops.betaln(z, m))(z) == pytest.approx(-rise, rel=1e-12)
+        assert slope(lambda z: ops.beta(m, z))(z) == pytest.approx(-rise * special.beta(m, z), rel=1e-12)
+        n = z + m - 1
+        n_rise = np.sum(1 / (n - np.arange(m)))
+        found = slope(lambda n: ops.binom(n, float(m)))(n)
+        assert found == pytest.approx(special.binom(n, m) * n_rise, rel=1e-10)
+
+
+def test_rising_factorials_bend_by_both_where_they_are_zero_and_left_of_it():
+    z = -2.3
+    rise = special.psi(z + 2) - special.psi(z)
+    mixed = special.poch(z, 2.0) * (rise * special.psi(z + 2) + special.zeta(2, 5 - 0.3))
+    mixed += special.poch(z, 2.0) * np.sum(1 / (np.arange(5) - 0.3) ** 2)  # the rest of polygamma(1, z + 2)
+    for at, expected in ((0.0, (2, 1 - np.euler_gamma)), (z, (2, mixed))):
+        found = tape.grad(tape.grad(ops.poch), (0, 1))(at, 2.0)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("f", "sign"), [(ops.erfcx, -1), (ops.dawsn, 1)])
@@ -204,6 +291,9 @@ def test_multigammaln_refuses_what_is_no_dimension(d):
 def test_multigammaln_refuses_what_is_too_small():
     with pytest.raises(errors.TapeError, match="multigammaln"):
         record(lambda a: ops.multigammaln(a, 4), [np.array(1.0)])
+    compiled = tape.compile(lambda a: ops.multigammaln(a, 4))
+    compiled(np.array(3.0))
+    assert np.isnan(compiled(np.array(1.0)))
 
 
 # ---- logsumexp -----------------------------------------------------------------------------------

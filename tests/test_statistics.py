@@ -6,7 +6,7 @@ import pytest
 import tape
 from tape import errors, ops
 from tests.op_table.quantiles import METHODS
-from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, vjp
+from tests.oracles import assert_close, assert_same, difference, difference_gradient, jvp, record, vjp
 
 RNG = np.random.default_rng(9)
 X = RNG.normal(size=(30, 41))
@@ -69,6 +69,28 @@ def test_a_share_has_the_slope_of_the_line_between_two_elements():
     assert_close(vjp(lambda q: np.percentile(x, q), [np.array(20.0)])[0], 0.03, 1e-15)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("q", [0.5, [0.5, 0.2], [[0.5, 0.6]]], ids=str)
+@pytest.mark.parametrize("axis", [None, 0, -1, ()])
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0)])
+def test_quantiles_of_no_elements_have_no_derivative(shape, axis, q):
+    x, q = np.zeros(shape), np.array(q)
+    if axis == () and q.ndim > 1:
+        with pytest.raises(errors.UnsupportedError, match="mixes up"):
+            ops.nanquantile(x, q, axis=axis)
+        return
+    expected = np.nanquantile(x, q, axis=axis)  # of the shape of a mean
+
+    def f(x, q):
+        return np.nanquantile(x, q, axis=axis)
+
+    assert_same(record(f, [x, q])[2].value, expected)
+    assert_same(jvp(f, [x, q], [x, q]), np.zeros_like(expected))
+    by_x, by_q = vjp(f, [x, q], np.ones_like(expected))
+    assert_same(by_x, x)
+    assert_same(by_q, np.zeros_like(q))
+
+
 @pytest.mark.parametrize(
     ("f", "kind", "message"),
     [
@@ -89,6 +111,11 @@ def test_a_share_has_the_slope_of_the_line_between_two_elements():
         (lambda x: np.cov(x, aweights=np.ones(4)), errors.ShapeError, "aweights"),
         (lambda x: np.cov(x, aweights=[1, 1, -1]), errors.OptionError, "negative"),
         (lambda x: np.cov(x, fweights=[1, 1, 0.5]), errors.OptionError, "whole"),
+        (lambda x: np.cov(x, fweights=[0, 0, 0]), errors.OptionError, "cov: weights add up to zero"),
+        (lambda x: np.cov(x, aweights=np.ones(4), y=x), errors.ShapeError, "aweights"),
+        (lambda x: np.cov(x, dtype="fish"), errors.DTypeError, "fish"),
+        (lambda x: np.corrcoef(x, np.ones((3, 2)), rowvar=False), errors.ShapeError, "observations"),
+        (lambda x: np.histogram(x, range=(0, x[0, 0])), errors.UnsupportedError, "value"),
         (lambda x: np.histogram(x, bins=0), errors.ShapeError, "bins"),
         (lambda x: np.histogramdd(x, bins=[2, 2]), errors.ShapeError, "bins"),
         (lambda x: np.histogramdd(x, range=[(0, 1)]), errors.ShapeError, "ranges"),
@@ -145,6 +172,13 @@ def test_perfect_correlation_is_an_extreme():
         value = ops.corrcoef(pair)
         assert np.all(np.abs(value) <= 1)
         assert_close(vjp(np.corrcoef, [pair], np.ones((2, 2)))[0], np.zeros((2, 5)), 1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_correlation_of_one_observation_is_nan_and_so_is_its_derivative():
+    x = np.array([[1.0], [2.0]])
+    assert np.isnan(vjp(np.corrcoef, [x], np.ones((2, 2)))[0]).all()
+    assert np.isnan(jvp(np.corrcoef, [x], [np.ones((2, 1))])).all()
 
 
 # ---- counts and histograms -------------------------------------------------------------------------
@@ -208,13 +242,43 @@ def test_weighed_counts_are_linear():
     )
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.histogram_bin_edges(x, 3) ** 2,
+        lambda x: np.histogram(x, "auto")[1] ** 2,
+        lambda x: np.histogram(x, 3, density=True)[0],
+        lambda x: np.histogram(x, 3, density=True, weights=x**2)[0],
+        lambda x: np.histogram([0.1, 0.2, 0.9], np.cumsum(np.exp(x)) - 2, density=True)[0],
+        lambda x: np.histogram(x, 3, (-3, 3), density=True, weights=x**2)[0],
+        lambda x: np.histogramdd([x, x**3], (3, [-9, 0, 9]), density=True)[0],
+    ],
+)
+def test_edges_that_the_elements_choose_are_differentiated(f):
+    x, *directions = np.array([0.3, -0.7, 1.1, 1.23]), *RNG.normal(size=(2, 4))
+    assert_same(record(f, [x])[2].value, f(x))
+    seed = RNG.normal(size=f(x).shape)
+    assert_close(jvp(f, [x], directions[:1]), difference(f, [x], directions[:1]), 1e-8)
+    assert_close(vjp(f, [x], seed)[0], difference_gradient(f, x, seed), 1e-8)
+
+    def slope(x):
+        return np.sum(vjp(f, [x], seed)[0] * directions[0])
+
+    second = tape.jvp(lambda x: tape.vjp(f, x)[1](seed), (x,), (directions[1],))[1]
+    assert_close(np.sum(second * directions[0]), difference(slope, [x], directions[1:]), 1e-7)
+
+
+def test_edges_around_equal_elements_share_their_derivative():
+    assert_close(vjp(lambda x: np.histogram(x, 2)[1], [np.ones(4)])[0], np.full(4, 0.75), 1e-15)
+    assert vjp(lambda x: np.histogram(x, 2)[1], [np.ones(0)])[0].shape == (0,)
+
+
 def test_counts_of_vars_are_recorded_without_derivative():
     for f in (
         lambda x: np.histogram(x)[0],
         lambda x: np.histogramdd([x, x], 3)[0],
         lambda x: np.digitize(x, [0.0]),
         np.count_nonzero,
-        np.histogram_bin_edges,
     ):
         _, _, out = record(f, [X[0]])
         assert isinstance(out, tape.Var)

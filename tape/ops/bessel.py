@@ -50,7 +50,7 @@ def _half_difference(f: Function, n: Any, x: Any) -> Any:
 
 
 def _from_infinity(out: Any, x: Any, slope: Callable[[Any], Any]) -> Any:
-    """A slope; where the function is infinite it is so with the other sign, and no difference of infinities."""
+    """A slope; where the function is infinite, that with the other sign, not a difference of infinities."""
     is_infinite = isinf(out)
     return where(is_infinite, -out, slope(where(is_infinite, 1, x)))
 
@@ -60,7 +60,7 @@ def _known_at_zero(scaled: Function, plain: Function) -> Function:
 
     def function(v: Any, x: Any) -> Any:
         is_zero = x == 0
-        return where(is_zero, plain(v, where(is_zero, x, 0)), scaled(v, where(is_zero, 1, x)))
+        return where(is_zero, plain(v, where(is_zero, x, 1)), scaled(v, where(is_zero, 1, x)))
 
     return function
 
@@ -119,23 +119,30 @@ ive: Function = scipy_ufunc(
     "ive",
     "``iv(v, x) * exp(-abs(real(x)))``; where real(x) is 0, the derivative of the factor is taken as 0.",
     None,
-    lambda d, out, v, x: d * _mean(_ive, v, x) - sign(real(x)) * real(d * out),
-    jvp=lambda t, out, v, x: t * _mean(_ive, v, x) - sign(real(x)) * real(t) * out,
+    lambda d, out, v, x: d * _ive_mean(v, x) - sign(real(x)) * real(d * out),
+    jvp=lambda t, out, v, x: t * _ive_mean(v, x) - sign(real(x)) * real(t) * out,
 )
 
 
-_ive = _known_at_zero(ive, iv)
+_ive_known = _known_at_zero(ive, iv)
+
+
+def _ive_mean(v: Any, x: Any) -> Any:
+    return (_ive_known(v - 1, x) + ive(v + 1, x)) / 2
 
 
 def _scaled_by_imag(name: str, plain: Function, doc: str) -> Function:
     """An ordinary Bessel function times ``exp(-abs(imag(x)))``."""
 
+    def half_difference(v: Any, x: Any) -> Any:
+        return (known(v - 1, x) - function(v + 1, x)) / 2
+
     def pull(d: Any, out: Any, v: Any, x: Any) -> Any:
-        slope = d * _half_difference(known, v, x)
+        slope = d * half_difference(v, x)
         return slope + 1j * sign(imag(x)) * real(d * out) if x.dtype.kind == "c" else slope
 
     def push(t: Any, out: Any, v: Any, x: Any) -> Any:
-        slope = t * _half_difference(known, v, x)
+        slope = t * half_difference(v, x)
         return slope - sign(imag(x)) * imag(t) * out if x.dtype.kind == "c" else slope
 
     function = scipy_ufunc(name, doc, None, pull, jvp=push)

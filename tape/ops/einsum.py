@@ -263,27 +263,31 @@ def _check_small(arrays: Sequence[Any], subscripts: str, optimize: Any) -> None:
     The derivative by the float is not that of an einsum then.
     """
     dtypes = [np.result_type(x) for x in arrays]
-    terms = [
-        (labels, dtype.kind == "b" or (dtype.kind in "iu" and dtype.itemsize < 8))
-        for labels, dtype in zip(_terms(subscripts)[0], dtypes, strict=True)
-    ]
-    moves = any(isinstance(x, Handle) and dtype.kind in "fc" for x, dtype in zip(arrays, dtypes, strict=True))
-    if not moves or not any(is_small for _, is_small in terms):
+    is_small = [dtype.kind == "b" or (dtype.kind in "iu" and dtype.itemsize < 8) for dtype in dtypes]
+    moves = (isinstance(x, Handle) and dtype.kind in "fc" for x, dtype in zip(arrays, dtypes, strict=True))
+    if not any(is_small) or not any(moves):
         return
+    inputs, result = _terms(subscripts)
+    terms = [
+        (set(labels), dtype if small else None)
+        for labels, dtype, small in zip(inputs, dtypes, is_small, strict=True)
+    ]
     shapes = [np.broadcast_to(0.0, np.shape(x)) for x in arrays]
     for chosen in np.einsum_path(subscripts, *shapes, optimize=optimize)[0][1:]:
         parts = [terms[i] for i in chosen]
         terms = [term for i, term in enumerate(terms) if i not in chosen]
-        kept = set(_terms(subscripts)[1]).union(*(labels for labels, _ in terms))
-        small = [labels for labels, is_small in parts if is_small]
-        others = [labels for labels, is_small in parts if not is_small]
-        is_among_themselves = len(small) > 1 and not others
-        if is_among_themselves or any(set(labels) - kept.union(*others) for labels in small):
+        kept = set(result).union(*(labels for labels, _ in terms))
+        met = set().union(*(labels for labels, dtype in parts if dtype is None))
+        small = [dtype for _, dtype in parts if dtype is not None]
+        summed = [labels - kept - met for labels, dtype in parts if dtype is not None]
+        is_product = len(small) == len(parts) and np.result_type(*small).kind != "b"
+        if is_product or any(summed):
             raise UnsupportedError(
-                f"einsum: {subscripts!r} with optimize={optimize!r} adds up or multiplies bools or small ints "
-                "among themselves, where they overflow. Convert them to float, or leave optimize out"
+                f"einsum: {subscripts!r} with optimize={optimize!r} multiplies or adds up bools or small "
+                "ints among themselves, where they overflow. Convert them to float, or leave optimize out"
             )
-        terms.append(("".join(kept.intersection(*[set("".join(labels for labels, _ in parts))])), not others))
+        both = set().union(*(labels for labels, _ in parts))
+        terms.append((both & kept, np.result_type(*small) if len(small) == len(parts) else None))
 
 
 def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:

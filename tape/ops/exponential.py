@@ -13,8 +13,8 @@ import numpy as np
 
 from tape import batch_rules
 from tape.op import Op
-from tape.ops.elementary import exp, log, sin
-from tape.ops.elementary import log1p as _log1p
+from tape.ops.elementary import exp, sin
+from tape.ops.losses import xlog1py, xlogy
 from tape.ops.scipy_ufuncs import narrowed, scipy_ufunc, ufunc_named
 from tape.ops.selection import isinf, logical_and, sign, where
 
@@ -74,7 +74,10 @@ exprel = scipy_ufunc("exprel", "``(exp(x) - 1) / x``, and 1 at 0.", _exprel_part
 
 
 def _by_power(power: Any, logarithm: Any) -> Any:
-    """The derivative of ``(x**power - 1) / power`` by the power, given log(x)."""
+    """The derivative of ``(x**power - 1) / power`` by the power, given log(x).
+
+    Make that with `xlogy`, which is silent at 0.
+    """
     is_gone = logical_and(isinf(logarithm), sign(logarithm) * power <= 0)  # x**power, and -1 / power is left
     kept, finite = where(is_gone, power, 1), where(is_gone, 1, logarithm)
     return where(is_gone, 1 / (kept * kept), finite * finite * _derivative(power * finite, order=1))
@@ -84,23 +87,23 @@ boxcox = scipy_ufunc(
     "boxcox",
     "``(x**p - 1) / p``, and log(x) where p is 0, of x and p.",
     lambda d, out, x, p: d * x ** (p - 1),
-    lambda d, out, x, p: d * _by_power(p, log(x)),
+    lambda d, out, x, p: d * _by_power(p, xlogy(1, x)),
 )
 boxcox1p = scipy_ufunc(
     "boxcox1p",
     "``((1 + x)**p - 1) / p``, and log1p(x) where p is 0, of x and p.",
-    lambda d, out, x, p: d * exp((p - 1) * _log1p(x)),
-    lambda d, out, x, p: d * _by_power(p, _log1p(x)),
+    lambda d, out, x, p: d * exp((p - 1) * xlog1py(1, x)),
+    lambda d, out, x, p: d * _by_power(p, xlog1py(1, x)),
 )
 inv_boxcox = scipy_ufunc(
     "inv_boxcox",
     "The x for which ``boxcox(x, p)`` is y, of y and p.",
     lambda d, out, y, p: d * out ** (1 - p),
-    lambda d, out, y, p: -(d * _by_power(p, log(out)) * out ** (1 - p)),
+    lambda d, out, y, p: -(d * _by_power(p, xlogy(1, out)) * out ** (1 - p)),
 )
 inv_boxcox1p = scipy_ufunc(
     "inv_boxcox1p",
     "The x for which ``boxcox1p(x, p)`` is y, of y and p.",
-    lambda d, out, y, p: d * exp((1 - p) * _log1p(out)),
-    lambda d, out, y, p: -(d * _by_power(p, _log1p(out)) * exp((1 - p) * _log1p(out))),
+    lambda d, out, y, p: d * exp((1 - p) * xlog1py(1, out)),
+    lambda d, out, y, p: -(d * _by_power(p, xlog1py(1, out)) * exp((1 - p) * xlog1py(1, out))),
 )

@@ -15,11 +15,12 @@ from tape import batch_rules
 from tape.errors import OptionError
 from tape.op import NUMPY_ERRORS, Op, as_operand
 from tape.ops.complex import real
-from tape.ops.elementary import cos, exp, sin
+from tape.ops.elementary import cos, exp, log1p, sin
 from tape.ops.losses import xlog1py, xlogy
-from tape.ops.polygamma import psi
+from tape.ops.polygamma import BERNOULLI, psi
+from tape.ops.rounding import floor, rint
 from tape.ops.scipy_ufuncs import narrowed, scipy_ufunc
-from tape.ops.selection import where
+from tape.ops.selection import isnan, logical_and, logical_not, logical_or, where
 
 __all__ = [
     "beta",
@@ -51,7 +52,7 @@ loggamma = scipy_ufunc(
 )
 
 
-def _rgamma_slope(out: Any, x: Any) -> Any:
+def _rgamma_slope(x: Any) -> Any:
     """By reflection left of 1/2, where digamma has poles: ``1 / gamma(x) = gamma(1 - x) sin(pi x) / pi``."""
     is_left = real(x) < 0.5
     left, right = where(is_left, x, 0.0), where(is_left, 1.0, x)
@@ -63,31 +64,123 @@ def _rgamma_slope(out: Any, x: Any) -> Any:
 rgamma: Callable[..., Any] = scipy_ufunc(
     "rgamma",
     "One over the gamma function; 0 at its poles, with the derivative there.",
-    lambda d, out, x: d * _rgamma_slope(out, x),
+    lambda d, out, x: d * _rgamma_slope(x),
 )
-poch = scipy_ufunc(
+
+
+# Differences of digamma far out, left of 0 too, are small and come another way. A distance of less than 1
+# from there to 0 costs the digits that it has less.
+
+
+def _rise(z: Any, m: Any) -> Any:
+    """``psi(z + m) - psi(z)``, without cancellation where both are large, and across the poles left of 0."""
+    is_left = logical_and(z < 0.5, z + m < 0.5)
+    by_reflection = _rise_right(where(is_left, 1 - z - m, z), m)
+    is_turned = logical_not(logical_or(_is_pole(z), _is_pole(z + m)))  # or, from pole to pole, it is 0
+    is_turned = logical_and(is_turned, is_left)
+    turned, distance = where(is_turned, z, 0.25), where(is_turned, m, 0.5)
+    cotangents = pi * _sin_pi(distance) / (_sin_pi(turned) * _sin_pi(turned + distance))
+    return where(is_turned, cotangents, 0) + where(is_left, -by_reflection, by_reflection)
+
+
+def _sin_pi(x: Any) -> Any:
+    nearest = rint(x)
+    parity = nearest - 2 * floor(nearest / 2)  # remainder takes ten times as long
+    return (1 - 2 * parity) * sin(pi * (x - nearest))
+
+
+def _rise_right(z: Any, m: Any) -> Any:
+    """The same right of 0. Far out, the difference of the asymptotic series, DLMF 5.11.2, term by term."""
+    is_far = logical_and(z > _FAR, abs(m) < z / 2)
+    near, step = where(is_far, 1, z), where(is_far, 1, m)
+    far, way = where(is_far, z, _FAR), where(is_far, m, 1)
+    end = far + way
+    u, v = 1 / (far * far), 1 / (end * end)
+    value: Any = 0.0  # of the polynomial at v, and its divided difference between u and v
+    slope: Any = 0.0
+    for k in range(6, 0, -1):
+        slope = value + u * slope
+        value = BERNOULLI[k - 1] / (2 * k) + v * value
+    slope = value + u * slope
+    series = log1p(way / far) + way / (2 * far * end) + way * (far + end) * u * v * slope
+    return where(is_far, series, psi(near + step) - psi(near))
+
+
+_FAR = 40.0
+
+
+def _is_pole(x: Any) -> Any:
+    return logical_and(x <= 0, x == rint(x))
+
+
+def _is_zero(z: Any, m: Any) -> Any:
+    """Whether ``gamma(z + m) / gamma(z)`` is 0."""
+    return logical_and(_is_pole(z), logical_not(_is_pole(z + m)))
+
+
+def _slope_at_zero(z: Any, m: Any, top: Callable[[Any, Any], Any]) -> Any:
+    """The derivative by z of ``top(z, m) / gamma(z)`` where that is 0, else 0.
+
+    The logarithmic derivative of ``top`` by z is that of ``gamma(z + m)``; the divisor is reflected.
+    """
+    is_zero = _is_zero(z, m)
+    z, m = where(is_zero, z, 0), where(is_zero, m, 1)
+    slope = cos(pi * z) + (psi(z + m) - psi(1 - z)) * sin(pi * z) / pi
+    return where(is_zero, top(z, m) * gamma(1 - z) * slope, 0)
+
+
+def _poch_by_z(out: Any, z: Any, m: Any) -> Any:
+    is_zero = _is_zero(z, m)
+    return where(
+        is_zero,
+        _slope_at_zero(z, m, lambda z, m: gamma(z + m)),
+        out * _rise(where(is_zero, 1, z), where(is_zero, 1, m)),
+    )
+
+
+poch: Callable[..., Any] = scipy_ufunc(
     "poch",
-    "The rising factorial ``gamma(z + m) / gamma(z)``, of z and m.",
-    lambda d, out, z, m: d * (out * (psi(z + m) - psi(z))),
+    "The rising factorial ``gamma(z + m) / gamma(z)``, of z and m; by m it has no derivative, but NaN, where "
+    "both are poles.",
+    lambda d, out, z, m: d * _poch_by_z(out, z, m),
     lambda d, out, z, m: d * (out * psi(z + m)),
 )
 beta = scipy_ufunc(
     "beta",
     "The beta function ``gamma(a) * gamma(b) / gamma(a + b)``.",
-    lambda d, out, a, b: d * (out * (psi(a) - psi(a + b))),
-    lambda d, out, a, b: d * (out * (psi(b) - psi(a + b))),
+    lambda d, out, a, b: -(d * (out * _rise(a, b))),
+    lambda d, out, a, b: -(d * (out * _rise(b, a))),
 )
 betaln: Callable[..., Any] = scipy_ufunc(
     "betaln",
     "The logarithm of the absolute value of the beta function.",
-    lambda d, out, a, b: d * (psi(a) - psi(a + b)),
-    lambda d, out, a, b: d * (psi(b) - psi(a + b)),
+    lambda d, out, a, b: -(d * _rise(a, b)),
+    lambda d, out, a, b: -(d * _rise(b, a)),
 )
+
+
+def _binom_at_zero(a: Any, b: Any) -> Any:
+    """The derivative by a of ``gamma(a + b + 1) / (gamma(a + 1) * gamma(b + 1))`` where that is 0, else 0."""
+    return _slope_at_zero(a + 1, b, lambda z, m: poch(m + 1, z - 1))
+
+
+def _binom_by_n(out: Any, n: Any, k: Any) -> Any:
+    is_zero = _is_zero(n - k + 1, k)
+    regular = out * _rise(where(is_zero, 1, n - k + 1), where(is_zero, 1, k))
+    return where(is_zero, _binom_at_zero(n - k, k), regular)
+
+
+def _binom_by_k(out: Any, n: Any, k: Any) -> Any:
+    is_zero = logical_or(_is_zero(n - k + 1, k), _is_zero(k + 1, n - k))
+    regular = out * _rise(where(is_zero, 1, k + 1), where(is_zero, 1, n - 2 * k))
+    return where(is_zero, _binom_at_zero(k, n - k) - _binom_at_zero(n - k, k), regular)
+
+
 binom = scipy_ufunc(
     "binom",
-    "The binomial coefficient, n over k; its derivatives are those for 0 <= k <= n.",
-    lambda d, out, n, k: d * (out * (psi(n + 1) - psi(n - k + 1))),
-    lambda d, out, n, k: d * (out * (psi(n - k + 1) - psi(k + 1))),
+    "The binomial coefficient, n over k.",
+    lambda d, out, n, k: d * _binom_by_n(out, n, k),
+    lambda d, out, n, k: d * _binom_by_k(out, n, k),
 )
 
 
@@ -102,17 +195,22 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
     return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
 
 
+def _valid(out: Any, density: Any) -> Any:
+    """A density, NaN outside of the domain."""
+    return where(isnan(out), np.nan, density)
+
+
 gammainc = scipy_ufunc(
     "gammainc",
     "The regularised lower incomplete gamma function of a and x, differentiable by x.",
     None,
-    lambda d, out, a, x: d * _gamma_density(a, x),
+    lambda d, out, a, x: d * _valid(out, _gamma_density(a, x)),
 )
 gammaincc = scipy_ufunc(
     "gammaincc",
     "The regularised upper incomplete gamma function of a and x, differentiable by x.",
     None,
-    lambda d, out, a, x: -(d * _gamma_density(a, x)),
+    lambda d, out, a, x: -(d * _valid(out, _gamma_density(a, x))),
 )
 gammaincinv = scipy_ufunc(
     "gammaincinv",
@@ -131,14 +229,14 @@ betainc = scipy_ufunc(
     "The regularised incomplete beta function of a, b and x, differentiable by x.",
     None,
     None,
-    lambda d, out, a, b, x: d * _beta_density(a, b, x),
+    lambda d, out, a, b, x: d * _valid(out, _beta_density(a, b, x)),
 )
 betaincc = scipy_ufunc(
     "betaincc",
     "One less `betainc`, of a, b and x, differentiable by x.",
     None,
     None,
-    lambda d, out, a, b, x: -(d * _beta_density(a, b, x)),
+    lambda d, out, a, b, x: -(d * _valid(out, _beta_density(a, b, x))),
 )
 betaincinv = scipy_ufunc(
     "betaincinv",
@@ -199,7 +297,8 @@ def multigammaln(a: Any, d: int) -> Any:
     OptionError
         If ``d`` is no positive whole number.
     ShapeError
-        If an ``a`` is too small.
+        If an ``a`` is too small, as in SciPy. A compiled program does not look at it, and returns NaN or
+        an infinity there.
 
     Examples
     --------

@@ -49,10 +49,6 @@ def _pulled(g: Any, sample: Any, edges: Sequence[Any]) -> Any:
     return getitem(padded, _bins_of(sample, *edges))
 
 
-def _edges_forward(a: Any, *bins: Any, count: Any, range: Any) -> Any:
-    return np.histogram_bin_edges(a, bins[0] if bins else count, range)
-
-
 def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any = None) -> Any:
     return np.histogram(a, bins[0] if bins else count, range, weights=weights)[0]
 
@@ -63,35 +59,47 @@ def _ends(x: Any) -> list[Any]:
     return [where(x == end, _shares(x == end, 0, x.dtype, None), 0) for end in extremes]
 
 
-def _edges_vjp(g: Any, out: Any, a: Any, *bins: Any, count: Any, range: Any) -> list[Any]:
-    if bins or range is not None or not a.size:
-        return [None, *(g for _ in bins)]
+def _edges_vjp(g: Any, out: Any, x: Any, **attrs: Any) -> Any:
+    if not x.size:
+        return np.zeros(x.shape, x.dtype)
     way = np.linspace(0, 1, out.size)  # from the one to the other
-    low, high = _ends(a)
+    low, high = _ends(x)
     totals = [_sum(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
-    return [low * totals[0] + high * totals[1]]
+    return low * totals[0] + high * totals[1]
 
 
-def _edges_jvp(t: Any, out: Any, a: Any, *bins: Any, count: Any, range: Any) -> Any:
-    if bins or range is not None or not a.size:
+def _edges_jvp(t: Any, out: Any, x: Any, **attrs: Any) -> Any:
+    if not x.size:
         return None
     way = np.linspace(0, 1, out.size)
-    low, high = (_sum(end * t, axis=None, keepdims=False) for end in _ends(a))
+    low, high = (_sum(end * t, axis=None, keepdims=False) for end in _ends(x))
     return low * (1 - way) + high * way
 
 
-def _edges_op(forward: Callable[..., Any]) -> Op:
-    """Edges of bins of equal widths, between the ends of what is given; or those that are given."""
-    return Op(
-        forward,
-        name="histogram_bin_edges",
-        vjp=_edges_vjp,
-        jvp=[_edges_jvp, lambda t, out, a, bins, **attrs: t],
-        taylor=series.linear,
-    )
+def _edges_op(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Edges of bins of equal widths, between the ends of what is given or those of a range."""
+    op = Op(forward, name="histogram_bin_edges", vjp=[_edges_vjp], jvp=[_edges_jvp], taylor=series.linear)
+
+    def edges(x: Any, *, count: Any, range: Any) -> Any:
+        return (op if range is None else op.without_rules())(x, count=count, range=range)
+
+    return edges
 
 
-_edges = _edges_op(_edges_forward)
+_edges_between = _edges_op(lambda a, *, count, range: np.histogram_bin_edges(a, count, range))
+_edges_along = _edges_op(lambda x, *, count, range: np.histogramdd(x[:, None], (count,), (range,))[1][0])
+_edges_given = Op(
+    np.histogram_bin_edges,
+    vjp=[None, lambda g, out, a, bins: g],
+    jvp=[None, lambda t, out, a, bins: t],
+    taylor=series.linear,
+)
+
+
+def _edges(a: Any, *bins: Any, count: Any, range: Any) -> Any:
+    return _edges_given(a, *bins) if bins else _edges_between(a, count=count, range=range)
+
+
 _histogram = Op(_histogram_forward, name="histogram")
 
 
@@ -236,9 +244,6 @@ def _density(hist: Any, edges: Sequence[Any]) -> Any:
     return divide(hist, total)
 
 
-_edges_along = _edges_op(
-    lambda x, *, count, range: np.histogramdd(x[:, None], (count,), (range,))[1][0],
-)
 _histogramdd = Op(lambda sample, *edges: np.histogramdd(sample, edges)[0], name="histogramdd")
 _weighed_histogramdd: Op = Op(
     lambda sample, weights, *edges: np.histogramdd(sample, edges, weights=weights)[0],

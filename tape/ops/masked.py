@@ -109,7 +109,7 @@ def _masked(
     ) -> Any:
         counts = counted(x, condition)
         slopes = partials(out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs)
-        moved = slopes[k] * t if k else where(counts, slopes[k] * t, 0)
+        moved = slopes[k] * (t if k else where(counts, t, 0))
         return _sum(moved, axis=axis, keepdims=keepdims)
 
     def lowered(b: Any, x: Any, condition: Any, *others: Any, **attrs: Any) -> Any:
@@ -131,11 +131,12 @@ def _masked(
 
 
 def _shares_of(counts: Any, dtype: Any, axis: Reduced | None, less: float = 0) -> Any:
-    """One over how many elements count in each reduction, less a number; NaN where too few do, 0 if none."""
-    count = _count_nonzero(counts, axis=axis, keepdims=True)
-    left = count - less
-    too_few = where(count > 0, np.nan, 0.0)
-    return astype(where(left > 0, 1 / where(left > 0, left, 1), too_few), dtype)
+    """One over how many elements count in each reduction, less a number; 0 where too few do.
+
+    The result is NaN there. A derivative of NaN would reach what does not count in forward mode alone.
+    """
+    left = _count_nonzero(counts, axis=axis, keepdims=True) - less
+    return astype(where(left > 0, 1 / where(left > 0, left, 1), 0), dtype)
 
 
 # ---- sums, products and means ------------------------------------------------------------------------

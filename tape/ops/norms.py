@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes
+from tape.batch_rules import along_axes, elementwise
 from tape.errors import OptionError, ShapeError
 from tape.op import Op, as_operand, implements
 from tape.ops.complex import absolute
@@ -306,6 +306,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 # ---- condition numbers ---------------------------------------------------------------------------
 
 
+_constant = Op(lambda x: x, name="cond", batch=elementwise, lower=lambda b, x: b.value(x))
+
+
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
     """The condition number of matrices.
@@ -320,7 +323,8 @@ def cond(x: Any, p: Any = None) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Infinite for a singular matrix, with a derivative of 0.
+        Infinite for a singular matrix. For one that is singular but for rounding (a number of more than
+        ``1 / (max(m, n) * eps)``) as it comes; for both, the derivative is 0.
 
     Raises
     ------
@@ -343,6 +347,9 @@ def cond(x: Any, p: Any = None) -> Any:
         above, below = max(s, axis=-1), min(s, axis=-1)  # which share the derivative of equal ones
         if p == -2:
             above, below = below, above
-        return where(below == 0, np.inf, above / where(below == 0, 1, below))
-    product = norm(square("cond", x), p, (-2, -1)) * norm(inverse_or_zero(x), p, (-2, -1))
-    return where(product == 0, np.inf, product)
+        found = where(below == 0, np.inf, above / where(below == 0, 1, below))
+    else:
+        product = norm(square("cond", x), p, (-2, -1)) * norm(inverse_or_zero(x), p, (-2, -1))
+        found = where(product == 0, np.inf, product)
+    limit = float(1 / (np.max(x.shape[-2:]) * np.finfo(found.dtype).eps))
+    return where(found > limit, _constant(found), found)

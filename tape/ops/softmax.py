@@ -104,27 +104,22 @@ def _softmax_rule(d: Any, out: Any, x: Any, axis: Reduced | None) -> Any:
 
 def _shares_forward(x: Any, *, axis: Reduced | None) -> Any:
     largest = np.maximum.reduce(np.real(x), axis=axis, keepdims=True)
-    is_finite = np.isfinite(largest)
-    if is_finite.all():
-        weights = np.exp(x - largest)
-    else:
-        with np.errstate(invalid="ignore"):
-            unlike = np.where(np.real(x) == np.inf, 0, x - np.inf)
-            weights = np.exp(np.where(is_finite, x - largest, unlike))
+    with np.errstate(invalid="ignore"):
+        shifted = x - np.where(np.isfinite(largest), largest, np.inf)
+    weights = np.exp(np.where(np.real(x) == np.inf, 0, shifted))
     total = np.add.reduce(weights, axis=axis, keepdims=True)
-    return weights / (total + (total == 0))
+    return weights / np.where(total == 0, 1, total)
 
 
 def _lower_shares(b: Any, x: Any, axis: Reduced | None) -> Any:
     largest = b.fold("max", x, axis, keepdims=True)
-    unlike = b.where(b.elementwise("equal", x, np.inf), 0, x - np.inf)
-    weights = b.elementwise("exp", b.where(b.elementwise("isfinite", largest), x - largest, unlike))
+    shifted = x - b.where(b.elementwise("isfinite", largest), largest, np.inf)
+    weights = b.elementwise("exp", b.where(b.elementwise("equal", x, np.inf), 0, shifted))
     total = b.fold("sum", weights, axis, keepdims=True)
     return weights / b.where(b.elementwise("equal", total, 0), 1, total)
 
 
-# exp(x - out) would be off by the rounding of out, which may be large.
-_shares = Op(
+_shares = Op(  # and not exp(x - out), which would be off by the rounding of out, which may be large
     _shares_forward,
     name="shares",
     taylor=_taylor_softmax,
@@ -142,9 +137,7 @@ _logsumexp = Op(
     batch=along_axes,
     lower=_lower_logsumexp,
     vjp=[lambda g, out, x, axis, keepdims: _kept(g, x, axis, keepdims) * _shares(x, axis=axis)],
-    jvp=[
-        lambda t, out, x, axis, keepdims: _sum(t * _shares(x, axis=axis), axis=axis, keepdims=keepdims)
-    ],
+    jvp=[lambda t, out, x, axis, keepdims: _sum(t * _shares(x, axis=axis), axis=axis, keepdims=keepdims)],
 )
 
 
@@ -221,7 +214,7 @@ def logsumexp(
     Parameters
     ----------
     a : array_like or Var
-        Not empty along ``axis``; -inf contributes nothing.
+        Not empty along ``axis``; -inf contributes nothing, inf has all of the derivative.
     axis : int or tuple of int, optional
         By default all.
     b : array_like or Var, optional

@@ -30,7 +30,7 @@ from tape.ops.reducing import (
     _sum,
 )
 from tape.ops.reductions import _checked, _in_dtype, _is_plain
-from tape.ops.selection import where
+from tape.ops.selection import isnan, where
 from tape.ops.shape import Axes, astype
 
 __all__ = ["std", "var"]
@@ -134,6 +134,7 @@ def _masked_std_partials(
     if not x.size:
         return slopes
     deviation = _kept(out, x, axis, keepdims)
+    deviation = where(isnan(deviation), np.inf, deviation)  # of too few, whose slopes are 0
     if mean:
         by_variance = where(deviation == 0, 0, 0.5 / where(deviation == 0, 1, deviation))
     else:
@@ -265,7 +266,8 @@ def var(
     keepdims : bool
         Keep the reduced axes with length one.
     where : array_like of bool or Var
-        Which elements count; broadcasts to ``a``. The others have no derivative.
+        Which elements count; broadcasts to ``a``. The others have no derivative, and where too few count
+        for the result to be a number, none has.
     mean : array_like or Var, optional
         What to measure distances from; broadcasts to ``a``. It is differentiated too. By default the
         mean over the axes.

@@ -110,20 +110,16 @@ def zeros_at(*positions: int) -> Domain:
 
 # ---- families: what one line of the table stands for ---------------------------------------------
 
-SHAPES: tuple[Shape, ...] = ((), (3,), (2, 3), (2, 1, 3), (0, 3))
+SHAPES: tuple[Shape, ...] = ((), (2, 1, 3), (0, 3))
 
 PAIRS: tuple[tuple[Shape, Shape], ...] = (
     ((), ()),
-    ((3,), ()),
     ((), (2, 3)),
     ((2, 3), (2, 3)),
     ((2, 3), (3,)),
-    ((1,), (3,)),
     ((3, 1), (4,)),
-    ((4,), (3, 1)),
     ((2, 1, 3), (4, 1)),
     ((1, 1), (2, 1, 2)),
-    ((0, 3), (3,)),
     ((1, 1), (0, 3)),
 )
 
@@ -174,7 +170,8 @@ def unary(op: str, domain: Domain, **options: Any) -> list[Case]:
 
 def binary(op: str, left: Domain, right: Domain, **options: Any) -> list[Case]:
     """An elementwise operation of two operands, for every kind of broadcasting."""
-    return [Case(f"{op} {joined([s, t])}", call(op), left(*s), right(*t), **options) for s, t in PAIRS]
+    pairs = PAIRS if options.get("has_derivative", True) else PAIRS[::3]
+    return [Case(f"{op} {joined([s, t])}", call(op), left(*s), right(*t), **options) for s, t in pairs]
 
 
 def reduction(op: str, domain: Domain, **attrs: Any) -> list[Case]:
@@ -183,5 +180,5 @@ def reduction(op: str, domain: Domain, **attrs: Any) -> list[Case]:
         Case(f"{op} {told(axis=axis, keepdims=keep, **attrs)}", call(op, axis=axis, keepdims=keep, **attrs),
              domain(2, 3, 2))
         for axis in AXES
-        for keep in (False, True)
+        for keep in ((False, True) if axis in (None, (0, 2)) else (axis == 1,))
     ]  # fmt: skip
