@@ -16,8 +16,8 @@ import numpy as np
 from tape import errors, ops
 from tape.node import Handle
 from tape.op import NUMPY, as_operand
-from tape.ops.methods import METHODS
-from tape.ops.scipy_ufuncs import counterpart
+from tape.ops.reduction.methods import METHODS
+from tape.ops.special.scipy_ufuncs import counterpart
 
 __all__ = ["call_function", "call_ufunc"]
 

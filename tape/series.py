@@ -224,8 +224,8 @@ def exp(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) -> S
 
 
 def expm1(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) -> Series:
-    """``c' = (c + 1) a'``."""
-    return chained(out, series[0], lambda c, k: c[k] if k else c[0] + 1)
+    """``c' = exp(a) a'``, whose first coefficient is not taken from c: that cancels."""
+    return chained(out, series[0], lambda c, k: c[k] if k else np.exp(series[0][0]))
 
 
 def log(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any]) -> Series:

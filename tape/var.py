@@ -20,7 +20,7 @@ from tape.dispatch import call_function, call_ufunc
 from tape.listing import short
 from tape.node import Handle, plain
 from tape.op import NUMPY
-from tape.ops.scipy_ufuncs import counterpart
+from tape.ops.special.scipy_ufuncs import counterpart
 from tape.trace import Trace
 
 __all__ = ["Var"]

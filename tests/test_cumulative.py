@@ -5,8 +5,8 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.ops.cumulative import _recurrence
-from tape.ops.methods import METHODS
+from tape.ops.reduction.cumulative import _recurrence
+from tape.ops.reduction.methods import METHODS
 from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, vjp
 
 RNG = np.random.default_rng(3)

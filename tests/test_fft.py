@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.ops.spectra import back, forth
+from tape.ops.fft.spectra import back, forth
 from tests.naive_program import counts, program_of
 from tests.oracles import assert_close, assert_same, inner, jvp, record, uniform, vjp
 

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.ops.methods import METHODS
+from tape.ops.reduction.methods import METHODS
 from tests.oracles import (
     assert_close,
     assert_same,

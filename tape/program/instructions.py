@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.ops.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
+from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
 
 __all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape.config import num_threads
-from tape.ops.scipy_ufuncs import PREFIX
+from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.calling import unshared
 from tape.program.encode import encode
 from tape.program.functions import prepare

@@ -1,0 +1,1 @@
+"""Operations that work element by element, with broadcasting."""

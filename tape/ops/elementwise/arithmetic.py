@@ -1,0 +1,115 @@
+"""The four operations, sign change and powers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tape import series
+from tape.functions import elementwise
+from tape.op import cast
+from tape.ops.elementwise.selection import where
+
+__all__ = [
+    "add",
+    "divide",
+    "float_power",
+    "multiply",
+    "negative",
+    "positive",
+    "pow",
+    "power",
+    "subtract",
+    "true_divide",
+]
+
+# Forward is the operator, not the ufunc: the same arithmetic, nine times faster on NumPy scalars.
+
+add = elementwise(
+    operator.add,
+    lambda d, out, x, y: d,
+    lambda d, out, x, y: d,
+    taylor=series.linear,
+    numpy=np.add,
+    doc="``x + y``.",
+)
+
+subtract = elementwise(
+    operator.sub,
+    lambda d, out, x, y: d,
+    lambda d, out, x, y: -d,
+    name="subtract",
+    taylor=series.linear,
+    numpy=np.subtract,
+    doc="``x - y``.",
+)
+
+multiply = elementwise(
+    operator.mul,
+    lambda d, out, x, y: d * y,
+    lambda d, out, x, y: d * x,
+    name="multiply",
+    taylor=series.multiply,
+    numpy=np.multiply,
+    doc="``x * y``.",
+)
+
+divide = elementwise(
+    operator.truediv,
+    lambda d, out, x, y: d / y,
+    lambda d, out, x, y: d / -y * out,  # y is often the smaller array, if one is broadcast
+    name="divide",
+    taylor=series.divide,
+    numpy=np.divide,
+    doc="``x / y``.",
+)
+true_divide = divide
+
+negative = elementwise(
+    operator.neg,
+    lambda d, out, x: -d,
+    name="negative",
+    taylor=series.linear,
+    numpy=np.negative,
+    doc="``-x``.",
+)
+
+positive = elementwise(
+    operator.pos,
+    lambda d, out, x: d,
+    name="positive",
+    taylor=series.linear,
+    numpy=np.positive,
+    doc="``+x``.",
+)
+
+
+def _power_base(d: Any, out: Any, x: Any, y: Any) -> Any:
+    if isinstance(y, (int, float)):  # a constant exponent, by far the most frequent
+        if y == 0:
+            return d * 0.0
+        return d * (y * x) if y == 2 else d * (y * x ** (y - 1))
+    return d * (y * x ** where(y == 0, 1, y - 1))
+
+
+def _power_exponent(d: Any, out: Any, x: Any, y: Any) -> Any:
+    base = where(x == 0, 1, x)
+    if out.dtype.kind == "c" != base.dtype.kind:
+        base = cast(base, dtype=out.dtype)  # complex powers of negative numbers have a logarithm
+    return d * (where(x == 0, 0, out) * np.log(base))
+
+
+power = elementwise(
+    operator.pow,
+    _power_base,
+    _power_exponent,
+    name="power",
+    taylor=series.power,
+    numpy=np.power,
+    doc="``x ** y``. The derivative by the exponent is taken as 0 where the base is 0.",
+)
+pow = power
+
+float_power = elementwise(np.float_power, _power_base, _power_exponent)

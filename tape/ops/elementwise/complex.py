@@ -1,0 +1,177 @@
+"""Complex numbers: their parts, conjugates and angles.
+
+Rules take adjoints and tangents to pair without conjugation: the change of a real result is
+``real(sum(g * t))``. What a rule makes for a real operand, or for a real result, is its real part: the
+caller takes it. So what is real need not have a real rule, and one expression serves both modes. Only
+that the adjoint of a complex operand of one variable is complex, its rule must see to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape import batch_rules, series
+from tape.functions import elementwise, function_of
+from tape.op import Op, as_operand, cast, implements
+from tape.ops.elementwise.arithmetic import multiply
+from tape.ops.elementwise.selection import sign, where
+
+__all__ = [
+    "abs",
+    "absolute",
+    "angle",
+    "conj",
+    "conjugate",
+    "imag",
+    "iscomplex",
+    "isreal",
+    "real",
+    "real_if_close",
+]
+
+
+def _lower_same(b: Any, x: Any) -> Any:
+    return b.value(x)  # programs know no complex numbers
+
+
+real = elementwise(
+    np.real,
+    lambda d, out, x: cast(d, dtype=x.dtype) if x.dtype.kind == "c" else d,
+    taylor=series.linear,
+    lower=_lower_same,
+    name="real",
+    numpy=np.real,
+    doc="The real part.",
+)
+
+imag = elementwise(
+    np.imag,
+    lambda d, out, x: multiply(d, -1j) if x.dtype.kind == "c" else d * 0.0,
+    taylor=series.linear,
+    lower=lambda b, x: b.value(x) * 0,
+    name="imag",
+    numpy=np.imag,
+    doc="The imaginary part; of a real number 0.",
+)
+
+conjugate: Callable[..., Any] = elementwise(
+    np.conjugate,
+    lambda d, out, x: conjugate(d) if x.dtype.kind == "c" else d,
+    taylor=series.linear,
+    lower=_lower_same,
+    name="conjugate",
+    doc="The complex conjugate.",
+)
+conj = conjugate
+
+
+def _absolute_partial(d: Any, out: Any, x: Any) -> Any:
+    if x.dtype.kind != "c":
+        return d * sign(x)
+    return d * (conjugate(x) / where(out == 0, np.inf, out))  # dividing by infinity makes it 0 at 0
+
+
+def _taylor_absolute(op: Any, out: Any, parts: Any, attrs: dict[str, Any]) -> series.Series:
+    """Of real numbers, coefficient by coefficient; of complex ones, ``c c = real(a conj(a))``."""
+    (a,) = parts
+    if a[0].dtype.kind != "c":
+        return series.linear(op, out, parts, attrs)
+    mirrored = [None if part is None else conjugate(part) for part in a]
+    products = [series.convolved(a, mirrored, k, 0, k) for k in range(len(a))]
+    squares = [None if part is None else real(part) for part in products]
+    return series.square_root(op, out, [squares], attrs)
+
+
+absolute = elementwise(np.absolute, _absolute_partial, taylor=_taylor_absolute)
+abs = absolute
+
+
+def _angle_partial(d: Any, out: Any, z: Any, deg: bool) -> Any:
+    if z.dtype.kind != "c":
+        return d * 0.0
+    # The angle is the imaginary part of the logarithm.
+    return multiply(d, (-180j / np.pi if deg else -1j) / where(z == 0, np.inf, z))
+
+
+def _lower_angle(b: Any, z: Any, deg: bool) -> Any:
+    radians = b.elementwise("arctan2", 0.0, b.value(z))
+    return radians * (180 / np.pi) if deg else radians
+
+
+_angle = Op(
+    lambda z, *, deg: np.angle(z, deg),
+    name="angle",
+    vjp=[_angle_partial],
+    jvp=[_angle_partial],
+    batch=batch_rules.elementwise,
+    lower=_lower_angle,
+)
+
+
+@implements(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of complex numbers to the positive real axis.
+
+    Parameters
+    ----------
+    z : array_like or Var
+        Any shape. Of real numbers the angle is 0 or pi, and constant.
+    deg : bool
+        In degrees instead of radians.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.floating or Var
+        Of the shape of ``z``, between -pi and pi. At 0 the derivative is taken as 0.
+
+    Examples
+    --------
+    >>> import tape
+    >>> float(tape.ops.angle(2j, deg=True))
+    90.0
+    """
+    return _angle(z, deg=bool(deg))
+
+
+def _lower_uniform(answer: bool) -> Any:
+    return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs know only real numbers
+
+
+iscomplex = function_of(
+    Op(np.iscomplex, batch=batch_rules.elementwise, lower=_lower_uniform(False)), 1, np.iscomplex
+)
+isreal = function_of(Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_uniform(True)), 1, np.isreal)
+
+
+@implements(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    """The real part, if all imaginary parts are close to 0; else what was given.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    tol : float
+        What counts as close; in machine epsilons if larger than 1.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``a``. Which of the two it is, is read from the values and has no derivative.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.real_if_close(np.array([2.0 + 1e-16j]))
+    array([2.])
+    """
+    a = as_operand(a)
+    if isinstance(a, complex):
+        a = np.complex128(a)
+    if getattr(a, "dtype", np.dtype(float)).kind != "c":
+        return a
+    bound = np.finfo(a.dtype).eps * tol if tol > 1 else tol
+    return real(a) if np.all(absolute(imag(a)) < bound) else a

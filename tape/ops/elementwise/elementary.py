@@ -1,0 +1,308 @@
+"""Elementary functions, element by element, and `apply` for the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log as _log
+from typing import Any
+
+import numpy as np
+
+from tape import batch_rules, series
+from tape.errors import ShapeError
+from tape.functions import elementwise, fused_elementwise
+from tape.op import Op
+from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
+
+__all__ = [
+    "acos",
+    "acosh",
+    "apply",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "hypot",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
+    "reciprocal",
+    "relu",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+]
+
+_LOG_2, _LOG_10 = _log(2), _log(10)
+
+exp = elementwise(np.exp, lambda d, out, x: d * out, taylor=series.exp)
+expm1 = elementwise(np.expm1, lambda d, out, x: d * exp(x), taylor=series.expm1)
+exp2 = elementwise(np.exp2, lambda d, out, x: d * (out * _LOG_2))
+log = elementwise(np.log, lambda d, out, x: d / x, taylor=series.log)
+log1p = elementwise(np.log1p, lambda d, out, x: d / (x + 1), taylor=series.log1p)
+log2 = elementwise(np.log2, lambda d, out, x: d / (x * _LOG_2))
+log10 = elementwise(np.log10, lambda d, out, x: d / (x * _LOG_10))
+sqrt = elementwise(np.sqrt, lambda d, out, x: 0.5 * d / out, taylor=series.square_root)
+cbrt = elementwise(np.cbrt, lambda d, out, x: d / (3 * (out * out)))
+square = elementwise(np.square, lambda d, out, x: d * (2 * x), taylor=series.square)
+reciprocal = elementwise(np.reciprocal, lambda d, out, x: -(d * (out * out)), taylor=series.reciprocal)
+fabs = elementwise(np.fabs, lambda d, out, x: d * sign(x), taylor=series.linear)
+sin = elementwise(np.sin, lambda d, out, x: d * cos(x), taylor=series.sin)
+cos: Callable[..., Any] = elementwise(np.cos, lambda d, out, x: -(d * sin(x)), taylor=series.cos)
+tan = elementwise(np.tan, lambda d, out, x: d * (1 + out * out), taylor=series.tan)
+arcsin = asin = elementwise(np.arcsin, lambda d, out, x: d / sqrt((1 - x) * (1 + x)))
+arccos = acos = elementwise(np.arccos, lambda d, out, x: -(d / sqrt((1 - x) * (1 + x))))
+arctan = atan = elementwise(np.arctan, lambda d, out, x: d / (1 + x * x), taylor=series.arctan)
+sinh = elementwise(np.sinh, lambda d, out, x: d * cosh(x))
+cosh: Callable[..., Any] = elementwise(np.cosh, lambda d, out, x: d * sinh(x))
+arcsinh = asinh = elementwise(np.arcsinh, lambda d, out, x: d / sqrt(x * x + 1))
+# One root would be that of the wrong branch for complex numbers left of 0.
+arccosh = acosh = elementwise(np.arccosh, lambda d, out, x: d / (sqrt(x - 1) * sqrt(x + 1)))
+arctanh = atanh = elementwise(np.arctanh, lambda d, out, x: d / ((1 - x) * (1 + x)))
+degrees: Callable[..., Any] = elementwise(np.degrees, lambda d, out, x: degrees(d), taylor=series.linear)
+radians: Callable[..., Any] = elementwise(np.radians, lambda d, out, x: radians(d), taylor=series.linear)
+rad2deg: Callable[..., Any] = elementwise(np.rad2deg, lambda d, out, x: rad2deg(d), taylor=series.linear)
+deg2rad: Callable[..., Any] = elementwise(np.deg2rad, lambda d, out, x: deg2rad(d), taylor=series.linear)
+
+
+# Of two variables. What is divided by infinity where both are 0 has all derivatives 0 there.
+
+
+def _nonzero(x: Any) -> Any:
+    return where(x == 0, np.inf, x)
+
+
+hypot: Callable[..., Any] = elementwise(
+    np.hypot,
+    lambda d, out, x, y: d * (x / _nonzero(out)),
+    lambda d, out, x, y: d * (y / _nonzero(out)),
+    doc="``sqrt(x**2 + y**2)``, without overflow; where both are 0, the derivatives are 0.",
+)
+
+
+def _turned(d: Any, x: Any, y: Any) -> Any:
+    if type(x) is type(y) is np.ndarray and x.dtype.kind == y.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            squares = x * x + y * y
+        limits = np.finfo(squares.dtype)
+        if squares.size and squares.min() > limits.tiny / limits.eps and squares.max() < np.inf:
+            return d * (x / squares)  # the shorter way, where nothing overflows or vanishes
+    scale = maximum(abs(x), abs(y))  # squares would overflow or vanish; hypot takes much longer
+    at_origin = scale == 0
+    scale = scale + at_origin
+    x, y = x / scale, y / scale
+    return d * x / (scale * (x * x + y * y + at_origin))
+
+
+arctan2 = atan2 = elementwise(
+    np.arctan2,
+    lambda d, out, y, x: _turned(d, x, y),
+    lambda d, out, y, x: -_turned(d, y, x),
+    doc="The angle of the point (x, y), given y and x; where both are 0, the derivatives are 0.",
+)
+
+
+def _lead(x: Any, y: Any) -> Any:
+    """``x - y``, but of two like infinities the infinity: minus infinity has no part in a sum."""
+    return x - where(logical_and(x == y, isinf(y)), 0, y)
+
+
+logaddexp = elementwise(
+    np.logaddexp,
+    lambda d, out, x, y: d * sigmoid(_lead(x, y)),
+    lambda d, out, x, y: d * sigmoid(_lead(y, x)),
+    doc="``log(exp(x) + exp(y))``, without overflow; where both are -inf, the derivatives are 0.",
+)
+
+logaddexp2 = elementwise(
+    np.logaddexp2,
+    lambda d, out, x, y: d * sigmoid(_LOG_2 * _lead(x, y)),
+    lambda d, out, x, y: d * sigmoid(_LOG_2 * _lead(y, x)),
+    doc="``log2(2**x + 2**y)``, without overflow; where both are -inf, the derivatives are 0.",
+)
+
+
+# Rules of the most frequent activations are one pass each, and one node each when they are recorded.
+
+
+def _minus_twice(x: Any, y: Any) -> Any:
+    return -(x * y + x * y)
+
+
+_minus_twice_product: Any = fused_elementwise(
+    _minus_twice,
+    lambda d, out, x, y: _minus_twice_product(d, y),
+    lambda d, out, x, y: _minus_twice_product(d, x),
+)
+
+
+def _tanh_partial(d: Any, out: Any) -> Any:
+    return d - d * out * out
+
+
+_tanh_rule: Any = fused_elementwise(
+    _tanh_partial,
+    lambda g, _, d, out: _tanh_rule(g, out),
+    lambda g, _, d, out: _minus_twice_product(g * d, out),
+)
+
+tanh = elementwise(np.tanh, lambda d, out, x: _tanh_rule(d, out), taylor=series.tanh)
+
+
+def _sigmoid(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise TypeError("the logistic function is that of real numbers here")
+    decay = np.exp(-np.abs(x))  # never overflows
+    return np.where(x >= 0, 1, decay) / (1 + decay)
+
+
+def _sigmoid_partial(d: Any, out: Any) -> Any:
+    return d * (out - out * out)
+
+
+def _sigmoid_bend(x: Any, out: Any) -> Any:
+    return x - x * out - x * out
+
+
+_sigmoid_rule: Any = fused_elementwise(
+    _sigmoid_partial,
+    lambda g, _, d, out: _sigmoid_rule(g, out),
+    lambda g, _, d, out: _sigmoid_bend_rule(g * d, out),
+)
+
+_sigmoid_bend_rule: Any = fused_elementwise(
+    _sigmoid_bend,
+    lambda g, _, x, out: _sigmoid_bend_rule(g, out),
+    lambda g, _, x, out: _minus_twice_product(g, x),
+)
+
+
+def _lower_sigmoid(b: Any, x: Any) -> Any:
+    return 1 / (1 + b.elementwise("exp", -x))  # 1 / inf is 0, and a program does not warn of the overflow
+
+
+sigmoid: Callable[..., Any] = elementwise(
+    _sigmoid,
+    lambda d, out, x: _sigmoid_rule(d, out),
+    taylor=series.sigmoid,
+    lower=_lower_sigmoid,
+    doc="The logistic function ``1 / (1 + exp(-x))``, without overflow.",
+)
+
+
+def _relu_partial(d: Any, out: Any) -> Any:
+    return d * (out > 0)
+
+
+_relu_rule: Any = fused_elementwise(_relu_partial, lambda g, _, d, out: _relu_rule(g, out), None)
+
+relu = elementwise(
+    lambda x: np.maximum(x, 0),
+    lambda d, out, x: _relu_rule(d, out),
+    taylor=series.linear,
+    lower=lambda b, x: b.elementwise("maximum", x, 0),
+    name="relu",
+    doc="``maximum(x, 0)``; the derivative at 0 is 0.",
+)
+
+_logistic: Callable[..., Any] = elementwise(
+    _sigmoid,
+    lambda d, out, x: d * (out * _logistic(-x)),
+    lower=_lower_sigmoid,
+    name="logistic",
+    doc="As `sigmoid`, with derivatives that have all digits where it is close to 1 too, in more passes.",
+)
+
+softplus = elementwise(
+    lambda x: np.logaddexp(x, 0),
+    lambda d, out, x: d * _logistic(x),
+    taylor=series.softplus,
+    lower=lambda b, x: b.elementwise("logaddexp", x, 0),
+    name="softplus",
+    doc="``log(1 + exp(x))``, without overflow.",
+)
+
+
+def _apply(x: Any, *, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
+    result = np.asarray(f(x))
+    if result.shape != x.shape:
+        raise ShapeError(
+            f"apply: f made {list(result.shape)} of {list(x.shape)}. It must work element by element"
+        )
+    return result if result.ndim else result[()]
+
+
+def _apply_partial(d: Any, out: Any, x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
+    slope = df(x)
+    if np.shape(slope) not in (x.shape, ()):
+        raise ShapeError(
+            f"apply: df made {list(np.shape(slope))} of {list(x.shape)}. It must work element by element"
+        )
+    return d * slope
+
+
+_apply_op = Op(
+    _apply, vjp=[_apply_partial], jvp=[_apply_partial], batch=batch_rules.elementwise, explains_errors=False
+)
+
+
+def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
+    """An elementwise function with a derivative given by the user.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    f : callable
+        ``f(array)``: the function, applied element by element to a plain array.
+    df : callable
+        ``df(array)``: its derivative. Written in NumPy calls or operations, it is itself
+        differentiated for higher orders.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If ``f`` changes the shape; in a sweep, if ``df`` does.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(np.array([0.0, 1.0]))
+    >>> y = tape.apply(x, lambda a: a**3, lambda a: 3 * a**2)
+    >>> tr.backward_param_grads(y)
+    [array([0., 3.])]
+    """
+    return _apply_op(x, f=f, df=df)

@@ -1,0 +1,126 @@
+"""The operations that Fourier transforms are made of, with their transposes.
+
+Along one axis there are three transforms: of complex numbers to as many, forth and back (which are
+symmetric, so that each is its own transpose), of real numbers to half a spectrum, and of that back to real
+numbers. Calls of `numpy.fft` become chains of these in `tape.ops.fft`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tape.batch_rules import along_axes
+from tape.op import Op
+from tape.ops.elementwise.complex import conjugate
+
+__all__ = ["OPPOSITE", "back", "forth", "from_half", "resized", "shift", "shift_back", "to_half"]
+
+OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The ``norm`` with which the transform back divides by what the one forth divides by."""
+
+
+def _resized_forward(x: Any, *, length: int, axis: int) -> Any:
+    axis %= x.ndim
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    common = (*(slice(None),) * axis, slice(min(length, x.shape[axis])))
+    out = np.zeros(shape, x.dtype)
+    out[common] = x[common]
+    return out
+
+
+def _lower_resized(b: Any, x: Any, length: int, axis: int) -> Any:
+    axis %= x.ndim
+    missing = length - x.shape[axis]
+    if missing <= 0:
+        return b.read(x, (*(slice(None),) * axis, slice(length)))
+    zeros = b.broadcast(b.literal(0, x.dtype), (*x.shape[:axis], missing, *x.shape[axis + 1 :]))
+    return b.concatenate([x, zeros], axis)
+
+
+resized: Op = Op(
+    _resized_forward,
+    name="resized",
+    vjp=[lambda g, out, x, length, axis: resized(g, length=x.shape[axis], axis=axis)],
+    batch=along_axes,
+    lower=_lower_resized,
+    doc="Cropped or padded with zeros at the end of an axis.",
+)
+
+
+def _between_complex(name: str, forward: Any) -> Op:
+    """The matrix of such a transform is symmetric."""
+    op: Op = Op(
+        lambda x, *, axis, norm: forward(x, axis=axis, norm=norm),
+        name=name,
+        vjp=[lambda g, out, x, axis, norm: op(g, axis=axis, norm=norm)],
+        batch=along_axes,
+    )
+    return op
+
+
+forth = _between_complex("fft", np.fft.fft)
+back = _between_complex("ifft", np.fft.ifft)
+
+
+def _weights(length: int, axis: int, ndim: int, dtype: Any, inner: float) -> Any:
+    """One for the frequencies that stand for themselves, ``inner`` for those that also stand for another."""
+    weights = np.full(length // 2 + 1, inner, np.finfo(dtype).dtype)
+    weights[0] = 1
+    if length % 2 == 0:
+        weights[-1] = 1
+    return weights.reshape((-1, *(1,) * (ndim - 1 - axis % ndim)))
+
+
+def _rfft_vjp(g: Any, out: Any, x: Any, axis: int, norm: str | None) -> Any:
+    length = x.shape[axis]
+    halved = conjugate(g) * _weights(length, axis, x.ndim, g.dtype, 0.5)
+    return from_half(halved, length=length, axis=axis, norm=OPPOSITE[norm])
+
+
+def _irfft_vjp(g: Any, out: Any, x: Any, length: int, axis: int, norm: str | None) -> Any:
+    spectrum = to_half(g, axis=axis, norm=OPPOSITE[norm])
+    return conjugate(spectrum) * _weights(length, axis, x.ndim, g.dtype, 2)
+
+
+to_half: Op = Op(
+    lambda x, *, axis, norm: np.fft.rfft(x, axis=axis, norm=norm),
+    name="rfft",
+    vjp=[_rfft_vjp],
+    batch=along_axes,
+)
+
+from_half: Op = Op(
+    lambda x, *, length, axis, norm: np.fft.irfft(x, length, axis, norm),
+    name="irfft",
+    vjp=[_irfft_vjp],
+    batch=along_axes,
+)
+
+
+def _lower_shift(b: Any, x: Any, axis: tuple[int, ...], *, is_back: bool) -> Any:
+    for i in axis:
+        length = x.shape[i]
+        cut = length // 2 if is_back else length - length // 2
+        lead = (slice(None),) * (i % x.ndim)
+        x = b.concatenate([b.read(x, (*lead, slice(cut, None))), b.read(x, (*lead, slice(cut)))], i % x.ndim)
+    return x
+
+
+shift = Op(
+    lambda x, *, axis: np.fft.fftshift(x, axis),
+    name="fftshift",
+    vjp=[lambda g, out, x, axis: shift_back(g, axis=axis)],
+    batch=along_axes,
+    lower=partial(_lower_shift, is_back=False),
+)
+
+shift_back: Op = Op(
+    lambda x, *, axis: np.fft.ifftshift(x, axis),
+    name="ifftshift",
+    vjp=[lambda g, out, x, axis: shift(g, axis=axis)],
+    batch=along_axes,
+    lower=partial(_lower_shift, is_back=True),
+)

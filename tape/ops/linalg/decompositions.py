@@ -1,0 +1,282 @@
+"""Triangular factorizations: Cholesky and QR."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tape.errors import OptionError, SingularMatrixError, UnsupportedError
+from tape.op import Op, implements
+from tape.ops.linalg.equations import solve_triangular
+from tape.ops.linalg.packing import (
+    Packed,
+    conjugated,
+    dagger,
+    half,
+    matrices,
+    mirrored,
+    skewed,
+    square,
+    stacked,
+    transposed,
+)
+from tape.ops.structure.joining import concatenate
+
+__all__ = ["QRResult", "cho_factor", "cholesky", "qr"]
+
+# ---- Cholesky ------------------------------------------------------------------------------------
+
+# dL = L half(inv(L) dA inv(L)^H) (Murray 2016, eq. 8), where half takes the lower triangle and half of the
+# diagonal. Reverse is its transpose, from right to left.
+
+
+def _cholesky_jvp(t: Any, out: Any, a: Any) -> Any:
+    left = solve_triangular(out, mirrored(t), lower=True)
+    return out @ half(dagger(solve_triangular(out, dagger(left), lower=True)), lower=True)
+
+
+def _cholesky_vjp(g: Any, out: Any, a: Any) -> Any:
+    left = solve_triangular(out, half(transposed(out) @ g, lower=True), "T", lower=True)
+    pulled = transposed(solve_triangular(out, transposed(left), "C", lower=True))
+    return half(pulled + dagger(pulled), lower=True)
+
+
+_cholesky = Op(
+    np.linalg.cholesky,
+    name="cholesky",
+    batch=stacked,
+    lower=lambda b, a: b.cholesky(a),
+    vjp=[_cholesky_vjp],
+    jvp=[_cholesky_jvp],
+)
+
+# The upper factor is the conjugate transpose of the lower one of the conjugate transpose.
+_upper_cholesky = Op(
+    lambda a: np.linalg.cholesky(a, upper=True),
+    name="cholesky",
+    batch=stacked,
+    lower=lambda b, a: b.cholesky(a, upper=True),
+    vjp=[lambda g, out, a: dagger(_cholesky_vjp(dagger(g), dagger(out), a))],
+    jvp=[lambda t, out, a: dagger(_cholesky_jvp(dagger(t), dagger(out), a))],
+)
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """The triangular factors of positive definite matrices.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``, Hermitian. Only the triangle of the factor is looked at, and the gradient is zero
+        in the other: symmetrize the argument, ``(a + a.T) / 2``, for a symmetric gradient.
+    upper : bool
+        Return the upper factor U, with a ``U.conj().T @ U``, instead of the lower L, with a
+        ``L @ L.conj().T``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, n)``.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+    SingularMatrixError
+        If one is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> a = tr.param(np.diag([4.0, 9.0]))
+    >>> tr.backward_param_grads(np.trace(np.linalg.cholesky(a)))
+    [array([[0.25      , 0.        ],
+           [0.        , 0.16666667]])]
+    """
+    return (_upper_cholesky if upper else _cholesky)(square("cholesky", a))
+
+
+def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+    """The Cholesky factor of a matrix, as `cho_solve` takes it.
+
+    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.cho_factor``.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``, Hermitian and positive definite. Only one triangle is looked at.
+    lower : bool
+        Which factor.
+
+    Returns
+    -------
+    c : numpy.ndarray or Var
+        The factor, with zeros in the other triangle, where SciPy leaves what was in ``a``.
+    lower : bool
+
+    Raises
+    ------
+    ShapeError, SingularMatrixError
+        As `cholesky`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> factor = tape.ops.linalg.cho_factor(np.diag([4.0, 1.0]))
+    >>> tape.ops.linalg.cho_solve(factor, np.ones(2))
+    array([0.25, 1.  ])
+    """
+    return cholesky(a, upper=not lower), bool(lower)
+
+
+# ---- QR ------------------------------------------------------------------------------------------
+
+# With A = Q R, the first k columns dA R^-1 = T (k the lesser side) and X = Q^H T: what Q turns by, Q^H dQ,
+# is the skew-Hermitian matrix with the lower triangle of X, as dR R^-1 is an upper one with real diagonal.
+# (Walter, Lehmann and Lamour 2012; Roberts and Roberts 2020 for wide ones.)
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Any
+    R: Any
+
+
+def _qr_shapes(a: Any, *, mode: str) -> Any:
+    m, n = a.shape[-2:]
+    k = m if mode == "complete" else min(m, n)
+    return (m, k), (k, n)
+
+
+_qr = Packed("qr", lambda a, *, mode: np.linalg.qr(a, mode), _qr_shapes)
+
+
+def _padded(x: Any) -> Any:
+    """With columns of zeros, if there are more rows."""
+    missing = x.shape[-2] - x.shape[-1]
+    if missing <= 0:
+        return x
+    return concatenate([x, np.zeros((*x.shape[:-1], missing), x.dtype)], axis=-1)
+
+
+def _independent_forward(r: Any) -> Any:
+    left = np.abs(np.diagonal(r, axis1=-2, axis2=-1))  # of each column, less the part along those before it
+    if np.any(left <= 8 * r.shape[-1] * np.finfo(r.dtype).eps * np.linalg.norm(r, axis=-2)):
+        raise SingularMatrixError(
+            "qr: a column depends on those before it, so that q can turn freely and the factors have no "
+            "derivative. Leave such columns out, or use svd"
+        )
+    return r.copy()
+
+
+_independent = Op(
+    _independent_forward, name="independent", batch=stacked, vjp=[lambda g, out, r: g], explains_errors=False
+)
+
+
+def _leading(r: Any) -> Any:
+    """The square triangular part of R, which is invertible."""
+    k = min(r.shape[-2:])
+    return _independent(r[..., :k, :k])
+
+
+def _divided(x: Any, r: Any) -> Any:
+    """``x @ inv(r)``."""
+    return transposed(solve_triangular(_leading(r), transposed(x), "T"))
+
+
+def _turn(t: Any, q: Any, r: Any) -> tuple[Any, Any]:
+    """``Q^H dQ``, and T."""
+    changed = _divided(t[..., : min(r.shape[-2:])], r)
+    return skewed(_padded(dagger(q) @ changed)), changed
+
+
+def _pull_turn(y: Any, q: Any, r: Any, rest: Any = None) -> Any:
+    """The transpose of `_turn`: the adjoint of the matrix, from that of ``Q^H dQ`` and what T has besides."""
+    k, n = min(r.shape[-2:]), r.shape[-1]
+    pulled = conjugated(q) @ half(y - dagger(y), lower=True)[..., :k]
+    pulled = pulled if rest is None else pulled + rest
+    pulled = transposed(solve_triangular(_leading(r), transposed(pulled)))
+    if n == k:
+        return pulled
+    return concatenate([pulled, np.zeros((*pulled.shape[:-1], n - k), pulled.dtype)], axis=-1)
+
+
+def _q_vjp(g: Any, out: Any, a: Any, packed: Any, mode: str) -> Any:
+    y = transposed(out) @ g
+    is_basis = out.shape[-2] == out.shape[-1]
+    return _pull_turn(y, out, _r(a, packed, mode=mode), None if is_basis else g - conjugated(out) @ y)
+
+
+def _q_jvp(t: Any, out: Any, a: Any, packed: Any, mode: str) -> Any:
+    turn, changed = _turn(t, out, _r(a, packed, mode=mode))
+    tangent = out @ turn
+    if out.shape[-2] == out.shape[-1]:
+        return tangent
+    return tangent + (changed - out @ (dagger(out) @ changed))
+
+
+def _r_vjp(g: Any, out: Any, a: Any, packed: Any, mode: str) -> Any:
+    q = _q(a, packed, mode=mode)
+    return conjugated(q) @ g - _pull_turn(g @ transposed(out), q, out)
+
+
+def _r_jvp(t: Any, out: Any, a: Any, packed: Any, mode: str) -> Any:
+    q = _q(a, packed, mode=mode)
+    return dagger(q) @ t - _turn(t, q, out)[0] @ out
+
+
+_q: Op = _qr.part(0, "q of qr", vjp=[_q_vjp], jvp=[_q_jvp])
+_r: Op = _qr.part(1, "r of qr", vjp=[_r_vjp], jvp=[_r_jvp])
+
+
+@implements(np.linalg.qr)
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """The factors of ``a = q @ r``: q has orthonormal columns, r is upper triangular.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., m, n)``; its first k columns, k the lesser of m and n, independent where derivatives are
+        needed.
+    mode : {"reduced", "complete", "r"}
+        "complete" completes q to a basis; what completes has a derivative as far as the space it spans
+        goes. "r" returns r alone.
+
+    Returns
+    -------
+    QRResult or array
+        A named tuple: ``Q``, ``(..., m, k)`` or ``(..., m, m)``, and ``R``, ``(..., k, n)`` or
+        ``(..., m, n)``.
+
+    Raises
+    ------
+    UnsupportedError
+        If ``mode`` is "raw": Householder vectors have no rule.
+    OptionError
+        If ``mode`` is something else.
+    ShapeError
+        If ``a`` has fewer than two axes.
+    SingularMatrixError
+        In a sweep, if the first columns are dependent.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> q, r = tape.ops.linalg.qr(np.array([[3.0], [4.0]]))
+    >>> abs(r)
+    array([[5.]])
+    """
+    if mode == "raw":
+        raise UnsupportedError("qr: mode='raw' has no derivative rule. Use 'reduced', 'complete' or 'r'")
+    if mode not in ("reduced", "complete", "r"):
+        raise OptionError(f"qr: mode={mode!r}. It is 'reduced', 'complete' or 'r'")
+    a = matrices("qr", a)
+    shape = "complete" if mode == "complete" else "reduced"
+    packed = _qr.op(a, mode=shape)
+    r = _r(a, packed, mode=shape)
+    return r if mode == "r" else QRResult(_q(a, packed, mode=shape), r)

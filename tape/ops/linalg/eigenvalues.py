@@ -1,0 +1,285 @@
+"""Eigenvalues and eigenvectors, of Hermitian matrices and of others.
+
+With ``A V = V W`` and ``M = inv(V) dA V``, eigenvalues change by the diagonal of M, and eigenvectors by
+``V (M / (w_j - w_i))`` off the diagonal. On it, vectors stand still: ``v^H dv = 0`` for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tape.errors import OptionError, SingularMatrixError
+from tape.op import Op, implements
+from tape.ops.linalg.equations import inverse
+from tape.ops.linalg.packing import (
+    Packed,
+    conjugated,
+    dagger,
+    gaps,
+    half,
+    mirrored,
+    over,
+    square,
+    stacked,
+    times_columns,
+    transposed,
+)
+from tape.ops.reduction.reductions import sum
+
+__all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def _shapes(a: Any, *_: Any, **attrs: Any) -> Any:
+    n = a.shape[-1]
+    return (n,), (n, n)
+
+
+# ---- Hermitian matrices --------------------------------------------------------------------------
+
+_eigh = Packed("eigh", lambda a, *, uplo: np.linalg.eigh(a, uplo), _shapes)
+
+
+def _to_triangle(pulled: Any, uplo: str) -> Any:
+    """The adjoint of the triangle that was read, from that of the Hermitian matrix it stands for."""
+    return half(pulled + dagger(pulled), lower=uplo == "L")
+
+
+def _pull_h(g: Any, v: Any, uplo: str) -> Any:
+    return _to_triangle(times_columns(conjugated(v), g) @ transposed(v), uplo)
+
+
+def _push_h(t: Any, v: Any, uplo: str) -> Any:
+    return sum(conjugated(v) * (mirrored(t, uplo == "L") @ v), axis=-2)
+
+
+def _h_vectors_vjp(g: Any, out: Any, a: Any, packed: Any, uplo: str) -> Any:
+    w = _h_values(a, packed, uplo=uplo)
+    return _to_triangle(conjugated(out) @ over(transposed(out) @ g, gaps(w)) @ transposed(out), uplo)
+
+
+def _h_vectors_jvp(t: Any, out: Any, a: Any, packed: Any, uplo: str) -> Any:
+    w = _h_values(a, packed, uplo=uplo)
+    return out @ over(dagger(out) @ mirrored(t, uplo == "L") @ out, gaps(w))
+
+
+_h_values: Op = _eigh.part(
+    0,
+    "eigenvalues",
+    convert=np.real,
+    vjp=[lambda g, out, a, packed, uplo: _pull_h(g, _h_vectors(a, packed, uplo=uplo), uplo)],
+    jvp=[lambda t, out, a, packed, uplo: _push_h(t, _h_vectors(a, packed, uplo=uplo), uplo)],
+)
+_h_vectors: Op = _eigh.part(1, "eigenvectors", vjp=[_h_vectors_vjp], jvp=[_h_vectors_jvp])
+
+
+def _vectors_of(a: Any, uplo: str) -> Any:
+    return _h_vectors(a, _eigh.op(a, uplo=uplo), uplo=uplo)
+
+
+_eigvalsh = Op(
+    lambda a, *, uplo: np.linalg.eigvalsh(a, uplo),
+    name="eigvalsh",
+    batch=stacked,
+    vjp=[lambda g, out, a, uplo: _pull_h(g, _vectors_of(a, uplo), uplo)],
+    jvp=[lambda t, out, a, uplo: _push_h(t, _vectors_of(a, uplo), uplo)],
+)
+
+
+def _uplo(name: str, UPLO: str) -> str:
+    if UPLO not in ("L", "U", "l", "u"):
+        raise OptionError(f"{name}: UPLO={UPLO!r}. It is 'L' or 'U'")
+    return UPLO.upper()
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """Eigenvalues and eigenvectors of Hermitian (or real symmetric) matrices.
+
+    Eigenvalues that are equal have a derivative, shared as their order has it. Their eigenvectors have
+    none: where it is needed, a sweep raises. Complex vectors are determined but for a factor of absolute
+    value 1: what depends on it has no meaning, nor has its derivative.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``. Only one triangle is looked at, and the gradient is zero in the other: symmetrize
+        the argument, ``(a + a.T) / 2``, for a symmetric gradient.
+    UPLO : {"L", "U"}
+        Which triangle.
+
+    Returns
+    -------
+    EighResult
+        A named tuple: ``eigenvalues``, ``(..., n)``, in ascending order, and ``eigenvectors``,
+        ``(..., n, n)``, in columns.
+
+    Raises
+    ------
+    OptionError
+        If ``UPLO`` is something else.
+    ShapeError
+        If the matrices are not square.
+    SingularMatrixError
+        In a sweep, if a derivative is needed that there is not.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> a = tr.param(np.diag([1.0, 2.0]))
+    >>> w, v = np.linalg.eigh(a)
+    >>> tr.backward_param_grads(w[1])
+    [array([[0., 0.],
+           [0., 1.]])]
+    """
+    a, uplo = square("eigh", a), _uplo("eigh", UPLO)
+    packed = _eigh.op(a, uplo=uplo)
+    return EighResult(_h_values(a, packed, uplo=uplo), _h_vectors(a, packed, uplo=uplo))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """Eigenvalues of Hermitian matrices, in ascending order; arguments, errors and derivatives as `eigh`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.eigvalsh(np.diag([3.0, 1.0]))
+    array([1., 3.])
+    """
+    return _eigvalsh(square("eigvalsh", a), uplo=_uplo("eigvalsh", UPLO))
+
+
+# ---- other matrices ------------------------------------------------------------------------------
+
+
+def _eig_like_forward(a: Any, w: Any) -> Any:
+    """As `numpy.linalg.eig`, in the order of eigenvalues ``w``: LAPACK has another without vectors."""
+    values, vectors = np.linalg.eig(a)
+    for i in np.ndindex(values.shape[:-1] if values.size else 0):
+        distances = np.abs(values[i] - w[i][:, None])
+        order = np.argmin(distances, axis=1)
+        if len(set(order)) < len(order):  # equal ones
+            from scipy.optimize import linear_sum_assignment  # late: seldom needed
+
+            order = linear_sum_assignment(distances)[1]
+        values[i], vectors[i] = values[i][order], vectors[i][:, order]
+    return values, vectors
+
+
+_eig = Packed("eig", np.linalg.eig, _shapes)
+_eig_like = Packed("eig_like", _eig_like_forward, _shapes)
+
+
+def _inverse_of_basis(v: Any) -> Any:
+    inverted = np.linalg.inv(v)
+    if np.any(np.abs(inverted) * np.finfo(v.dtype).eps * 8 * v.shape[-1] > 1):
+        raise SingularMatrixError(
+            "the matrix is defective: it has fewer eigenvectors than rows, and its eigenvalues have no "
+            "derivative. Move it by a small perturbation"
+        )
+    return inverted
+
+
+_basis_inv = inverse("inverse_of_basis", _inverse_of_basis)
+
+
+def _pull_values(g: Any, v: Any) -> Any:
+    return times_columns(transposed(_basis_inv(v)), g) @ transposed(v)
+
+
+def _push_values(t: Any, v: Any) -> Any:
+    return sum(transposed(_basis_inv(v)) * (t @ v), axis=-2)
+
+
+def _vectors_vjp(g: Any, out: Any, a: Any, packed: Any) -> Any:
+    free = g - conjugated(out) * sum(g * out, axis=-2, keepdims=True)
+    turn = over(transposed(out) @ free, gaps(_values(a, packed)))
+    return transposed(_basis_inv(out)) @ turn @ transposed(out)
+
+
+def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
+    moved = out @ over(_basis_inv(out) @ (t @ out), gaps(_values(a, packed)))
+    return moved - out * sum(conjugated(out) * moved, axis=-2, keepdims=True)
+
+
+_values: Op = _eig.part(
+    0,
+    "eigenvalues",
+    vjp=[lambda g, out, a, packed: _pull_values(g, _vectors(a, packed))],
+    jvp=[lambda t, out, a, packed: _push_values(t, _vectors(a, packed))],
+)
+_vectors: Op = _eig.part(1, "eigenvectors", vjp=[_vectors_vjp], jvp=[_vectors_jvp])
+
+_eigvals = Op(
+    np.linalg.eigvals,
+    name="eigvals",
+    batch=stacked,
+    vjp=[lambda g, out, a: _pull_values(g, _vectors(a, _eig_like.op(a, out)))],
+    jvp=[lambda t, out, a: _push_values(t, _vectors(a, _eig_like.op(a, out)))],
+)
+
+
+@implements(np.linalg.eig)
+def eig(a: Any) -> EigResult:
+    """Eigenvalues and eigenvectors of square matrices.
+
+    What is said of equal eigenvalues and of factors of vectors at `eigh` is true here. A matrix without a
+    basis of eigenvectors has no derivative: a sweep raises.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``.
+
+    Returns
+    -------
+    EigResult
+        A named tuple: ``eigenvalues``, ``(..., n)``, and ``eigenvectors``, ``(..., n, n)``, in columns of
+        length 1. Real matrices have real ones if all eigenvalues are real, else complex ones.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+    SingularMatrixError
+        In a sweep, if a derivative is needed that there is not.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.eig(np.array([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
+    array([0.+1.j, 0.-1.j])
+    """
+    a = square("eig", a)
+    packed = _eig.op(a)
+    return EigResult(_values(a, packed), _vectors(a, packed))
+
+
+@implements(np.linalg.eigvals)
+def eigvals(a: Any) -> Any:
+    """Eigenvalues of square matrices; arguments, errors and derivatives as `eig`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.eigvals(np.diag([3.0, 1.0]))
+    array([3., 1.])
+    """
+    return _eigvals(square("eigvals", a))

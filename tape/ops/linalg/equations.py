@@ -1,0 +1,418 @@
+"""Systems of linear equations, inverses, and triangular systems."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import batch_rules, series
+from tape.errors import OptionError, ShapeError
+from tape.op import Op, as_operand, implements
+from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
+from tape.ops.products.products import matrix_product
+from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
+
+__all__ = [
+    "cho_solve",
+    "inv",
+    "inverse",
+    "inverse_or_zero",
+    "solve",
+    "solve_triangular",
+    "tensorinv",
+    "tensorsolve",
+]
+
+
+def _solve_forward(a: Any, b: Any) -> Any:
+    if np.result_type(a, b) == np.float16:  # LAPACK starts at float32
+        return np.linalg.solve(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
+    return np.linalg.solve(a, b)
+
+
+def _batch_solve(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    a, b = operands
+    if is_batched == [False, True] and np.ndim(a) == 2 and b.ndim == 3:  # one factorization for all
+        columns = swapaxes(b, 0, 1)
+        solved = op(a, reshape(columns, (b.shape[1], size * b.shape[2])), **attrs)
+        return swapaxes(reshape(solved, columns.shape), 0, 1)
+    return batch_rules.elementwise(op, operands, is_batched, attrs, size)
+
+
+def _solve_turned(a: Any, g: Any) -> Any:
+    return _solve(swapaxes(a, -1, -2), g)
+
+
+def _taylor_solve(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    """``a x = b``, coefficient by coefficient."""
+    a, b = operands
+    x = [out]
+    for k in range(1, len(a)):
+        known = series.convolved(a, x, k, 1, k, operator.matmul)
+        rest = series.total((b[k], series.scaled(-1, known)))
+        x.append(None if rest is None else _solve(a[0], rest))
+    return x
+
+
+_solve: Op = Op(
+    _solve_forward,
+    name="solve",
+    taylor=_taylor_solve,
+    batch=_batch_solve,
+    lower=lambda b, x, y: b.solve(x, y),
+    vjp=[
+        lambda g, out, a, b: -matrix_product(_solve_turned(a, g), swapaxes(out, -1, -2)),
+        lambda g, out, a, b: _solve_turned(a, g),
+    ],
+    jvp=[lambda t, out, a, b: -_solve(a, t @ out), lambda t, out, a, b: _solve(a, t)],
+)
+
+
+def _with_columns(op: Any, a: Any, b: Any, **attrs: Any) -> Any:
+    """NumPy's rule: a right hand side is a vector only if it has one axis."""
+    if np.ndim(b) == 0:
+        raise ShapeError(f"{op.name}: the right hand side is a number. It must be a vector or matrices")
+    return op(a, b, **attrs) if b.ndim > 1 else op(a, expand_dims(b, 1), **attrs)[..., 0]
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    """The x for which ``a @ x`` is ``b``.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``: matrices of full rank, floats.
+    b : array_like or Var
+        ``(n,)``, a vector, or ``(..., n, k)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n)`` for a vector, else ``(..., n, k)``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not belong together.
+    SingularMatrixError
+        If a matrix is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0]))
+    array([1. , 0.5])
+    """
+    a, b = as_operand(a), as_operand(b)
+    if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"solve: square matrices, not shape {list(np.shape(a))}")
+    return _with_columns(_solve, a, b)
+
+
+# ---- inverses ------------------------------------------------------------------------------------
+
+
+def _lower_inv(b: Any, a: Any) -> Any:
+    return b.solve(a, b.value(np.eye(a.shape[-1], dtype=a.dtype)))
+
+
+def inverse(name: str, forward: Any, lower: Any = None) -> Op:
+    """Declare an operation that inverts matrices, whatever else its forward function sees to."""
+    return Op(
+        forward,
+        name=name,
+        batch=stacked,
+        lower=lower,
+        vjp=[lambda g, out, a: -(transposed(out) @ g @ transposed(out))],
+        jvp=[lambda t, out, a: -(out @ t @ out)],
+    )
+
+
+_inv = inverse("inv", np.linalg.inv, _lower_inv)
+
+
+def _inverse_or_zero(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        out = np.zeros(a.shape, np.result_type(a, np.float32))
+    for i in np.ndindex(a.shape[:-2]):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            out[i] = np.linalg.inv(a[i])
+    return out
+
+
+inverse_or_zero = inverse("inverse_or_zero", _inverse_or_zero)
+
+
+@implements(np.linalg.inv)
+def inv(a: Any) -> Any:
+    """The inverses of matrices.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, n)``.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+    SingularMatrixError
+        If one is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> a = tr.param(np.diag([1.0, 2.0]))
+    >>> tr.backward_param_grads(np.sum(np.linalg.inv(a)))
+    [array([[-1.  , -0.5 ],
+           [-0.5 , -0.25]])]
+    """
+    return _inv(square("inv", a))
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+    """The x for which ``tensordot(a, x, x.ndim)`` is ``b``.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Of the shape of ``b`` followed by that of x.
+    b : array_like or Var
+        Any shape.
+    axes : sequence of int, optional
+        Axes of ``a`` that are moved to the end first.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If b and x do not have the same number of elements.
+    SingularMatrixError
+        If there is no unique solution.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.tensorsolve(np.eye(4).reshape(2, 2, 4), np.ones((2, 2)))
+    array([1., 1., 1., 1.])
+    """
+    a, b = as_operand(a), as_operand(b)
+    ndim = np.ndim(a)
+    order = list(range(ndim))
+    for axis in axes or ():
+        try:
+            order.remove(axis)
+        except ValueError:
+            raise ShapeError(f"tensorsolve: there is no axis {axis} in shape {list(a.shape)}") from None
+        order.append(axis)
+    lengths = [a.shape[axis] for axis in order]
+    shape = tuple(lengths[np.ndim(b) :])
+    size = prod(shape)
+    if prod(lengths) != size**2 or np.size(b) != size:
+        raise ShapeError(f"tensorsolve: shapes {lengths} and {list(np.shape(b))} do not make a square system")
+    moved = transpose(a, order) if order != sorted(order) else a
+    return reshape(solve(reshape(moved, (size, size)), reshape(b, (size,))), shape)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of ``tensordot(a, x, ind)`` as a map of x.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Its first ``ind`` axes have as many elements as the rest.
+    ind : int
+        Positive.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of shape ``a.shape[ind:] + a.shape[:ind]``.
+
+    Raises
+    ------
+    OptionError
+        If ``ind`` is not positive.
+    ShapeError
+        If the axes do not make a square matrix.
+    SingularMatrixError
+        If it is singular.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.tensorinv(np.eye(6).reshape(6, 2, 3), ind=1).shape
+    (2, 3, 6)
+    """
+    a = as_operand(a)
+    if ind <= 0:
+        raise OptionError(f"tensorinv: ind={ind}. It must be positive")
+    shape = np.shape(a)
+    size = prod(shape[ind:])
+    if prod(shape[:ind]) != size:
+        raise ShapeError(f"tensorinv: shape {list(shape)} with ind={ind} does not make a square matrix")
+    return reshape(inv(reshape(a, (size, size))), (*shape[ind:], *shape[:ind]))
+
+
+# ---- triangular systems --------------------------------------------------------------------------
+
+_TRANSPOSES: dict[Any, int] = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    from scipy.linalg import solve_triangular  # late: it takes as long to import as all the rest
+
+    dtype = np.result_type(a, b, *(() if np.result_type(a, b).kind in "fc" else (np.float64,)))
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    out = np.empty((*stack, *b.shape[-2:]), dtype)
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"shapes {a.shape} and {b.shape} do not match")
+    if out.size:
+        a = np.broadcast_to(a, (*stack, *a.shape[-2:]))
+        b = np.broadcast_to(b, out.shape)
+        for i in np.ndindex(stack):
+            out[i] = solve_triangular(
+                a[i], b[i], lower=lower, trans=trans, unit_diagonal=unit_diagonal, check_finite=False
+            )
+    return out
+
+
+def _turned(b: Any, a: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    """The solution with the transpose of the matrix that `_solve_triangular` solves with."""
+    attrs = {"lower": lower, "unit_diagonal": unit_diagonal}
+    if trans == 2:
+        return conjugated(_solve_triangular(a, conjugated(b), trans=0, **attrs))
+    return _solve_triangular(a, b, trans=1 - trans, **attrs)
+
+
+def _of_trans(x: Any, trans: int) -> Any:
+    x = transposed(x) if trans else x
+    return conjugated(x) if trans == 2 else x
+
+
+def _triangular_vjp(g: Any, out: Any, a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    of_turned = matrix_product(_turned(g, a, lower, trans, unit_diagonal), transposed(out))
+    return -triangle(_of_trans(of_turned, trans), lower, unit_diagonal)
+
+
+def _triangular_jvp(t: Any, out: Any, a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+    change = _of_trans(triangle(t, lower, unit_diagonal), trans) @ out
+    return -_solve_triangular(a, change, lower=lower, trans=trans, unit_diagonal=unit_diagonal)
+
+
+_solve_triangular: Op = Op(
+    _triangular_forward,
+    name="solve_triangular",
+    batch=_batch_solve,
+    lower=lambda b, x, y, lower, trans, unit_diagonal: b.triangular_solve(
+        x, y, lower, trans > 0, unit_diagonal
+    ),
+    vjp=[
+        _triangular_vjp,
+        lambda g, out, a, b, lower, trans, unit_diagonal: _turned(g, a, lower, trans, unit_diagonal),
+    ],
+    jvp=[_triangular_jvp, lambda t, out, a, b, **attrs: _solve_triangular(a, t, **attrs)],
+)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Any:
+    """The x for which ``a @ x`` is ``b``, where only a triangle of ``a`` is looked at.
+
+    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.solve_triangular``.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., n, n)``; the gradient is zero outside of the triangle.
+    b : array_like or Var
+        ``(n,)``, a vector, or ``(..., n, k)``.
+    trans : {0, 1, 2, "N", "T", "C"}
+        Solve with the matrix itself, its transpose, or its conjugate transpose.
+    lower : bool
+        Which triangle.
+    unit_diagonal : bool
+        Take the diagonal as ones, whatever it holds.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n)`` for a vector, else ``(..., n, k)``.
+
+    Raises
+    ------
+    OptionError
+        If ``trans`` is something else.
+    ShapeError
+        If the shapes do not belong together.
+    SingularMatrixError
+        If there is a zero on the diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.ones(2), lower=True)
+    array([0.5, 0.5])
+    """
+    if trans not in _TRANSPOSES:
+        raise OptionError(f"solve_triangular: trans={trans!r}. It is one of {list(_TRANSPOSES)}")
+    a, b = square("solve_triangular", a), as_operand(b)
+    if np.ndim(b) > 1:
+        matrices("solve_triangular", b)
+    attrs = {"lower": bool(lower), "trans": _TRANSPOSES[trans], "unit_diagonal": bool(unit_diagonal)}
+    return _with_columns(_solve_triangular, a, b, **attrs)
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+    """The x for which ``a @ x`` is ``b``, given the Cholesky factor of ``a``.
+
+    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.cho_solve``.
+
+    Parameters
+    ----------
+    c_and_lower : tuple
+        ``(c, lower)``, as `cho_factor` returns: the factor, ``(..., n, n)``, and whether it is the lower
+        one, so that a is ``c @ c.conj().T``, or the upper, with a ``c.conj().T @ c``.
+    b : array_like or Var
+        ``(n,)``, a vector, or ``(..., n, k)``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n)`` for a vector, else ``(..., n, k)``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not belong together.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> c = np.linalg.cholesky(np.array([[4.0, 0.0], [0.0, 1.0]]))
+    >>> tape.ops.linalg.cho_solve((c, True), np.ones(2))
+    array([0.25, 1.  ])
+    """
+    c, lower = c_and_lower
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)

@@ -1,0 +1,276 @@
+"""What the operations of linear algebra share: checked arguments, triangles, quotients, packed results.
+
+A factorization has several results, an `Op` has one. So it is computed once, by an operation without
+derivative that returns all of it in one array, and each result is an operation of the matrix and of that
+array: `Packed`. The derivative of a result then costs, and demands, no more than that result needs:
+eigenvalues may be equal as long as nobody asks for the derivative of their eigenvectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import batch_rules
+from tape.errors import DTypeError, ShapeError, SingularMatrixError
+from tape.op import Op, as_operand
+from tape.ops.elementwise.complex import conjugate
+from tape.ops.elementwise.selection import where
+from tape.ops.structure.shape import expand_dims, swapaxes
+
+__all__ = [
+    "Packed",
+    "alike",
+    "conjugated",
+    "dagger",
+    "gaps",
+    "half",
+    "matrices",
+    "mirrored",
+    "over",
+    "skewed",
+    "square",
+    "stacked",
+    "times_columns",
+    "transposed",
+    "triangle",
+    "vanishing",
+]
+
+Shape = tuple[int, ...]
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+def matrices(name: str, a: Any) -> Any:
+    """An operand that is a matrix or a stack of them, of a precision LAPACK knows."""
+    a = as_operand(a)
+    if np.ndim(a) < 2:
+        raise ShapeError(f"{name}: a matrix or a stack of them, not shape {list(np.shape(a))}. Add axes")
+    if np.result_type(a).char in "egG":
+        raise DTypeError(f"{name}: LAPACK has no {np.result_type(a)}. Convert with astype")
+    return a
+
+
+def square(name: str, a: Any) -> Any:
+    """As `matrices`, and as many rows as columns."""
+    a = matrices(name, a)
+    if a.shape[-2] != a.shape[-1]:
+        raise ShapeError(f"{name}: square matrices, not shape {list(a.shape)}")
+    return a
+
+
+# ---- matrices as such ----------------------------------------------------------------------------
+
+
+def stacked(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """The batch rule of what takes stacks of matrices and has one operand (or all of them batched)."""
+    return op(*operands, **attrs)
+
+
+def transposed(x: Any) -> Any:
+    """The last two axes exchanged."""
+    return swapaxes(x, -1, -2)
+
+
+def conjugated(x: Any) -> Any:
+    """The complex conjugate, without a copy of what is real."""
+    return conjugate(x) if x.dtype.kind == "c" else x
+
+
+def dagger(x: Any) -> Any:
+    """The conjugate transpose."""
+    return conjugated(transposed(x))
+
+
+def times_columns(x: Any, factors: Any) -> Any:
+    """Each column times its factor."""
+    return x * expand_dims(factors, -2)
+
+
+def _tri(shape: Shape, lower: bool, k: int = 0) -> Any:
+    """Where a triangle is, its diagonals above ``-k`` left out."""
+    rows, columns = shape[-2:]
+    return np.tri(rows, columns, -k if lower else k - 1, dtype=bool) == lower
+
+
+def triangle(x: Any, lower: bool, is_strict: bool) -> Any:
+    """A triangle, with its diagonal or without, and zeros elsewhere."""
+    return where(_tri(x.shape, lower, int(is_strict)), x, 0)
+
+
+def _weights(shape: Shape, lower: bool) -> Any:
+    return (_tri(shape, lower).astype(float) + _tri(shape, lower, 1)) / 2
+
+
+def _half_forward(x: Any, *, lower: bool) -> Any:
+    weights = _weights(x.shape, lower).astype(x.real.dtype if x.dtype.kind in "fc" else float)
+    return np.where(weights, x, 0) * weights
+
+
+def _lower_half(b: Any, x: Any, lower: bool) -> Any:
+    weights = _weights(x.shape, lower).astype(x.dtype)
+    return b.where(b.value(weights > 0), x, 0) * b.value(weights)
+
+
+half: Op = Op(
+    _half_forward,
+    name="half",
+    batch=stacked,
+    lower=_lower_half,
+    vjp=[lambda g, out, x, lower: half(g, lower=lower)],
+    doc="One triangle with half of the diagonal, so that a Hermitian matrix is this and its `dagger`.",
+)
+
+
+def mirrored(x: Any, lower: bool = True) -> Any:
+    """The Hermitian matrix of which ``x`` holds a triangle; its transpose is ``half(g + dagger(g))``."""
+    part = half(x, lower=lower)
+    return part + dagger(part)
+
+
+def skewed(x: Any) -> Any:
+    """The skew-Hermitian matrix with this lower triangle; its transpose is ``half(g - dagger(g))``."""
+    part = half(x, lower=True)
+    return part - dagger(part)
+
+
+# ---- quotients by differences of eigenvalues -----------------------------------------------------
+
+
+def _rounding(x: Any, axis: Any) -> Any:
+    """Below this, numbers are rounding errors of numbers as large as the largest along the axes."""
+    return 8 * x.shape[-1] * np.finfo(x.dtype).eps * np.max(np.abs(x), axis=axis, keepdims=True, initial=0)
+
+
+alike = Op(
+    lambda w: np.abs(w[..., None, :] - w[..., :, None]) <= _rounding(w, -1)[..., None],
+    name="alike",
+    batch=stacked,
+    doc="Which of the values in the last axis are equal, but for rounding.",
+)
+
+vanishing = Op(
+    lambda s: np.abs(s) <= _rounding(s, -1),
+    name="vanishing",
+    batch=stacked,
+    doc="Which of the values in the last axis are zero, but for rounding.",
+)
+
+
+def gaps(w: Any) -> Any:
+    """The differences ``w[j] - w[i]``: exactly 0 between equal ones, infinite on the diagonal."""
+    differences = where(alike(w), 0, expand_dims(w, -2) - expand_dims(w, -1))
+    return where(np.eye(w.shape[-1], dtype=bool), np.inf, differences)
+
+
+def _over_forward(x: Any, gap: Any) -> Any:
+    is_zero = gap == 0
+    if not np.any(is_zero):
+        return x / gap
+    if np.any(is_zero & (np.abs(x) > _rounding(x, (-2, -1)))):
+        raise SingularMatrixError(
+            "a derivative divides by the difference of two equal eigenvalues or singular values, or by a "
+            "singular value that is 0: their vectors can turn freely, and have no derivative. Use functions "
+            "of the values alone (eigvalsh, svdvals), which do; or move the values apart"
+        )
+    return np.where(is_zero, 0, x / np.where(is_zero, 1, gap))
+
+
+over: Op = Op(
+    _over_forward,
+    name="over",
+    batch=batch_rules.elementwise,
+    vjp=[lambda g, out, x, gap: over(g, gap), lambda g, out, x, gap: -over(g * out, gap)],
+    jvp=[lambda t, out, x, gap: over(t, gap), lambda t, out, x, gap: -over(out * t, gap)],
+    doc="``x / gap`` of matrices; 0 where both are, and an error where only ``gap`` is.",
+)
+
+
+# ---- several results in one ----------------------------------------------------------------------
+
+
+class Packed:
+    """Several results of one computation, each an operation of its own.
+
+    Parameters
+    ----------
+    name : str
+        Of the computation.
+    compute : callable
+        ``compute(*operands, **attrs)`` on plain arrays, returning a tuple of arrays.
+    shapes : callable
+        ``shapes(*operands, **attrs)``: those of the results, without the axes of the stack.
+    is_stacking : bool
+        Whether ``compute`` takes stacks of matrices.
+
+    Attributes
+    ----------
+    op : Op
+        The computation, constant to every derivative: all results flattened into the last axis.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        compute: Callable[..., Sequence[Any]],
+        shapes: Callable[..., Sequence[Shape]],
+        *,
+        is_stacking: bool = True,
+    ) -> None:
+        self._shapes = shapes
+        self._batch = stacked if is_stacking else None
+
+        def forward(*operands: Any, **attrs: Any) -> Any:
+            stack = operands[0].shape[:-2]
+            flat = [
+                np.reshape(part, (*stack, prod(shape)))
+                for part, shape in zip(compute(*operands, **attrs), shapes(*operands, **attrs), strict=True)
+            ]
+            return np.concatenate(flat, axis=-1)
+
+        self.op = Op(forward, name=name, batch=self._batch)
+
+    def part(
+        self,
+        k: int,
+        name: str,
+        *,
+        convert: Callable[[Any], Any] = np.asarray,
+        vjp: Any = None,
+        jvp: Any = None,
+    ) -> Op:
+        """The operation for result ``k``, of the operands and the packed array.
+
+        ``vjp`` and ``jvp`` hold a rule for each operand; ``convert`` undoes the promotion that packing
+        was, as `numpy.real` does.
+        """
+
+        def place(operands: Any, attrs: dict[str, Any]) -> tuple[int, Shape]:
+            shapes = self._shapes(*operands[:-1], **attrs)
+            return sum(map(prod, shapes[:k])), (*operands[-1].shape[:-1], *shapes[k])
+
+        def forward(*operands: Any, **attrs: Any) -> Any:
+            start, shape = place(operands, attrs)
+            stack = operands[-1].ndim - 1
+            return convert(operands[-1][..., start : start + prod(shape[stack:])]).reshape(shape)[()]
+
+        def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
+            start, shape = place(operands, attrs)
+            packed = operands[-1]
+            packed = b.cast(packed, np.finfo(packed.dtype).dtype)  # refused if complex: programs know none
+            stop = start + prod(shape[packed.ndim - 1 :])
+            return b.reshape(b.read(packed, (Ellipsis, slice(start, stop))), shape)
+
+        return Op(
+            forward,
+            name=name,
+            batch=self._batch,
+            lower=lower if convert in (np.asarray, np.real) else None,
+            vjp=vjp and [*vjp, None],
+            jvp=jvp and [*jvp, None],
+        )

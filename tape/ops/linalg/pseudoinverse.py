@@ -1,0 +1,271 @@
+"""Pseudoinverses, least squares and rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OptionError, ShapeError
+from tape.op import Op, as_operand, implements
+from tape.ops.linalg.packing import (
+    Packed,
+    conjugated,
+    dagger,
+    matrices,
+    mirrored,
+    square,
+    stacked,
+    transposed,
+)
+from tape.ops.linalg.singular import values_jvp, values_vjp
+from tape.ops.reduction.reductions import sum
+from tape.ops.structure.shape import expand_dims
+
+__all__ = ["lstsq", "matrix_rank", "pinv"]
+
+_UNSET: Any = np._NoValue
+
+# The derivative of P = pinv(A), where the rank stays what it is (Golub and Pereyra 1973, eq. 4.12):
+# dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P. Products are formed such that no matrix has
+# the length of a tall A twice; for a wide one all is done with the conjugate transposes.
+
+
+def _pinv_jvp(t: Any, out: Any, a: Any, **attrs: Any) -> Any:
+    if a.shape[-2] < a.shape[-1]:
+        return dagger(_pinv_jvp(dagger(t), dagger(out), dagger(a)))
+    turned = dagger(t)
+    second = (out @ dagger(out)) @ turned
+    third = (turned @ dagger(out)) @ out
+    return (second - (second @ a) @ out) + (third - (out @ a) @ third) - (out @ t) @ out
+
+
+def _pinv_vjp(g: Any, out: Any, a: Any, **attrs: Any) -> Any:
+    if a.shape[-2] < a.shape[-1]:
+        return dagger(_pinv_vjp(dagger(g), dagger(out), dagger(a)))
+    p, b = transposed(out), transposed(a)
+    second = (conjugated(out) @ p) @ (g - (g @ p) @ b)
+    third = ((g - (b @ p) @ g) @ p) @ conjugated(out)
+    return dagger(second + third) - p @ (g @ p)
+
+
+_pinv: Op = Op(
+    lambda a, *, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
+    name="pinv",
+    batch=stacked,
+    vjp=[_pinv_vjp],
+    jvp=[_pinv_jvp],
+)
+
+
+@implements(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNSET) -> Any:
+    """The pseudoinverses of matrices; their derivatives are those at constant rank.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(..., m, n)``.
+    rcond : array_like, optional
+        Singular values up to this times the largest count as zero; by default 1e-15. One for all, or one
+        for each matrix.
+    hermitian : bool
+        Take the matrices as Hermitian, and look at their lower triangles alone.
+    rtol : array_like, optional
+        As ``rcond``; None stands for ``max(m, n) * eps``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., n, m)``.
+
+    Raises
+    ------
+    ShapeError
+        If ``a`` has fewer than two axes.
+    OptionError
+        If both ``rcond`` and ``rtol`` are given.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.pinv(np.array([[2.0], [0.0]]))
+    array([[0.5, 0. ]])
+    """
+    a = square("pinv", a) if hermitian else matrices("pinv", a)
+    if rcond is not None and rtol is not _UNSET:
+        raise OptionError("pinv: both rcond and rtol are given. They mean the same: give one")
+    if rcond is None:
+        rcond = 1e-15 if rtol is _UNSET else rtol
+    if rcond is None:
+        rcond = _default_cutoff(a)
+    return _pinv(mirrored(a) if hermitian else a, rcond=rcond, hermitian=bool(hermitian))
+
+
+def _default_cutoff(a: Any) -> float:
+    return float(max(a.shape[-2:]) * np.finfo(np.result_type(a, np.float32)).eps)
+
+
+_matrix_rank = Op(
+    lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol), name="matrix_rank"
+)
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """The ranks of matrices, constant to every derivative.
+
+    Parameters
+    ----------
+    A : array_like or Var
+        ``(..., m, n)``, or a vector, which has rank 1 unless it is zero.
+    tol, hermitian, rtol
+        As for `numpy.linalg.matrix_rank`.
+
+    Returns
+    -------
+    int, numpy.ndarray or Var
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> int(tape.ops.linalg.matrix_rank(np.ones((3, 3))))
+    1
+    """
+    return _matrix_rank(A, tol=tol, hermitian=bool(hermitian), rtol=rtol)
+
+
+# ---- least squares -------------------------------------------------------------------------------
+
+
+def _lstsq_compute(a: Any, b: Any, *, rcond: Any) -> Any:
+    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
+    return x, residuals if residuals.size else np.zeros(b.shape[1], s.dtype), s.dtype.type(rank), s
+
+
+def _lstsq_shapes(a: Any, b: Any, *, rcond: Any) -> Any:
+    (m, n), k = a.shape, b.shape[1]
+    return (n, k), (k,), (), (min(m, n),)
+
+
+_lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False)
+
+
+def _pinv_of(a: Any, rcond: Any) -> Any:
+    """The pseudoinverse that makes the solution, with what `numpy.linalg.lstsq` counts as zero."""
+    eps = max(a.shape) * np.finfo(np.float64).eps
+    return _pinv(a, rcond=eps if rcond is None or rcond < 0 else rcond, hermitian=False)
+
+
+def _solution_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
+    p = _pinv_of(a, rcond)
+    y = transposed(p) @ g
+    residual = conjugated(b - a @ out) @ dagger(conjugated(p) @ y)
+    rest = transposed(p) @ conjugated(out) @ dagger(g - transposed(a) @ y)
+    return residual + rest - y @ transposed(out)
+
+
+def _solution_jvp(t: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
+    p = _pinv_of(a, rcond)
+    turned = dagger(t)
+    rest = turned @ (dagger(p) @ out)
+    return p @ (dagger(p) @ (turned @ (b - a @ out))) - p @ (t @ out) + (rest - p @ (a @ rest))
+
+
+_solution: Op = _lstsq.part(
+    0,
+    "lstsq",
+    vjp=[_solution_vjp, lambda g, out, a, b, packed, rcond: transposed(_pinv_of(a, rcond)) @ g],
+    jvp=[_solution_jvp, lambda t, out, a, b, packed, rcond: _pinv_of(a, rcond) @ t],
+)
+
+
+def _twice_residual(out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
+    """The derivative of the sums of squares by ``b``; no columns where the result has none."""
+    return 2 * conjugated(b - a @ _solution(a, b, packed, rcond=rcond))[:, : out.shape[0]]
+
+
+def _residuals_vjp(g: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> list[Any]:
+    if out.shape[0] < b.shape[1]:
+        return [None, None, None]
+    by_b = _twice_residual(out, a, b, packed, rcond) * g
+    return [-(by_b @ transposed(_solution(a, b, packed, rcond=rcond))), by_b, None]
+
+
+def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
+    by_a, by_b, _ = tangents
+    change: Any = 0 if by_b is None else by_b
+    if by_a is not None:
+        change = change - by_a @ _solution(a, b, packed, rcond=rcond)
+    doubled = _twice_residual(out, a, b, packed, rcond)
+    return Op.fitted(sum(doubled * change[:, : out.shape[0]], axis=0), out)
+
+
+_sums_of_squares = _lstsq.part(1, "residuals", convert=np.real)
+
+
+def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any) -> Any:
+    """NumPy returns none if the rank is less than the number of columns, or nothing is left over."""
+    m, n = a.shape
+    is_given = m > n == _rank.forward(a, b, packed, rcond=rcond)
+    return _sums_of_squares.forward(a, b, packed, rcond=rcond)[: None if is_given else 0]
+
+
+_residuals = Op(_residuals_forward, name="residuals", vjp=_residuals_vjp, jvp=_residuals_jvp)
+_rank = _lstsq.part(2, "rank", convert=lambda x: x.real.astype(np.int32))
+_values = _lstsq.part(
+    3,
+    "singular_values",
+    convert=np.real,
+    vjp=[lambda g, out, a, *_, **attrs: values_vjp(g, out, a), None],
+    jvp=[lambda t, out, a, *_, **attrs: values_jvp(t, out, a), None],
+)
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
+    """The x that makes the sum of squares of ``b - a @ x`` least, and of these the shortest.
+
+    Derivatives are those at constant rank: for full rank of columns or rows there is no other.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        ``(m, n)``.
+    b : array_like or Var
+        ``(m,)`` or ``(m, k)``.
+    rcond : float, optional
+        Singular values up to this times the largest count as zero; by default ``max(m, n) * eps``.
+
+    Returns
+    -------
+    x : numpy.ndarray or Var
+        ``(n,)`` or ``(n, k)``.
+    residuals : numpy.ndarray or Var
+        The sums of squares, ``(k,)`` (``(1,)`` for a vector); ``(0,)`` if the rank is less than n or m is
+        not greater than n.
+    rank : int or Var
+        Constant to every derivative.
+    s : numpy.ndarray or Var
+        The singular values of ``a``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not belong together.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.lstsq(np.ones((2, 1)), np.array([1.0, 3.0]))[:2]
+    (array([2.]), array([2.]))
+    """
+    a, b = matrices("lstsq", a), as_operand(b)
+    if np.ndim(a) != 2 or np.ndim(b) not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise ShapeError(f"lstsq: shapes {list(a.shape)} and {list(np.shape(b))}. They are (m, n) and (m, k)")
+    columns = b if b.ndim == 2 else expand_dims(b, 1)
+    packed = _lstsq.op(a, columns, rcond=rcond)
+    x, residuals, rank, s = (
+        part(a, columns, packed, rcond=rcond) for part in (_solution, _residuals, _rank, _values)
+    )
+    return x if b.ndim == 2 else x[:, 0], residuals, rank, s

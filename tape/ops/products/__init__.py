@@ -1,0 +1,1 @@
+"""Products of all kinds; polynomials and filters, which are made of them."""

@@ -1,0 +1,335 @@
+"""One-dimensional signals: convolution, correlation, interpolation, phases."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from tape import errors, series
+from tape.batch_rules import along_axes
+from tape.errors import OptionError, ShapeError
+from tape.kernels.accumulate import Scattered
+from tape.op import Op, as_operand, implements
+from tape.ops.elementwise.complex import conjugate
+from tape.ops.elementwise.rounding import remainder
+from tape.ops.elementwise.selection import equal, greater, less, where
+from tape.ops.ordering.sorting import argsort
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.joining import concatenate
+from tape.ops.structure.shape import astype, ravel
+
+__all__ = ["convolve", "correlate", "interp", "unwrap"]
+
+
+# ---- convolution and correlation -------------------------------------------------------------------
+#
+# The operations know two modes: "full", all sums of products, and "valid", those that no end of the
+# shorter operand falls out of. The derivative by either operand is one of them again.
+
+
+def _conjugated(a: Any) -> Any:
+    return conjugate(a) if a.dtype.kind == "c" else a
+
+
+def _turned(a: Any) -> Any:
+    return getitem(a, slice(None, None, -1))
+
+
+def _convolve_adjoint(g: Any, x: Any, other: Any, mode: str) -> Any:
+    """Of a convolution, by ``x``."""
+    if mode == "full":
+        return _correlate(g, _conjugated(other), mode="valid")
+    if x.size >= other.size:
+        return _convolve(g, _turned(other), mode="full")
+    return _turned(_correlate(other, _conjugated(g), mode="valid"))
+
+
+_convolve: Op = Op(
+    lambda a, v, *, mode: np.convolve(a, v, mode),
+    name="convolve",
+    vjp=[
+        lambda g, out, a, v, mode: _convolve_adjoint(g, a, v, mode),
+        lambda g, out, a, v, mode: _convolve_adjoint(g, v, a, mode),
+    ],
+)
+
+_correlate: Op = Op(
+    lambda a, v, *, mode: np.correlate(a, v, mode),
+    name="correlate",
+    vjp=[  # it is the convolution with the second operand turned round and conjugated
+        lambda g, out, a, v, mode: _convolve_adjoint(g, a, _conjugated(_turned(v)), mode),
+        lambda g, out, a, v, mode: _conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
+    ],
+)
+
+
+def _sliding(op: Op, a: Any, v: Any, mode: str) -> Any:
+    """A convolution or correlation in one of NumPy's modes."""
+    a, v = as_operand(a), as_operand(v)
+    if mode not in ("full", "same", "valid"):
+        raise OptionError(f"{op.name}: mode is {mode!r}. It must be 'full', 'same' or 'valid'")
+    for x in (a, v):
+        if np.ndim(x) != 1 or np.size(x) == 0:
+            told = f"{list(np.shape(a))} and {list(np.shape(v))}"
+            raise ShapeError(f"{op.name} of shapes {told}. Both must be vectors, and not empty")
+    if mode != "same":
+        return op(a, v, mode=mode)
+    longest, shortest = max(a.size, v.size), min(a.size, v.size)
+    start = (shortest - 1) // 2
+    if op is _correlate and a.size < v.size:  # NumPy exchanges them, and turns the result round
+        start = shortest - 1 - start
+    return getitem(op(a, v, mode="full"), slice(start, start + longest))
+
+
+@implements(np.convolve)
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """The convolution of two vectors.
+
+    Parameters
+    ----------
+    a, v : array_like or Var
+        ``(n,)`` and ``(m,)``, not empty.
+    mode : {"full", "same", "valid"}
+        All ``n + m - 1`` sums, as many from the middle as the longer operand has elements, or those
+        in which the shorter one takes part as a whole.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If an operand is empty, or neither a vector nor a scalar.
+    OptionError
+        If ``mode`` is something else.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.convolve([1.0, 2.0], [1.0, 10.0])
+    array([ 1., 12., 20.])
+    """
+    a, v = (x if np.ndim(x) else ravel(x) for x in (as_operand(a), as_operand(v)))
+    return _sliding(_convolve, a, v, mode)
+
+
+@implements(np.correlate)
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """The correlation of two vectors: sums of ``a[n + k] * conj(v[n])``.
+
+    Arguments, result and errors as `convolve`; both must be vectors.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.correlate([1.0, 2.0, 3.0], [1.0, 10.0])
+    array([21., 32.])
+    """
+    return _sliding(_correlate, a, v, mode)
+
+
+# ---- interpolation ---------------------------------------------------------------------------------
+#
+# There are n + 1 intervals: the first to the left of all knots, the last to the right of them. Of the value
+# at a position, its share belongs to the knot at the end of its interval, the rest to that at the start:
+# all to the end in the first interval, and nothing in the last one.
+
+
+def _batch_by_positions(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return NotImplemented if is_batched[1] else op(*operands, **attrs)
+
+
+def _interval_forward(x: Any, xp: Any) -> Any:
+    count = np.searchsorted(xp, x, side="right")
+    return np.where(x == xp[-1], len(xp) - 1, count)  # the last knot belongs to the interval before
+
+
+_interval = Op(_interval_forward, name="interval", batch=_batch_by_positions)
+
+
+def _gathered_forward(w: Any, interval: Any, *, count: int) -> Any:
+    interval = np.asarray(interval)
+    lead = w.shape[: w.ndim - interval.ndim]
+    index = (*(slice(None),) * len(lead), interval.reshape(-1))
+    return Scattered(w.reshape((*lead, interval.size)), index, (*lead, count)).dense()
+
+
+_gathered = Op(
+    _gathered_forward,
+    name="gathered",
+    vjp=[lambda g, out, w, interval, count: getitem(g, (..., interval)), None],
+    batch=_batch_by_positions,
+    lower=lambda b, w, interval, count: b.written(b.value(w), (interval,), (count,)),
+    doc="For each interval, the sum of what is at the positions in it.",
+)
+
+
+def _per_interval(first: float, inner: Any, last: float) -> Any:
+    ends = np.full(1, first, inner.dtype), np.full(1, last, inner.dtype)
+    return concatenate([ends[0], inner, ends[1]])
+
+
+def _widths(xp: Any) -> Any:
+    widths = getitem(xp, slice(1, None)) - getitem(xp, slice(-1))
+    return where(equal(widths, 0), 1, widths)  # no position is between knots in one place
+
+
+def _slope(x: Any, xp: Any, fp: Any) -> Any:
+    """Of the line, at each position."""
+    slopes = (getitem(fp, slice(1, None)) - getitem(fp, slice(-1))) / _widths(xp)
+    return getitem(_per_interval(0.0, slopes, 0.0), _interval(x, xp))
+
+
+def _share(x: Any, xp: Any, interval: Any) -> Any:
+    """Of the knot at the end, at each position."""
+    starts = concatenate([getitem(xp, slice(1)), xp])
+    scales = _per_interval(0.0, 1 / _widths(xp), 0.0)
+    share = (x - getitem(starts, interval)) * getitem(scales, interval)
+    return where(equal(interval, 0), 1.0, share)
+
+
+def _pushed(t: Any, x: Any, xp: Any) -> Any:
+    """What tangents of the knots, or of their values, add up to at each position."""
+    interval = _interval(x, xp)
+    starts, ends = concatenate([getitem(t, slice(1)), t]), concatenate([t, getitem(t, slice(-1, None))])
+    share = _share(x, xp, interval)
+    return getitem(starts, interval) * (1 - share) + getitem(ends, interval) * share
+
+
+def _pulled(d: Any, x: Any, xp: Any) -> Any:
+    """What adjoints at the positions add up to for each knot, or its value: the transpose."""
+    interval, count = _interval(x, xp), len(xp) + 1
+    of_ends = _gathered(d * _share(x, xp, interval), interval, count=count)
+    of_starts = _gathered(d, interval, count=count) - of_ends
+    return getitem(of_starts, slice(1, None)) + getitem(of_ends, slice(-1))
+
+
+_interp = Op(
+    lambda x, xp, fp: np.interp(x, xp, fp),
+    name="interp",
+    vjp=[
+        lambda g, out, x, xp, fp: g * _slope(x, xp, fp),
+        lambda g, out, x, xp, fp: -_pulled(g * _slope(x, xp, fp), x, xp),
+        lambda g, out, x, xp, fp: _pulled(g, x, xp),
+    ],
+    jvp=[
+        lambda t, out, x, xp, fp: t * _slope(x, xp, fp),
+        lambda t, out, x, xp, fp: -(_pushed(t, x, xp) * _slope(x, xp, fp)),
+        lambda t, out, x, xp, fp: _pushed(t, x, xp),
+    ],
+)
+
+
+@implements(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Values of the line through given points, straight from each to the next.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Where, any shape.
+    xp : array_like or Var
+        ``(n,)``: where the points are, increasing.
+    fp : array_like or Var
+        ``(n,)``: their values, real or complex.
+    left, right : scalar or Var, optional
+        What it is before the first point and after the last one; by default their values.
+    period : float or Var, optional
+        Positions that far apart are the same. Points need not be in order then, and ``left`` and
+        ``right`` play no part.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``, in double precision. At a point the derivative by ``x`` is the slope to its
+        right; at the last one, that to its left.
+
+    Raises
+    ------
+    ShapeError
+        If there are no points, or not as many values as positions.
+    OptionError
+        If ``period`` is 0.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x = tr.param(0.5)
+    >>> tr.backward_param_grads(np.interp(x, [0.0, 1.0, 2.0], [0.0, 3.0, 4.0]))
+    [array(3.)]
+    """
+    x, xp, fp = as_operand(x), as_operand(xp), as_operand(fp)
+    if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.size(xp):
+        told = f"{list(np.shape(xp))} and {list(np.shape(fp))}"
+        raise ShapeError(
+            f"interp: positions and values of shapes {told}. They must be alike, (n,), not empty"
+        )
+    # NumPy computes in double precision, and so must the rules: ints would not hold their differences.
+    x, xp, fp = (astype(a, np.result_type(a, np.float64), copy=False) for a in (x, xp, fp))
+    if period is None:
+        out = _interp(x, xp, fp)
+        if left is not None:
+            out = where(less(x, getitem(xp, 0)), left, out)
+        if right is not None:
+            out = where(greater(x, getitem(xp, -1)), right, out)
+        return out
+    if np.ndim(period) or period == 0:
+        raise OptionError(f"interp: the period is {errors.describe(period)}. It must be a number, not 0")
+    period = np.abs(period)
+    x, xp = remainder(x, period), remainder(xp, period)
+    order = argsort(xp)
+    xp, fp = getitem(xp, order), getitem(fp, order)
+    first, last = slice(0, 1), slice(-1, None)
+    xp = concatenate([getitem(xp, last) - period, xp, getitem(xp, first) + period])
+    fp = concatenate([getitem(fp, last), fp, getitem(fp, first)])
+    return _interp(x, xp, fp)
+
+
+# ---- phases ----------------------------------------------------------------------------------------
+
+_unwrap = Op(
+    lambda p, *, discont, axis, period: np.unwrap(p, discont, axis, period=period),
+    name="unwrap",
+    vjp=[lambda g, out, p, discont, axis, period: g],
+    jvp=[lambda t, out, p, discont, axis, period: t],
+    taylor=series.linear,
+    batch=along_axes,
+)
+
+
+@implements(np.unwrap)
+def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * pi) -> Any:
+    """Phases without jumps: multiples of the period are added where neighbours differ by more than half.
+
+    Parameters
+    ----------
+    p : array_like or Var
+        One axis at least.
+    discont : float, optional
+        The smallest jump to take away, if larger than half of the period.
+    axis : int
+        Along which.
+    period : float
+        What may be added.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        The derivative is that of ``p``.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.unwrap([0.0, 3.0, 6.0, 1.0], period=8)
+    array([0., 3., 6., 9.])
+    """
+    return _unwrap(p, discont=discont, axis=axis, period=period)

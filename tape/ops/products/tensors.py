@@ -1,0 +1,400 @@
+"""Products that sum over chosen axes of their operands, and those that sum over none.
+
+By the convention of `tape.ops.elementwise.complex`, no rule here conjugates anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape.batch_rules import elementwise
+from tape.errors import ShapeError
+from tape.op import Op, as_operand, implements
+from tape.ops.elementwise.arithmetic import multiply
+from tape.ops.products.products import matmul, with_axis_last
+from tape.ops.structure.axes import moveaxis, swapaxes, transpose
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.joining import concatenate
+from tape.ops.structure.shape import ravel, reshape
+
+__all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot"]
+
+
+# ---- dot, inner ------------------------------------------------------------------------------------
+
+
+def _dot_left(g: Any, out: Any, a: Any, b: Any) -> Any:
+    rest = [i for i in range(b.ndim) if i != max(b.ndim - 2, 0)]
+    return tensordot(g, b, (range(a.ndim - 1, out.ndim), rest))
+
+
+def _dot_right(g: Any, out: Any, a: Any, b: Any) -> Any:
+    lead = range(a.ndim - 1)
+    columns = tensordot(a, g, (lead, lead))  # the axis summed over first
+    return transpose(columns, (*range(1, b.ndim - 1), 0, b.ndim - 1)) if b.ndim > 1 else columns
+
+
+def _batch_dot(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    a, b = operands
+    if all(is_batched) or (is_batched[1] and b.ndim < 3):
+        return NotImplemented
+    out = op(a, b)
+    lead = np.ndim(a) - 1
+    return transpose(out, (lead, *range(lead), *range(lead + 1, out.ndim))) if is_batched[1] else out
+
+
+def _lower_dot(b: Any, x: Any, y: Any) -> Any:
+    order = (-1,) if y.ndim == 1 else (y.ndim - 2, *range(y.ndim - 2), y.ndim - 1)
+    rows, columns = x.shape[:-1], tuple(y.shape[i] for i in order[1:])
+    flat = b.reshape(b.transpose(y, order), (x.shape[-1], prod(columns)))
+    out = b.matmul(b.reshape(x, (prod(rows), x.shape[-1])), flat)
+    return b.reshape(out, (*rows, *columns))
+
+
+_dot = Op(
+    np.dot,
+    name="dot",
+    vjp=[_dot_left, _dot_right],
+    batch=_batch_dot,
+    lower=_lower_dot,
+)
+
+
+@implements(np.dot)
+def dot(a: Any, b: Any) -> Any:
+    """The sum over the last axis of one operand and the last but one of the other.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        A scalar multiplies. Of a vector ``b``, the sum is over its only axis.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        The axes of ``a`` without the last, then those of ``b`` without the one summed over.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+
+    Examples
+    --------
+    >>> import tape
+    >>> float(tape.ops.dot([1.0, 2.0], [3.0, 4.0]))
+    11.0
+    """
+    a, b = as_operand(a), as_operand(b)
+    ndim = max(np.ndim(a), np.ndim(b))
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return multiply(a, b)
+    return _dot(a, b) if ndim > 2 else matmul(a, b)
+
+
+@implements(np.inner)
+def inner(a: Any, b: Any) -> Any:
+    """The sum over the last axes of both operands, neither conjugated.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        Of the same length along the last axis. A scalar multiplies.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        The axes of ``a`` without the last, then those of ``b`` without the last.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.inner(np.ones((2, 3)), np.ones((4, 3))).shape
+    (2, 4)
+    """
+    a, b = as_operand(a), as_operand(b)
+    if np.ndim(a) and np.ndim(b):
+        if np.shape(a)[-1] != np.shape(b)[-1]:
+            raise ShapeError(f"inner: the last axes of {list(np.shape(a))} and {list(np.shape(b))} differ")
+        if np.ndim(b) > 1:
+            b = swapaxes(b, -1, -2)
+    return dot(a, b)
+
+
+# ---- tensordot, multi_dot --------------------------------------------------------------------------
+
+
+def _summed_axes(
+    axes: Any, a_shape: tuple[int, ...], b_shape: tuple[int, ...]
+) -> tuple[list[int], list[int]]:
+    """Which axes of each operand a tensordot sums over, counted from the front."""
+    if not np.iterable(axes):
+        of_a, of_b = list(range(-axes, 0)), list(range(axes))
+    else:
+        of_a, of_b = ([*part] if np.iterable(part) else [part] for part in axes)
+    told = f"tensordot: axes {axes} of shapes {list(a_shape)} and {list(b_shape)}"
+    try:
+        lengths = [a_shape[i] for i in of_a], [b_shape[i] for i in of_b]
+    except IndexError:
+        raise ShapeError(f"{told}. There are no such axes") from None
+    if lengths[0] != lengths[1]:
+        raise ShapeError(f"{told}. Their lengths are {lengths[0]} and {lengths[1]}, and must be equal")
+    of_a, of_b = [i % len(a_shape) for i in of_a], [i % len(b_shape) for i in of_b]
+    if len({*of_a}) < len(of_a) or len({*of_b}) < len(of_b):
+        raise ShapeError(f"{told}. An axis is named twice")
+    return of_a, of_b
+
+
+def _as_matrix(a: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+    """An array with some of its axes as rows, the others as columns."""
+    order, shape = (*rows, *columns), np.shape(a)
+    moved = a if order == tuple(range(len(shape))) else transpose(a, order)
+    sides = (prod(shape[i] for i in rows), prod(shape[i] for i in columns))
+    return moved if np.shape(moved) == sides else reshape(moved, sides)
+
+
+@implements(np.tensordot, np.linalg.tensordot)
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """The sum over given axes of two arrays.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        Any shapes.
+    axes : int or pair of int or sequence of int
+        Of ``a`` and of ``b``, in corresponding order; a number stands for so many last axes of ``a`` and
+        first axes of ``b``.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        The remaining axes of ``a``, then those of ``b``.
+
+    Raises
+    ------
+    ShapeError
+        If there are no such axes, one is named twice, or their lengths differ.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.tensordot(np.ones((2, 3, 4)), np.ones((4, 3)), ([1, 2], [1, 0]))
+    array([12., 12.])
+    """
+    a, b = as_operand(a), as_operand(b)
+    of_a, of_b = _summed_axes(axes, np.shape(a), np.shape(b))
+    rest_a = [i for i in range(np.ndim(a)) if i not in of_a]
+    rest_b = [i for i in range(np.ndim(b)) if i not in of_b]
+    shape = (*(np.shape(a)[i] for i in rest_a), *(np.shape(b)[i] for i in rest_b))
+    out = matmul(_as_matrix(a, rest_a, of_a), _as_matrix(b, of_b, rest_b))
+    return out if out.shape == shape else reshape(out, shape)
+
+
+def _cheapest_cuts(sides: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Where to cut each run of a chain of matrices: Cormen et al., "Introduction to Algorithms", 15.2."""
+    count = len(sides) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    cuts = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i, j], cuts[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sides[i] * sides[k + 1] * sides[j + 1], k) for k in range(i, j)
+            )
+    return cuts
+
+
+@implements(np.linalg.multi_dot)
+def multi_dot(arrays: Sequence[Any]) -> Any:
+    """The product of a chain of matrices, in the order that takes the fewest multiplications.
+
+    Parameters
+    ----------
+    arrays : sequence of array_like or Var
+        Two matrices at least. The first may be a vector, a row; the last may be one, a column.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two, or the shapes do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)])
+    array([12., 12.])
+    """
+    chain = [as_operand(array) for array in arrays]
+    if len(chain) < 2:
+        raise ShapeError(f"multi_dot of {len(chain)} arrays. There must be two at least")
+    shapes = [np.shape(array) for array in chain]
+    first, last = (1,) if len(shapes[0]) == 1 else (), (1,) if len(shapes[-1]) == 1 else ()
+    sides = [(*first, *shapes[0]), *shapes[1:-1], (*shapes[-1], *last)]
+    if any(len(shape) != 2 for shape in sides) or any(a[1] != b[0] for a, b in pairwise(sides)):
+        raise ShapeError(
+            f"multi_dot: a chain of shapes {[list(shape) for shape in shapes]} does not multiply"
+        )
+    if len(chain) == 2:
+        return dot(*chain)
+    chain = [
+        array if shape == side else reshape(array, side)
+        for array, shape, side in zip(chain, shapes, sides, strict=True)
+    ]
+    cuts = _cheapest_cuts([sides[0][0], *(columns for _, columns in sides)])
+
+    def product(i: int, j: int) -> Any:
+        return chain[i] if i == j else matmul(product(i, cuts[i, j]), product(cuts[i, j] + 1, j))
+
+    out = product(0, len(chain) - 1)
+    if not first and not last:
+        return out
+    return reshape(out, (() if first else out.shape[:1]) + (() if last else out.shape[1:]))
+
+
+# ---- outer, kron, cross ----------------------------------------------------------------------------
+
+
+@implements(np.outer, np.linalg.outer)
+def outer(a: Any, b: Any) -> Any:
+    """All products of an element of one operand and one of the other.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        ``n`` and ``m`` elements, in any shapes.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(n, m)``.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.outer([1.0, 2.0], [3.0, 4.0])
+    array([[3., 4.],
+           [6., 8.]])
+    """
+    a, b = as_operand(a), as_operand(b)
+    return multiply(reshape(a, (np.size(a), 1)), b if np.ndim(b) == 1 else ravel(b))
+
+
+@implements(np.kron)
+def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: copies of one operand, each times an element of the other.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        Any shapes; the one with fewer axes gets axes of length one in front.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Each axis is as long as those of the operands together.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.kron([1.0, 10.0], [1.0, 2.0])
+    array([ 1.,  2., 10., 20.])
+    """
+    a, b = as_operand(a), as_operand(b)
+    ndim = max(np.ndim(a), np.ndim(b))
+    if not np.ndim(a) or not np.ndim(b):
+        return multiply(a, b)
+    a_shape, b_shape = ((1,) * (ndim - np.ndim(x)) + np.shape(x) for x in (a, b))
+    blocks = reshape(a, [length for n in a_shape for length in (n, 1)])
+    cells = reshape(b, [length for n in b_shape for length in (1, n)])
+    return reshape(multiply(blocks, cells), [n * m for n, m in zip(a_shape, b_shape, strict=True)])
+
+
+def _lower_cross(b: Any, x: Any, y: Any) -> Any:
+    x0, x1, x2 = (b.read(x, (Ellipsis, slice(i, i + 1))) for i in range(3))
+    y0, y1, y2 = (b.read(y, (Ellipsis, slice(i, i + 1))) for i in range(3))
+    parts = (x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0)
+    return b.concatenate(parts, parts[0].ndim - 1)
+
+
+_cross: Any = Op(
+    lambda a, b: np.cross(a, b),
+    name="cross",
+    vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product turns
+    batch=elementwise,
+    lower=_lower_cross,
+)
+
+
+@implements(np.cross, np.linalg.cross)
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """The cross product of vectors, or of stacks of vectors.
+
+    Parameters
+    ----------
+    a, b : array_like or Var
+        Vectors of three components; those of two are taken to lie in a plane, the third being 0.
+    axisa, axisb : int
+        Along which axes the vectors lie.
+    axisc : int
+        Along which axis those of the result are to lie.
+    axis : int, optional
+        All three.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of vectors of two components, the third component of the product alone.
+
+    Raises
+    ------
+    ShapeError
+        If there are no such axes, they have other lengths, or the stacks do not broadcast.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    array([0., 0., 1.])
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = as_operand(a), as_operand(b)
+    for x, along in ((a, axisa), (b, axisb)):
+        if not -np.ndim(x) <= along < np.ndim(x) or np.shape(x)[along] not in (2, 3):
+            raise ShapeError(f"cross: axis {along} of {list(np.shape(x))} must be there, of length 2 or 3")
+    is_flat = np.shape(a)[axisa] == 2 == np.shape(b)[axisb]
+    stacks = [
+        [n for i, n in enumerate(np.shape(x)) if i != k % np.ndim(x)] for x, k in ((a, axisa), (b, axisb))
+    ]
+    try:
+        ndim = len(np.broadcast_shapes(*map(tuple, stacks))) + 1
+    except ValueError:
+        raise ShapeError(f"cross: stacks of shapes {stacks[0]} and {stacks[1]} do not broadcast") from None
+    if not is_flat and not -ndim <= axisc < ndim:
+        raise ShapeError(f"cross: there is no axis {axisc} in a result of {ndim} axes")
+    out = _cross(_in_space(a, axisa), _in_space(b, axisb))
+    if is_flat:
+        return getitem(out, (..., 2))
+    return out if axisc % ndim == ndim - 1 else moveaxis(out, -1, axisc)
+
+
+def _in_space(a: Any, axis: int) -> Any:
+    """Vectors along the last axis, of three components."""
+    a = with_axis_last("cross", a, axis)
+    if a.shape[-1] == 3:
+        return a
+    return concatenate([a, np.zeros((*a.shape[:-1], 1), a.dtype)], axis=-1)

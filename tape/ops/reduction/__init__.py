@@ -1,0 +1,1 @@
+"""Operations along axes: reductions, running ones, statistics."""

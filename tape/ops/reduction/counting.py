@@ -1,0 +1,141 @@
+"""Counts, and sums over what is counted.
+
+Counting is constant almost everywhere and has no derivative; sums of weights are differentiated by the
+weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.op import Op, implements
+from tape.ops.reduction.reducing import _axes, _count_nonzero
+from tape.ops.structure.indexing import getitem
+
+__all__ = ["bincount", "count_nonzero", "digitize"]
+
+
+# ---- without derivative ----------------------------------------------------------------------------
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+    """How many elements are not zero, over axes; recorded, without derivative.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    axis : int or tuple of int, optional
+        By default all.
+    keepdims : bool
+        Keep the reduced axes with length one.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.integer or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or one is named twice.
+
+    Examples
+    --------
+    >>> import tape
+    >>> int(tape.ops.count_nonzero([0.0, 2.0, 3.0]))
+    2
+    """
+    a, axes = _axes("count_nonzero", a, axis)
+    return _count_nonzero(a, axis=axes, keepdims=keepdims)
+
+
+def _batch_digitize(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return NotImplemented if is_batched[1] else op(*operands, **attrs)
+
+
+_digitize = Op(
+    lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=_batch_digitize
+)
+
+
+@implements(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """Which bin each element falls into; recorded, without derivative.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Real numbers, of any shape.
+    bins : array_like or Var
+        The edges, in order, up or down.
+    right : bool
+        Whether an edge belongs to the bin before it.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.integer or Var
+        Of ints, of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If the edges are not in order, or have several axes.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.digitize([0.5, 2.5], [0.0, 1.0, 2.0])
+    array([1, 3])
+    """
+    return _digitize(x, bins, right=right)
+
+
+# ---- bins of ints ----------------------------------------------------------------------------------
+
+_bincount = Op(lambda x, *, minlength: np.bincount(x, minlength=minlength), name="bincount")
+_weighed_bincount = Op(
+    lambda x, weights, *, minlength: np.bincount(x, weights, minlength),
+    name="bincount",
+    vjp=[None, lambda g, out, x, weights, minlength: getitem(g, x)],
+)
+
+
+@implements(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number occurs, or the sum of weights where it does.
+
+    Parameters
+    ----------
+    x : array_like or Var of int
+        Not negative; one axis.
+    weights : array_like or Var, optional
+        A real number for each element; differentiated.
+    minlength : int
+        For how many numbers to count, at least.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Ints without weights, otherwise float64.
+
+    Raises
+    ------
+    ShapeError
+        If there are several axes, a number is negative, or the weights are not as many.
+    DTypeError
+        If ``x`` does not hold ints, or the weights are complex.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.bincount([0, 2, 2], weights=[0.5, 1.0, 2.0])
+    array([0.5, 0. , 3. ])
+    """
+    if weights is None:
+        return _bincount(x, minlength=minlength)
+    return _weighed_bincount(x, weights, minlength=minlength)

@@ -1,0 +1,397 @@
+"""Sums, products and extremes up to each element, along one axis.
+
+The derivatives of running products come from linear recurrences, which are an operation of their own:
+exact where factors are zero, and O(n).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import series
+from tape.batch_rules import along_axes
+from tape.errors import ShapeError
+from tape.kernels.recurrences import recurrence
+from tape.op import Op, as_operand, implements
+from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.selection import where
+from tape.ops.reduction.reducing import _axis
+from tape.ops.reduction.reductions import _checked
+from tape.ops.structure.indexing import _HOLE, _scatter, getitem
+from tape.ops.structure.joining import concatenate
+from tape.ops.structure.shape import astype, ravel, reshape
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
+
+
+# ---- linear recurrences ----------------------------------------------------------------------------
+
+
+def _along(axis: int, part: slice) -> tuple[Any, ...]:
+    """An index that takes part of one axis."""
+    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))
+
+
+def _neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
+    """For each element the one before it, or after it; a given number where there is none."""
+    if not x.shape[axis]:
+        return x
+    shape = list(x.shape)
+    shape[axis] = 1
+    edge = np.full(shape, first, x.dtype)
+    if backwards:
+        return concatenate([getitem(x, _along(axis, slice(1, None))), edge], axis=axis)
+    return concatenate([edge, getitem(x, _along(axis, slice(None, -1)))], axis=axis)
+
+
+def _recur(a: Any, b: Any) -> Any:
+    """The recurrence along the first axis.
+
+    Pairs of steps are one step of a recurrence half as long: O(n) work in O(log n) operations.
+    """
+    length = len(b)
+    out = b.copy()
+    if length <= 8:
+        for i in range(1, length):
+            out[i] += a[i] * out[i - 1]
+        return out
+    pairs = length // 2 * 2
+    a_first, a_second, b_first, b_second = a[:pairs:2], a[1::2], b[:pairs:2], b[1::2]
+    out[1::2] = _recur(a_first * a_second, a_second * b_first + b_second)
+    out[2::2] += a[2::2] * out[1:-1:2]
+    return out
+
+
+def _recurrence_forward(a: Any, b: Any, *, axis: int, backwards: bool) -> Any:
+    a, b = np.broadcast_arrays(a, b)
+    if (out := recurrence(a, b, axis, backwards)) is not None:
+        return out
+    turn = slice(None, None, -1 if backwards else None)
+    a, b = (np.moveaxis(x, axis, 0)[turn] for x in (a, b))
+    return np.moveaxis(_recur(a, b.astype(np.result_type(a, b)))[turn], 0, axis)
+
+
+def _recurrence_vjp(g: Any, out: Any, a: Any, b: Any, axis: int, backwards: bool) -> list[Any]:
+    factors = _neighbours(a, axis, 0, not backwards)
+    adjoint = _recurrence(factors, g, axis=axis, backwards=not backwards)
+    return [adjoint * _neighbours(out, axis, 0, backwards), adjoint]
+
+
+def _batch_recurrence(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    lifted = (x if inside else x[None] for x, inside in zip(operands, is_batched, strict=True))
+    return op(*lifted, **{**attrs, "axis": attrs["axis"] + (attrs["axis"] >= 0)})
+
+
+_recurrence: Op = Op(
+    _recurrence_forward,
+    name="recurrence",
+    vjp=_recurrence_vjp,
+    jvp=[
+        lambda t, out, a, b, axis, backwards: _recurrence(
+            a, t * _neighbours(out, axis, 0, backwards), axis=axis, backwards=backwards
+        ),
+        lambda t, out, a, b, axis, backwards: _recurrence(a, t, axis=axis, backwards=backwards),
+    ],
+    batch=_batch_recurrence,
+    lower=lambda b, x, y, axis, backwards: b.scan("linear", y, axis, backwards, factors=x),
+    doc="``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, from its first element on or from its last back.",
+)
+
+
+# ---- sums and products -----------------------------------------------------------------------------
+
+
+def _backwards_cumsum(x: Any, *, axis: int) -> Any:
+    return np.flip(np.add.accumulate(np.flip(x, axis), axis=axis), axis)
+
+
+_cumsum: Op = Op(
+    lambda x, *, axis: np.cumsum(x, axis=axis),
+    name="cumsum",
+    vjp=[lambda g, out, x, axis: _cumsum_back(g, axis=axis)],
+    batch=along_axes,
+    lower=lambda b, x, axis: b.scan("sum", x, axis),
+)
+_cumsum_back: Op = Op(
+    _backwards_cumsum,
+    name="backwards_cumsum",
+    vjp=[lambda g, out, x, axis: _cumsum(g, axis=axis)],
+    batch=along_axes,
+    lower=lambda b, x, axis: b.scan("sum", x, axis, backwards=True),
+)
+
+
+def _cumprod_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
+    after = _recurrence(_neighbours(x, axis, 0, backwards=True), g, axis=axis, backwards=True)
+    return after * _neighbours(out, axis, 1)
+
+
+_cumprod = Op(
+    lambda x, *, axis: np.cumprod(x, axis=axis),
+    name="cumprod",
+    vjp=[_cumprod_vjp],
+    jvp=[lambda t, out, x, axis: _recurrence(x, t * _neighbours(out, axis, 1), axis=axis, backwards=False)],
+    batch=along_axes,
+    lower=lambda b, x, axis: b.scan("prod", x, axis),
+)
+
+
+# ---- extremes ----------------------------------------------------------------------------------------
+
+
+def _first_positions(x: Any, *, axis: int, ufunc: np.ufunc) -> Any:
+    """Where in the flattened array the extreme element up to each one is; of equal ones, the first."""
+    x = np.moveaxis(x, axis, -1)
+    running = ufunc.accumulate(x, axis=-1)
+    is_new = np.ones(x.shape, bool)
+    before, after = running[..., :-1], running[..., 1:]
+    is_new[..., 1:] = (before != after) & ~np.isnan(before)  # which stays
+    last_new = np.maximum.accumulate(np.where(is_new, np.arange(x.shape[-1]), 0), axis=-1)
+    flat = np.moveaxis(np.arange(x.size).reshape(np.moveaxis(x, -1, axis).shape), axis, -1)
+    return np.moveaxis(np.take_along_axis(flat, last_new, -1), -1, axis)
+
+
+def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
+    if not x.size:
+        return b.broadcast(b.literal(0, np.int64), x.shape)
+    axis %= x.ndim
+    running = b.scan(_SCANS[ufunc], x, axis)
+    before, after = (b.read(running, _along(axis, part)) for part in (slice(None, -1), slice(1, None)))
+    is_new = b.elementwise(
+        "logical_and", b.elementwise("not_equal", before, after), b.elementwise("equal", before, before)
+    )
+    firsts = np.arange(x.size).reshape(x.shape).take([0], axis)
+    steps = np.arange(1.0, x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1)) * prod(x.shape[axis + 1 :])
+    last_new = b.concatenate([b.value(np.zeros(firsts.shape)), b.where(is_new, steps, 0.0)], axis)
+    return b.cast(b.scan("max", last_new, axis), np.int64) + firsts
+
+
+_positions = Op(_first_positions, name="extreme_positions", lower=_lower_first_positions)
+_SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
+"""What programs call them."""
+
+
+def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
+    def vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
+        position = _positions(x, axis=axis, ufunc=ufunc)
+        return reshape(_scatter(g, position, index=(_HOLE,), shape=(x.size,)), x.shape)
+
+    return Op(
+        lambda x, *, axis: ufunc.accumulate(x, axis=axis),
+        name=name,
+        vjp=[vjp],
+        jvp=[lambda t, out, x, axis: getitem(ravel(t), _positions(x, axis=axis, ufunc=ufunc))],
+        taylor=series.linear,
+        batch=along_axes,
+        lower=lambda b, x, axis: b.scan(_SCANS[ufunc], x, axis),
+    )
+
+
+_cummax = _running_extreme("cummax", np.maximum)
+_cummin = _running_extreme("cummin", np.minimum)
+
+
+def _logcumsumexp_steps(out: Any, x: Any, axis: int) -> tuple[Any, Any]:
+    """What each step keeps of the sum before it, and what share the new element has: they make one."""
+    finite = where(out == -np.inf, 0, out)
+    return exp(_neighbours(out, axis, -np.inf) - finite), exp(x - finite)
+
+
+def _logcumsumexp_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
+    kept, share = _logcumsumexp_steps(out, x, axis)
+    factors = _neighbours(kept, axis, 0, backwards=True)
+    return share * _recurrence(factors, g, axis=axis, backwards=True)
+
+
+def _logcumsumexp_jvp(t: Any, out: Any, x: Any, axis: int) -> Any:
+    kept, share = _logcumsumexp_steps(out, x, axis)
+    return _recurrence(kept, t * share, axis=axis, backwards=False)
+
+
+_logcumsumexp = Op(
+    lambda x, *, axis: np.logaddexp.accumulate(x, axis=axis),
+    name="logcumsumexp",
+    vjp=[_logcumsumexp_vjp],
+    jvp=[_logcumsumexp_jvp],
+    batch=along_axes,
+    lower=lambda b, x, axis: b.scan("logaddexp", b.cast(x, np.float64), axis),
+)
+
+
+# ---- what users call -------------------------------------------------------------------------------
+
+
+def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> Any:
+    """Along an axis, or along the flattened array."""
+    a = as_operand(a)
+    if axis is not None:
+        a, axis = _axis(name, a, axis)
+    _, dtype = _checked(name, a, dtype=dtype)
+    if dtype is not None:
+        a = astype(a, dtype)  # what is added one by one, may as well be converted before
+    out = op(ravel(a) if axis is None and np.ndim(a) != 1 else a, axis=axis or 0)
+    # Among ints and bools it adds up in 64 bits, of which a narrow dtype keeps the last ones.
+    return out if dtype is None or out.dtype == dtype else astype(out, dtype)
+
+
+@implements(np.cumsum)
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Sums of all elements up to each one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    axis : int, optional
+        By default the array is flattened.
+    dtype : dtype_like, optional
+        What to add up in; by default that of ``a``, for small ints and bools int64.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape of ``a``, or flat.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+    DTypeError
+        If ``dtype`` is none.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tr = tape.Trace()
+    >>> y = tape.ops.cumsum(tr.param([1.0, 2.0, 3.0]))
+    >>> y.value, tr.backward_param_grads(y)
+    (array([1., 3., 6.]), [array([3., 2., 1.])])
+    """
+    return _running("cumsum", _cumsum, a, axis, dtype)
+
+
+@implements(np.cumprod)
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Products of all elements up to each one, with exact derivatives where factors are zero.
+
+    Arguments, result and errors as `cumsum`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tr = tape.Trace()
+    >>> y = tape.ops.cumprod(tr.param([2.0, 0.0, 3.0]))
+    >>> y.value, tr.backward_param_grads(y)
+    (array([2., 0., 0.]), [array([1., 8., 0.])])
+    """
+    return _running("cumprod", _cumprod, a, axis, dtype)
+
+
+def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial: float | None) -> Any:
+    x = as_operand(x)
+    if axis is None and np.ndim(x) > 1:
+        raise ShapeError(f"{name} of shape {list(np.shape(x))} needs an axis")
+    x, axis = (x, None) if axis is None or not np.ndim(x) else _axis(name, x, axis)
+    running = _running(name, op, x, axis, dtype)
+    if initial is None:
+        return running
+    shape = list(running.shape)
+    shape[axis or 0] = 1
+    return concatenate([np.full(shape, initial, running.dtype), running], axis=axis or 0)
+
+
+@implements(np.cumulative_sum)
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Sums of all elements up to each one, as `cumsum`, in the words of the array API.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    axis : int, optional
+        Which; may be left out if there is but one.
+    dtype : dtype_like, optional
+        What to add up in.
+    include_initial : bool
+        Whether the first result is the sum of nothing.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or none is named and there are several.
+    DTypeError
+        If ``dtype`` is none.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.cumulative_sum([1.0, 2.0], include_initial=True)
+    array([0., 1., 3.])
+    """
+    return _cumulative("cumulative_sum", _cumsum, x, axis, dtype, 0 if include_initial else None)
+
+
+@implements(np.cumulative_prod)
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Products of all elements up to each one, as `cumprod`; arguments as `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.cumulative_prod([2.0, 3.0], include_initial=True)
+    array([1., 2., 6.])
+    """
+    return _cumulative("cumulative_prod", _cumprod, x, axis, dtype, 1 if include_initial else None)
+
+
+def cummax(a: Any, axis: int | None = None) -> Any:
+    """Largest of all elements up to each one: what ``np.maximum.accumulate`` makes of Vars.
+
+    Of equal elements the first has the derivative. Arguments, result and errors as `cumsum`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.cummax([1.0, 3.0, 2.0])
+    array([1., 3., 3.])
+    """
+    return _running("cummax", _cummax, a, axis)
+
+
+def cummin(a: Any, axis: int | None = None) -> Any:
+    """Smallest of all elements up to each one: what ``np.minimum.accumulate`` makes of Vars.
+
+    Otherwise as `cummax`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.cummin([3.0, 1.0, 2.0])
+    array([3., 1., 1.])
+    """
+    return _running("cummin", _cummin, a, axis)
+
+
+def logcumsumexp(a: Any, axis: int | None = None) -> Any:
+    """Logarithms of sums of exponentials up to each element: what ``np.logaddexp.accumulate`` makes of Vars.
+
+    Arguments, result and errors as `cumsum`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.logcumsumexp(np.log([1.0, 2.0, 3.0]))
+    array([0.        , 1.09861229, 1.79175947])
+    """
+    return _running("logcumsumexp", _logcumsumexp, a, axis)

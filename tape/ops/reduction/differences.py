@@ -1,0 +1,393 @@
+"""Differences between neighbours along an axis, and what is made of them: slopes and integrals."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.batch_rules import along_axes
+from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.node import Handle
+from tape.op import Op, as_operand, implements
+from tape.op import broadcast_to as _broadcast_to
+from tape.ops.elementwise.arithmetic import divide, multiply
+from tape.ops.reduction.cumulative import _along
+from tape.ops.reduction.reducing import _axis, _sum
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.joining import concatenate
+from tape.ops.structure.shape import astype, ravel, reshape
+
+__all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+
+
+# ---- differences -----------------------------------------------------------------------------------
+
+
+def _lower_diff(b: Any, x: Any, n: int, axis: int) -> Any:
+    name = "not_equal" if x.dtype.kind == "b" else "subtract"
+    for _ in range(n):
+        after, before = (b.read(x, _along(axis % x.ndim, part)) for part in (slice(1, None), slice(None, -1)))
+        x = b.elementwise(name, after, before)
+    return x
+
+
+def _diff_back_forward(g: Any, *, n: int, axis: int) -> np.ndarray:
+    g = np.moveaxis(g, axis, 0)
+    for _ in range(n):
+        longer = np.zeros((len(g) + 1, *g.shape[1:]), g.dtype)
+        longer[1:] = g
+        longer[:-1] -= g
+        g = longer
+    return np.moveaxis(g, 0, axis)
+
+
+def _lower_diff_back(b: Any, g: Any, n: int, axis: int) -> Any:
+    axis %= g.ndim
+    edge = b.broadcast(b.literal(0, g.dtype), tuple(1 if i == axis else m for i, m in enumerate(g.shape)))
+    for _ in range(n):
+        g = b.concatenate([edge, g], axis) - b.concatenate([g, edge], axis)
+    return g
+
+
+def _diff_vjp(g: Any, out: Any, x: Any, n: int, axis: int) -> Any:
+    if not out.size:  # n may be more than there are steps
+        return np.zeros(x.shape, x.dtype)
+    return _diff_back(g, n=n, axis=axis)
+
+
+_diff: Op = Op(
+    lambda x, *, n, axis: np.diff(x, n=n, axis=axis),
+    name="diff",
+    vjp=[_diff_vjp],
+    batch=along_axes,
+    lower=_lower_diff,
+)
+_diff_back: Op = Op(
+    _diff_back_forward,
+    name="diff_back",
+    vjp=[lambda g, out, x, n, axis: _diff(g, n=n, axis=axis)],
+    batch=along_axes,
+    lower=_lower_diff_back,
+)
+
+
+def _edge(name: str, edge: Any, a: Any, axis: int) -> Any:
+    """What goes before or after an array, along an axis."""
+    edge = as_operand(edge)
+    shape, given = list(np.shape(a)), list(np.shape(edge))
+    if not given:
+        shape[axis] = 1
+        return shape, edge
+    if len(given) != len(shape) or any(
+        m != n for i, (m, n) in enumerate(zip(given, shape, strict=True)) if i != axis % len(shape)
+    ):
+        raise ShapeError(f"diff: {name} of shape {given} does not continue {shape} along axis {axis}")
+    return given, edge
+
+
+@implements(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along an axis.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        At least one axis.
+    n : int
+        How often differences are taken.
+    axis : int
+        Along which; negative ones count from the end.
+    prepend, append : array_like or Var, optional
+        What to put before or after ``a`` first: a number, or an array that continues it. They are
+        differentiated too.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Shorter by ``n`` along the axis. Of bools, whether neighbours differ.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or an edge does not fit.
+    OptionError
+        If ``n`` is negative.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.diff([1.0, 4.0, 9.0])
+    array([3., 5.])
+    >>> tr = tape.Trace()
+    >>> tr.backward_param_grads(tape.ops.diff(tr.param([1.0, 4.0, 9.0]), prepend=0.0))
+    [array([0., 0., 1.])]
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise OptionError(f"diff: n={n}. Differences are taken 0 times or more")
+    a, axis = _axis("diff", a, axis)
+    if n == 0:
+        return a
+    edges = [
+        None if edge is None else _edge(name, edge, a, axis)
+        for name, edge in (("prepend", prepend), ("append", append))
+    ]
+    before, after = ([] if edge is None else [_broadcast_to(edge[1], shape=tuple(edge[0]))] for edge in edges)
+    if before or after:
+        a = concatenate([*before, a, *after], axis=axis)
+    return _diff(a, n=n, axis=axis)
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of neighbours in the flattened array.
+
+    Parameters
+    ----------
+    ary : array_like or Var
+        Any shape; no bools.
+    to_end, to_begin : array_like or Var, optional
+        Numbers to put after or before the differences.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        One axis, of the dtype of ``ary``.
+
+    Raises
+    ------
+    DTypeError
+        If ``ary`` holds bools, or a number does not fit its dtype.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.ediff1d([1.0, 4.0, 9.0], to_begin=0.0)
+    array([0., 3., 5.])
+    """
+    ary = as_operand(ary)
+    dtype = np.result_type(ary)
+    if dtype.kind == "b":
+        raise DTypeError("ediff1d of bools is not defined. Use diff, which tells where they change")
+    ends = []
+    for name, end in (("to_begin", to_begin), ("to_end", to_end)):
+        if end is not None and not np.can_cast(np.result_type(end := as_operand(end)), dtype, "same_kind"):
+            raise DTypeError(f"ediff1d: {name} is {describe(end)}, which {dtype} does not hold")
+        ends.append([] if end is None else [end])
+    flat = ravel(ary)
+    steps = _diff(flat, n=1, axis=0) if flat.shape[0] else flat
+    if ends == [[], []]:
+        return steps
+    before, after = ([astype(ravel(part), dtype) for part in end] for end in ends)
+    return concatenate([*before, steps, *after])
+
+
+# ---- slopes ----------------------------------------------------------------------------------------
+
+
+def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
+    """For each axis a distance, or the distances between all neighbours."""
+    shape = np.shape(f)
+    if not given:
+        return [1.0] * len(axes)
+    if len(given) == 1 and np.ndim(given[0]) == 0:
+        return [as_operand(given[0])] * len(axes)
+    if len(given) != len(axes):
+        raise OptionError(
+            f"gradient got {len(given)} spacings for {len(axes)} axes. Give one, or one an axis"
+        )
+    operands = [as_operand(spacing) for spacing in given]
+    for positions, axis in zip(operands, axes, strict=True):
+        if np.ndim(positions) and np.shape(positions) != (shape[axis],):
+            raise ShapeError(
+                f"gradient: positions of shape {list(np.shape(positions))} for {shape[axis]} elements along "
+                f"axis {axis}. Give a distance, or one position for each element"
+            )
+    return [_distances(operand) if np.ndim(operand) else operand for operand in operands]
+
+
+def _distances(positions: Any) -> Any:
+    if np.result_type(positions).kind in "iu":
+        positions = astype(positions, np.float64)  # differences of unsigned ones would wrap
+    steps = _diff(positions, n=1, axis=0)
+    if isinstance(steps, Handle):  # even if they are equal now, each one has a derivative of its own
+        return steps
+    return steps[0] if (steps == steps[0]).all() else steps
+
+
+def _weights(spacing: Any, edge_order: int, ndim: int, axis: int) -> tuple[Any, Any, Any]:
+    """Those of three elements: for the first one, for those within, and for the last one.
+
+    Second order for uneven steps: Fornberg 1988.
+    """
+    if not np.ndim(spacing):
+        if edge_order == 1:
+            return None, None, None
+        inverse = [(-1.5, 2.0, -0.5), (0.5, -2.0, 1.5)]
+        first, last = ([number / spacing for number in numbers] for numbers in inverse)
+        return first, None, last
+    before, after = spacing[:-1], spacing[1:]
+    both = before + after
+    inner = [-after / (before * both), (after - before) / (before * after), before / (after * both)]
+    shape = [1] * ndim
+    shape[axis] = -1
+    within = [reshape(weight, shape) for weight in inner]
+    if edge_order == 1:
+        return None, within, None
+    h, k = spacing[0], spacing[1]
+    first = [-(2.0 * h + k) / (h * (h + k)), (h + k) / (h * k), -h / (k * (h + k))]
+    h, k = spacing[-2], spacing[-1]
+    last = [k / (h * (h + k)), -(k + h) / (h * k), (2.0 * k + h) / (k * (h + k))]
+    return first, within, last
+
+
+def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
+    """Differences over two steps, and at the ends over one or, of second order, of three elements."""
+
+    def part(start: int | None, stop: int | None) -> Any:
+        return getitem(f, _along(axis, slice(start, stop)))
+
+    def combined(weights: Any, parts: Sequence[Any]) -> Any:
+        a, b, c = (multiply(weight, x) for weight, x in zip(weights, parts, strict=True))
+        return a + b + c
+
+    first, within, last = _weights(spacing, edge_order, f.ndim, axis)
+    ends = (spacing, spacing) if not np.ndim(spacing) else (spacing[0], spacing[-1])
+    left = (
+        divide(part(1, 2) - part(0, 1), ends[0])
+        if first is None
+        else combined(first, [part(0, 1), part(1, 2), part(2, 3)])
+    )
+    inner = (
+        divide(part(2, None) - part(None, -2), 2.0 * spacing)
+        if within is None
+        else combined(within, [part(None, -2), part(1, -1), part(2, None)])
+    )
+    right = (
+        divide(part(-1, None) - part(-2, -1), ends[1])
+        if last is None
+        else combined(last, [part(-3, -2), part(-2, -1), part(-1, None)])
+    )
+    return concatenate([astype(piece, f.dtype) for piece in (left, inner, right)], axis=axis)
+
+
+@implements(np.gradient)
+def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
+    """The slopes of sampled values, by differences of second order.
+
+    Parameters
+    ----------
+    f : array_like or Var
+        At least ``edge_order + 1`` samples along each axis.
+    *varargs : scalar, array_like or Var
+        The distance of samples: one for all axes, or one for each; or the positions of the samples
+        along an axis. They are differentiated too.
+    axis : int or tuple of int, optional
+        Along which; by default all.
+    edge_order : {1, 2}
+        Order of the differences at the ends.
+
+    Returns
+    -------
+    numpy.ndarray or Var, or a tuple of them
+        Of the shape of ``f``, for each axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, too few samples along it, or not as many positions.
+    OptionError
+        If the spacings are not as many as the axes, or ``edge_order`` is another one.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.gradient([1.0, 4.0, 9.0, 16.0])
+    array([3., 4., 6., 7.])
+    """
+    f = as_operand(f)
+    ndim = np.ndim(f)
+    chosen = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [_axis("gradient", f, i)[1] % ndim for i in chosen]
+    if edge_order not in (1, 2):
+        raise OptionError(f"gradient: edge_order={edge_order}. It is 1 or 2")
+    for i in axes:
+        if np.shape(f)[i] <= edge_order:
+            raise ShapeError(
+                f"gradient needs {edge_order + 1} elements along axis {i} of shape {list(np.shape(f))}"
+            )
+    spacings = _spacings(f, varargs, axes)
+    if np.result_type(f).kind not in "fc":
+        f = astype(f, np.float64)
+    slopes = tuple(_slopes(f, spacing, i, edge_order) for i, spacing in zip(axes, spacings, strict=True))
+    return slopes[0] if len(slopes) == 1 else slopes
+
+
+# ---- integrals -------------------------------------------------------------------------------------
+
+
+@implements(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral of sampled values along an axis, by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : array_like or Var
+        At least one axis.
+    x : array_like or Var, optional
+        Where the samples are: one position for each along the axis, or an array that broadcasts with
+        ``y``. It is differentiated too.
+    dx : scalar or Var
+        The distance of samples, without ``x``.
+    axis : int
+        Along which; negative ones count from the end.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Without that axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or the positions do not fit.
+
+    Examples
+    --------
+    >>> import tape
+    >>> float(tape.ops.trapezoid([0.0, 1.0, 4.0], x=[0.0, 1.0, 2.0]))
+    3.0
+    """
+    y, axis = _axis("trapezoid", y, axis)
+    shape = list(y.shape)
+    shape[axis] = max(shape[axis] - 1, 0)
+    if x is None:
+        width = as_operand(dx)
+        _check_widths(np.shape(width), shape)
+    else:
+        x = as_operand(x)
+        if np.ndim(x) == 1:
+            widths = [1] * len(shape)
+            widths[axis] = max(np.size(x) - 1, 0)
+            _check_widths(widths, shape)
+            width = reshape(_diff(x, n=1, axis=0), widths)
+        else:
+            x, along = _axis("trapezoid", x, axis)
+            widths = list(x.shape)
+            widths[along] = max(widths[along] - 1, 0)
+            _check_widths(widths, shape)
+            width = _diff(x, n=1, axis=along)
+    after, before = (getitem(y, _along(axis, part)) for part in (slice(1, None), slice(None, -1)))
+    return _sum(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
+
+
+def _check_widths(widths: Sequence[int], heights: Sequence[int]) -> None:
+    try:
+        np.broadcast_shapes(tuple(widths), tuple(heights))
+    except ValueError:
+        raise ShapeError(
+            f"trapezoid: {list(widths)} distances do not broadcast with {list(heights)} pairs of neighbours"
+        ) from None

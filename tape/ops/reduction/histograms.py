@@ -1,0 +1,378 @@
+"""Histograms, in one and in more dimensions.
+
+Counts have no derivative. Sums of weights are differentiated by the weights, and edges, where they are
+chosen by the elements, by the smallest and the largest of them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape import series
+from tape.errors import ShapeError, UnsupportedError, describe
+from tape.node import Handle
+from tape.op import Op, as_operand, implements
+from tape.ops.elementwise.arithmetic import divide
+from tape.ops.elementwise.selection import where
+from tape.ops.reduction.differences import _diff
+from tape.ops.reduction.reducing import _max, _min, _shares, _sum
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.joining import concatenate, stack
+from tape.ops.structure.shape import ravel, reshape, transpose
+
+__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+
+def _bins_forward(sample: Any, *edges: Any) -> Any:
+    """Into which bin of a flattened histogram each row falls; the first one after the last, if into none."""
+    columns = sample[:, None] if sample.ndim == 1 else sample
+    counts = tuple(len(bounds) - 1 for bounds in edges)
+    index = [np.searchsorted(bounds, x, side="right") - 1 for bounds, x in zip(edges, columns.T, strict=True)]
+    is_inside = np.ones(len(columns), bool)
+    for k, (bounds, x) in enumerate(zip(edges, columns.T, strict=True)):
+        index[k] -= x == bounds[-1]  # the last bin has both of its edges
+        is_inside &= (index[k] >= 0) & (index[k] < counts[k])
+    places = np.ravel_multi_index(index, counts, mode="clip")
+    return np.where(is_inside, places, np.prod(counts, dtype=int))
+
+
+_bins_of = Op(_bins_forward, name="bins_of")
+
+
+def _pulled(g: Any, sample: Any, edges: Sequence[Any]) -> Any:
+    """For each row the adjoint of its bin."""
+    padded = concatenate([ravel(g), np.zeros(1, g.dtype)])
+    return getitem(padded, _bins_of(sample, *edges))
+
+
+def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any = None) -> Any:
+    return np.histogram(a, bins[0] if bins else count, range, weights=weights)[0]
+
+
+def _ends(x: Any) -> list[Any]:
+    """The derivatives of the smallest element and of the largest one; equal elements share it."""
+    extremes = (op(x, axis=None, keepdims=True) for op in (_min, _max))
+    return [where(x == end, _shares(x == end, 0, x.dtype, None), 0) for end in extremes]
+
+
+def _edges_vjp(g: Any, out: Any, x: Any, **attrs: Any) -> Any:
+    if not x.size:
+        return np.zeros(x.shape, x.dtype)
+    way = np.linspace(0, 1, out.size)  # from the one to the other
+    low, high = _ends(x)
+    totals = [_sum(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
+    return low * totals[0] + high * totals[1]
+
+
+def _edges_jvp(t: Any, out: Any, x: Any, **attrs: Any) -> Any:
+    if not x.size:
+        return None
+    way = np.linspace(0, 1, out.size)
+    low, high = (_sum(end * t, axis=None, keepdims=False) for end in _ends(x))
+    return low * (1 - way) + high * way
+
+
+def _edges_op(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Edges of bins of equal widths, between the ends of what is given or those of a range."""
+    op = Op(forward, name="histogram_bin_edges", vjp=[_edges_vjp], jvp=[_edges_jvp], taylor=series.linear)
+
+    def edges(x: Any, *, count: Any, range: Any) -> Any:
+        return (op if range is None else op.without_rules())(x, count=count, range=range)
+
+    return edges
+
+
+_edges_between = _edges_op(lambda a, *, count, range: np.histogram_bin_edges(a, count, range))
+_edges_along = _edges_op(lambda x, *, count, range: np.histogramdd(x[:, None], (count,), (range,))[1][0])
+_edges_given = Op(
+    np.histogram_bin_edges,
+    vjp=[None, lambda g, out, a, bins: g],
+    jvp=[None, lambda t, out, a, bins: t],
+    taylor=series.linear,
+)
+
+
+def _edges(a: Any, *bins: Any, count: Any, range: Any) -> Any:
+    return _edges_given(a, *bins) if bins else _edges_between(a, count=count, range=range)
+
+
+_histogram = Op(_histogram_forward, name="histogram")
+
+
+def _weighed_histogram_vjp(
+    g: Any, out: Any, a: Any, weights: Any, *bins: Any, count: Any, range: Any
+) -> list[Any]:
+    edges = _edges(a, *bins, count=count, range=range)
+    return [None, reshape(_pulled(g, ravel(a), [edges]), weights.shape), *(None for _ in bins)]
+
+
+_weighed_histogram: Op = Op(
+    lambda a, weights, *bins, count, range: _histogram_forward(
+        a, *bins, count=count, range=range, weights=weights
+    ),
+    name="histogram",
+    vjp=_weighed_histogram_vjp,
+    jvp=[
+        None,
+        lambda t, out, a, weights, *bins, count, range: _weighed_histogram(
+            a, t, *bins, count=count, range=range
+        ),
+        None,
+    ],
+    taylor=series.linear,
+)
+
+
+def _is_list(bins: Any) -> bool:
+    """Whether it is edges, or settings for several axes, and not a number."""
+    return isinstance(bins, (list, tuple)) or np.ndim(bins) > 0
+
+
+def _split_bins(bins: Any) -> tuple[list[Any], Any]:
+    """Edges, which are an operand, and what is static: a number of bins or the name of a rule for it."""
+    return ([], bins) if isinstance(bins, str) or not _is_list(bins) else ([as_operand(bins)], None)
+
+
+def _as_range(range: Any) -> Any:
+    if range is None:
+        return None
+    if any(isinstance(end, Handle) for end in range):
+        raise UnsupportedError("the range of a histogram is static. Give the .value of its ends, or edges")
+    return tuple(range)
+
+
+@implements(np.histogram_bin_edges)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins of a histogram.
+
+    Those chosen by the elements have the derivative of the smallest and of the largest one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Real numbers, of any shape.
+    bins : int, str or array_like
+        How many, a rule to choose how many, or the edges themselves.
+    range : tuple of two floats, optional
+        The outermost edges; by default the smallest and the largest element.
+    weights : array_like or Var, optional
+        Of no influence.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        One more than there are bins.
+
+    Raises
+    ------
+    ShapeError
+        If the bins or the range make no sense.
+    UnsupportedError
+        If an end of the range is a Var.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.histogram_bin_edges([0.0, 1.0, 4.0], bins=2)
+    array([0., 2., 4.])
+    """
+    edges, count = _split_bins(bins)
+    return _edges(a, *edges, count=count, range=_as_range(range))
+
+
+@implements(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Any, Any]:
+    """How many elements fall into each bin, or the sum of their weights.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Real numbers, of any shape.
+    bins : int, str or array_like
+        How many, a rule to choose how many, or the edges themselves.
+    range : tuple of two floats, optional
+        The outermost edges; by default the smallest and the largest element.
+    density : bool, optional
+        Whether to divide by the total and by the widths of the bins.
+    weights : array_like or Var, optional
+        A number for each element.
+
+    Returns
+    -------
+    tuple of two numpy.ndarray or Var
+        The histogram, which is differentiated by the weights, and by the widths of the bins if it is a
+        density; and the edges, as `histogram_bin_edges` makes them.
+
+    Raises
+    ------
+    ShapeError
+        If the bins, the range or the weights make no sense.
+    UnsupportedError
+        If an end of the range is a Var.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.histogram([0.0, 1.0, 4.0], bins=2)
+    (array([2, 1]), array([0., 2., 4.]))
+    >>> tr = tape.Trace()
+    >>> hist, _ = np.histogram([0.0, 1.0, 4.0], bins=2, weights=tr.param([1.0, 2.0, 3.0]))
+    >>> tr.backward_param_grads(hist, [1.0, 10.0])
+    [array([ 1.,  1., 10.])]
+    """
+    bounds, count = _split_bins(bins)
+    options = {"count": count, "range": _as_range(range)}
+    weighed = [] if weights is None else [weights]
+    op = _weighed_histogram if weighed else _histogram
+    hist = op(a, *weighed, *bounds, **options)
+    edges = _edges(a, *bounds, **options)
+    return (_density(hist, [edges]) if density else hist), edges
+
+
+def _density(hist: Any, edges: Sequence[Any]) -> Any:
+    """A histogram divided by the widths of its bins, and by its total."""
+    total = _sum(hist, axis=None, keepdims=False)
+    for k, bounds in enumerate(edges):
+        widths = _diff(bounds, n=1, axis=0)
+        hist = divide(hist, reshape(widths, tuple(-1 if i == k else 1 for i in builtins.range(hist.ndim))))
+    return divide(hist, total)
+
+
+_histogramdd = Op(lambda sample, *edges: np.histogramdd(sample, edges)[0], name="histogramdd")
+_weighed_histogramdd: Op = Op(
+    lambda sample, weights, *edges: np.histogramdd(sample, edges, weights=weights)[0],
+    name="histogramdd",
+    vjp=lambda g, out, sample, weights, *edges: [
+        None, _pulled(g, sample, edges), *(None for _ in edges)
+    ],
+    jvp=lambda tangents, out, sample, weights, *edges: (
+        None if tangents[1] is None else _weighed_histogramdd(sample, tangents[1], *edges)
+    ),
+    taylor=series.linear,
+)  # fmt: skip
+
+
+def _each(name: str, given: Any, count: int) -> list[Any]:
+    """One setting for each axis."""
+    if len(given) != count:
+        raise ShapeError(f"histogramdd: {len(given)} {name} for {count} axes. Give one for each")
+    return list(given)
+
+
+@implements(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Any, list[Any]]:
+    """How many points fall into each box of a grid, or the sum of their weights.
+
+    Parameters
+    ----------
+    sample : array_like or Var, or a sequence of them
+        ``(N, D)``: a point in each row; or its D coordinates one after the other.
+    bins : int or sequence of int or array_like
+        How many along each axis, or their edges.
+    range : sequence of tuples of two floats, optional
+        The outermost edges along each axis; by default, or for None, the smallest and largest coordinate.
+    density : bool, optional
+        Whether to divide by the total and by the volumes of the boxes.
+    weights : array_like or Var, optional
+        A real number for each point.
+
+    Returns
+    -------
+    histogram : numpy.ndarray or Var
+        With D axes, of float64; differentiated as that of `histogram`.
+    edges : list of numpy.ndarray or Var
+        Along each axis.
+
+    Raises
+    ------
+    ShapeError
+        If the bins, ranges or weights are not as many as they should be, or make no sense.
+    UnsupportedError
+        If an end of a range is a Var.
+
+    Examples
+    --------
+    >>> import tape
+    >>> hist, edges = tape.ops.histogramdd(([0.0, 1.0, 1.0], [0.0, 4.0, 3.0]), bins=2)
+    >>> hist
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    if isinstance(sample, (list, tuple)) and any(isinstance(x, Handle) for x in sample):
+        sample = transpose(stack(sample))
+    elif isinstance(sample, (list, tuple)):
+        sample = np.atleast_2d(sample).T
+    sample = as_operand(sample)
+    if np.ndim(sample) == 1:
+        sample = reshape(sample, (-1, 1))
+    dims = sample.shape[1]
+    chosen = _each("bins", bins, dims) if _is_list(bins) else [bins] * dims
+    ranges = [None] * dims if range is None else _each("ranges", range, dims)
+    edges = [
+        as_operand(bounds)
+        if _is_list(bounds)
+        else _edges_along(getitem(sample, (slice(None), k)), count=bounds, range=_as_range(ranges[k]))
+        for k, bounds in enumerate(chosen)
+    ]
+    weighed = [] if weights is None else [weights]
+    op = _weighed_histogramdd if weighed else _histogramdd
+    hist = op(sample, *weighed, *edges)
+    return (_density(hist, edges) if density else hist), edges
+
+
+@implements(np.histogram2d)
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool | None = None,
+    weights: Any = None,
+) -> tuple[Any, Any, Any]:
+    """How many points of the plane fall into each box of a grid, or the sum of their weights.
+
+    Parameters
+    ----------
+    x, y : array_like or Var
+        Coordinates, one axis each.
+    bins : int, array_like, or a pair of these
+        How many along both axes, or their edges; or for each axis its own.
+    range : pair of tuples of two floats, optional
+        The outermost edges along each axis.
+    density, weights
+        As for `histogramdd`.
+
+    Returns
+    -------
+    tuple of three numpy.ndarray or Var
+        The histogram, the edges along x and those along y.
+
+    Raises
+    ------
+    ShapeError
+        If there are not as many x as y; otherwise as `histogramdd`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.histogram2d([0.0, 1.0, 1.0], [0.0, 4.0, 3.0], bins=2)[0]
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    x, y = as_operand(x), as_operand(y)
+    if np.shape(x) != np.shape(y) or np.ndim(x) != 1:
+        raise ShapeError(
+            f"histogram2d: coordinates are {describe(x)} and {describe(y)}. Give as many of both"
+        )
+    if _is_list(bins) and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    hist, edges = histogramdd([x, y], bins, range, density, weights)
+    return hist, edges[0], edges[1]

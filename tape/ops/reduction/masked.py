@@ -1,0 +1,241 @@
+"""Reductions of some of the elements: those that ``where=`` selects, or those that are not NaN.
+
+Also those that start from a number of their own (``initial=``) or add up in another dtype. What does
+not count gets exactly no derivative and gives none, to any order: rules find zeros in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tape import series
+from tape.batch_rules import inner_axes, lift
+from tape.kernels.choices import extremes_share
+from tape.op import Op, broadcast_to, sum_to
+from tape.ops.elementwise.selection import isnan, logical_and, logical_not, where
+from tape.ops.reduction.reducing import Reduced, _count_nonzero, _kept, _prod, _prod_partials, _shares, _sum
+from tape.ops.structure.shape import astype
+
+__all__: list[str] = []
+
+
+def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    x, condition, *others = operands
+    if any(is_batched[2:]):
+        return NotImplemented
+    if not is_batched[0]:
+        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    ndim = np.ndim(x) - 1
+    condition = lift(condition, is_batched[1], ndim)
+    return op(x, condition, *others, **{**attrs, "axis": inner_axes(attrs["axis"], ndim)})
+
+
+def _masked(
+    name: str,
+    forward: Callable[..., Any],
+    partials: Callable[..., Sequence[Any]],
+    lower: Callable[..., Any],
+    *,
+    skips_nan: bool = False,
+    taylor: Any = None,
+    adjoint: Callable[..., Any] | None = None,
+) -> Op:
+    """A reduction of the elements that count.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    forward : callable
+        ``forward(x, where, *others, axis, keepdims, **attrs)``.
+    partials : callable
+        Called like ``forward``, with the result in front: what the result changes by with each element
+        of ``x``, and with each of the others, having all axes of ``x``. It finds zeros in ``x`` where
+        ``where`` is False, which has the shape of ``x``.
+    lower : callable
+        Called likewise, with a builder in front of Values.
+    skips_nan : bool
+        Whether NaN counts as little as what ``where`` leaves out.
+    taylor : callable, optional
+        As for `Op`.
+    adjoint : callable, optional
+        ``adjoint(g, x, out)``, all with the axes of ``x``: a shorter way where all elements count but NaN,
+        and there are no others; it may return None.
+    """
+
+    def counted(x: Any, condition: Any) -> Any:
+        if skips_nan:
+            condition = logical_and(logical_not(isnan(x)), condition)
+        return broadcast_to(condition, shape=x.shape)
+
+    def vjp(
+        g: Any,
+        out: Any,
+        x: Any,
+        condition: Any,
+        *others: Any,
+        axis: Reduced | None,
+        keepdims: bool,
+        **attrs: Any,
+    ) -> list[Any]:
+        if adjoint is not None and condition is True and not others:
+            passed = adjoint(_kept(g, x, axis, keepdims), x, _kept(out, x, axis, keepdims))
+            if passed is not None:
+                return [passed, None]
+        counts = counted(x, condition)
+        by_x, *by_others = partials(
+            out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs
+        )
+        g = _kept(g, x, axis, keepdims)
+        pulled = [
+            sum_to(g * slope, shape=np.shape(other)) for slope, other in zip(by_others, others, strict=True)
+        ]
+        return [where(counts, g * by_x, 0), None, *pulled]
+
+    def push(
+        k: int,
+        t: Any,
+        out: Any,
+        x: Any,
+        condition: Any,
+        *others: Any,
+        axis: Reduced | None,
+        keepdims: bool,
+        **attrs: Any,
+    ) -> Any:
+        counts = counted(x, condition)
+        slopes = partials(out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs)
+        moved = slopes[k] * (t if k else where(counts, t, 0))
+        return _sum(moved, axis=axis, keepdims=keepdims)
+
+    def lowered(b: Any, x: Any, condition: Any, *others: Any, **attrs: Any) -> Any:
+        x, condition = b.value(x), b.value(condition, bool)
+        if skips_nan:
+            is_number = b.elementwise("logical_not", b.elementwise("isnan", x))
+            condition = b.elementwise("logical_and", is_number, condition)
+        return lower(b, x, b.broadcast(condition, x.shape), *others, **attrs)
+
+    return Op(
+        forward,
+        name=name,
+        vjp=vjp,
+        jvp=[partial(push, 0), None, partial(push, 1)],
+        taylor=taylor,
+        batch=_batch,
+        lower=lowered,
+    )
+
+
+def _shares_of(counts: Any, dtype: Any, axis: Reduced | None, less: float = 0) -> Any:
+    """One over how many elements count in each reduction, less a number; 0 where too few do.
+
+    The result is NaN there. A derivative of NaN would reach what does not count in forward mode alone.
+    """
+    left = _count_nonzero(counts, axis=axis, keepdims=True) - less
+    return astype(where(left > 0, 1 / where(left > 0, left, 1), 0), dtype)
+
+
+# ---- sums, products and means ------------------------------------------------------------------------
+
+
+def _folded(ufunc: np.ufunc) -> Callable[..., Any]:
+    return lambda x, where, initial, *, axis, keepdims, dtype=None: ufunc.reduce(
+        x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where
+    )
+
+
+def _slopes_of_sum(out: Any, x: Any, counts: Any, initial: Any, **attrs: Any) -> tuple[Any, Any]:
+    return astype(counts, out.dtype), np.ones((1,) * x.ndim, out.dtype)
+
+
+def _slopes_of_product(
+    out: Any, x: Any, counts: Any, initial: Any, axis: Reduced | None, **attrs: Any
+) -> tuple[Any, Any]:
+    factors = astype(where(counts, x, 1), out.dtype)
+    return initial * _prod_partials(factors, axis), _prod(factors, axis=axis, keepdims=True)
+
+
+def _lower_folded(kind: str, ufunc: str, neutral: int) -> Callable[..., Any]:
+    def lower(
+        b: Any, x: Any, counts: Any, initial: Any, axis: Reduced | None, keepdims: bool, dtype: Any
+    ) -> Any:
+        x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.int64))
+        folded = b.fold(kind, b.where(counts, x, b.literal(neutral, x.dtype)), axis, keepdims)
+        return b.elementwise(ufunc, folded, b.value(initial, x.dtype))
+
+    return lower
+
+
+def _lower_mean(b: Any, x: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any = None) -> Any:
+    x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64))
+    total = b.fold("sum", b.where(counts, x, b.literal(0, x.dtype)), axis, keepdims)
+    return total / b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), x.dtype)
+
+
+def _means(function: Callable[..., Any], *, skips_nan: bool) -> Op:
+    return _masked(
+        function.__name__,
+        lambda x, where, *, axis, keepdims, dtype: function(x, axis, dtype, keepdims=keepdims, where=where),
+        lambda out, x, counts, axis, keepdims, dtype: (_shares_of(counts, out.dtype, axis),),
+        _lower_mean,
+        skips_nan=skips_nan,
+        taylor=series.linear,
+    )
+
+
+_sum_where = _masked(
+    "sum", _folded(np.add), _slopes_of_sum, _lower_folded("sum", "add", 0), taylor=series.linear
+)
+_prod_where = _masked("prod", _folded(np.multiply), _slopes_of_product, _lower_folded("prod", "multiply", 1))
+_mean_where = _means(np.mean, skips_nan=False)
+_nanmean = _means(np.nanmean, skips_nan=True)
+
+
+# ---- extremes ----------------------------------------------------------------------------------------
+
+
+def _slopes_of_extreme(
+    out: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool
+) -> list[Any]:
+    """Equal elements, the initial value among them, share the derivative."""
+    extreme = _kept(out, x, axis, keepdims)
+    are_extreme = [logical_and(x == extreme, counts), *(astype(one, x.dtype) == extreme for one in initial)]
+    share = _shares(are_extreme[0], are_extreme[1] if initial else 0, x.dtype, axis)
+    return [where(is_extreme, share, 0) for is_extreme in are_extreme]
+
+
+def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan: bool) -> Op:
+    """The largest or smallest, with or without an initial value among the candidates."""
+    fold = ufunc[:3]
+    worst = -np.inf if fold == "max" else np.inf
+
+    def forward(x: Any, where: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
+        options = {"initial": initial[0]} if initial else {}
+        return function(x, axis=axis, keepdims=keepdims, where=where, **options)
+
+    def lower(b: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
+        if initial:
+            first = b.value(initial[0], x.dtype)
+            return b.elementwise(ufunc, b.fold(fold, b.where(counts, x, first), axis, keepdims), first)
+        found = b.fold(fold, b.where(counts, x, b.literal(worst, x.dtype)), axis, keepdims)
+        return b.where(b.fold("any", counts, axis, keepdims), found, b.literal(np.nan, x.dtype))
+
+    return _masked(
+        name,
+        forward,
+        _slopes_of_extreme,
+        lower,
+        skips_nan=skips_nan,
+        taylor=series.linear,
+        adjoint=extremes_share,  # NaN equals nothing
+    )
+
+
+_max_where = _extremes("max", np.max, "maximum", skips_nan=False)
+_min_where = _extremes("min", np.min, "minimum", skips_nan=False)
+_nanmax = _extremes("nanmax", np.nanmax, "maximum", skips_nan=True)
+_nanmin = _extremes("nanmin", np.nanmin, "minimum", skips_nan=True)

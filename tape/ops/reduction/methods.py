@@ -1,0 +1,102 @@
+"""What methods of ufuncs do with Vars: ``np.add.reduce`` and its like, each with its counterpart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OutOfBoundsError, describe
+from tape.op import Op, as_operand
+from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.selection import all, any, where
+from tape.ops.reduction.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp
+from tape.ops.reduction.reducing import Reduced, _axes, _axis, _by_partials, _kept
+from tape.ops.reduction.reductions import max, min, prod, sum
+from tape.ops.structure.indexing import _HOLE, _scatter, getitem
+from tape.ops.structure.shape import Axes
+
+__all__ = ["METHODS"]
+
+
+# ---- logaddexp.reduce ------------------------------------------------------------------------------
+
+
+def _shares(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    total = _kept(out, x, axis, keepdims)
+    return exp(x - where(total == -np.inf, 0, total))
+
+
+_logaddexp_reduce = _by_partials(
+    "logaddexp_reduce",
+    lambda x, *, axis, keepdims: np.logaddexp.reduce(x, axis=axis, keepdims=keepdims),
+    _shares,
+)
+
+
+def _reduced_by_logaddexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    a, axes = _axes("logaddexp.reduce", a, axis)
+    return _logaddexp_reduce(a, axis=axes, keepdims=keepdims)
+
+
+# ---- add.reduceat ----------------------------------------------------------------------------------
+
+
+def _segments_forward(indices: Any, *, length: int) -> np.ndarray:
+    """Which elements are summed, and which sum each of them goes into."""
+    starts = np.asarray(indices, np.intp)
+    stops = np.append(starts[1:], length)
+    stops = np.where(stops > starts, stops, starts + 1)  # what does not go up, is one element
+    elements = [np.arange(start, stop) for start, stop in zip(starts, stops, strict=True)]
+    sums = np.repeat(np.arange(len(starts)), stops - starts)
+    return np.stack([np.concatenate(elements) if elements else sums, sums])
+
+
+_segments = Op(_segments_forward, name="segments")
+
+
+def _reduceat_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
+    elements, sums = _segments(indices, length=x.shape[axis])
+    lead = (slice(None),) * axis
+    spread = getitem(g, (*lead, sums))
+    return _scatter(spread, elements, index=(*lead, _HOLE), shape=x.shape)
+
+
+_add_reduceat = Op(
+    lambda x, indices, *, axis: np.add.reduceat(x, indices, axis=axis),
+    name="add_reduceat",
+    vjp=[_reduceat_vjp, None],
+)
+
+
+def _added_at(array: Any, indices: Any, axis: int = 0) -> Any:
+    array, axis = _axis("add.reduceat", array, axis)
+    indices = as_operand(indices)
+    if np.result_type(indices).kind not in "iu":
+        raise OutOfBoundsError(f"add.reduceat: indices are {describe(indices)}. Use ints")
+    return _add_reduceat(array, indices, axis=axis % array.ndim)
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+METHODS: dict[str, dict[np.ufunc, Callable[..., Any]]] = {
+    "reduce": {
+        np.add: sum,
+        np.multiply: prod,
+        np.maximum: max,
+        np.minimum: min,
+        np.logaddexp: _reduced_by_logaddexp,
+        np.logical_and: all,
+        np.logical_or: any,
+    },
+    "accumulate": {
+        np.add: cumsum,
+        np.multiply: cumprod,
+        np.maximum: cummax,
+        np.minimum: cummin,
+        np.logaddexp: logcumsumexp,
+    },
+    "reduceat": {np.add: _added_at},
+}
+"""For each method the ufuncs that have it. All are called with ``axis``, which is 0 by default there."""

@@ -1,0 +1,87 @@
+"""Special functions: the names of `scipy.special`.
+
+Its ufuncs find these operations themselves when they are given a Var: ``scipy.special.gammaln(v)``. What is
+no ufunc there (`polygamma`, `multigammaln`, `logsumexp` and the softmax functions) is called here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tape.ops.elementwise.elementary import softplus
+from tape.ops.elementwise.windows import sinc
+from tape.ops.reduction.softmax import log_softmax as _log_softmax
+from tape.ops.reduction.softmax import logsumexp
+from tape.ops.reduction.softmax import softmax as _softmax
+from tape.ops.special.bessel import *  # noqa: F403
+from tape.ops.special.bessel import __all__ as _bessel
+from tape.ops.special.exponential import *  # noqa: F403
+from tape.ops.special.exponential import __all__ as _exponential
+from tape.ops.special.gammas import *  # noqa: F403
+from tape.ops.special.gammas import __all__ as _gamma
+from tape.ops.special.losses import *  # noqa: F403
+from tape.ops.special.losses import __all__ as _losses
+from tape.ops.special.normal import *  # noqa: F403
+from tape.ops.special.normal import __all__ as _normal
+from tape.ops.special.polygammas import digamma, polygamma, psi
+from tape.ops.special.zetas import zeta
+from tape.ops.structure.shape import Axes
+
+__all__ = [
+    "digamma",
+    "log_softmax",
+    "logsumexp",
+    "polygamma",
+    "psi",
+    "sinc",
+    "softmax",
+    "softplus",
+    "zeta",
+    *_bessel,
+    *_exponential,
+    *_gamma,
+    *_losses,
+    *_normal,
+]
+
+
+def softmax(x: Any, axis: Axes = None) -> Any:
+    """``exp(x) / sum(exp(x))`` over axes, without overflow: `tape.ops.softmax`, over all axes by default.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Floats, not empty along ``axis``.
+    axis : int, tuple of int or None
+        Over which the results add up to one; None for all.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or nothing along it.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.special.softmax([[0.0, 0.0], [0.0, 0.0]])
+    array([[0.25, 0.25],
+           [0.25, 0.25]])
+    """
+    return _softmax(x, axis)
+
+
+def log_softmax(x: Any, axis: Axes = None) -> Any:
+    """The logarithm of `softmax`, accurate for small probabilities too. Arguments as there.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.special.log_softmax([0.0, -1000.0])
+    array([    0., -1000.])
+    """
+    return _log_softmax(x, axis)

@@ -1,0 +1,172 @@
+"""Operations that are ufuncs of SciPy's, one line each; what lists them is `tape.ops.special`.
+
+`scipy.special` takes as long to import as all the rest, so the ufuncs are looked up when one is first
+needed. `tape.program` runs their loops without Python, as it does NumPy's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tape.errors import UnsupportedError
+from tape.functions import elementwise
+from tape.node import Handle
+from tape.op import NUMPY
+
+__all__ = ["DECLARED", "PREFIX", "counterpart", "narrowed", "refuse_derivative", "scipy_ufunc", "ufunc_named"]
+
+PREFIX = "special."
+"""What stands before the names of these ufuncs where NumPy's are listed too."""
+
+DECLARED: dict[str, Any] = {}
+"""The operations, by the name of SciPy's ufunc."""
+
+
+def scipy_ufunc(
+    name: str,
+    doc: str,
+    *partials: Callable[..., Any] | None,
+    jvp: Callable[..., Any] | None = None,
+    taylor: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """Declare an elementwise operation that is a ufunc of `scipy.special`, with one result.
+
+    Parameters
+    ----------
+    name : str
+        Of the ufunc.
+    doc : str
+        One line.
+    *partials : callable
+        As for `tape.functions.elementwise`: a rule for each operand. None for an operand that the function
+        cannot be differentiated by: a Var that carries a derivative is refused there, at the call.
+    jvp : callable, optional
+        The forward rule of the last operand, where that is another than the reverse one: functions of
+        complex numbers that are not holomorphic.
+    taylor : callable, optional
+        As for `tape.op.Op`.
+
+    Returns
+    -------
+    callable
+        A function of the operands. Float16 and float32 stay what they are.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tr = tape.Trace()
+    >>> tr.backward_param_grads(tape.ops.special.j0(tr.param(0.0)))  # declared here, with -d * j1(x)
+    [array(-0.)]
+    """
+
+    def forward(*operands: Any) -> Any:
+        return narrowed(ufunc_named(name)(*operands), operands)
+
+    def lower(b: Any, *operands: Any) -> Any:
+        out = b.elementwise(PREFIX + name, *operands)
+        floats = {x.dtype for x in operands if getattr(x, "dtype", np.dtype(int)).kind == "f"}
+        return b.cast(out, np.float32) if floats == {np.dtype(np.float32)} else out
+
+    function: Any = elementwise(
+        forward, *partials, taylor=taylor, lower=lower if len(partials) <= 2 else None, name=name, doc=doc
+    )
+    if jvp is not None:
+        function.op.jvp = [*partials[:-1], jvp]
+    constants = [k for k, partial in enumerate(partials) if partial is None]
+    if constants and len(constants) < len(partials):
+        function = _of_constants(function, name, constants)
+    DECLARED[name] = function
+    return function
+
+
+def ufunc_named(name: str) -> np.ufunc:
+    """A ufunc of SciPy's; those of functions that do more before are private.
+
+    Examples
+    --------
+    >>> from tape.ops.special.scipy_ufuncs import ufunc_named
+    >>> float(ufunc_named("gamma")(5.0))
+    24.0
+    """
+    found = _found.get(name)
+    if found is None:
+        from scipy import special
+
+        found = getattr(special, name, None)
+        if not isinstance(found, np.ufunc):
+            found = getattr(special._ufuncs, f"_{name}")
+        _found[name] = found
+    return found
+
+
+_found: dict[str, np.ufunc] = {}
+_connected = False
+
+
+def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """What runs when a ufunc of SciPy's is given a Var; None for other ufuncs.
+
+    Nobody can have one before `scipy.special` was imported, and from then on NUMPY knows them.
+
+    Examples
+    --------
+    >>> from scipy import special
+    >>> from tape.ops.special.scipy_ufuncs import counterpart
+    >>> counterpart(special.gammaln).__name__
+    'gammaln'
+    """
+    global _connected
+    if not _connected and "scipy.special" in sys.modules:
+        _connected = True
+        NUMPY.update({ufunc_named(name): function for name, function in DECLARED.items()})
+    return NUMPY.get(ufunc)
+
+
+def narrowed(out: Any, operands: Any) -> Any:
+    """A result no wider than the floats that went in: SciPy knows no float16, and not all know float32."""
+    dtypes = [x.dtype for x in operands if hasattr(x, "dtype")]
+    if out.dtype in dtypes:
+        return out
+    floats = [dtype for dtype in dtypes if dtype.kind in "fc"]
+    return out.astype(np.result_type(*floats)) if floats else out
+
+
+def refuse_derivative(operand: Any, what: str, advice: str) -> None:
+    """Raise if an operand is a Var that carries a derivative which would be lost.
+
+    Examples
+    --------
+    >>> import tape
+    >>> from tape.ops.special.scipy_ufuncs import refuse_derivative
+    >>> tr = tape.Trace()
+    >>> refuse_derivative(tr.input(2.0), "f by its order", "Pass a number")
+    """
+    while isinstance(operand, Handle):
+        if operand.node.is_active:
+            raise UnsupportedError(f"{what} has no derivative rule. {advice}")
+        operand = operand.node.value
+
+
+_ORDINALS = ("first", "second", "third")
+
+
+def _of_constants(function: Any, name: str, constants: list[int]) -> Callable[..., Any]:
+    """The same function, for operands that carry no derivative at these positions."""
+
+    @wraps(function)
+    def checked(*operands: Any) -> Any:
+        for k in constants:
+            if k < len(operands):
+                refuse_derivative(
+                    operands[k],
+                    f"scipy.special.{name} by its {_ORDINALS[k]} argument",
+                    "Pass a number or an array there, or tape.stop_gradient of a Var",
+                )
+        return function(*operands)
+
+    return checked

@@ -1,0 +1,1 @@
+"""Arrays read, rearranged, joined, cut and made."""

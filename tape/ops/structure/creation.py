@@ -1,0 +1,192 @@
+"""Arrays made from numbers that are differentiated: constant ones, grids, powers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.errors import DTypeError, OptionError, ShapeError
+from tape.node import Handle, plain
+from tape.op import Op, as_operand, implements
+from tape.ops.reduction.reductions import sum
+from tape.ops.structure.joining import concatenate
+from tape.ops.structure.repeating import broadcast_arrays
+from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, copy, reshape
+
+__all__ = ["full_like", "meshgrid", "vander"]
+
+_copied = copy  # which is the name of an argument of `meshgrid`
+
+
+@implements(np.full_like)
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: int | tuple[int, ...] | None = None,
+) -> Any:
+    """An array of the shape and dtype of another, filled with a value that is differentiated.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Of which nothing but shape and dtype matters.
+    fill_value : array_like or Var
+        Broadcasts to the shape.
+    dtype : dtype_like, optional
+        Another dtype.
+    order, subok
+        How a plain array lies in memory, and whether it is of the subclass of ``a``; see NumPy.
+    shape : int or sequence of int, optional
+        Another shape.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If ``fill_value`` does not broadcast.
+    DTypeError
+        If ``dtype`` holds neither numbers nor bools.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.full_like(np.zeros(2), 3.0)
+    array([3., 3.])
+    """
+    lengths = np.shape(a) if shape is None else as_shape(shape)
+    kind = np.result_type(a) if dtype is None else as_dtype("full_like", dtype)
+    filled = broadcast_to(fill_value, lengths)
+    if isinstance(filled, Handle):
+        return astype(filled, kind, copy=False)
+    return np.full_like(plain(a), fill_value, kind, order, subok, lengths)  # type: ignore[call-overload]
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """The coordinates of the points of a grid, from those along its axes.
+
+    Parameters
+    ----------
+    *xi : array_like or Var
+        One axis each.
+    copy : bool
+        Whether plain arrays get memory of their own.
+    sparse : bool
+        Whether to leave them at length one along the other axes, to be broadcast later.
+    indexing : {"xy", "ij"}
+        Whether the first two axes of the grid are exchanged.
+
+    Returns
+    -------
+    tuple of numpy.ndarray or Var
+        A list with ``sparse`` and without ``copy``, as in NumPy.
+
+    Raises
+    ------
+    OptionError
+        If ``indexing`` is another one.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.meshgrid([1.0, 2.0], [5.0, 6.0])
+    (array([[1., 2.],
+           [1., 2.]]), array([[5., 5.],
+           [6., 6.]]))
+    """
+    if indexing not in ("xy", "ij"):
+        raise OptionError(f"meshgrid: indexing={indexing!r}. It is 'xy' or 'ij'")
+    operands = [as_operand(x) for x in xi]
+    order = list(range(len(operands)))
+    if indexing == "xy":
+        order[:2] = order[:2][::-1]
+    lines = [reshape(x, tuple(-1 if k == place else 1 for k in order)) for place, x in enumerate(operands)]
+    grids = lines if sparse else broadcast_arrays(*lines)
+    if copy:
+        return tuple(_copied(grid) for grid in grids)
+    return grids if sparse else tuple(grids)
+
+
+def _slopes(out: Any, increasing: bool) -> Any:
+    """The derivatives of powers in columns: ``n x**(n - 1)`` from those of ``x``."""
+    rows, count = out.shape
+    zeros, exponents = np.zeros((rows, min(1, count)), out.dtype), np.arange(1, count, dtype=out.dtype)
+    if increasing:
+        return concatenate([zeros, out[:, : count - 1] * exponents] if count else [zeros], 1)
+    return concatenate([out[:, 1:] * exponents[::-1], zeros] if count else [zeros], 1)
+
+
+def _batch_vander(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,) = operands
+    return op(x.reshape(-1), **attrs).reshape((*x.shape, attrs["count"]))
+
+
+def _lower_vander(b: Any, x: Any, *, count: int, increasing: bool) -> Any:
+    """By doubling the number of columns, as long as there are too few."""
+    factor = b.reshape(b.value(x, np.promote_types(x.dtype, int)), (*x.shape, 1))
+    powers = b.broadcast(b.literal(1, factor.dtype), factor.shape)
+    while powers.shape[1] < count:
+        powers, factor = b.concatenate([powers, powers * factor], 1), factor * factor
+    rising = b.read(powers, (slice(None), slice(0, count)))
+    return rising if increasing else b.read(rising, (slice(None), slice(None, None, -1)))
+
+
+_vander = Op(
+    lambda x, *, count, increasing: np.vander(x, count, increasing),
+    name="vander",
+    vjp=[lambda g, out, x, count, increasing: sum(g * _slopes(out, increasing), 1)],
+    jvp=[lambda t, out, x, count, increasing: t[:, None] * _slopes(out, increasing)],
+    batch=_batch_vander,
+    lower=_lower_vander,
+)
+
+
+@implements(np.vander)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The powers of each element in a row.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        One axis.
+    N : int, optional
+        How many, from 0 to ``N - 1``; by default as many as elements.
+    increasing : bool
+        Whether the lowest is the first.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of shape (len(x), N), and of float64 at least.
+
+    Raises
+    ------
+    ShapeError
+        If ``x`` has another number of axes, or ``N`` is negative.
+    DTypeError
+        If ``N`` is no int.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.vander(np.array([2.0, 3.0]), 3)
+    array([[4., 2., 1.],
+           [9., 3., 1.]])
+    """
+    x = as_operand(x)
+    if np.ndim(x) != 1:
+        raise ShapeError(f"vander: {errors.describe(x)} must have one axis. Use np.ravel")
+    try:
+        count = np.shape(x)[0] if N is None else operator.index(N)
+    except TypeError as error:
+        raise DTypeError(f"vander: N={errors.describe(N)} is no int") from error
+    return _vander(x, count=count, increasing=bool(increasing))

@@ -1,0 +1,185 @@
+"""Arrays with elements put in between, or left out."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.errors import OutOfBoundsError, ShapeError
+from tape.node import Handle
+from tape.op import NUMPY_ERRORS, as_operand, implements
+from tape.ops.structure.axes import axes_of, moveaxis
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.joining import concatenate
+from tape.ops.structure.shape import astype, broadcast_to, reshape
+from tape.ops.structure.taking import taken
+
+__all__ = ["delete", "insert"]
+
+Shape = tuple[int, ...]
+
+_FEW = 4  # slices that are joined sooner than as many elements read by an index
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """Put values between the elements of an array.
+
+    Parameters
+    ----------
+    arr : array_like or Var
+        Any shape.
+    obj : int, slice or sequence of int or bool
+        Before which positions, a value for each; before a single one there may be several.
+    values : array_like or Var
+        They broadcast to their places, and are converted to the dtype of ``arr``.
+    axis : int, optional
+        Along which; by default the array is flattened.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    OutOfBoundsError
+        If there is no such position.
+    ShapeError
+        If there is no such axis, or the values do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.insert(np.array([1.0, 2.0, 3.0]), [1, 3], 0.0)
+    array([1., 0., 2., 3., 0.])
+    """
+    arr, shape, axis = _along("insert", arr, axis)
+    values = as_operand(values)
+    length = shape[axis]
+    where = _places(obj, length)
+    lengths = (1,) * (len(shape) - np.ndim(values)) + np.shape(values)
+    if where.ndim == 0:  # NumPy takes the first axis of the values for this one
+        lengths = np.moveaxis(np.broadcast_to(0, lengths), 0, axis).shape
+    count = lengths[axis] if where.size == 1 else where.size
+    block = (*shape[:axis], count, *shape[axis + 1 :])
+    if len(lengths) > len(block) or any(n not in (1, m) for n, m in zip(lengths, block, strict=True)):
+        raise ShapeError(
+            f"insert: values of shape {list(np.shape(values))} do not fit {count} places along axis {axis} "
+            f"of shape {list(shape)}"
+        )
+    is_one = where.size == 1
+    if is_one:
+        cut = _cut(int(where.item()), length)
+    else:
+        index = _numbered(np.insert, length, where, np.arange(length, length + count))
+    if where.ndim == 0 and np.ndim(values) and axis:
+        values = moveaxis(reshape(values, (1,) * (len(shape) - np.ndim(values)) + np.shape(values)), 0, axis)
+    values = broadcast_to(astype(values, np.result_type(arr), copy=False), block)
+    arr = _in_shape(arr, shape)
+    if is_one:
+        pieces = [_part(arr, axis, slice(0, cut)), values, _part(arr, axis, slice(cut, None))]
+        return concatenate(pieces, axis)
+    return taken(concatenate([arr, values], axis), index, axis)
+
+
+@implements(np.delete)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
+    """Leave out elements of an array.
+
+    Parameters
+    ----------
+    arr : array_like or Var
+        Any shape.
+    obj : int, slice or sequence of int or bool
+        Which positions.
+    axis : int, optional
+        Along which; by default the array is flattened.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    OutOfBoundsError
+        If there is no such position.
+    ShapeError
+        If there is no such axis, or bools are not as many as it has elements.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.delete(np.array([1.0, 2.0, 3.0]), 1)
+    array([1., 3.])
+    """
+    arr, shape, axis = _along("delete", arr, axis)
+    index = _numbered(np.delete, shape[axis], obj if isinstance(obj, slice) else _static(obj))
+    return _gathered(_in_shape(arr, shape), index, axis)
+
+
+def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, Shape, int]:
+    """An operand, the shape it is taken to have, and which axis is meant."""
+    arr = as_operand(arr)
+    if axis is None:
+        return arr, (int(np.size(arr)),), 0
+    return arr, np.shape(arr), axes_of(name, arr, axis)[0]
+
+
+def _in_shape(arr: Any, shape: Shape) -> Any:
+    return arr if np.shape(arr) == shape else reshape(arr, shape)
+
+
+def _static(obj: Any) -> np.ndarray:
+    """Positions as an array of ints or bools; that of a Var is read, not recorded."""
+    is_var = isinstance(obj, Handle)
+    positions = np.asarray(operator.index(obj) if is_var else obj)
+    return positions if positions.size else positions.astype(int)
+
+
+def _places(obj: Any, length: int) -> np.ndarray:
+    """One position, or several in one axis."""
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(length))
+    places = _static(obj)
+    if places.ndim > 1 or places.dtype.kind not in "biu" or (places.dtype == bool and not places.ndim):
+        raise ShapeError(f"insert: obj={errors.describe(obj)}. It is an int, or ints or bools in one axis")
+    return np.flatnonzero(places) if places.dtype == bool and places.ndim else places
+
+
+def _numbered(change: Callable[..., np.ndarray], length: int, *arguments: Any) -> np.ndarray:
+    """Which elements of an axis a function of NumPy's leaves where."""
+    try:
+        return change(np.arange(length), *arguments)
+    except NUMPY_ERRORS as error:
+        kind = OutOfBoundsError if isinstance(error, IndexError) else ShapeError
+        told = str(error).rstrip(" .")
+        raise kind(f"{change.__name__}: {told}. The axis has {length} elements") from error
+
+
+def _cut(place: int, length: int) -> int:
+    """Before which element a place is."""
+    if not -length <= place <= length:
+        raise OutOfBoundsError(f"insert: position {place} is out of bounds. The axis has {length} elements")
+    return place + length if place < 0 else place
+
+
+def _part(x: Any, axis: int, part: slice) -> Any:
+    return getitem(x, (*(slice(None),) * axis, part))
+
+
+def _gathered(x: Any, index: np.ndarray, axis: int) -> Any:
+    """Elements along an axis by position: as slices, if there are few runs of them."""
+    ends = np.flatnonzero(np.diff(index) != 1) + 1
+    if len(ends) > _FEW:
+        return taken(x, index, axis)
+    runs = [_part(x, axis, slice(*_bounds(run))) for run in np.split(index, ends)]
+    return runs[0] if len(runs) == 1 else concatenate(runs, axis)
+
+
+def _bounds(run: np.ndarray) -> tuple[int, int]:
+    """Where consecutive positions start and stop."""
+    return (int(run[0]), int(run[-1]) + 1) if run.size else (0, 0)

@@ -1,0 +1,398 @@
+"""Joining arrays along an axis they have, or along a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import errors, series
+from tape.batch_rules import inner_axis
+from tape.errors import DTypeError, ShapeError
+from tape.op import Op, as_operand, cast, implements
+from tape.op import broadcast_to as _broadcast_to
+from tape.ops.structure.axes import axes_of
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.shape import as_dtype, astype, copy, reshape
+
+__all__ = [
+    "append",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
+]
+
+Shape = tuple[int, ...]
+
+
+def _batch_join(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """Of concatenate and stack: what is not batched is repeated."""
+    whole = [
+        x if inside else _broadcast_to(x, shape=(size, *np.shape(x)))
+        for x, inside in zip(operands, is_batched, strict=True)
+    ]
+    return op(*whole, axis=inner_axis(attrs["axis"]))
+
+
+def _concatenate_vjp(g: Any, out: Any, *arrays: Any, axis: int) -> list[Any]:
+    pieces, start = [], 0
+    lead = (slice(None),) * (axis % out.ndim)
+    for array in arrays:
+        stop = start + array.shape[axis]
+        pieces.append(getitem(g, (*lead, slice(start, stop))))
+        start = stop
+    return pieces
+
+
+def _concatenate_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
+    return cast(_concatenate(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
+
+
+def _lower_concatenate(b: Any, *arrays: Any, axis: int) -> Any:
+    values = [b.value(array) for array in arrays]
+    dtype = np.result_type(*(value.dtype for value in values))
+    return b.concatenate([b.value(value, dtype) for value in values], axis % values[0].ndim)
+
+
+def _lower_stack(b: Any, *arrays: Any, axis: int) -> Any:
+    values = [b.value(array) for array in arrays]
+    axis %= values[0].ndim + 1
+    expanded = [b.reshape(value, (*value.shape[:axis], 1, *value.shape[axis:])) for value in values]
+    return _lower_concatenate(b, *expanded, axis=axis)
+
+
+_concatenate = Op(
+    lambda *arrays, axis: np.concatenate(arrays, axis),
+    name="concatenate",
+    lower=_lower_concatenate,
+    vjp=_concatenate_vjp,
+    taylor=series.linear,
+    batch=_batch_join,
+    jvp=_concatenate_jvp,
+)
+
+
+def _stack_vjp(g: Any, out: Any, *arrays: Any, axis: int) -> list[Any]:
+    lead = (slice(None),) * (axis % out.ndim)
+    return [getitem(g, (*lead, k)) for k in range(len(arrays))]
+
+
+def _stack_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
+    return cast(_stack(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
+
+
+_stack = Op(
+    lambda *arrays, axis: np.stack(arrays, axis),
+    name="stack",
+    lower=_lower_stack,
+    vjp=_stack_vjp,
+    taylor=series.linear,
+    batch=_batch_join,
+    jvp=_stack_jvp,
+)
+
+
+def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
+    """Tangents, with zeros where an array stands still."""
+    return [
+        np.zeros(_shape(array), np.result_type(array)) if tangent is None else tangent
+        for tangent, array in zip(tangents, arrays, strict=True)
+    ]
+
+
+def _shape(x: Any) -> Shape:
+    """That of an operand, by a shorter way than `np.shape`."""
+    return getattr(x, "shape", ())
+
+
+def _operands(name: str, arrays: Any) -> list[Any]:
+    if isinstance(arrays, Iterator):
+        raise DTypeError(f"{name}: an iterator has no length. Make a list of it")
+    operands = [np.float64(x) if type(x) is float else as_operand(x) for x in arrays]
+    if not operands:
+        raise ShapeError(f"{name}: there is nothing to join. It takes one array at least")
+    return operands
+
+
+def _joined_shape(name: str, operands: Sequence[Any], shapes: Sequence[Shape], axis: int) -> Shape:
+    """The shape of arrays, taken to have these shapes, when joined along an axis."""
+    first = shapes[0]
+    for operand, shape in zip(operands, shapes, strict=True):
+        rest, others = [
+            (len(s), *s[:axis], *s[axis + 1 :]) if 0 <= axis < len(s) else None for s in (first, shape)
+        ]
+        if rest is None or rest != others:
+            raise ShapeError(
+                f"{name}: {errors.describe(operand)} does not go with {errors.describe(operands[0])}, "
+                f"of shapes {list(shape)} and {list(first)} to be joined along axis {axis}. They must have "
+                "that axis, and be alike in all others"
+            )
+    return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])
+
+
+def _converted(name: str, operands: Sequence[Any], dtype: Any, casting: Any) -> Sequence[Any]:
+    """The operands in the dtype of the result, where one was asked for."""
+    if dtype is None and casting == "same_kind":
+        return operands
+    common = np.result_type(*operands) if dtype is None else as_dtype(name, dtype)
+    for operand in operands:
+        if not np.can_cast(np.result_type(operand), common, casting):
+            raise DTypeError(
+                f"{name}: {errors.describe(operand)} does not become {common} with casting={casting!r}. "
+                'Use astype first, or casting="unsafe"'
+            )
+    return [astype(operand, common, copy=False) for operand in operands]
+
+
+def _joined(
+    name: str,
+    operands: Sequence[Any],
+    shapes: Sequence[Shape],
+    axis: int,
+    dtype: Any = None,
+    casting: str = "same_kind",
+) -> Any:
+    """Join arrays that get these shapes first; what does not fit is found before anything is recorded."""
+    _joined_shape(name, operands, shapes, axis)
+    converted = _converted(name, operands, dtype, casting)
+    parts = [x if _shape(x) == s else reshape(x, s) for x, s in zip(converted, shapes, strict=True)]
+    return _concatenate(*parts, axis=axis)
+
+
+def _at_least(count: int, shape: Shape) -> Shape:
+    """A shape with as many axes: new ones in front, and for `dstack` a third one behind."""
+    padded = (1,) * (min(count, 2) - len(shape)) + shape
+    return (*padded, 1) if count == 3 and len(padded) == 2 else padded
+
+
+@implements(np.concatenate)
+def concatenate(
+    arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
+) -> Any:
+    """Join arrays along an axis they have.
+
+    Parameters
+    ----------
+    arrays : sequence of array_like or Var
+        Alike in every axis but this one.
+    axis : int, optional
+        None joins the flattened arrays.
+    dtype : dtype_like, optional
+        Of the result; by default that to which all are promoted.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
+        Which conversions to it are allowed.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is nothing to join, or the shapes do not fit.
+    DTypeError
+        If an array may not be converted.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.concatenate([np.zeros(1), np.ones(2)])
+    array([0., 1., 1.])
+    """
+    operands = _operands("concatenate", arrays)
+    if axis is None:
+        return _joined("concatenate", operands, [(prod(_shape(x)),) for x in operands], 0, dtype, casting)
+    if dtype is None and casting == "same_kind":
+        return _concatenate(*operands, axis=axis)
+    (axis,) = axes_of("concatenate", operands[0], axis)
+    return _joined("concatenate", operands, list(map(_shape, operands)), axis, dtype, casting)
+
+
+concat = concatenate
+
+
+@implements(np.stack)
+def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join arrays along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of array_like or Var
+        All of one shape.
+    axis : int
+        Where the new axis is in the result.
+    dtype, casting
+        As for `concatenate`.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is nothing to join, or the shapes differ.
+    DTypeError
+        If an array may not be converted.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.stack([np.zeros(2), np.ones(2)], axis=1)
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    operands = _operands("stack", arrays)
+    shapes = {_shape(x) for x in operands}
+    if len(shapes) > 1:
+        raise ShapeError(
+            f"stack: ({errors.describe_all(operands)}) are not all of one shape. Use concatenate, or "
+            "broadcast_arrays first"
+        )
+    return _stack(*_converted("stack", operands, dtype, casting), axis=axis)
+
+
+@implements(np.hstack)
+def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join arrays along the second axis, those of one axis along that; as `concatenate` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.hstack([np.zeros(1), np.ones(2)])
+    array([0., 1., 1.])
+    """
+    operands = _operands("hstack", tup)
+    shapes = [_at_least(1, _shape(x)) for x in operands]
+    return _joined("hstack", operands, shapes, min(1, len(shapes[0]) - 1), dtype, casting)
+
+
+@implements(np.vstack)
+def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Join arrays along the first axis, those of one axis as rows; as `concatenate` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.vstack([np.zeros(2), np.ones(2)])
+    array([[0., 0.],
+           [1., 1.]])
+    """
+    operands = _operands("vstack", tup)
+    return _joined("vstack", operands, [_at_least(2, _shape(x)) for x in operands], 0, dtype, casting)
+
+
+@implements(np.dstack)
+def dstack(tup: Sequence[Any]) -> Any:
+    """Join arrays along the third axis, which matrices and rows get; as `concatenate` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.dstack([np.zeros(2), np.ones(2)])
+    array([[[0., 1.],
+            [0., 1.]]])
+    """
+    operands = _operands("dstack", tup)
+    return _joined("dstack", operands, [_at_least(3, _shape(x)) for x in operands], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Sequence[Any]) -> Any:
+    """Join arrays along the second axis, those of one axis as columns; as `concatenate` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.column_stack([np.zeros(2), np.ones(2)])
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    operands = _operands("column_stack", tup)
+    shapes = [_shape(x) if np.ndim(x) > 1 else (int(np.size(x)), 1) for x in operands]
+    return _joined("column_stack", operands, shapes, 1)
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Join two arrays, by default flattened; as `concatenate` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.append(np.zeros((1, 2)), 1.0)
+    array([0., 0., 1.])
+    """
+    return concatenate([arr, values], axis)
+
+
+@implements(np.block)
+def block(arrays: Any) -> Any:
+    """Join arrays as nested lists lay them out.
+
+    Parameters
+    ----------
+    arrays : array_like or Var, or nested list of these
+        The innermost lists are joined along the last axis, those around them along the one before, and
+        so on. Axes that are missing are put in front.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If a list is empty, lists are not equally deep everywhere, or shapes do not fit.
+    DTypeError
+        If there are tuples in place of lists.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.block([[np.eye(2), np.zeros((2, 1))], [np.ones(3)]])
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [1., 1., 1.]])
+    """
+    nested, depth, ndim = _nested(arrays)
+    ndim = max(ndim, depth)
+    _block_shape(nested, ndim, ndim - depth)
+    return _blocks(nested, ndim, ndim - depth) if depth else copy(nested)
+
+
+def _nested(arrays: Any) -> tuple[Any, int, int]:
+    """Nested lists of operands, how deep they are, and how many axes there are at most."""
+    if isinstance(arrays, tuple):
+        raise DTypeError("block: there is a tuple. It takes nested lists")
+    if not isinstance(arrays, list):
+        operand = as_operand(arrays)
+        return operand, 0, np.ndim(operand)
+    if not arrays:
+        raise ShapeError("block: a list is empty")
+    parts, depths, ndims = zip(*map(_nested, arrays), strict=True)
+    if len(set(depths)) > 1:
+        raise ShapeError(f"block: in one list others are {sorted(set(depths))} deep. Nest all of them alike")
+    return list(parts), 1 + depths[0], max(ndims)
+
+
+def _block_shape(nested: Any, ndim: int, axis: int) -> Shape:
+    """The shape of what `_blocks` makes."""
+    if not isinstance(nested, list):
+        shape = _shape(nested)
+        return (1,) * (ndim - len(shape)) + shape
+    shapes = [_block_shape(part, ndim, axis + 1) for part in nested]
+    return _joined_shape("block", [np.broadcast_to(0, shape) for shape in shapes], shapes, axis)
+
+
+def _blocks(nested: list[Any], ndim: int, axis: int) -> Any:
+    parts = [_blocks(part, ndim, axis + 1) if isinstance(part, list) else part for part in nested]
+    shapes = [(1,) * (ndim - np.ndim(part)) + _shape(part) for part in parts]
+    return _joined("block", parts, shapes, axis)

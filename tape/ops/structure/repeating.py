@@ -1,0 +1,190 @@
+"""Repeating elements: whole arrays, each element, or whatever makes several arrays alike in shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.errors import DTypeError, ShapeError
+from tape.node import Handle
+from tape.op import NUMPY_ERRORS, as_operand, implements
+from tape.ops.structure.axes import axes_of
+from tape.ops.structure.indexing import getitem
+from tape.ops.structure.shape import as_shape, broadcast_to, reshape
+from tape.ops.structure.taking import taken
+
+__all__ = ["broadcast_arrays", "repeat", "resize", "tile"]
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any:
+    """Repeat each element.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    repeats : int or sequence of int
+        How often: all, or each along the axis.
+    axis : int, optional
+        Along which; by default the array is flattened.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or ``repeats`` does not fit it or has negative entries.
+    DTypeError
+        If ``repeats`` does not hold ints.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.repeat(np.array([1.0, 2.0]), [1, 3])
+    array([1., 2., 2., 2.])
+    """
+    a = as_operand(a)
+    shape = np.shape(a)
+    if axis is None:
+        shape, axis = (prod(shape),), 0
+    else:
+        (axis,) = axes_of("repeat", a, axis)
+    length = shape[axis]
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "biu":
+        raise DTypeError(f"repeat: repeats={errors.describe(repeats)}. It is an int, or one for each element")
+    if counts.shape not in ((), (1,), (length,)) or (counts < 0).any():
+        raise ShapeError(
+            f"repeat: repeats={errors.describe(repeats)} along an axis of length {length}. It is an int, or "
+            "one for each element, and none negative"
+        )
+    if np.shape(a) != shape:
+        a = reshape(a, shape)
+    if not isinstance(a, Handle):
+        return np.repeat(a, counts, axis)
+    return taken(a, np.repeat(np.arange(length), counts), axis)
+
+
+@implements(np.tile)
+def tile(A: Any, reps: int | Sequence[int]) -> Any:
+    """Put copies of an array side by side.
+
+    Parameters
+    ----------
+    A : array_like or Var
+        Any shape; it gets axes in front if ``reps`` has more entries.
+    reps : int or sequence of int
+        How often along each axis, the last ones if there are fewer.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If ``reps`` has negative entries, or others than ints.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.tile(np.array([1.0, 2.0]), (2, 2))
+    array([[1., 2., 1., 2.],
+           [1., 2., 1., 2.]])
+    """
+    A, reps = as_operand(A), as_shape(reps)
+    if any(count < 0 for count in reps):
+        raise ShapeError(f"tile: reps={reps}. How often is not negative")
+    old = np.shape(A)
+    if not isinstance(A, Handle):
+        return np.tile(A, reps)
+    lengths = (1,) * (len(reps) - len(old)) + old
+    counts = (1,) * (len(old) - len(reps)) + reps
+    pairs = list(zip(counts, lengths, strict=True))
+    alone = chain(*((length,) if count == 1 else (1, length) for count, length in pairs))
+    spread = chain(*((length,) if count == 1 else (count, length) for count, length in pairs))
+    return reshape(
+        broadcast_to(reshape(A, tuple(alone)), tuple(spread)), tuple([count * n for count, n in pairs])
+    )
+
+
+@implements(np.resize)
+def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
+    """The elements in another shape, from the start again where there are too few.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape; zeros come from an empty one.
+    new_shape : int or sequence of int
+        Of any size.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If ``new_shape`` has negative entries, or others than ints.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.resize(np.array([1.0, 2.0, 3.0]), (2, 2))
+    array([[1., 2.],
+           [3., 1.]])
+    """
+    a, shape = as_operand(a), as_shape(new_shape)
+    if any(length < 0 for length in shape):
+        raise ShapeError(f"resize: new_shape={shape}. Lengths are not negative")
+    old, new = int(np.size(a)), prod(shape)
+    if not old:
+        return np.zeros(shape, np.result_type(a))
+    if not isinstance(a, Handle):
+        return np.resize(a, shape)
+    flat = reshape(a, -1)
+    repeated = flat if new <= old else tile(flat, -(-new // old))
+    return reshape(repeated if new % old == 0 < new else getitem(repeated, slice(0, new)), shape)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    """Repeat arrays along new axes and axes of length one, until all have one shape; without copying.
+
+    Parameters
+    ----------
+    *args : array_like or Var
+        Of shapes that broadcast.
+    subok : bool
+        Without effect: there are no subclasses here.
+
+    Returns
+    -------
+    tuple of numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.broadcast_arrays(np.zeros(2), np.float64(1.0))
+    (array([0., 0.]), array([1., 1.]))
+    """
+    operands = [as_operand(arg) for arg in args]
+    try:
+        shape = np.broadcast_shapes(*map(np.shape, operands))
+    except NUMPY_ERRORS as error:
+        raise errors.explain("broadcast_arrays", operands, error) from error
+    return tuple(x if getattr(x, "shape", None) == shape else broadcast_to(x, shape) for x in operands)

@@ -1,0 +1,425 @@
+"""The same elements in another shape or dtype."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
+from tape.errors import DTypeError, OptionError, ShapeError
+from tape.node import Handle, plain
+from tape.op import NUMPY_ERRORS, Op, as_operand, cast, implements
+from tape.op import broadcast_to as _broadcast_to
+from tape.ops.structure.axes import swapaxes as swapaxes
+from tape.ops.structure.axes import transpose as transpose
+
+__all__ = [
+    "astype",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_to",
+    "copy",
+    "expand_dims",
+    "ravel",
+    "reshape",
+    "squeeze",
+]
+
+Axes = int | tuple[int, ...] | None
+
+
+def _batch_reshape(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,) = operands
+    return op(x, shape=(size, *resolved(attrs["shape"], x.shape[1:])))
+
+
+def _batch_fortran(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """With the batch as the last axis, which is the slowest in Fortran order."""
+    (x,) = operands
+    shape = (*resolved(attrs["shape"], x.shape[1:]), size)
+    last = op(transpose(x, (*range(1, x.ndim), 0)), shape=shape)
+    return transpose(last, (-1, *range(len(shape) - 1)))
+
+
+def _batch_expand_dims(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    axis = attrs["axis"]
+    return op(*operands, axis=tuple(map(inner_axis, axis)) if isinstance(axis, tuple) else inner_axis(axis))
+
+
+def _batch_squeeze(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,), axis = operands, attrs["axis"]
+    if axis is None:
+        axis = tuple(i for i, length in enumerate(x.shape[1:]) if length == 1)
+    return op(x, axis=inner_axes(axis, x.ndim - 1))
+
+
+def _lower_as(name: str) -> Any:
+    """What only inserts or removes axes: NumPy knows the shape it leads to."""
+    change = getattr(np, name)
+    return lambda b, x, axis: b.reshape(x, change(np.broadcast_to(0, x.shape), axis).shape)
+
+
+_reshape: Op = Op(
+    lambda x, *, shape: np.reshape(x, shape),
+    name="reshape",
+    vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
+    batch=_batch_reshape,
+    lower=lambda b, x, shape: b.reshape(x, resolved(shape, x.shape)),
+)
+
+_reshape_fortran: Op = Op(
+    lambda x, *, shape: np.reshape(x, shape, order="F"),
+    name="reshape",
+    vjp=[lambda g, out, x, shape: _reshape_fortran(g, shape=x.shape)],
+    batch=_batch_fortran,
+    lower=lambda b, x, shape: b.transpose(b.reshape(b.transpose(x), resolved(shape, x.shape)[::-1])),
+)
+
+_expand_dims = Op(
+    lambda x, *, axis: np.expand_dims(x, axis),
+    name="expand_dims",
+    vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    batch=_batch_expand_dims,
+    lower=_lower_as("expand_dims"),
+)
+
+_squeeze = Op(
+    lambda x, *, axis: np.squeeze(x, axis),
+    name="squeeze",
+    vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    batch=_batch_squeeze,
+    lower=_lower_as("squeeze"),
+)
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """An int, or a sequence of ints, as a tuple."""
+    try:
+        lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
+        return tuple(operator.index(length) for length in lengths)
+    except TypeError as error:
+        raise ShapeError(f"a shape is an int or a sequence of ints, not {shape!r}") from error
+
+
+def _is_fortran(a: Any, order: str) -> bool:
+    """Whether elements are taken in Fortran order; "A" asks how the array lies in memory."""
+    if order not in ("C", "F", "A"):
+        raise OptionError(f"order={order!r}: it is 'C', 'F' or 'A'")
+    return order == "F" or (order == "A" and np.isfortran(plain(a)))
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Any:
+    """The same elements in another shape.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    shape : int or sequence of int
+        One entry may be -1: whatever is left.
+    order : {"C", "F", "A"}
+        Whether the last index changes fastest, or the first; "A" decides for the first if that is how
+        the array lies in memory (on a tape: as it did when it was recorded).
+    copy : bool, optional
+        True makes an array of its own, False raises if that is needed; None copies where it is.
+        Of a Var, which nobody writes to, nothing is copied without need.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If the number of elements differs, or ``copy`` is False and there is no view.
+    OptionError
+        If ``order`` is another one.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.reshape(np.arange(4.0), (2, -1))
+    array([[0., 1.],
+           [2., 3.]])
+    """
+    a, shape = as_operand(a), as_shape(shape)
+    if copy is False:
+        try:
+            np.reshape(plain(a), shape, order=order, copy=False)  # type: ignore[call-overload]
+        except NUMPY_ERRORS as error:
+            raise errors.explain("reshape", (a,), error) from error
+    reshaped = (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=shape)
+    return reshaped if isinstance(a, Handle) or not copy else np.array(reshaped)
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: str = "C") -> Any:
+    """All elements in one axis.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    order : {"C", "F", "A", "K"}
+        As for `reshape`; "K" takes the elements as they lie in memory.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    OptionError
+        If ``order`` is another one.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.ravel(np.ones((2, 1)))
+    array([1., 1.])
+    """
+    a = as_operand(a)
+    if order != "K":
+        return (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=(-1,))
+    strides = np.asarray(plain(a)).strides[-np.ndim(a) :] if np.ndim(a) else ()
+    slowest_first = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
+    if slowest_first != tuple(range(len(strides))):
+        a = transpose(a, slowest_first)
+    return _reshape(a, shape=(-1,))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
+    """Insert axes of length one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    axis : int or tuple of int
+        Where they are in the result.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If an axis is out of range or repeated.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.expand_dims(np.ones(3), 0).shape
+    (1, 3)
+    """
+    return _expand_dims(a, axis=axis)
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Axes = None) -> Any:
+    """Remove axes of length one.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    axis : int or tuple of int, optional
+        Which; by default all.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    ShapeError
+        If an axis is longer than one.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.squeeze(np.ones((1, 3, 1))).shape
+    (3,)
+    """
+    return _squeeze(a, axis=axis)
+
+
+@implements(np.atleast_1d)
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with one axis at least; what has fewer gets axes of length one.
+
+    Parameters
+    ----------
+    *arys : array_like or Var
+        Any shapes.
+
+    Returns
+    -------
+    numpy.ndarray or Var, or tuple of these
+        For each argument one.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.atleast_1d(2.0)
+    array([2.])
+    """
+    return _at_least(np.atleast_1d, arys)
+
+
+@implements(np.atleast_2d)
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with two axes at least, new ones in front; as `atleast_1d` otherwise.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.atleast_2d([1.0, 2.0])
+    array([[1., 2.]])
+    """
+    return _at_least(np.atleast_2d, arys)
+
+
+@implements(np.atleast_3d)
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with three axes at least, the third behind; as `atleast_1d` otherwise.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.atleast_3d([1.0, 2.0]).shape
+    (1, 2, 1)
+    """
+    return _at_least(np.atleast_3d, arys)
+
+
+def _at_least(function: Any, arys: Sequence[Any]) -> Any:
+    """Arrays in the shapes that a function of NumPy's gives them."""
+    results = []
+    for a in map(as_operand, arys):
+        shape = function(np.broadcast_to(0, np.shape(a))).shape
+        results.append(a if shape == np.shape(a) else _reshape(a, shape=shape))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: int | Sequence[int], subok: bool = False) -> Any:
+    """Repeat along new axes and axes of length one, without copying.
+
+    Parameters
+    ----------
+    array : array_like or Var
+        Any shape.
+    shape : int or sequence of int
+        One that ``array`` broadcasts to.
+    subok : bool
+        Without effect: there are no subclasses here.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Read-only, sharing the memory of ``array``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.broadcast_to(np.arange(2.0), (2, 2))
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    return _broadcast_to(array, shape=as_shape(shape))
+
+
+_astype = Op(
+    lambda x, *, dtype: x.astype(dtype),
+    name="astype",
+    batch=elementwise,
+    lower=lambda b, x, dtype: b.cast(x, dtype),
+)
+
+
+def as_dtype(name: str, dtype: Any) -> np.dtype[Any]:
+    """A dtype of numbers or bools, for the function of this name."""
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"{name}: {error}. Use a NumPy dtype or its name") from error
+    if dtype.kind not in "biufc":
+        raise DTypeError(f"{name}: {dtype} holds neither numbers nor bools")
+    return dtype
+
+
+@implements(np.astype)
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
+    """Convert to another dtype.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    dtype : dtype_like
+        Of an integer or bool dtype the result is constant to every derivative.
+    copy : bool
+        False returns what has this dtype already as it is.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    DTypeError
+        If ``dtype`` is of any other kind.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.astype(np.ones(2), np.float32).dtype
+    dtype('float32')
+    """
+    dtype = as_dtype("astype", dtype)
+    x = as_operand(x)
+    old = np.result_type(x)
+    if not copy and old == dtype:
+        return x
+    return (cast if dtype.kind in "fc" and old.kind in "fc" else _astype)(x, dtype=dtype)
+
+
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """An array of its own; a Var, which nobody writes to, is its own copy.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    order : {"K", "C", "F", "A"}
+        How a plain array lies in memory.
+    subok : bool
+        Without effect: there are no subclasses here.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.copy([1.0, 2.0])
+    array([1., 2.])
+    """
+    a = as_operand(a)
+    return a if isinstance(a, Handle) else np.array(a, order=order)  # type: ignore[call-overload]

@@ -1,0 +1,344 @@
+"""Taking elements along an axis by position, and putting others there."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape import errors, series
+from tape.batch_rules import inner_axis, lift
+from tape.errors import DTypeError, ShapeError
+from tape.kernels.accumulate import Scattered
+from tape.op import Op, as_operand, broadcast_to, implements
+from tape.ops.elementwise.selection import where
+from tape.ops.structure.indexing import _HOLE, scattered
+from tape.ops.structure.positions import Shape, checked_axis, checked_positions
+from tape.ops.structure.shape import astype, ravel, reshape
+
+__all__ = ["put_along_axis", "take", "take_along_axis"]
+
+
+def _along(indices: Any, shape: Shape, axis: int) -> tuple[Any, ...]:
+    """The index of an array of this shape that reads ``indices`` along an axis: NumPy's definition."""
+    return tuple(
+        indices if i == axis else np.arange(length).reshape((-1,) + (1,) * (len(shape) - 1 - i))
+        for i, length in enumerate(shape)
+    )
+
+
+def _flat_positions(indices: Any, shape: Shape, axis: int) -> np.ndarray:
+    """The same positions in the flattened array, where adding and writing take a tenth of the time."""
+    indices = np.asarray(indices, np.intp)
+    if indices.size and indices.min() < 0:
+        indices = np.where(indices < 0, indices + shape[axis], indices)
+    steps = [prod(shape[i + 1 :]) for i in range(len(shape))]
+    steps_along = zip(_along(indices, shape, axis), steps, strict=True)
+    offsets = sum(part * step for i, (part, step) in enumerate(steps_along) if i != axis)
+    return indices * steps[axis] + offsets
+
+
+def _batch_along(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """Of what works along an axis; where an operand is the same for all, it broadcasts."""
+    lifted = [
+        x if inside else reshape(x, (1, *np.shape(x))) for x, inside in zip(operands, is_batched, strict=True)
+    ]
+    if "shape" in attrs:
+        attrs = {**attrs, "shape": (size, *attrs["shape"])}
+    return op(*lifted, **{**attrs, "axis": inner_axis(attrs["axis"])})
+
+
+# ---- positions of their own for each row -------------------------------------------------------------
+
+
+def _add(g: Any, indices: Any, *, shape: Shape, axis: int) -> Any:
+    flat, g = np.broadcast_arrays(_flat_positions(indices, shape, axis), g)
+    return Scattered(g.ravel(), (flat.ravel(),), (prod(shape),)).dense().reshape(shape)
+
+
+_take_along_axis: Op = Op(
+    lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
+    name="take_along_axis",
+    vjp=[
+        lambda g, out, x, indices, axis: _add_along_axis(g, indices, shape=x.shape, axis=axis),
+        None,
+    ],
+    taylor=series.linear,
+    batch=_batch_along,
+    lower=lambda b, x, indices, axis: b.read(x, _along(indices, x.shape, axis)),
+)
+
+_add_along_axis: Op = Op(
+    _add,
+    name="add_along_axis",
+    vjp=[lambda g, out, x, indices, shape, axis: _take_along_axis(g, indices, axis=axis), None],
+    taylor=series.linear,
+    batch=_batch_along,
+    lower=lambda b, g, indices, shape, axis: b.written(g, _along(indices, shape, axis), shape),
+)
+
+
+def _put(x: Any, indices: Any, values: Any, *, axis: int) -> Any:
+    out = np.array(x, order="C")
+    out.reshape(-1)[_flat_positions(indices, out.shape, axis)] = values
+    return out
+
+
+def _is_last(indices: Any, *, shape: Shape, axis: int) -> Any:
+    flat = _flat_positions(indices, shape, axis)
+    order = np.arange(flat.size).reshape(flat.shape)
+    written = np.empty(prod(shape), order.dtype)
+    written[flat] = order
+    return written[flat] == order
+
+
+_written_last = Op(_is_last, name="written_last", batch=_batch_along)
+
+
+def _batch_put(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    x, indices, values = operands
+    x_inside, indices_inside, values_inside = is_batched
+    ndim = np.ndim(indices) - indices_inside
+    if not indices_inside:
+        indices = reshape(indices, (1, *np.shape(indices)))
+    if not x_inside:
+        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    return op(x, indices, lift(values, values_inside, ndim), axis=inner_axis(attrs["axis"]))
+
+
+def _put_values_vjp(g: Any, out: Any, x: Any, indices: Any, values: Any, axis: int) -> Any:
+    is_last = _written_last(indices, shape=x.shape, axis=axis)
+    return where(is_last, _take_along_axis(g, indices, axis=axis), 0)
+
+
+_put_along_axis: Op = Op(
+    _put,
+    name="put_along_axis",
+    vjp=[
+        lambda g, out, x, indices, values, axis: _put_along_axis(g, indices, 0, axis=axis),
+        None,
+        _put_values_vjp,
+    ],
+    jvp=[
+        lambda t, out, x, indices, values, axis: _put_along_axis(t, indices, 0, axis=axis),
+        None,
+        lambda t, out, x, indices, values, axis: _put_along_axis(
+            np.zeros(x.shape, x.dtype), indices, t, axis=axis
+        ),
+    ],
+    taylor=series.linear,
+    batch=_batch_put,
+)
+
+
+# ---- the same positions for all ----------------------------------------------------------------------
+
+
+def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
+    return scattered(g, indices, index=(*(slice(None),) * axis, _HOLE), shape=x.shape)
+
+
+def _batch_take(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return NotImplemented if is_batched[1] else op(*operands, axis=inner_axis(attrs["axis"]))
+
+
+_take: Op = Op(
+    lambda x, indices, *, axis: np.take(x, indices, axis),
+    name="take",
+    vjp=[_take_vjp, None],
+    taylor=series.linear,
+    batch=_batch_take,
+    lower=lambda b, x, indices, axis: b.read(x, (*(slice(None),) * axis, indices)),
+)
+
+
+def taken(x: Any, indices: Any, axis: int) -> Any:
+    """Elements along an axis, counted from the front, by positions that have been checked."""
+    return _take(x, indices, axis=axis)
+
+
+# ---- public ------------------------------------------------------------------------------------------
+
+
+def _rows(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, Shape, int]:
+    """Indices that fit an array, the shape of the array, and the axis, of the flattened array if None."""
+    shape = np.shape(arr) if axis is not None else (np.size(arr),)
+    axis = 0 if axis is None else checked_axis(name, shape, axis)
+    indices = as_operand(indices)
+    if np.ndim(indices) != len(shape):
+        raise ShapeError(
+            f"{name}: the indices have shape {list(np.shape(indices))}, the array has {list(shape)}. They "
+            "must have as many axes"
+        )
+    indices = checked_positions(name, indices, -shape[axis], shape[axis])
+    try:
+        np.broadcast_shapes(_without(shape, axis), _without(np.shape(indices), axis))
+    except ValueError as error:
+        raise errors.explain(name, (arr, indices), error) from error
+    return indices, shape, axis
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], 1, *shape[axis + 1 :])
+
+
+def _broadcasts(shape: Shape, to: Shape) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
+    """Elements along an axis, by position.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    indices : array_like or Var
+        Ints of any shape: data that may change on replay. Negative ones count from the end.
+    axis : int, optional
+        By default the array is flattened.
+    mode : {"raise", "wrap", "clip"}
+        What is done to indices out of range: nothing, or they start over from the other end, or they
+        become the nearest one, negative ones 0.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``a`` with that of ``indices`` in place of the axis. The gradient adds up for
+        elements that are taken more than once.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If an index is out of range, or no int.
+    ShapeError
+        If there is no such axis.
+    OptionError
+        If ``mode`` is another one.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tr = tape.Trace()
+    >>> tr.backward_param_grads(tape.ops.take(tr.param([1.0, 2.0, 3.0]), [0, 0, -1]))
+    [array([2., 0., 1.])]
+    """
+    a, indices = as_operand(a), as_operand(indices)
+    shape = np.shape(a)
+    if axis is not None and (shape or axis not in (0, -1)):
+        axis = checked_axis("take", shape, axis)
+    else:
+        axis, shape = None, (np.size(a),)
+    if np.result_type(indices).kind == "b":  # NumPy takes elements 0 and 1 here
+        indices = astype(indices, np.intp)
+    length = shape[axis or 0]
+    indices = checked_positions("take", indices, -length, length, mode)
+    if axis is None:
+        a, axis = _flat(a), 0
+    return taken(a, indices, axis)
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    """Elements along an axis, by positions of their own for each row; what `argsort` returns sorts.
+
+    Parameters
+    ----------
+    arr : array_like or Var
+        At least one axis.
+    indices : array_like or Var
+        Ints, with as many axes as ``arr``; all but ``axis`` broadcast with those of ``arr``. Data that
+        may change on replay.
+    axis : int, optional
+        None for the flattened array.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        The gradient adds up for elements that are taken more than once.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If an index is out of range, or no int.
+    ShapeError
+        If there is no such axis, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.take_along_axis(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]]), axis=1)
+    array([[2.],
+           [3.]])
+    """
+    arr = as_operand(arr)
+    indices, _, position = _rows("take_along_axis", arr, indices, axis)
+    return _take_along_axis(_flat(arr) if axis is None else arr, indices, axis=position)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any:
+    """A copy of an array with other values along an axis, at positions of their own for each row.
+
+    The transpose, so to say, of `take_along_axis`, and NumPy's function of this name but that it leaves
+    its argument alone.
+
+    Parameters
+    ----------
+    arr : array_like or Var
+        At least one axis.
+    indices : array_like or Var
+        As for `take_along_axis`. Where a position is named twice, the value written last stays, and the
+        one before has derivative 0.
+    values : array_like or Var
+        What is written: broadcasts to what `take_along_axis` would read.
+    axis : int or None
+        None for the flattened array.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape and dtype of ``arr``.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If an index is out of range, or no int.
+    ShapeError
+        If there is no such axis, or the shapes do not fit.
+    DTypeError
+        If the values do not fit the dtype of ``arr``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.put_along_axis(np.zeros((2, 2)), np.array([[1], [0]]), 5.0, axis=1)
+    array([[0., 5.],
+           [5., 0.]])
+    """
+    arr, values = as_operand(arr), as_operand(values)
+    dtype = np.result_type(arr)
+    if not np.can_cast(np.result_type(values), dtype, "same_kind"):
+        raise DTypeError(
+            f"put_along_axis: values {errors.describe(values)} do not fit into {errors.describe(arr)}. "
+            "Convert the array with astype"
+        )
+    whole = np.shape(arr)
+    indices, shape, position = _rows("put_along_axis", arr, indices, axis)
+    read = np.broadcast_shapes(_without(shape, position), np.shape(indices))
+    if not _broadcasts(np.shape(values), read):
+        raise ShapeError(
+            f"put_along_axis: values of shape {list(np.shape(values))} do not broadcast to {list(read)}"
+        )
+    if np.shape(indices) != read:
+        indices = broadcast_to(indices, shape=read)
+    out = _put_along_axis(_flat(arr) if axis is None else arr, indices, values, axis=position)
+    return reshape(out, whole) if axis is None and len(whole) != 1 else out
+
+
+def _flat(a: Any) -> Any:
+    return a if np.ndim(a) == 1 else ravel(a)
