@@ -1,7 +1,8 @@
 """Products of vectors, matrices and stacks of matrices.
 
 What sums over other axes than the last ones is in `tape.ops.products.tensors`. Some of these conjugate their
-first operand, as NumPy does; by the convention of `tape.ops.elementwise.complex`, rules conjugate nothing else.
+first operand, as NumPy does; by the convention of `tape.ops.elementwise.complex`, rules conjugate nothing
+else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sums, means, extremes and products over axes, with the keywords they have in NumPy.
 
-A plain call is one operation of `tape.ops.reduction.reducing`; one with ``where``, ``initial`` or ``dtype`` one
-of `tape.ops.reduction.masked`.
+A plain call is one operation of `tape.ops.reduction.reducing`; one with ``where``, ``initial`` or
+``dtype`` one of `tape.ops.reduction.masked`.
 """
 
 from __future__ import annotations
