@@ -57,7 +57,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     except ValueError as error:
         raise errors.explain("clip", [a, *bounds], error) from error
     if type(lower) is float and upper is not None:  # which is a number of the dtype of all three
-        lower = np.result_type(a, *bounds).type(lower)
+        lower = np.result_type(np.result_type(a), *bounds).type(lower)
     if lower is not None:
         a = maximum(a, lower)
     return a if upper is None else minimum(a, upper)
