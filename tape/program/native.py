@@ -220,7 +220,7 @@ _HALF = ("fold", "sum_product", "take", "scatter_add", "cast", "select", "store"
 def _compiled() -> dict[str, tuple[str, bytes]]:
     """The code of all units, half of it from another process if there is a second core."""
     print(
-        f"tape: compiling {len(_UNITS)} kernels for this processor, once; it takes about 20 seconds",
+        f"tape: compiling {len(_UNITS)} kernels for this processor, once; it takes about half a minute",
         file=sys.stderr,
         flush=True,
     )
