@@ -1,9 +1,8 @@
 """Complex numbers: their parts, conjugates and angles.
 
 Rules take adjoints and tangents to pair without conjugation: the change of a real result is
-``real(sum(g * t))``. What a rule makes for a real operand, or for a real result, is its real part: the
-caller takes it. So what is real need not have a real rule, and one expression serves both modes. Only
-that the adjoint of a complex operand of one variable is complex, its rule must see to itself.
+``real(sum(g * t))``. What a rule makes for a real operand, or for a real result, counts by its real part:
+the caller takes it, and makes complex what is for a complex operand. So one expression serves both modes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 
 from tape import batch_rules, series
 from tape.functions import elementwise, function_of
-from tape.op import Op, as_operand, cast, implements
+from tape.op import Op, as_operand, implements
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 
@@ -39,7 +38,7 @@ def _lower_same(b: Any, x: Any) -> Any:
 
 real = elementwise(
     np.real,
-    lambda d, out, x: cast(d, dtype=x.dtype) if x.dtype.kind == "c" else d,
+    lambda d, out, x: d,
     taylor=series.linear,
     lower=_lower_same,
     name="real",
