@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import special  # noqa: F401
 
+from tests import naive_nn as nn  # noqa: F401
+
 
 def __getattr__(name: str) -> Any:
     return getattr(np, name)

@@ -55,7 +55,7 @@ def seed_for(case: Case, args: list[np.ndarray]) -> np.ndarray:
 def public_operations():
     """All functions of `tape.ops`, and of its namespaces with the name of these in front."""
     names = {name for name, value in vars(ops).items() if not name.startswith("_") and callable(value)}
-    for namespace in (ops.linalg, ops.fft, ops.special):
+    for namespace in (ops.linalg, ops.fft, ops.nn, ops.special):
         title = namespace.__name__.rpartition(".")[2]
         for name in namespace.__all__:
             if getattr(ops, name, None) is not getattr(namespace, name):

@@ -8,7 +8,7 @@ Where a new one goes: into the file of its family in one of the folders, as one 
 in ``tests/op_table``.
 """
 
-from tape.ops import fft, linalg, special  # noqa: F401
+from tape.ops import fft, linalg, nn, special  # noqa: F401
 from tape.ops.elementwise.arithmetic import *  # noqa: F403
 from tape.ops.elementwise.bits import *  # noqa: F403
 from tape.ops.elementwise.complex import *  # noqa: F403
