@@ -75,7 +75,8 @@ def gradients_by(
     ----------
     losses : mapping of str to callable
         For each framework ``loss(framework, *params, *data)``, a scalar. ``"tape"`` records it anew at
-        every call, ``"tape compiled"`` at the first one.
+        every call, ``"tape compiled"`` at the first one; ``"torch 1 thread"`` keeps to one where the
+        others may use more.
     params, data : sequence of numpy.ndarray
         Handed over as the framework's own arrays, converted beforehand.
 
@@ -121,6 +122,22 @@ def _with_torch(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndar
     return call
 
 
+def _with_torch_in_one_thread(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    """Small arrays gain nothing from more threads in PyTorch, and may lose a lot."""
+    call = _with_torch(loss, params, data)
+    torch = load("torch")
+    threads = torch.get_num_threads()
+
+    def limited() -> Sequence[Any]:
+        torch.set_num_threads(1)
+        try:
+            return call()
+        finally:
+            torch.set_num_threads(threads)
+
+    return limited
+
+
 def _with_jax(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
     jax = load("jax")
     function = jax.jit(jax.value_and_grad(partial(loss, jax), argnums=tuple(range(len(params)))))
@@ -149,6 +166,7 @@ _ADAPTERS: dict[str, Callable[[Loss, Sequence[np.ndarray], Sequence[np.ndarray]]
     "tape": _with_tape,
     "tape compiled": _with_compiled_tape,
     "torch": _with_torch,
+    "torch 1 thread": _with_torch_in_one_thread,
     "jax": _with_jax,
     "autograd": _with_autograd,
 }

@@ -72,7 +72,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
             f"{what} has shape {list(cotangent.shape)}; without broadcasting, it needs {list(value.shape)}"
         )
     if is_var:
-        return cotangent if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
+        return cotangent.again() if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
     if _has_nan(cotangent):
         raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
     cotangent = cotangent.astype(value.dtype, copy=False)
@@ -128,6 +128,8 @@ def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
         inner = value.node.value
         if isinstance(inner, float) and not isinstance(inner, np.generic):
             value = value.astype(np.float64)  # type: ignore[attr-defined]  # as a Python float becomes one
+        else:
+            value = value.again()
     elif isinstance(value, np.ma.MaskedArray):
         raise errors.DTypeError(f"{kind} cannot be a masked array. Fill it, and multiply by the mask")
     elif type(value) is not np.ndarray:

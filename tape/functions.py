@@ -32,6 +32,7 @@ def elementwise(
     name: str | None = None,
     numpy: Callable[..., Any] | None = None,
     doc: str | None = None,
+    view: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """Declare an elementwise operation, with broadcasting.
 
@@ -44,7 +45,7 @@ def elementwise(
         or an adjoint of the result) times the partial derivative; None for an operand without one.
         Rules are written with operations. What a rule adds to an operand is summed over the axes
         that were broadcast. No rules at all: the derivative is zero almost everywhere.
-    taylor, lower, name, numpy, doc
+    taylor, lower, name, numpy, doc, view
         As for `Op`; a ufunc is its own ``lower`` rule.
 
     Returns
@@ -74,6 +75,7 @@ def elementwise(
         lower=lower,
         name=name,
         doc=doc,
+        view=view,
         widens=True,
     )
     return function_of(op, ufunc.nin if ufunc else len(partials), numpy or ufunc)
@@ -136,7 +138,10 @@ def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     -------
     callable
     """
-    function = _unary(op) if count == 1 else _binary(op) if count == 2 else _general(op, count)
+    if op.view is not None or count > 2:
+        function = _general(op, count)
+    else:
+        function = _unary(op) if count == 1 else _binary(op)
     function.__name__ = function.__qualname__ = op.name
     function.__doc__ = op.__doc__
     function.op = op  # type: ignore[attr-defined]
@@ -192,6 +197,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         var.trace_ref = ref
         var.id = len(trace.nodes)
         var.node = node
+        var.share = None
         trace.nodes.append(node)
         return var
 
@@ -259,6 +265,7 @@ def _binary(op: Op) -> Callable[..., Any]:
         var.trace_ref = ref
         var.id = len(trace.nodes)
         var.node = node
+        var.share = None
         trace.nodes.append(node)
         return var
 

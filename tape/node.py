@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tape import errors
 from tape.kernels.accumulate import Scattered
 
 if TYPE_CHECKING:
+    from tape.aliases import Share
     from tape.op import Op
     from tape.trace import Trace
 
-__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "traced"]
+__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "settled", "traced"]
 
 Contributions = Iterable[tuple[int, Any]]
 Pull = Callable[["Node", Any], Contributions]
@@ -141,7 +142,7 @@ class Handle:
     left. `tape.Var` adds everything that makes a handle behave like an array.
     """
 
-    __slots__ = ("id", "node", "trace_ref")
+    __slots__ = ("__weakref__", "id", "node", "share", "trace_ref")
 
     is_traced: ClassVar[bool] = False  # whether a program will compute this anew: see `tape.program.traced`
 
@@ -149,6 +150,11 @@ class Handle:
         self.trace_ref = trace_ref
         self.id = id
         self.node = node
+        self.share: Share | None = None  # with which others it shares memory: see `tape.aliases`
+
+    def again(self) -> Self:
+        """Another handle to the same node, which stays there when this one is written to and moves on."""
+        return type(self)(self.trace_ref, self.id, self.node)
 
     @property
     def trace(self) -> Trace:
@@ -166,6 +172,11 @@ class Handle:
                 "long as its Vars take part in computations; .value still reads the number"
             )
         return trace
+
+
+def settled(value: Any) -> Any:
+    """A value to keep: a Var in it stays what it is now, whatever the one that was given is written to."""
+    return value.again() if isinstance(value, Handle) else value
 
 
 def plain(value: Any) -> Any:

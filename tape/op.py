@@ -11,7 +11,6 @@ This file never knows what a Var can do beyond being a `Handle`.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -20,9 +19,11 @@ import numpy as np
 
 from tape import errors, series
 from tape.batch_rules import BatchRule, elementwise, lift
+from tape.aliases import read_only, share
 from tape.kernels.reduce import sum_to_shape
-from tape.node import Call, Handle, Node, Pull
-from tape.scope import REGIONS, Region, region_above
+from tape.levels import alive, deepest, region_over
+from tape.node import Call, Handle, Node, Pull, settled
+from tape.scope import REGIONS
 from tape.series import TaylorRule
 from tape.trace import Trace
 
@@ -31,7 +32,6 @@ __all__ = [
     "NUMPY",
     "NUMPY_ERRORS",
     "Op",
-    "alive",
     "as_operand",
     "broadcast_to",
     "cast",
@@ -100,6 +100,9 @@ class Op:
         By default that of ``forward``.
     explains_errors : bool
         Whether an error in ``forward`` is told in terms of the operands; False where it is the user's.
+    view : callable, optional
+        ``view(x, part, *operands, **attrs)``, where the result may be a view of the first operand x: what
+        that becomes where the result is written to and becomes ``part``. See `tape.aliases`.
     widens : bool
         Whether rules get operands of integers in the dtype of the result: elementwise arithmetic in narrow
         integers would wrap around.
@@ -132,9 +135,11 @@ class Op:
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
         explains_errors: bool = True,
+        view: Callable[..., Any] | None = None,
         widens: bool = False,
     ) -> None:
         self.forward = forward
+        self.view = view
         self.widens = widens
         self.explains_errors = explains_errors
         self.name = name or forward.__name__.strip("_")
@@ -184,9 +189,9 @@ class Op:
 
     def record(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute and append a node to the deepest trace, or do what the region around says instead."""
-        if REGIONS and (region := _region_over(operands)):
+        if REGIONS and (region := region_over(operands)):
             return region.run(self, operands, attrs)
-        return alive(_deepest(operands), operands).run(self, operands, attrs)
+        return alive(deepest(operands), operands).run(self, operands, attrs)
 
     def without_rules(self) -> Op:
         """The same operation, constant to every derivative."""
@@ -209,13 +214,16 @@ class Op:
         active = []
         for operand in operands:
             is_ours = isinstance(operand, Handle) and operand.trace_ref is ref
-            inputs += (operand.id, operand.node.value) if is_ours else (None, as_operand(operand))
+            inputs += (operand.id, operand.node.value) if is_ours else (None, settled(as_operand(operand)))
             active.append(is_ours and operand.node.is_active)
         values = inputs[1::2]
         is_nested = trace.level and any(isinstance(value, Handle) for value in values)
         value = self(*values, **attrs) if is_nested else self.compute(values, attrs)
         pull = self.pull_for(tuple(active)) if True in active else None
-        return trace.push(Node(value, Call(self, attrs, pull), tuple(inputs)))
+        var = trace.push(Node(value, Call(self, attrs, pull), tuple(inputs)))
+        if self.view is not None and inputs[0] is not None:
+            share(var, operands[0])
+        return var
 
     def pull_for(self, active: tuple[bool, ...]) -> Pull | None:
         """What a node calls for its vjp, given which operands want an adjoint; None if nothing flows."""
@@ -323,14 +331,6 @@ def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:
     return [np.asarray(operand)[()] for operand in operands]
 
 
-def alive(ref: weakref.ref[Trace], operands: Sequence[Any]) -> Trace:
-    """The trace behind ``ref``; if it is gone, the error says which operand had it."""
-    trace = ref()
-    if trace is None:
-        trace = next(o for o in operands if isinstance(o, Handle) and o.trace_ref is ref).trace
-    return trace
-
-
 def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
     """A contribution in the shape and dtype of the operand it is for: the transpose of promotion.
 
@@ -389,45 +389,6 @@ def _misfit(contribution: Any, shape: tuple[int, ...], node: Node) -> errors.Sha
 
 def _title(node: Node | None) -> str:
     return node.op.name if node is not None and node.op is not None else "an operation"
-
-
-def _deepest(operands: Sequence[Any]) -> weakref.ref[Trace]:
-    """A reference to the deepest trace among the operands, of which one at least is a Var."""
-    ref: weakref.ref[Trace] | None = None
-    gone: weakref.ref[Trace] | None = None
-    for operand in operands:
-        if not isinstance(operand, Handle) or operand.trace_ref is ref:
-            continue
-        if REGIONS and operand.trace_ref() is None and region_above(-1):
-            gone = operand.trace_ref  # the region has another Var in its place, once its turn comes
-            continue
-        if ref is None:
-            ref = operand.trace_ref
-            continue
-        first, second = alive(ref, operands), operand.trace
-        if first.level == second.level:
-            raise errors.TraceMismatchError(
-                f"Vars of two unrelated traces met: {first!r} and {second!r}, both at level {first.level}. "
-                "Use one trace; or nest them, opening the inner one with `with tape.Trace() as inner:` "
-                "inside the other's, or making its params from the other's Vars"
-            )
-        if second.level > first.level:
-            ref = operand.trace_ref
-    ref = ref or gone
-    assert ref is not None
-    return ref
-
-
-def _region_over(operands: Sequence[Any]) -> Region | None:
-    """The region that is asked about these operands before their traces are."""
-    level = -1  # that of a trace which is gone: a region may have another Var in its place
-    for operand in operands:
-        trace = operand.trace_ref() if isinstance(operand, Handle) else None
-        if trace is not None:
-            if trace.is_batch:
-                return None
-            level = max(level, trace.level)
-    return region_above(level)
 
 
 # ---- what nodes call for their vjp: made once for an operation and a pattern of active operands ----
@@ -501,6 +462,7 @@ broadcast_to: Op = Op(
     lambda x, *, shape: np.broadcast_to(x, shape),
     name="broadcast_to",
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
+    view=read_only,
     batch=_batch_broadcast_to,
     lower=lambda b, x, shape: b.broadcast(x, shape),
     doc="Repeat along new axes and axes of length one, without copying.",

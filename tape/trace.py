@@ -17,7 +17,7 @@ import numpy as np
 from tape import errors, scope
 from tape.checks import check_cotangent, check_leaf, check_root, fail_unreached, leaf_value, start_of
 from tape.listing import listing
-from tape.node import Handle, Leaf, Node
+from tape.node import Handle, Leaf, Node, settled
 from tape.sweep import pull_back, push_forward, recompute
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Trace:
         around = scope.innermost()
         if around is not None:
             self._nest_in(around, around.level + 1)
-        self._params: list[Var] = []
+        self._params: list[int] = []  # ids: the handles are the users', who may write to them
 
     def __enter__(self) -> Trace:
         if scope.is_open(self):
@@ -135,7 +135,7 @@ class Trace:
         if type(value) is not np.ndarray or value.dtype.kind not in "fc":
             value = self._leaf_value(value, is_param=True)
         param = self.push(Leaf(value, True, name))
-        self._params.append(param)
+        self._params.append(param.id)
         return param
 
     def input(self, value: Any, name: str | None = None) -> Var:
@@ -207,7 +207,7 @@ class Trace:
     @property
     def params(self) -> list[Var]:
         """The params, in the order they were made."""
-        return list(self._params)
+        return [self[id] for id in self._params]
 
     def __repr__(self) -> str:
         name = self.name or f"{id(self):#x}"
@@ -294,7 +294,7 @@ class Trace:
         if unreached not in ("raise", "zero"):
             raise errors.OptionError(f"unreached is 'raise' or 'zero', not {unreached!r}")
         if unreached == "zero" and not isinstance(root, Handle):
-            return [_zeros_like(param.node.value) for param in self._params]  # a constant reaches none
+            return [_zeros_like(self.nodes[id].value) for id in self._params]  # a constant reaches none
         root_id, seed = start_of(self, root, seed)
         gradients = self.pull_back({root_id: seed})
         for k, gradient in enumerate(gradients):
@@ -302,8 +302,8 @@ class Trace:
                 continue
             if gradient is None:
                 if unreached == "raise":
-                    fail_unreached(root, self._params, gradients)
-                gradient = _zeros_like(self._params[k].node.value)
+                    fail_unreached(root, self.params, gradients)
+                gradient = _zeros_like(self.nodes[self._params[k]].value)
             gradients[k] = np.asarray(gradient)
         return gradients
 
@@ -336,12 +336,12 @@ class Trace:
         gradients: list[Any] = []
         taken = {id(seed) for seed in seeds.values()}
         for param in self._params:
-            gradient = adjoints[param.id] if param.id < len(adjoints) else None
+            gradient = adjoints[param] if param < len(adjoints) else None
             if type(gradient) is np.ndarray:
                 if gradient.base is not None or id(gradient) in taken:  # not ours alone
                     gradient = gradient.copy()
                 taken.add(id(gradient))
-            gradients.append(gradient)
+            gradients.append(settled(gradient))
         return gradients
 
     def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
@@ -387,7 +387,7 @@ class Trace:
         if tangent is None:
             return _zeros_like(root.node.value)
         # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
-        return tangent if isinstance(tangent, Handle) else np.array(tangent)
+        return settled(tangent) if isinstance(tangent, Handle) else np.array(tangent)
 
     def push_forward(self, seeds: Mapping[int, Any], roots: Sequence[int]) -> list[Any]:
         """Forward sweep to any number of roots at once, for transforms: nothing is checked.

@@ -16,9 +16,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors, ops
+from tape.aliases import Stale
 from tape.dispatch import call_function, call_ufunc
 from tape.listing import short
-from tape.node import Handle, plain
+from tape.inplace import augmented, overwrite, write
+from tape.node import Handle, plain, settled
 from tape.op import NUMPY
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.trace import Trace
@@ -36,17 +38,6 @@ def _reflected(op: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         return op(other, self)
 
     return reflected
-
-
-def _in_place(name: str, instead: str) -> Callable[..., NoReturn]:
-    """A method of arrays that writes into them."""
-
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise errors.InPlaceError(f"{name} would write into {self!r}, which is recorded. Use {instead}")
-
-    refuse.__name__ = name
-    refuse.__doc__ = f"Refuse: `ndarray.{name}` writes in place. Use ``{instead}``."
-    return refuse
 
 
 class Var(Handle):
@@ -79,7 +70,7 @@ class Var(Handle):
     @property
     def value(self) -> Any:
         """The number or array itself, by reference; a Var of the enclosing trace when nested."""
-        return self.node.value
+        return settled(self.node.value)
 
     @property
     def name(self) -> str | None:
@@ -137,6 +128,8 @@ class Var(Handle):
         return self.dtype.itemsize
 
     def __repr__(self) -> str:
+        if isinstance(self.node, Stale):
+            return f"Var({self.node!r}, id={self.id})"
         name = f", name={self.name!r}" if self.name else ""
         return f"Var({short(self.node.value)}{name}, id={self.id})"
 
@@ -154,10 +147,10 @@ class Var(Handle):
         raise AttributeError(f"a Var has no {name!r}")
 
     def __copy__(self) -> Var:
-        return self
+        return self.again()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Var:
-        return self
+        return self.again()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
@@ -212,7 +205,8 @@ class Var(Handle):
         if self.node.is_active and frame.f_code.co_code[frame.f_lasti] == _STORE_SUBSCR:
             raise errors.InPlaceError(
                 f"{self!r} was about to be written into a plain array, which would lose its derivative. "
-                "Collect the Vars in a list and np.stack or np.concatenate them"
+                "Make the array with np.zeros_like(x) of a Var x, or np.zeros(shape, like=x); or collect the "
+                "Vars in a list and np.stack them"
             )
 
     def __index__(self) -> int:
@@ -291,11 +285,40 @@ class Var(Handle):
     def __getitem__(self, index: Any) -> Var:
         return ops.getitem(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise errors.InPlaceError(
-            f"{self!r} is recorded and cannot be written to. Build the result with np.where, "
-            "np.concatenate or np.stack"
-        )
+    # ---- writing: the handle moves on to another node ----------------------------------------------
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        write(self, index, value)
+
+    __iadd__ = augmented(ops.add)
+    __isub__ = augmented(ops.subtract)
+    __imul__ = augmented(ops.multiply)
+    __itruediv__ = augmented(ops.divide)
+    __ifloordiv__ = augmented(ops.floor_divide)
+    __imod__ = augmented(ops.remainder)
+    __ipow__ = augmented(ops.power)
+    __imatmul__ = augmented(ops.matmul)
+    __iand__ = augmented(ops.bitwise_and)
+    __ior__ = augmented(ops.bitwise_or)
+    __ixor__ = augmented(ops.bitwise_xor)
+    __ilshift__ = augmented(ops.left_shift)
+    __irshift__ = augmented(ops.right_shift)
+
+    def fill(self, value: Any) -> None:
+        """Write one number over all elements."""
+        write(self, ..., value)
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        """Write the elements over themselves in the order of `tape.ops.sort`."""
+        overwrite(self, ops.sort(self, axis, kind, order, stable=stable))
+
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+        """Write the elements over themselves in the order of `tape.ops.partition`."""
+        overwrite(self, ops.partition(self, kth, axis, kind, order))
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Write at positions counted in C order, as `numpy.put` does."""
+        np.put(self, indices, values, mode)  # type: ignore[arg-type]
 
     # ---- methods: the operations whose first argument this is ------------------------------------
 
@@ -350,11 +373,9 @@ class Var(Handle):
             return ops.transpose(self, axes[0])
         return ops.transpose(self, axes or None)  # type: ignore[arg-type]
 
-    fill = _in_place("fill", "np.full_like")
-    partition = _in_place("partition", "np.partition")
-    put = _in_place("put", "tape.ops.put_along_axis")
-    resize = _in_place("resize", "np.resize")
-    sort = _in_place("sort", "np.sort")
+    def resize(self, *shape: Any, refcheck: bool = True) -> NoReturn:
+        """Refuse: a Var keeps its shape."""
+        raise errors.InPlaceError(f"{self!r} keeps its shape. Use np.resize, which makes a new array")
 
     # ---- NumPy's protocols -----------------------------------------------------------------------
 

@@ -92,6 +92,22 @@ def sum_to_shape(x, shape):
     return out
 
 
+def set_at(x, v, index):
+    out = np.array(x)
+    out[index] = v
+    return out[()]
+
+
+def ufunc_at(x, ufunc, index, *v):
+    out = np.array(x)
+    ufunc.at(out, index, *v)
+    return out[()]
+
+
+def add_at(x, v, index):
+    return ufunc_at(x, np.add, index, v)
+
+
 def put_along_axis(arr, indices, values, axis):
     out = np.array(arr)
     np.put_along_axis(out, indices, values, axis)

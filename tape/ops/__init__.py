@@ -53,3 +53,5 @@ from tape.ops.structure.shape import *  # noqa: F403
 from tape.ops.structure.spacing import *  # noqa: F403
 from tape.ops.structure.splitting import *  # noqa: F403
 from tape.ops.structure.taking import *  # noqa: F403
+from tape.ops.structure.updating import ufunc_at  # noqa: F401
+from tape.ops.structure.writing import *  # noqa: F403

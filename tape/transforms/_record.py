@@ -15,7 +15,7 @@ import numpy as np
 
 from tape import errors, scope, tree
 from tape.checks import check_cotangent
-from tape.node import Handle
+from tape.node import Handle, settled
 from tape.trace import Trace
 
 __all__ = ["Argnums", "Recording", "dtype_of", "float_like", "name_of"]
@@ -119,7 +119,7 @@ class Recording:
 
     def plain(self, leaf: Any) -> Any:
         """A leaf without this trace: its value, or a Var of an enclosing trace."""
-        return leaf.node.value if self._is_ours(leaf) else leaf
+        return settled(leaf.node.value if self._is_ours(leaf) else leaf)
 
     @property
     def roots(self) -> list[int | None]:
@@ -212,7 +212,7 @@ class Recording:
             if type(part) is np.ndarray and (part.base is not None or id(part) in taken):
                 part = part.copy()
             taken.add(id(part))
-            results.append(self._as(part, self.plain(out)))
+            results.append(self._as(settled(part), self.plain(out)))
         return results
 
     def forget(self) -> None:
@@ -333,7 +333,7 @@ class Recording:
                 leaf = self._as_floats(leaf, structure, k, position)
             params.append(self.trace.param(leaf))
         self.structures.append(structure)
-        self.params += params
+        self.params += [param.again() for param in params]  # as they are now: f may write to its arguments
         return tree.restore(structure, params)
 
     def _as_floats(self, leaf: Any, structure: Any, k: int, position: int) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, scope, tree
-from tape.node import Handle, plain, traced
+from tape.node import Handle, plain, settled, traced
 from tape.op import Op
 from tape.scope import Region
 from tape.series import TaylorRule
@@ -88,7 +88,7 @@ class Captures(Region):
             return var
         if id(var.node) not in self._seen:
             self._seen.add(id(var.node))
-            self.vars.append(var)
+            self.vars.append(var.again())
         return protected(plain(var))
 
     def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -222,7 +222,7 @@ class Segment:
         self.f = f
         self.name = name
         leaves, self._structure = tree.flatten((args, kwargs))
-        self._leaves = [protected(leaf) for leaf in leaves]
+        self._leaves = [settled(protected(leaf)) for leaf in leaves]
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         with Captures() as region, refusing_writes(name):
@@ -298,7 +298,7 @@ def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tup
     with Trace(name) as trace:
         operands = [scope.resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
-        out = run(*(o if p is None else p for o, p in zip(operands, params, strict=True)))
+        out = run(*(o if p is None else settled(p) for o, p in zip(operands, params, strict=True)))
     return trace, params, out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, scope, tree
-from tape.node import Handle
+from tape.node import Handle, settled
 from tape.progress import progress_bar
 from tape.trace import Trace
 from tape.transforms._record import name_of
@@ -168,10 +168,10 @@ class _Loop:
         with Trace(self.name) as trace:
             params = []
             for i in self.segment.packing.floats:
-                leaves[i] = trace.param(leaves[i])
-                params.append(leaves[i])
+                params.append(trace.param(leaves[i]))
+                leaves[i] = settled(params[-1])
             held = [trace.param(value) if is_float(value) else None for value in captured]
-            values = [v if p is None else p for v, p in zip(captured, held, strict=True)]
+            values = [v if p is None else settled(p) for v, p in zip(captured, held, strict=True)]
             after = self._with(values, self.body, tree.restore(structure, leaves), step)
         return trace, params, held, after
 
@@ -243,7 +243,7 @@ def _is_on(trace: Trace, part: Any) -> bool:
 
 def _without(trace: Trace, state: Any) -> Any:
     """A state as it is outside of a trace."""
-    return tree.map_leaves(lambda leaf: leaf.node.value if _is_on(trace, leaf) else leaf, state)
+    return tree.map_leaves(lambda leaf: settled(leaf.node.value) if _is_on(trace, leaf) else leaf, state)
 
 
 def _counted(name: str, value: Any, least: int) -> int:

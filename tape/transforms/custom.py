@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.node import Handle
+from tape.node import Handle, settled
 from tape.op import Op, fit
 from tape.trace import Trace
 from tape.transforms._record import name_of
@@ -252,18 +252,19 @@ class _Call:
     def vjp(self, g: Any, out: Any, *operands: Any) -> Sequence[Any]:
         """The reverse rule of the operation."""
         rule = self._given_vjp if self.is_reverse else self._turned_jvp
-        return self.segment.checked(rule(g, out, operands))
+        return self.segment.checked(rule(settled(g), settled(out), [settled(x) for x in operands]))
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
         """The forward rule of the operation."""
         rule = self._turned_vjp if self.is_reverse else self._given_jvp
-        return self.segment.checked([rule(tangents, out, operands)])[0]
+        tangents, operands = [settled(t) for t in tangents], tuple([settled(x) for x in operands])
+        return self.segment.checked([rule(tangents, settled(out), operands)])[0]
 
     def _turned_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
         """The transpose of a `custom_jvp`'s rule."""
         with Trace(self.segment.name) as trace:
             dummies = [trace.param(np.zeros(x.shape, x.dtype)) if is_float(x) else None for x in operands]
-            moved = self._given_jvp(dummies, out, operands)
+            moved = self._given_jvp([settled(dummy) for dummy in dummies], out, operands)
         if not isinstance(moved, Handle) or moved.trace_ref is not trace.ref:
             return [None for _ in operands]
         gradients = iter(trace.pull_back({moved.id: g}))

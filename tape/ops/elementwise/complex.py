@@ -43,6 +43,7 @@ real = elementwise(
     lower=_lower_same,
     name="real",
     numpy=np.real,
+    view=lambda x, part: part + 1j * imag(x) if x.dtype.kind == "c" else part,
     doc="The real part.",
 )
 
@@ -53,6 +54,7 @@ imag = elementwise(
     lower=lambda b, x: b.value(x) * 0,
     name="imag",
     numpy=np.imag,
+    view=lambda x, part: real(x) + 1j * part,
     doc="The imaginary part; of a real number 0.",
 )
 

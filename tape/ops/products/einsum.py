@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tape import series
+from tape.aliases import read_only
 from tape.errors import ShapeError, UnsupportedError
 from tape.node import Handle
 from tape.op import Op, as_operand, broadcast_to, implements
@@ -199,6 +200,7 @@ def _einsum(count: int) -> Op:
         lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
         name="einsum",
         vjp=[partial(_adjoint, k) for k in range(count)],
+        view=read_only,
         taylor=_taylor if count > 2 else series.multilinear,
         batch=_batch,
         lower=_lower,

@@ -53,10 +53,15 @@ def _lower_swapaxes(b: Any, x: Any, axis1: int, axis2: int) -> Any:
     return b.transpose(x, order)
 
 
+def _turned_back(x: Any, turned: Any, axes: tuple[int, ...] | None) -> Any:
+    return _transpose(turned, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))
+
+
 _transpose: Op = Op(
     lambda x, *, axes: np.transpose(x, axes),
     name="transpose",
-    vjp=[lambda g, out, x, axes: _transpose(g, axes=axes and tuple(np.argsort(np.mod(axes, x.ndim))))],
+    vjp=[lambda g, out, x, axes: _turned_back(x, g, axes)],
+    view=lambda x, part, axes: _turned_back(x, part, axes),
     batch=_batch_transpose,
     lower=lambda b, x, axes: b.transpose(x, axes),
 )
@@ -65,6 +70,7 @@ _swapaxes: Op = Op(
     lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
     name="swapaxes",
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
+    view=lambda x, part, axis1, axis2: _swapaxes(part, axis1=axis1, axis2=axis2),
     batch=_batch_swapaxes,
     lower=_lower_swapaxes,
 )

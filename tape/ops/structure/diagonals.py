@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.aliases import read_only
 from tape.batch_rules import inner_axis
 from tape.errors import ShapeError
 from tape.op import Op, as_operand, implements
@@ -61,6 +62,7 @@ _diagonal: Op = Op(
     lambda x, *, offset, axis1, axis2: np.diagonal(x, offset, axis1, axis2),
     name="diagonal",
     vjp=[lambda g, out, x, **attrs: _embedded(g, shape=x.shape, **attrs)],
+    view=read_only,
     batch=_batch,
     lower=_lower_diagonal,
 )

@@ -128,6 +128,28 @@ def getitem(a: Any, index: Any) -> Any:
     >>> tr.backward_param_grads(tape.ops.getitem(x, [0, 0, 2]))
     [array([2., 0., 1.])]
     """
+    static, arrays = parsed(index)
+    return _getitem(a, *arrays, index=static)
+
+
+def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """An index as attribute and operands: a tuple with holes, and the arrays and Vars that belong there.
+
+    Parameters
+    ----------
+    index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
+        What stands between the brackets.
+
+    Returns
+    -------
+    tuple, list
+        The arrays stand in the order of the holes.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If a part is of another kind.
+    """
     static: list[Any] = []
     arrays: list[Any] = []
     for part in index if isinstance(index, tuple) else (index,):
@@ -145,7 +167,7 @@ def getitem(a: Any, index: Any) -> Any:
                 )
             arrays.append(array if array.dtype.kind in "biu" else np.asarray(array, int))
             static.append(_HOLE)
-    return _getitem(a, *arrays, index=tuple(static))
+    return tuple(static), arrays
 
 
 def _index_array(part: Any) -> Any:

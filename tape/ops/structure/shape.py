@@ -68,6 +68,7 @@ _reshape: Op = Op(
     lambda x, *, shape: np.reshape(x, shape),
     name="reshape",
     vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
+    view=lambda x, part, shape: _reshape(part, shape=x.shape),
     batch=_batch_reshape,
     lower=lambda b, x, shape: b.reshape(x, resolved(shape, x.shape)),
 )
@@ -76,6 +77,7 @@ _reshape_fortran: Op = Op(
     lambda x, *, shape: np.reshape(x, shape, order="F"),
     name="reshape",
     vjp=[lambda g, out, x, shape: _reshape_fortran(g, shape=x.shape)],
+    view=lambda x, part, shape: _reshape_fortran(part, shape=x.shape),
     batch=_batch_fortran,
     lower=lambda b, x, shape: b.transpose(b.reshape(b.transpose(x), resolved(shape, x.shape)[::-1])),
 )
@@ -84,6 +86,7 @@ _expand_dims = Op(
     lambda x, *, axis: np.expand_dims(x, axis),
     name="expand_dims",
     vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    view=lambda x, part, axis: _reshape(part, shape=x.shape),
     batch=_batch_expand_dims,
     lower=_lower_as("expand_dims"),
 )
@@ -92,6 +95,7 @@ _squeeze = Op(
     lambda x, *, axis: np.squeeze(x, axis),
     name="squeeze",
     vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    view=lambda x, part, axis: _reshape(part, shape=x.shape),
     batch=_batch_squeeze,
     lower=_lower_as("squeeze"),
 )

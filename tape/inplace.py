@@ -1,0 +1,174 @@
+"""Writing in place: the handle moves on to a new node, and the old value stays for the backward pass.
+
+What NumPy would show of a write elsewhere is shown here too: a view takes what it is a view of along, and
+other views of the elements that were written become stale (see `tape.aliases`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops
+from tape.aliases import Stale, is_array, overlapping
+from tape.node import Handle, plain
+from tape.ops.structure.indexing import parsed
+from tape.ops.structure.writing import set_at
+
+__all__ = ["augmented", "overwrite", "write"]
+
+
+def write(x: Any, index: Any, value: Any) -> None:
+    """``x[index] = value``.
+
+    Parameters
+    ----------
+    x : Var
+        Afterwards it stands for the new array.
+    index
+        What NumPy takes as one.
+    value : array_like or Var
+        Broadcast and converted as NumPy does it.
+
+    Raises
+    ------
+    InPlaceError
+        If ``x`` is a number, or a view that cannot be written to, or ``value`` belongs to a deeper trace.
+    ShapeError, OutOfBoundsError
+        If the value does not fit, or the index.
+    """
+    _check(x)
+    region: Any = None
+    if x.share is not None:
+        region = _region(x.share.where, index)
+        if isinstance(value, Handle) and value.share is not None and _is_there(value, region):
+            return  # of x[i] += v: adding to the view has written it already
+    _move(x, set_at(x, value, index), region)
+
+
+def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = False) -> None:
+    """Write all elements of an array, as ``out=`` does.
+
+    Parameters
+    ----------
+    x : Var
+        Afterwards it stands for the new array.
+    new : Var, array or number
+        Of the shape of ``x``, or with ``repeats`` one that broadcasts to it.
+    casting : str
+        Which conversions to the dtype of ``x`` are allowed, in NumPy's words.
+    repeats : bool
+        Whether ``new`` may be smaller than ``x``.
+
+    Raises
+    ------
+    InPlaceError
+        As `write`.
+    ShapeError, DTypeError
+        If the elements do not fit, or cannot be converted.
+    """
+    _check(x)
+    shape = np.shape(new)
+    if shape != x.shape and not (repeats and _broadcasts(shape, x.shape)):
+        raise errors.ShapeError(
+            f"an array of shape {list(shape)} was to be written over one of shape {list(x.shape)}, which keeps "
+            "its shape. Write x = x + y for x += y where x shall grow"
+        )
+    dtype = np.result_type(new) if not isinstance(new, Handle) else new.dtype  # type: ignore[attr-defined]
+    if not np.can_cast(dtype, x.dtype, casting):
+        raise errors.DTypeError(
+            f"{dtype} was to be written over {x.dtype}, which keeps its dtype ({casting} casting). Convert "
+            f"with astype({str(x.dtype)!r}), or write x = x + y for x += y"
+        )
+    if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
+        new = set_at(x, new, ...)
+    elif dtype != x.dtype or shape != x.shape:
+        new = ops.broadcast_to(ops.astype(new, x.dtype), x.shape)
+    _move(x, new)
+
+
+def augmented(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What ``x += y`` and its like do, given the operation without the ``=``."""
+
+    def method(self: Any, other: Any) -> Any:
+        if self.trace_ref().is_batch or not is_array(self):
+            return NotImplemented  # numbers are not changed: Python adds, and gives the sum the name
+        overwrite(self, op(self, other))
+        return self
+
+    return method
+
+
+def _check(x: Any) -> None:
+    """See that a handle stands for something that can be written to."""
+    if x.trace.is_batch:
+        raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
+    if not is_array(x):
+        raise errors.InPlaceError(
+            f"{x!r} is a number, and NumPy's cannot be written to either. Give it a new value: x = ..."
+        )
+
+
+def _region(memory: np.ndarray, index: Any) -> np.ndarray:
+    """What an index names of some memory; all of it where that is no view."""
+    static, arrays = parsed(index)
+    if arrays or any(isinstance(part, (bool, np.bool_)) for part in static):
+        return memory
+    return memory[static if any(part is ... for part in static) else (*static, ...)]
+
+
+def _is_there(value: Any, region: np.ndarray) -> bool:
+    """Whether a view lies exactly at a region of its family's memory."""
+    where = value.share.where
+    return (
+        where.__array_interface__["data"] == region.__array_interface__["data"]
+        and (where.shape, where.strides, where.dtype) == (region.shape, region.strides, region.dtype)
+        and not isinstance(value.node, Stale)
+    )
+
+
+def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
+    """Let a handle stand for a new node, with all that NumPy would show of it elsewhere.
+
+    Nothing has changed if that fails.
+    """
+    if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
+        raise errors.InPlaceError(
+            f"{x!r} was to be written to inside of a function that is differentiated or run again on its own, "
+            "where it comes from outside. Write to a copy() of it there"
+        )
+    if not x.ndim:
+        new = ops.reshape(new, ())  # of arithmetic of arrays without axes, NumPy makes numbers
+    share = x.share
+    if share is None:
+        x.id, x.node = new.id, new.node
+        return
+    written = share.where if region is None else region
+    moves = [(x, new)]
+    source = share.source
+    while source is not None:
+        node = share.made
+        new = node.op.view(source, new, *node.operands[1:], **node.attrs)
+        moves.append((source, new))
+        share = source.share
+        source = share.source
+    moving = [handle for handle, _ in moves]
+    stale = [
+        other
+        for other in share.family
+        if not any(other is handle for handle in moving) and overlapping(other.share.where, written)
+    ]
+    for handle, new in moves:
+        handle.id, handle.node = new.id, new.node
+    for other in stale:
+        if not isinstance(other.node, Stale):
+            other.node = Stale(other.node)
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False

@@ -1,0 +1,48 @@
+"""All kernels that programs may call, by name: see `tape.kernels.kernel` for what an entry is."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tape.kernels import columns, windowed
+from tape.kernels.kernel import Kernel, Needs
+
+__all__ = ["REGISTRY", "needs_of"]
+
+REGISTRY: dict[str, Kernel] = {**columns.KERNELS, **windowed.KERNELS}
+
+_MOST = 1 << 31
+
+
+@lru_cache(maxsize=4096)
+def needs_of(name: str, parameters: tuple[int, ...]) -> Needs:
+    """What a kernel needs with these parameters.
+
+    Parameters
+    ----------
+    name : str
+        In the registry.
+    parameters : tuple of int
+        Of any origin.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kernel, or if it cannot work with these parameters.
+
+    Examples
+    --------
+    >>> from tape.kernels.columns import convolution_parameters
+    >>> from tape.kernels.registry import needs_of
+    >>> needs_of("conv", convolution_parameters((2, 4, 9), (6, 2, 3), (4,), (2,), ((0, 0),), (1,), 2)).out
+    48
+    """
+    kernel = REGISTRY.get(name)
+    if kernel is None:
+        raise ValueError(f"there is no kernel {name!r}")
+    count = sum(kernel.parameters.values())
+    if len(parameters) != count:
+        raise ValueError(f"{name} has {count} parameters, not {len(parameters)}")
+    if max(map(abs, parameters)) >= _MOST:
+        raise ValueError("a parameter is out of range")
+    return kernel.needs(parameters)

@@ -1,0 +1,208 @@
+"""Arrays made from numbers, which may be Vars, where NumPy does not ask about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tape import ops
+from tape.errors import OptionError, ShapeError
+from tape.node import Handle
+from tape.numpy._conversion import array, asarray, check_device, or_numpy
+
+__all__ = ["arange", "from_dlpack", "fromiter", "full"]
+
+
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str = "C",
+    *,
+    device: str | None = None,
+    like: Any = None,
+) -> Any:
+    """An array of one value throughout, which may be a Var.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Of the result.
+    fill_value : array_like or Var, or nested list of these
+        Broadcasts to the shape.
+    dtype : dtype_like, optional
+        By default that of the value.
+    order, device
+        How and where a plain array lies in memory; see NumPy.
+    like : array_like or Var, optional
+        Makes no difference for a Var.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        A Var if the value is one.
+
+    Raises
+    ------
+    ShapeError
+        If the value is a Var and does not broadcast.
+    OptionError
+        If it is one and ``device`` is not "cpu".
+
+    Examples
+    --------
+    >>> import tape, tape.numpy as np
+    >>> tr = tape.Trace()
+    >>> np.full(3, tr.param(2.0))
+    Var([2. 2. 2.], id=1)
+    """
+    if isinstance(fill_value, (Handle, list, tuple)):
+        value = asarray(fill_value)
+        if isinstance(value, Handle):
+            check_device(device)
+            return ops.full_like(value, value, dtype, shape=shape)
+    if isinstance(like, Handle):
+        like = None
+    return np.full(shape, fill_value, dtype, order, device=device, like=like)
+
+
+def arange(*args: Any, **kwargs: Any) -> Any:
+    """Numbers in equal steps, ``arange([start,] stop[, step], dtype=None, *, device=None, like=None)``.
+
+    Parameters
+    ----------
+    start, stop, step : number or Var
+        From the first, by default 0, in steps of the last, by default 1, to before the second.
+    dtype : dtype_like, optional
+        By default that to which the three are promoted.
+    device : "cpu", optional
+        The only one there is.
+    like : array_like or Var, optional
+        Makes no difference for Vars.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        A Var if ``start`` or ``step`` is one. The derivative is for a fixed number of elements; by
+        ``stop``, which has a say in nothing else, it is zero.
+
+    Raises
+    ------
+    ShapeError
+        If a Var among them has axes.
+    OptionError
+        If the step is zero, or ``device`` is another.
+
+    Examples
+    --------
+    >>> import tape, tape.numpy as np
+    >>> tape.grad(lambda h: np.sum(np.arange(0.0, 1.0, h)))(0.25)
+    np.float64(6.0)
+    """
+    if isinstance(kwargs.get("like"), Handle):
+        del kwargs["like"]
+    if not any(isinstance(part, Handle) for part in (*args, *kwargs.values())):
+        return np.arange(*args, **kwargs)
+    if len(args) == 1 and "stop" not in kwargs:
+        args = (0, *args)
+    return _arange(*args, **kwargs)
+
+
+def _arange(
+    start: Any = 0,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    like: Any = None,
+) -> Any:
+    check_device(device)
+    for number in (start, stop, step):
+        if np.ndim(number):
+            raise ShapeError(f"arange: {number!r} has axes. It takes numbers")
+    if step == 0:
+        raise OptionError("arange: the step is zero. It must lead from start to stop")
+    common = np.result_type(start, stop, step) if dtype is None else np.dtype(dtype)
+    count = max(0, int(ops.ceil((stop - start) / step)))
+    # NumPy's arithmetic, so that elements are equal to the last bit.
+    return ops.astype(start + np.arange(count, dtype=common) * ((start + step) - start), common, copy=False)
+
+
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """An array of what an iterator gives, Vars among it.
+
+    Parameters
+    ----------
+    iter : iterable
+        Of numbers, or of Vars without axes.
+    dtype : dtype_like
+        Of the result.
+    count : int
+        How many to take; by default all.
+    like : array_like or Var, optional
+        Makes no difference here.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        A Var if one was among them.
+
+    Raises
+    ------
+    ShapeError
+        If there is a Var among them, and there are fewer than ``count`` or some have axes.
+
+    Examples
+    --------
+    >>> import tape, tape.numpy as np
+    >>> tr = tape.Trace()
+    >>> x = tr.param(3.0)
+    >>> np.fromiter((x**k for k in range(3)), float)
+    Var([1. 3. 9.], id=4)
+    """
+    items = list(iter if count < 0 else islice(iter, count))
+    if not any(isinstance(item, Handle) for item in items):
+        return np.fromiter(items, dtype, count)
+    if len(items) < count:
+        raise ShapeError(f"fromiter: {len(items)} elements, and count={count}. Give as many")
+    whole = array(items, dtype)
+    if whole.ndim != 1:
+        raise ShapeError(f"fromiter: elements of shape {list(whole.shape[1:])}. Use np.stack for these")
+    return whole
+
+
+@or_numpy(np.from_dlpack)
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Any:
+    """An array of what another library made, or a Var as it is.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__``, or Var
+        Lists are none.
+    device : "cpu", optional
+        The only one there is.
+    copy : bool, optional
+        As for `array`.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Raises
+    ------
+    OptionError
+        For a Var, if ``device`` is another.
+
+    Examples
+    --------
+    >>> import tape, tape.numpy as np
+    >>> tr = tape.Trace()
+    >>> x = tr.param([1.0, 2.0])
+    >>> np.from_dlpack(x) is x
+    True
+    """
+    return asarray(x, device=device, copy=copy)

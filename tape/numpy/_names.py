@@ -1,0 +1,95 @@
+"""How a module hands on the names of another, and functions of NumPy's that take lists of Vars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tape.errors import ConversionError
+from tape.numpy._conversion import array, holds_vars
+
+__all__ = ["names_of"]
+
+_DISPATCHER = type(np.sum)
+
+_OF_SEQUENCES: dict[Callable[..., Any], int] = {
+    np.block: 0,  # takes nested lists of Vars itself
+    np.column_stack: 1,
+    np.concatenate: 1,
+    np.dstack: 1,
+    np.hstack: 1,
+    np.linalg.multi_dot: 1,
+    np.select: 2,
+    np.stack: 1,
+    np.vstack: 1,
+}
+"""Functions of which the first so many arguments are sequences of arrays, and not arrays themselves."""
+
+
+def names_of(
+    source: ModuleType, target: dict[str, Any]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The ``__getattr__`` and ``__dir__`` of a module that hands on what another one has.
+
+    Parameters
+    ----------
+    source : module
+        Where names are looked up.
+    target : dict
+        The ``globals()`` of the module that hands them on; each is kept there once it was asked for.
+
+    Returns
+    -------
+    tuple of callable
+
+    Examples
+    --------
+    >>> import math
+    >>> from tape.numpy._names import names_of
+    >>> look_up, names = names_of(math, {})
+    >>> look_up("pi") is math.pi
+    True
+    """
+
+    def look_up(name: str) -> Any:
+        found = getattr(source, name)
+        target[name] = found = _taking_lists(found) if type(found) is _DISPATCHER else found
+        return found
+
+    def names() -> list[str]:
+        return dir(source)
+
+    return look_up, names
+
+
+def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that also takes lists of Vars, where it takes lists of numbers.
+
+    They are looked for when NumPy has failed to convert one: looking first would cost as much as many a
+    function does on plain lists.
+    """
+    count = _OF_SEQUENCES.get(function)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ConversionError:
+            arguments = (*args, *kwargs.values())
+            if not any(map(holds_vars, arguments)):
+                raise
+        if count is None:
+            args, kwargs = tuple(map(_joined, args)), {key: _joined(part) for key, part in kwargs.items()}
+        else:
+            args = (*(list(map(_joined, part)) for part in args[:count]), *args[count:])
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _joined(argument: Any) -> Any:
+    return array(argument) if holds_vars(argument) else argument

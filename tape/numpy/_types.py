@@ -1,0 +1,45 @@
+"""The type of arrays, as programs ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.node import Handle
+
+__all__ = ["ndarray"]
+
+
+class _ArrayType(type):
+    """What `ndarray` says of the instances it has."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is ndarray:
+            return isinstance(instance, (np.ndarray, Handle))
+        return super().__instancecheck__(instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if cls is ndarray:
+            return issubclass(subclass, (np.ndarray, Handle))
+        return super().__subclasscheck__(subclass)
+
+
+class ndarray(np.ndarray, metaclass=_ArrayType):
+    """`numpy.ndarray`, of which Vars are instances too.
+
+    Programs ask ``isinstance(x, np.ndarray)`` to tell arrays from lists and numbers, and every Var, with
+    axes or without, belongs to the arrays. Called, it makes a `numpy.ndarray`.
+
+    Examples
+    --------
+    >>> import tape, tape.numpy as np
+    >>> isinstance(tape.Trace().param(1.0), np.ndarray), isinstance(np.zeros(2), np.ndarray)
+    (True, True)
+    >>> type(np.ndarray(2)).__module__
+    'numpy'
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make a plain array, or one of a subclass; arguments as of `numpy.ndarray`."""
+        return np.ndarray.__new__(np.ndarray if cls is ndarray else cls, *args, **kwargs)

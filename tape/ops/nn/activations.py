@@ -1,0 +1,372 @@
+"""Smooth activations, with derivatives that stay right far out.
+
+Where a function has a limit at infinity, operands are held back from there as soon as nothing more is added,
+so that no product of infinity and 0 arises. Those with straight pieces are in `tape.ops.nn.piecewise`.
+"""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from tape.errors import OptionError, ShapeError
+from tape.functions import function_of
+from tape.op import as_operand
+from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
+from tape.ops.elementwise.selection import maximum, minimum, sign, where
+from tape.ops.nn.bodies import number, smooth
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "logsigmoid",
+    "mish",
+    "selu",
+    "silu",
+    "softsign",
+    "tanhshrink",
+]
+
+
+def _held(x: Any, bound: float) -> Any:
+    return minimum(maximum(x, -bound), bound)
+
+
+# ---- gelu: x times the distribution function of the normal distribution ------------------------------
+
+_DENSITY = 1 / sqrt(2 * pi)
+_NORMAL_END = 40.0  # exp(-x**2 / 2) is 0 from here on
+
+
+def _gelu(ns: Any, x: Any) -> Any:
+    return ns.maximum(x, -_NORMAL_END) * ns.ndtr(x)
+
+
+def _gelu_slope(ns: Any, x: Any) -> Any:
+    held = ns.minimum(ns.maximum(x, -_NORMAL_END), _NORMAL_END)
+    return ns.ndtr(x) + held * (_DENSITY * ns.exp(held * held * -0.5))
+
+
+def _gelu_bend(d: Any, x: Any) -> Any:
+    square = _held(x, _NORMAL_END) ** 2
+    return d * ((2 - square) * (_DENSITY * exp(square * -0.5)))
+
+
+_erf_gelu = function_of(smooth("gelu", _gelu, _gelu_slope, _gelu_bend), 1)
+
+# With tanh: x sigmoid(z), where z = 2 sqrt(2 / pi) (x + 0.044715 x**3), Hendrycks & Gimpel 2016.
+_Z1 = 2 * sqrt(2 / pi)
+_Z3 = _Z1 * 0.044715
+_TANH_END = 30.0  # sigmoid(z) is 0 or 1 from here on
+
+
+def _tanh_gelu_parts(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """Operands held back below, and on both sides; its square; what the first is divided by."""
+    above = ns.maximum(x, -_TANH_END)
+    held = ns.minimum(above, _TANH_END)
+    square = held * held
+    return above, held, square, 1 + ns.exp(-(held * (_Z1 + _Z3 * square)))
+
+
+def _tanh_gelu(ns: Any, x: Any) -> Any:
+    above, _, _, divisor = _tanh_gelu_parts(ns, x)
+    return above / divisor
+
+
+def _tanh_gelu_slope(ns: Any, x: Any) -> Any:
+    _, held, square, divisor = _tanh_gelu_parts(ns, x)
+    share = 1 / divisor
+    return share + share * (1 - share) * (held * (_Z1 + 3 * _Z3 * square))
+
+
+def _tanh_gelu_bend(d: Any, x: Any) -> Any:
+    held = _held(x, _TANH_END)
+    square = held * held
+    z, rate = held * (_Z1 + _Z3 * square), _Z1 + 3 * _Z3 * square
+    turn = 2 * rate + held * (6 * _Z3 * held - rate * rate * tanh(0.5 * z))
+    return d * (sigmoid(z) * sigmoid(-z) * turn)
+
+
+_approximate_gelu = function_of(smooth("gelu_tanh", _tanh_gelu, _tanh_gelu_slope, _tanh_gelu_bend), 1)
+
+
+def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
+    """``x * ndtr(x)``, by the distribution function of the normal distribution; as `torch` has it.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape; ints become floats.
+    approximate : {"none", "tanh"}
+        Whether to take the approximation ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))``, which is
+        off by up to 0.0005.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``. At -inf it is 0, with derivative 0, at inf inf, with derivative 1.
+
+    Raises
+    ------
+    OptionError
+        If ``approximate`` is something else.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.gelu(np.array([-np.inf, 0.0, 1.0]))
+    array([-0.        ,  0.        ,  0.84134475])
+    """
+    if approximate not in ("none", "tanh"):
+        raise OptionError(f"gelu: approximate={approximate!r}. It is 'none' or 'tanh'")
+    return _erf_gelu(x) if approximate == "none" else _approximate_gelu(x)
+
+
+# ---- silu and mish: x times a share --------------------------------------------------------------------
+
+_SIGMOID_END = 750.0  # exp(-x) is 0 from here on
+
+
+def _sigmoid_divisor(ns: Any, x: Any) -> Any:
+    return 1 + ns.exp(-x)  # which may be inf: what is divided by it is 0
+
+
+def _silu(ns: Any, x: Any) -> Any:
+    return ns.maximum(x, -_SIGMOID_END) / _sigmoid_divisor(ns, x)
+
+
+def _silu_slope(ns: Any, x: Any) -> Any:
+    share = 1 / _sigmoid_divisor(ns, x)
+    return share + ns.minimum(_silu(ns, x), _SIGMOID_END) * (1 - share)
+
+
+def _silu_bend(d: Any, x: Any) -> Any:
+    held = _held(x, _SIGMOID_END)
+    return d * (sigmoid(held) * sigmoid(-held) * (2 - held * tanh(0.5 * held)))
+
+
+silu = function_of(
+    smooth(
+        "silu",
+        _silu,
+        _silu_slope,
+        _silu_bend,
+        doc="``x * sigmoid(x)``, also known as swish; at -inf 0, with derivative 0.",
+    ),
+    1,
+)
+
+
+def _mish_share(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """tanh(softplus(x)) as ``n / (n + 2)`` with ``n = e (e + 2)``, ``e = exp(x)``; x held back, e and n."""
+    held = ns.minimum(x, 5.5 if x.dtype == np.float16 else 20.0)  # from here on the share is 1
+    e = ns.exp(held)
+    n = e * (e + 2)
+    return held, e, n, n / (n + 2)
+
+
+def _mish(ns: Any, x: Any) -> Any:
+    return ns.maximum(x, -_SIGMOID_END) * _mish_share(ns, x)[-1]
+
+
+def _mish_slope(ns: Any, x: Any) -> Any:
+    held, e, n, share = _mish_share(ns, x)
+    w = 2 / (n + 2)
+    return share + ns.maximum(held, -_SIGMOID_END) * (e * (e + 1) * w * w)
+
+
+def _mish_bend(d: Any, x: Any) -> Any:
+    held = _held(x, _SIGMOID_END)
+    share, rate = tanh(softplus(held)), sigmoid(held)
+    slope = (1 - share * share) * rate  # of the share
+    return d * (slope * (2 + held * (sigmoid(-held) - 2 * share * rate)))
+
+
+mish = function_of(
+    smooth(
+        "mish", _mish, _mish_slope, _mish_bend, doc="``x * tanh(softplus(x))``; at -inf 0, with derivative 0."
+    ),
+    1,
+)
+
+
+# ---- exponential units -----------------------------------------------------------------------------------
+
+
+def _elu(ns: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
+    return scale * ns.maximum(x, 0) + scale * alpha * ns.expm1(rate * ns.minimum(x, 0))
+
+
+def _elu_slope(ns: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
+    return ns.where(x > 0, scale, scale * alpha * rate * ns.exp(rate * ns.minimum(x, 0)))
+
+
+def _elu_bend(d: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
+    return where(x > 0, 0, d * (scale * alpha * rate * rate * exp(rate * minimum(x, 0))))
+
+
+_elu_op = smooth("elu", _elu, _elu_slope, _elu_bend)
+
+
+def elu(x: Any, alpha: float = 1.0) -> Any:
+    """``x`` where that is positive, else ``alpha * (exp(x) - 1)``.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape; ints become floats.
+    alpha : float
+        What it tends to, with the opposite sign, for negative x. The derivative at 0 is alpha.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    OptionError
+        If ``alpha`` is no number.
+    UnsupportedError
+        If ``alpha`` is a Var.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.elu(np.array([-np.inf, 0.0, 2.0]))
+    array([-1.,  0.,  2.])
+    """
+    return _elu_op(x, alpha=number("elu: alpha", alpha), scale=1.0, rate=1.0)
+
+
+def celu(x: Any, alpha: float = 1.0) -> Any:
+    """``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``, which has no kink; as `elu`, alpha not 0.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.celu(np.array([-np.inf, 2.0]), alpha=0.5)
+    array([-0.5,  2. ])
+    """
+    alpha = number("celu: alpha", alpha)
+    if alpha == 0:
+        raise OptionError("celu: alpha is 0, and x is divided by it. relu is the limit")
+    return _elu_op(x, alpha=alpha, scale=1.0, rate=1 / alpha)
+
+
+_SELU_ALPHA = 1.6732632423543772  # Klambauer et al. 2017, equation 14: mean 0 and variance 1 are fixed points
+_SELU_SCALE = 1.0507009873554805
+
+
+def selu(x: Any) -> Any:
+    """``scale * elu(x, alpha)`` with the constants that keep mean 0 and variance 1; as `elu`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.selu(np.array([-np.inf, 1.0]))
+    array([-1.75809934,  1.05070099])
+    """
+    return _elu_op(x, alpha=_SELU_ALPHA, scale=_SELU_SCALE, rate=1.0)
+
+
+# ---- other smooth ones -------------------------------------------------------------------------------------
+
+
+def _logsigmoid(ns: Any, x: Any) -> Any:
+    return ns.minimum(x, 0) - ns.log1p(ns.exp(-ns.absolute(x)))
+
+
+def _falling(ns: Any, x: Any) -> Any:
+    return 1 / (1 + ns.exp(x))
+
+
+logsigmoid = function_of(
+    smooth(
+        "logsigmoid",
+        _logsigmoid,
+        _falling,
+        lambda d, x: -(d * (sigmoid(x) * sigmoid(-x))),
+        doc="``log(sigmoid(x))``, with all digits on both sides.",
+    ),
+    1,
+)
+
+
+def _softsign(ns: Any, x: Any) -> Any:
+    return ns.where(ns.isinf(x), ns.sign(x), x / (1 + ns.absolute(x)))
+
+
+def _softsign_slope(ns: Any, x: Any) -> Any:
+    share = 1 / (1 + ns.absolute(x))
+    return share * share
+
+
+softsign = function_of(
+    smooth(
+        "softsign",
+        _softsign,
+        _softsign_slope,
+        lambda d, x: d * (-2 * sign(x) / (1 + abs(x)) ** 3),
+        doc="``x / (1 + abs(x))``; the second derivative at 0 is 0.",
+    ),
+    1,
+)
+
+
+def tanhshrink(x: Any) -> Any:
+    """``x - tanh(x)``, element by element.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.tanhshrink(np.array([0.0, np.inf]))
+    array([ 0., inf])
+    """
+    x = as_operand(x)
+    return x - tanh(x)
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half along an axis times the sigmoid of the second: a gated linear unit.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Floats, of even length along ``axis``.
+    axis : int
+        Which one is halved.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        With half the length along ``axis``.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or its length is odd.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.glu(np.array([1.0, 2.0, 0.0, 100.0]))
+    array([0.5, 2. ])
+    """
+    x = as_operand(x)
+    shape = np.shape(x)
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(f"glu: there is no axis {axis} in shape {list(shape)}")
+    half, is_odd = divmod(shape[axis], 2)
+    if is_odd:
+        raise ShapeError(f"glu: axis {axis} of shape {list(shape)} has odd length, and no two halves")
+    before = (slice(None),) * (axis % len(shape))
+    return x[(*before, slice(None, half))] * sigmoid(x[(*before, slice(half, None))])

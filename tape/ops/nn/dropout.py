@@ -1,0 +1,105 @@
+"""Dropout by a given mask, so that what is random is an argument like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OptionError, ShapeError
+from tape.op import as_operand
+from tape.ops.elementwise.selection import where
+
+__all__ = ["dropout", "dropout_mask"]
+
+
+def _checked_probability(name: str, p: float) -> float:
+    if not 0 <= p <= 1:
+        raise OptionError(f"{name}: p={p}. It is a probability, from 0 to 1")
+    return float(p)
+
+
+def check_mask(name: str, mask: Any, shape: tuple[int, ...], of: str = "x") -> None:
+    """Raise unless a mask broadcasts to this shape, that of what ``of`` says."""
+    try:
+        fits = np.broadcast_shapes(np.shape(mask), shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(
+            f"{name}: a mask of shape {list(np.shape(mask))} does not broadcast to "
+            f"{list(shape)}, that of {of}"
+        )
+
+
+def dropout(x: Any, mask: Any, p: float = 0.5) -> Any:
+    """``x / (1 - p)`` where the mask holds, and 0 elsewhere.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    mask : array_like or Var
+        Bools, or numbers that are zero where ``x`` is dropped, of a shape that broadcasts to that of ``x``.
+    p : float
+        The probability with which elements were dropped: see `dropout_mask`. If 1, all is zero.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape of ``x``. What is dropped has no influence at all, even if it is infinite.
+
+    Raises
+    ------
+    ShapeError
+        If the mask does not fit.
+    OptionError
+        If ``p`` is no probability.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.dropout(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
+    array([2., 0., 6.])
+    """
+    x, mask = as_operand(x), as_operand(mask)
+    p = _checked_probability("dropout", p)
+    check_mask("dropout", mask, np.shape(x))
+    is_kept = mask if np.result_type(mask).kind == "b" else mask != 0
+    return where(is_kept, x * (1 / (1 - p) if p < 1 else 0.0), 0)
+
+
+def dropout_mask(rng: np.random.Generator, shape: int | Sequence[int], p: float = 0.5) -> np.ndarray:
+    """A mask for `dropout`, with each element False with probability ``p``.
+
+    Draw it outside of compiled functions and hand it over, or they keep the one that they were recorded with.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Where randomness comes from.
+    shape : int or sequence of int
+        Of the mask. Axes of length one drop whole channels.
+    p : float
+        How likely an element is dropped.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of bools.
+
+    Raises
+    ------
+    OptionError
+        If ``p`` is no probability.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.dropout_mask(np.random.default_rng(0), (2, 3), p=0.25)
+    array([[ True,  True, False],
+           [False,  True,  True]])
+    """
+    p = _checked_probability("dropout_mask", p)
+    return rng.random(shape, dtype=np.float32) >= np.float32(p)

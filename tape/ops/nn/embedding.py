@@ -1,0 +1,222 @@
+"""Rows of a table by number, alone or in bags; the gradient adds up in the rows that were read."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tape import series
+from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
+from tape.node import plain
+from tape.op import Op, as_operand
+from tape.ops.elementwise.selection import maximum, where
+from tape.ops.reduction.reductions import max as largest
+from tape.ops.reduction.reductions import sum as total
+from tape.ops.structure.indexing import _HOLE, scattered
+from tape.ops.structure.shape import astype, expand_dims
+
+__all__ = ["embedding", "embedding_bag"]
+
+# ---- the operation -----------------------------------------------------------------------------------
+
+
+def _forward(weight: Any, index: Any, *, padding: int | None) -> Any:
+    _check_rows("embedding", index, len(weight))
+    return np.take(weight, index, axis=0)
+
+
+def _check_rows(name: str, index: Any, rows: int) -> None:
+    """Raise if a row is not there; the first such number is named."""
+    if not index.size or (index.min() >= 0 and index.max() < rows):
+        return
+    at = tuple(map(int, np.argwhere((index < 0) | (index >= rows))[0]))
+    place = f" at position {at[0] if len(at) == 1 else at}" if at else ""
+    raise OutOfBoundsError(
+        f"{name}: index {index[at]}{place} is out of bounds: there are {rows} rows, numbered from 0"
+    )
+
+
+def _unpadded(d: Any, index: Any, padding: int | None) -> Any:
+    """Rows with zeros where the table's row for padding was read."""
+    return d if padding is None else where(expand_dims(index != padding, -1), d, 0)
+
+
+def _vjp(g: Any, out: Any, weight: Any, index: Any, padding: int | None) -> Any:
+    return scattered(_unpadded(g, index, padding), index, index=(_HOLE,), shape=weight.shape)
+
+
+def _jvp(t: Any, out: Any, weight: Any, index: Any, padding: int | None) -> Any:
+    return _unpadded(_embedding(t, index, padding=None), index, padding)
+
+
+def _lower(b: Any, weight: Any, index: Any, padding: int | None) -> Any:
+    wide = b.value(index, np.int64)
+    rows = b.push(
+        "ravel_index", (wide,), ((weight.shape[0],), False), wide.shape, wide.dtype
+    )  # none negative
+    return b.read(weight, (rows,))
+
+
+def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    weight, index = operands
+    if is_batched[0] and not is_batched[1]:
+        moved = op(np.moveaxis(weight, 0, 1), index, **attrs)
+        return np.moveaxis(moved, -2, 0)
+    return NotImplemented if is_batched[0] else op(weight, index, **attrs)
+
+
+_embedding: Op = Op(
+    _forward,
+    name="embedding",
+    vjp=[_vjp, None],
+    jvp=[_jvp, None],
+    taylor=series.linear,
+    batch=_batch,
+    lower=_lower,
+)
+
+# ---- public ------------------------------------------------------------------------------------------
+
+
+def _checked(name: str, index: Any, weight: Any, padding_idx: int | None) -> tuple[Any, Any, int | None]:
+    index, weight = as_operand(index), as_operand(weight)
+    if np.ndim(weight) != 2:
+        raise ShapeError(f"{name}: weight has shape {list(np.shape(weight))}. It is a table of rows")
+    if not np.size(index) and np.result_type(index).kind == "f":  # of an empty list
+        index = astype(index, np.intp)
+    if np.result_type(index).kind not in "iu":
+        raise DTypeError(f"{name}: the index is {describe(index)}. Use ints")
+    rows = np.shape(weight)[0]
+    _check_rows(name, np.asarray(plain(index)), rows)
+    if padding_idx is None:
+        return index, weight, None
+    if not -rows <= padding_idx < rows:
+        raise OptionError(f"{name}: padding_idx={padding_idx} is no row, of {rows}")
+    return index, weight, padding_idx % rows
+
+
+def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:
+    """Rows of a table.
+
+    Parameters
+    ----------
+    index : array_like or Var
+        ``(...)``, ints from 0 on: data that may change on replay.
+    weight : array_like or Var
+        The table, ``(rows, width)``.
+    padding_idx : int, optional
+        A row that gets no gradient from here; negative ones count from the end.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(..., width)``. The gradient adds up for rows that are read more than once.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If an index is no row. It is named, with its position.
+    DTypeError
+        If the index does not hold ints.
+    ShapeError
+        If the table has not two axes.
+    OptionError
+        If there is no row ``padding_idx``.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> tape.nn.embedding([1, 0, 1], table)
+    array([[3., 4.],
+           [1., 2.],
+           [3., 4.]])
+    >>> tape.grad(lambda table: np.sum(tape.nn.embedding([1, 0, 1], table)))(table)
+    array([[1., 1.],
+           [2., 2.]])
+    """
+    index, weight, padding = _checked("embedding", index, weight, padding_idx)
+    return _embedding(weight, index, padding=padding)
+
+
+def embedding_bag(
+    index: Any,
+    weight: Any,
+    mode: Literal["mean", "sum", "max"] = "mean",
+    per_sample_weights: Any = None,
+    padding_idx: int | None = None,
+) -> Any:
+    """Means, sums or largest elements of bags of rows of a table.
+
+    Parameters
+    ----------
+    index : array_like or Var
+        ``(bags, length)``, ints from 0 on: one row for each bag.
+    weight : array_like or Var
+        The table, ``(rows, width)``.
+    mode : {"mean", "sum", "max"}
+        What becomes of the rows of a bag. Several equal largest elements share the derivative.
+    per_sample_weights : array_like or Var, optional
+        ``(bags, length)``, what rows are multiplied by before they are added; for ``mode="sum"``.
+    padding_idx : int, optional
+        A row that is left out of the bags; one of nothing else becomes zeros.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(bags, width)``.
+
+    Raises
+    ------
+    ShapeError
+        If index and table have not two axes each, or the weights not the shape of the index.
+    OptionError
+        If ``mode`` is another one, there are weights for a mean or maximum, or no row ``padding_idx``.
+    OutOfBoundsError, DTypeError
+        As `embedding`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> tape.nn.embedding_bag([[0, 1], [1, 1]], table)
+    array([[2., 3.],
+           [3., 4.]])
+    """
+    if mode not in ("mean", "sum", "max"):
+        raise OptionError(f"embedding_bag: mode={mode!r}. It is 'mean', 'sum' or 'max'")
+    index, weight, padding = _checked("embedding_bag", index, weight, padding_idx)
+    shape = np.shape(index)
+    if len(shape) != 2:
+        raise ShapeError(f"embedding_bag: the index has shape {list(shape)}. It is (bags, length)")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise OptionError(f"embedding_bag: per_sample_weights are for mode='sum', not {mode!r}")
+        if np.shape(per_sample_weights) != shape:
+            raise ShapeError(
+                f"embedding_bag: per_sample_weights {list(np.shape(per_sample_weights))} for an index "
+                f"{list(shape)}. They must be alike"
+            )
+    rows = _embedding(weight, index, padding=padding)
+    counts = None if padding is None else expand_dims(index != padding, -1)
+    if mode == "max":
+        return _largest(rows, counts, shape[1])
+    if per_sample_weights is not None:
+        rows = rows * expand_dims(as_operand(per_sample_weights), -1)
+    summed = total(rows if counts is None else where(counts, rows, 0), axis=1)
+    if mode == "sum":
+        return summed
+    if counts is None:
+        return summed * (1 / max(shape[1], 1))
+    return summed / astype(maximum(total(counts, axis=1), 1), rows.dtype)
+
+
+def _largest(rows: Any, counts: Any, length: int) -> Any:
+    """The largest elements of what counts in bags; 0 where nothing does."""
+    if not length:
+        return total(rows, axis=1)
+    if counts is None:
+        return largest(rows, axis=1)
+    found = largest(where(counts, rows, -np.inf), axis=1)
+    return where(total(counts, axis=1) == 0, 0, found)

@@ -1,0 +1,128 @@
+"""Windows over spatial axes: where they lie, how many there are, and what is refused.
+
+What convolutions and pooling are told, checked at the call and written out for each axis. Arrays are
+``(N, C, *spatial)``. A window has ``size`` taps, ``dilation`` apart; the first window starts at ``-low``,
+the next ``stride`` further on, and none ends behind ``length + high``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape.errors import DTypeError, OptionError, ShapeError
+from tape.ops.structure.shape import reshape
+
+__all__ = [
+    "Counts",
+    "Paddings",
+    "check_real",
+    "computed",
+    "extents",
+    "image_shape",
+    "on_batches",
+    "paddings",
+    "per_axis",
+    "whole",
+    "window_counts",
+]
+
+Counts = tuple[int, ...]
+Paddings = tuple[tuple[int, int], ...]
+
+_AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
+
+
+# ---- operands --------------------------------------------------------------------------------------
+
+
+def image_shape(name: str, x: Any, rank: int) -> Counts:
+    """The shape of an operand that may lack its batch axis, with one."""
+    shape = np.shape(x)
+    if len(shape) not in (rank + 1, rank + 2):
+        axes = _AXES[rank]
+        raise ShapeError(f"{name}: x has shape {list(shape)}. It must be (N, C, {axes}) or (C, {axes})")
+    return shape if len(shape) == rank + 2 else (1, *shape)
+
+
+def check_real(name: str, x: Any) -> None:
+    """See that the elements of an array can be compared."""
+    if x.dtype.kind == "c":
+        raise DTypeError(f"{name} of {x.dtype}: complex numbers have no order. Pool their absolute values")
+
+
+def computed(kernel: Callable[..., np.ndarray], *arrays: np.ndarray, **at: Any) -> np.ndarray:
+    """What a kernel makes of arrays, in their common dtype; sums of float16 are formed in float32."""
+    dtype = np.result_type(*arrays)
+    used = np.dtype(np.float32) if dtype == np.float16 else dtype
+    return kernel(*[x.astype(used, copy=False) for x in arrays], **at).astype(dtype, copy=False)
+
+
+def on_batches(function: Callable[[Any], Any], x: Any, rank: int) -> Any:
+    """``function(x)``, where x gets a batch axis if it has none, and the result then loses it."""
+    if x.ndim == rank + 2:
+        return function(x)
+    out = function(reshape(x, (1, *x.shape)))
+    return reshape(out, out.shape[1:])
+
+
+# ---- options ---------------------------------------------------------------------------------------
+
+
+def whole(name: str, what: str, value: Any, least: int) -> int:
+    """One int that is at least ``least``."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise OptionError(f"{name}: {what}={value!r}. It takes ints from {least} on")
+    return number
+
+
+def per_axis(name: str, what: str, value: Any, rank: int, least: int) -> Counts:
+    """One int for each spatial axis, given one for all of them or as many as there are."""
+    if isinstance(value, (tuple, list)):
+        if len(value) != rank:
+            raise OptionError(f"{name}: {what}={value!r}. It takes an int, or {rank} of them")
+        return tuple([whole(name, what, part, least) for part in value])
+    return (whole(name, what, value, least),) * rank
+
+
+def paddings(name: str, value: Any, rank: int) -> Paddings:
+    """A pair (low, high) for each spatial axis, given ints or pairs."""
+    given = value if isinstance(value, (tuple, list)) else (value,) * rank
+    if len(given) != rank:
+        raise OptionError(f"{name}: padding={value!r}. It takes an int, or {rank} ints or pairs (low, high)")
+    pairs = [per_axis(name, "padding", pair, 2, 0) for pair in given]
+    return tuple([(low, high) for low, high in pairs])
+
+
+# ---- windows ---------------------------------------------------------------------------------------
+
+
+def extents(size: Sequence[int], dilation: Sequence[int]) -> Counts:
+    """How many elements windows reach over."""
+    return tuple([(n - 1) * d + 1 for n, d in zip(size, dilation, strict=True)])
+
+
+def window_counts(
+    name: str, spatial: Counts, size: Counts, stride: Counts, padding: Paddings, dilation: Counts
+) -> Counts:
+    """How many windows there are along each axis, one at least."""
+    reach = extents(size, dilation)
+    padded = [length + low + high for length, (low, high) in zip(spatial, padding, strict=True)]
+    if not all(spatial):
+        raise ShapeError(f"{name}: there is nothing in {list(spatial)} elements to lay a window over")
+    if any(total < extent for total, extent in zip(padded, reach, strict=True)):
+        spread = f", which dilation spreads over {list(reach)}," if any(d > 1 for d in dilation) else ""
+        raise ShapeError(
+            f"{name}: a kernel of size {list(size)}{spread} is larger than its padded input {padded}. "
+            "Pad more, or use a smaller kernel"
+        )
+    return tuple(
+        [(total - extent) // step + 1 for total, extent, step in zip(padded, reach, stride, strict=True)]
+    )

@@ -1,0 +1,311 @@
+"""Activations made of straight pieces, or of parabolas.
+
+At a kink the derivative is that from the left, as that of relu is. That of functions which are constant on
+both sides of a piece is 0 at both of its ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.errors import OptionError, ShapeError
+from tape.functions import elementwise, function_of
+from tape.kernels.choices import select
+from tape.op import as_operand
+from tape.ops.elementwise.selection import logical_and, where
+from tape.ops.nn.bodies import linear_in_pieces, number, smooth
+from tape.ops.structure.shape import reshape
+
+__all__ = [
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "prelu",
+    "relu6",
+    "softshrink",
+    "threshold",
+]
+
+
+def _prelu_forward(x: Any, weight: Any) -> Any:
+    return select(x > 0, x, weight * x)
+
+
+_prelu: Any = elementwise(
+    _prelu_forward,
+    lambda d, out, x, weight: where(x > 0, d, d * weight),
+    lambda d, out, x, weight: where(x > 0, 0, d * x),
+    lower=lambda b, x, weight: b.where(b.elementwise("greater", x, 0), x, weight * x),
+    name="prelu",
+)
+
+
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """``x`` where that is positive, else ``negative_slope * x``.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    negative_slope : float or Var
+        One number; also the derivative at 0.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If there are several slopes: see `prelu`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.leaky_relu(np.array([-1.0, 2.0]), 0.5)
+    array([-0.5,  2. ])
+    """
+    if np.ndim(negative_slope):
+        raise ShapeError(
+            f"leaky_relu: negative_slope has shape {list(np.shape(negative_slope))}. It is one number; prelu "
+            "takes one for each channel"
+        )
+    return _prelu(x, negative_slope)
+
+
+def prelu(x: Any, weight: Any) -> Any:
+    """``x`` where that is positive, else ``weight * x``, with weights that are learned.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        ``(N, C, ...)``, or any shape for a single weight.
+    weight : array_like or Var
+        ``(C,)``, ``(1,)`` or ``()``; also the derivative at 0.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ShapeError
+        If there are neither one weight nor as many as channels.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.prelu(np.array([[-1.0, -1.0, 3.0]]), np.array([0.5, 0.25, 0.0]))
+    array([[-0.5 , -0.25,  3.  ]])
+    """
+    x, weight = as_operand(x), as_operand(weight)
+    shape, weights = np.shape(x), np.shape(weight)
+    if weights in ((), (1,)):
+        return _prelu(x, reshape(weight, ()) if weights else weight)
+    if len(shape) < 2 or weights != shape[1:2]:
+        raise ShapeError(
+            f"prelu: weight has shape {list(weights)}, x {list(shape)}. There is one weight, or one for each "
+            "channel: axis 1 of x"
+        )
+    return _prelu(x, reshape(weight, (*weights, *(1,) * (len(shape) - 2))))
+
+
+def _clipped(ns: Any, x: Any, low: float, high: float) -> Any:
+    return ns.minimum(ns.maximum(x, low), high)
+
+
+_hardtanh = linear_in_pieces(
+    "hardtanh",
+    _clipped,
+    lambda d, x, low, high: where(logical_and(x > low, x < high), d, 0),
+)
+
+
+def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    """``x``, but no less than ``min_val`` and no more than ``max_val``.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape; ints become floats.
+    min_val, max_val : float
+        Where the derivative is 0, as it is outside.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    OptionError
+        If a bound is no number, or the lower one is above the upper.
+    UnsupportedError
+        If a bound is a Var.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.hardtanh(np.array([-3.0, 0.5, 2.0]))
+    array([-1. ,  0.5,  1. ])
+    """
+    low, high = number("hardtanh: min_val", min_val), number("hardtanh: max_val", max_val)
+    if not low <= high:
+        raise OptionError(f"hardtanh: min_val={low} is above max_val={high}. Exchange them")
+    return _hardtanh(x, low=low, high=high)
+
+
+def relu6(x: Any) -> Any:
+    """``minimum(relu(x), 6)``; the derivative at 0 and at 6 is 0.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.relu6(np.array([-3.0, 0.5, 7.0]))
+    array([0. , 0.5, 6. ])
+    """
+    return _hardtanh(x, low=0.0, high=6.0)
+
+
+hardsigmoid = function_of(
+    linear_in_pieces(
+        "hardsigmoid",
+        lambda ns, x: _clipped(ns, x / 6 + 0.5, 0, 1),
+        lambda d, x: where(abs(x) < 3, d / 6, 0),
+        doc="``relu6(x + 3) / 6``, in pieces what sigmoid is; the derivative at -3 and 3 is 0.",
+    ),
+    1,
+)
+
+
+def _hardswish(ns: Any, x: Any) -> Any:
+    return ns.maximum(x, -3) * _clipped(ns, x / 6 + 0.5, 0, 1)
+
+
+def _hardswish_slope(ns: Any, x: Any) -> Any:
+    return ns.where(ns.absolute(x) < 3, x / 3 + 0.5, x >= 3)
+
+
+hardswish = function_of(
+    smooth(
+        "hardswish",
+        _hardswish,
+        _hardswish_slope,
+        lambda d, x: where(abs(x) < 3, d / 3, 0),
+        doc="``x * hardsigmoid(x)``; the derivative at -3 is 0, at 3 it is 1.",
+    ),
+    1,
+)
+
+
+def _checked_width(name: str, lambd: Any) -> float:
+    width = number(f"{name}: lambd", lambd)
+    if not width >= 0:
+        raise OptionError(f"{name}: lambd={width}. It is a distance, which is not negative")
+    return width
+
+
+_hardshrink = linear_in_pieces(
+    "hardshrink",
+    lambda ns, x, width: ns.where(ns.absolute(x) <= width, 0, x),
+    lambda d, x, width: where(abs(x) <= width, 0, d),
+)
+_softshrink = linear_in_pieces(
+    "softshrink",
+    lambda ns, x, width: x - _clipped(ns, x, -width, width),
+    lambda d, x, width: where(abs(x) <= width, 0, d),
+)
+
+
+def hardshrink(x: Any, lambd: float = 0.5) -> Any:
+    """``x``, and 0 where ``abs(x) <= lambd``.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape; ints become floats.
+    lambd : float
+        Not negative. At this distance from 0 the derivative is 0, as it is inside.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    OptionError
+        If ``lambd`` is negative or no number.
+    UnsupportedError
+        If ``lambd`` is a Var.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.hardshrink(np.array([-2.0, 0.25, 0.75]))
+    array([-2.  ,  0.  ,  0.75])
+    """
+    return _hardshrink(x, width=_checked_width("hardshrink", lambd))
+
+
+def softshrink(x: Any, lambd: float = 0.5) -> Any:
+    """``x`` moved towards 0 by ``lambd``, and no further; as `hardshrink` otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.softshrink(np.array([-2.0, 0.25, 0.75]))
+    array([-1.5 ,  0.  ,  0.25])
+    """
+    return _softshrink(x, width=_checked_width("softshrink", lambd))
+
+
+_threshold = linear_in_pieces(
+    "threshold",
+    lambda ns, x, least, value: ns.where(x > least, x, value),
+    lambda d, x, least, value: where(x > least, d, 0),
+)
+
+
+def threshold(x: Any, threshold: float, value: float) -> Any:
+    """``x`` where that is above ``threshold``, else ``value``.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape; ints become floats.
+    threshold, value : float
+        At the threshold the derivative is 0, as it is below.
+
+    Returns
+    -------
+    numpy.ndarray, numpy.generic or Var
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    OptionError
+        If one of them is no number.
+    UnsupportedError
+        If one of them is a Var.
+    DTypeError
+        If ``x`` is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.threshold(np.array([-2.0, 0.25]), 0.0, -1.0)
+    array([-1.  ,  0.25])
+    """
+    least, value = number("threshold: threshold", threshold), number("threshold: value", value)
+    return _threshold(x, least=least, value=value)

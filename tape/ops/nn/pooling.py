@@ -1,0 +1,352 @@
+"""Pooling: the largest element or the mean of every window of signals, images and volumes.
+
+The arithmetic is that of `tape.kernels.pooling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tape import series
+from tape.errors import OptionError, ShapeError
+from tape.kernels import pooling as kernels
+from tape.op import Op, as_operand, broadcast_to
+from tape.ops.elementwise.arithmetic import divide
+from tape.ops.nn.geometry import (
+    Counts,
+    Paddings,
+    check_real,
+    computed,
+    extents,
+    image_shape,
+    on_batches,
+    paddings,
+    per_axis,
+    window_counts,
+)
+from tape.ops.structure.shape import astype, reshape
+
+__all__ = [
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+]
+
+Option = int | Sequence[int]
+Padding = int | Sequence[int | Sequence[int]]
+
+
+# ---- the operations --------------------------------------------------------------------------------
+
+
+def _batch(op: Op, operands: Any, is_batched: Sequence[bool], at: dict[str, Any], size: int) -> Any:
+    """Images of a batch are more images."""
+    whole = [
+        x if many else broadcast_to(x, shape=(size, *x.shape))
+        for x, many in zip(operands, is_batched, strict=True)
+    ]
+    out = op(*[reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:])) for x in whole], **at)
+    return reshape(out, (size, whole[0].shape[1], *out.shape[1:]))
+
+
+def _pooling(name: str, *rules: Any, **options: Any) -> Op:
+    return Op(partial(computed, getattr(kernels, name)), name=name, vjp=rules, batch=_batch, **options)
+
+
+_max_pool: Op = _pooling(
+    "max_pool",
+    lambda g, out, x, **at: _max_pool_vjp(g, x, out, **at),
+    jvp=[lambda t, out, x, **at: _max_pool_jvp(t, x, out, **at)],
+    taylor=series.linear,
+)
+
+# Which elements are the largest does not change almost everywhere: linear in the first operand alone.
+_max_pool_vjp: Op = _pooling(
+    "max_pool_vjp",
+    lambda d, out, g, x, y, **at: _max_pool_jvp(d, x, y, **at),
+    None,
+    None,
+    taylor=series.linear,
+)
+
+_max_pool_jvp: Op = _pooling(
+    "max_pool_jvp",
+    lambda g, out, t, x, y, **at: _max_pool_vjp(g, x, y, **at),
+    None,
+    None,
+    taylor=series.linear,
+)
+
+_sum_pool: Op = _pooling("sum_pool", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at))
+
+_sum_pool_vjp: Op = _pooling("sum_pool_vjp", lambda d, out, g, spatial, **at: _sum_pool(d, **at))
+
+
+# ---- windows ---------------------------------------------------------------------------------------
+
+
+class _Windows(NamedTuple):
+    """What the operations are told."""
+
+    window: Counts
+    stride: Counts
+    padding: Paddings
+    dilation: Counts
+
+
+def _windows(
+    name: str, spatial: Counts, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[_Windows, Paddings]:
+    """The windows, and how much padding was asked for: with ``ceil_mode`` there may be more."""
+    rank = len(spatial)
+    window = per_axis(name, "kernel_size", size, rank, 1)
+    steps = window if stride is None else per_axis(name, "stride", stride, rank, 1)
+    pads = asked = paddings(name, padding, rank)
+    spread = per_axis(name, "dilation", dilation, rank, 1)
+    reach = extents(window, spread)
+    if any(2 * max(pair) > extent for pair, extent in zip(pads, reach, strict=True)):
+        raise OptionError(
+            f"{name}: padding={padding!r} is more than half of the windows, which reach over {list(reach)} "
+            "elements. Pad less"
+        )
+    if ceil_mode:
+        axes = zip(spatial, reach, steps, pads, strict=True)
+        pads = tuple([(pair[0], _high(length, extent, step, *pair)) for length, extent, step, pair in axes])
+    counts = window_counts(name, spatial, window, steps, pads, spread)
+    windows = _Windows(window, steps, pads, spread)
+    if any(d > 1 for d in spread) and any(np.min(n) == 0 for n in _taps_within(spatial, windows, counts)):
+        raise ShapeError(
+            f"{name}: a window of size {list(window)} with dilation {list(spread)} lies in the padding "
+            f"{list(pads)} of {list(spatial)} elements altogether. Pad less"
+        )
+    return windows, asked
+
+
+def _high(length: int, extent: int, step: int, low: int, high: int) -> int:
+    """The padding at the high end that makes room for the last window if it begins within x."""
+    count = (length + low + high - extent + step - 1) // step + 1
+    if (count - 1) * step >= length + low:
+        count -= 1
+    return max(high, (count - 1) * step + extent - low - length) if count > 0 else high
+
+
+def _taps_within(
+    spatial: Counts, windows: _Windows, counts: Counts, padding: Paddings | None = None
+) -> list[np.ndarray]:
+    """For each axis, how many taps of each window meet an element, or ``padding`` that counts as such."""
+    found = []
+    for axis, (length, count) in enumerate(zip(spatial, counts, strict=True)):
+        first = np.arange(count)[:, np.newaxis] * windows.stride[axis] - windows.padding[axis][0]
+        places = first + np.arange(windows.window[axis]) * windows.dilation[axis]
+        low, high = padding[axis] if padding is not None else (0, 0)
+        found.append(np.sum((places >= -low) & (places < length + high), axis=1))
+    return found
+
+
+# ---- the largest element ---------------------------------------------------------------------------
+
+
+def _max(
+    name: str, rank: int, x: Any, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    x = as_operand(x)
+    spatial = image_shape(name, x, rank)[2:]
+    check_real(name, x)
+    windows, _ = _windows(name, spatial, size, stride, padding, dilation, ceil_mode)
+    return on_batches(lambda x: _max_pool(x, **windows._asdict()), x, rank)
+
+
+def max_pool1d(
+    x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of signals ``(N, C, length)``. As `max_pool2d`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.max_pool1d(np.array([[3.0, 1.0, 2.0, 5.0, 4.0]]), 2, ceil_mode=True)
+    array([[3., 5., 4.]])
+    """
+    return _max("max_pool1d", 1, x, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(
+    x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of images.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either. Real.
+    kernel_size : int or tuple of int
+        Of the windows: for all axes, or one for each.
+    stride : int or tuple of int, optional
+        How far apart they begin; by default as far as they are long.
+    padding : int, tuple of int or tuple of pairs
+        How far they may reach beyond x: at both ends of all axes, of each axis, or ``(low, high)`` for each.
+        Half of a window at most. What is out there is never the largest.
+    dilation : int or tuple of int
+        How far apart the elements of a window are.
+    ceil_mode : bool
+        Whether there is one more window at the high end where elements are left over; it begins within x.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(N, C, height, width)``: of these, ``(height + low + high - dilation * (kernel_size - 1) - 1) //
+        stride + 1``, or rounded up with ``ceil_mode``. Elements that are equally large share the derivative
+        evenly; a NaN makes its windows NaN.
+
+    Raises
+    ------
+    ShapeError
+        If x has not as many axes, or a window is larger than x with its padding, or does not meet it.
+    OptionError
+        If ``kernel_size``, ``stride`` or ``dilation`` is less than 1, padding less than 0 or more than half
+        of a window, or one is no int.
+    DTypeError
+        If x is complex.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.max_pool2d(np.arange(16.0).reshape(1, 4, 4), 2)
+    array([[[ 5.,  7.],
+            [13., 15.]]])
+    """
+    return _max("max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(
+    x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
+    ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window of volumes ``(N, C, depth, height, width)``. As `max_pool2d`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.max_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
+    array([[[[7.]]]])
+    """
+    return _max("max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+# ---- the mean --------------------------------------------------------------------------------------
+
+
+def _mean(
+    name: str, rank: int, x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    x = as_operand(x)
+    spatial = image_shape(name, x, rank)[2:]
+    windows, asked = _windows(name, spatial, size, stride, padding, 1, ceil_mode)
+    divisor: Any = divisor_override
+    if divisor is None:
+        divisor = _divisor(spatial, windows, asked if count_include_pad else ((0, 0),) * rank)
+    elif np.ndim(divisor) or not divisor:
+        raise OptionError(f"{name}: divisor_override={divisor!r}. It takes a number, not 0")
+    if x.dtype.kind not in "fc":
+        x = astype(x, np.float64)  # small ints would wrap around
+    if isinstance(divisor, np.ndarray):
+        divisor = divisor.astype(x.dtype)
+    return on_batches(lambda x: divide(_sum_pool(x, **windows._asdict()), divisor), x, rank)
+
+
+def _divisor(spatial: Counts, windows: _Windows, counted: Paddings) -> Any:
+    """How many elements are in each window: an array, or a number if that is the same for all."""
+    counts = window_counts("avg_pool", spatial, *windows)
+    sizes = [n.astype(float) for n in _taps_within(spatial, windows, counts, counted)]
+    divisors = reduce(np.multiply.outer, sizes)
+    first = float(divisors.flat[0])
+    return first if (divisors == first).all() else divisors
+
+
+def avg_pool1d(
+    x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """The mean of each window of signals ``(N, C, length)``. As `avg_pool2d`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.avg_pool1d(np.array([[3.0, 1.0, 2.0, 6.0]]), 2)
+    array([[2., 4.]])
+    """
+    return _mean("avg_pool1d", 1, x, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of images.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either.
+        Ints count as float64.
+    kernel_size, stride, padding, ceil_mode
+        As for `max_pool2d`. Padding is zeros.
+    count_include_pad : bool
+        Whether padding counts in the mean. What ``ceil_mode`` adds to it never does.
+    divisor_override : number, optional
+        What to divide all sums by, in place of the number of elements.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(N, C, height, width)``, as many windows as there.
+
+    Raises
+    ------
+    ShapeError
+        If x has not as many axes, or a window is larger than x with its padding.
+    OptionError
+        If ``kernel_size`` or ``stride`` is less than 1, padding less than 0 or more than half of a window,
+        one is no int, or ``divisor_override`` is 0.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.avg_pool2d(np.ones((1, 3, 3)), 2, padding=1)
+    array([[[0.25, 0.5 ],
+            [0.5 , 1.  ]]])
+    >>> tape.nn.avg_pool2d(np.ones((1, 3, 3)), 2, padding=1, count_include_pad=False)
+    array([[[1., 1.],
+            [1., 1.]]])
+    """
+    return _mean(
+        "avg_pool2d", 2, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of volumes ``(N, C, depth, height, width)``. As `avg_pool2d`.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.nn.avg_pool3d(np.arange(8.0).reshape(1, 2, 2, 2), 2)
+    array([[[[3.5]]]])
+    """
+    return _mean(
+        "avg_pool3d", 3, x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )

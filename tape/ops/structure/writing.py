@@ -1,0 +1,274 @@
+"""Writing elements at NumPy's indices, as operations that return the new array and leave the old one alone.
+
+An index is what `tape.ops.structure.indexing` makes of it. Where an index array names a position more than
+once, the last of the elements written there, in C order, stays, and the others have derivative 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape import errors, series
+from tape.batch_rules import lift
+from tape.errors import DTypeError
+from tape.kernels.accumulate import Scattered
+from tape.op import Op, as_operand, broadcast_to, sum_to
+from tape.ops.elementwise.selection import where
+from tape.ops.structure.indexing import _HOLE, _batch_index, _filled, _getitem, parsed
+from tape.ops.structure.shape import astype, reshape
+
+__all__ = ["add_at", "set_at"]
+
+Shape = tuple[int, ...]
+
+
+# ---- what both operations share ----------------------------------------------------------------------
+
+
+def _in_order(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A whole index that NumPy walks in C order: it follows the memory of the arrays in it otherwise."""
+    return _filled(index, tuple([np.asarray(array, order="C") for array in arrays]))
+
+
+def _own(x: Any) -> np.ndarray:
+    return np.array(x, order="K", copy=True)
+
+
+def _result(out: np.ndarray) -> Any:
+    return out if out.ndim else out[()]
+
+
+def _ndim_at(ndim: int, index: tuple[Any, ...], arrays: list[Any]) -> int:
+    """How many axes an element of this many has at an index: by NumPy's rules, without any values."""
+    remaining = iter(arrays)
+    together = None  # axes of all arrays and ints that an index with an array has
+    for part in index:
+        if part is _HOLE:
+            array = next(remaining)
+            is_mask = array.dtype == bool
+            ndim -= array.ndim if is_mask else 1
+            together = max(together or 0, 1 if is_mask else array.ndim)
+        elif part is None:
+            ndim += 1
+        elif isinstance(part, int):
+            ndim -= 1
+    return ndim + (together or 0)
+
+
+def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x, v, *arrays), (x_inside, v_inside, *arrays_inside) = operands, is_batched
+    index = _batch_index(attrs["index"], [x_inside, *arrays_inside])
+    if index is None:
+        return NotImplemented
+    if not x_inside:
+        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    ndim = _ndim_at(np.ndim(x) - 1, attrs["index"], arrays)
+    if v_inside and v.ndim - 1 > ndim:
+        v = reshape(v, (size, *v.shape[v.ndim - ndim :]))
+    return op(x, lift(v, v_inside, ndim), *arrays, index=index)
+
+
+def _summed(read: Any, shape: Shape) -> Any:
+    """An adjoint as read at the index, for a value that may have more axes than that, of length one."""
+    extra = len(shape) - np.ndim(read)
+    return reshape(sum_to(read, shape=shape[extra:]), shape) if extra > 0 else read
+
+
+# ---- writing -----------------------------------------------------------------------------------------
+
+
+def _written(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
+    out = _own(x)
+    if arrays and isinstance(v, np.ndarray):
+        v = np.asarray(v, order="C")
+    out[_in_order(index, arrays)] = v
+    return _result(out)
+
+
+def _is_last(*arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
+    filled = _in_order(index, arrays)
+    written = np.empty(shape, np.intp)
+    shape = written[filled].shape
+    order = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    written[filled] = order
+    return written[filled] == order
+
+
+_stays = Op(_is_last, name="stays", doc="Whether an element written at an index is the last one there.")
+
+
+def _read_written(g: Any, arrays: tuple[Any, ...], index: tuple[Any, ...], shape: Shape) -> Any:
+    """What is read of an adjoint at an index, but for the elements that are written over."""
+    read = _getitem(g, *arrays, index=index)
+    if all(array.dtype == bool for array in arrays):  # which names no position twice
+        return read
+    return where(_stays(*arrays, index=index, shape=shape), read, 0)
+
+
+def _set_at_vjp(g: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
+    to_v = _summed(_read_written(g, arrays, index, out.shape), np.shape(v))
+    return [_set_at(g, 0, *arrays, index=index), to_v, *(None for _ in arrays)]
+
+
+def _set_at_jvp(tangents: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
+    to_x, to_v = tangents[:2]
+    if to_x is None:
+        if to_v is None:
+            return None
+        to_x = np.zeros(out.shape, out.dtype)
+    return _set_at(to_x, 0 if to_v is None else to_v, *arrays, index=index)
+
+
+_set_at: Op = Op(
+    _written,
+    name="set_at",
+    vjp=_set_at_vjp,
+    jvp=_set_at_jvp,
+    taylor=series.linear,
+    batch=_batch,
+)
+
+
+# Reading comes first, and cannot name what a write to its result does.
+_getitem.view = lambda x, part, *arrays, index: _set_at(x, part, *arrays, index=index)
+
+
+def set_at(x: Any, v: Any, index: Any) -> Any:
+    """A copy of ``x`` in which ``x[index] = v`` has been done.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    v : array_like or Var
+        Broadcasts to ``x[index]``; leading axes of length one more are dropped. It takes the dtype of
+        ``x``.
+    index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
+        Arrays in an index are operands of the recorded operation: data that may change on replay.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape and dtype of ``x``. Of elements written to one position the last in C order stays;
+        those before it, and the element of ``x`` that was there, have derivative 0.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If the index does not fit, or is of another kind.
+    ShapeError
+        If ``v`` does not broadcast to ``x[index]``.
+    DTypeError
+        If ``v`` is complex and ``x`` is not.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x, v = tr.param([1.0, 2.0, 3.0]), tr.param(5.0)
+    >>> y = tape.ops.set_at(x, v, slice(1, None))
+    >>> y.value
+    array([1., 5., 5.])
+    >>> tr.backward_param_grads(y)
+    [array([1., 0., 0.]), array(2.)]
+    """
+    x, v = as_operand(x), as_operand(v)
+    static, arrays = parsed(index)
+    dtype, kind = np.result_type(x), np.result_type(v).kind
+    if kind == "c" and dtype.kind != "c":
+        raise DTypeError(
+            f"set_at: {errors.describe(v)} does not fit into {errors.describe(x)}. Write its real part, or "
+            "convert the array with astype"
+        )
+    if kind in "fc" and dtype.kind not in "fc":
+        v = astype(v, dtype)
+    return _set_at(x, v, *arrays, index=static)
+
+
+# ---- adding ------------------------------------------------------------------------------------------
+
+
+def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
+    out = _own(x)
+    if not arrays:
+        out[index] += v
+        return _result(out)
+    filled = _in_order(index, arrays)
+    shape = out[filled].shape
+    if np.result_type(v) == out.dtype:
+        Scattered(np.broadcast_to(v, shape), filled, out.shape).add_to(out)
+    else:
+        np.add.at(out, filled, np.broadcast_to(v, shape))
+    return _result(out)
+
+
+def _add_at_vjp(g: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
+    return [g, _getitem(g, *arrays, index=index), *(None for _ in arrays)]
+
+
+def _add_at_jvp(tangents: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
+    to_x, to_v = tangents[:2]
+    if to_v is None:
+        return to_x
+    if to_x is None:
+        to_x = np.zeros(out.shape, out.dtype)
+    return _add_at(to_x, to_v, *arrays, index=index)
+
+
+_add_at: Op = Op(
+    _added,
+    name="add_at",
+    vjp=_add_at_vjp,
+    jvp=_add_at_jvp,
+    taylor=series.linear,
+    batch=_batch,
+)
+
+
+def add_at(x: Any, v: Any, index: Any) -> Any:
+    """A copy of ``x`` in which ``np.add.at(x, index, v)`` has been done.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Any shape.
+    v : array_like or Var
+        Broadcasts to ``x[index]``; of a dtype that NumPy would add to ``x`` in place.
+    index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
+        Arrays in an index are operands of the recorded operation: data that may change on replay.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        Of the shape and dtype of ``x``. What is added to one position adds up.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If the index does not fit, or is of another kind.
+    ShapeError
+        If ``v`` does not broadcast to ``x[index]``.
+    DTypeError
+        If the sum does not fit the dtype of ``x``: floats into ints, or complex numbers into floats.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> x, v = tr.param([1.0, 2.0, 3.0]), tr.param([10.0, 20.0])
+    >>> y = tape.ops.add_at(x, v, [0, 0])
+    >>> y.value
+    array([31.,  2.,  3.])
+    >>> tr.backward_param_grads(y)
+    [array([1., 1., 1.]), array([1., 1.])]
+    """
+    static, arrays = parsed(index)
+    return _add_at(as_operand(x), strong(v), *arrays, index=static)
+
+
+def strong(v: Any) -> Any:
+    """An operand; a Python number as the array that ``np.ufunc.at`` makes of it, which is a wide one."""
+    v = as_operand(v)
+    return v if hasattr(v, "dtype") else np.asarray(v)[()]
