@@ -18,7 +18,7 @@ import numpy as np
 from tape import errors
 from tape.node import Handle, Node, plain
 
-__all__ = ["Family", "Share", "Stale", "is_array", "overlapping", "read_only", "share"]
+__all__ = ["Family", "Share", "Stale", "is_array", "memory_of", "overlapping", "read_only", "share"]
 
 _WORK = 1 << 10
 """How hard to look for an element that two views have in common."""
@@ -142,6 +142,11 @@ def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:
         f"a view, {errors.describe(part)}, was written to that repeats or picks out elements of another "
         "array. Write to a copy() of it, or to that array at an index"
     )
+
+
+def memory_of(handle: Handle) -> np.ndarray:
+    """What NumPy's array would be like in memory: its strides, and what it shares with others."""
+    return plain(handle.node.value) if handle.share is None else handle.share.where
 
 
 def overlapping(x: np.ndarray, y: np.ndarray) -> bool:

@@ -1,7 +1,7 @@
 """What runs when a NumPy function meets a Var: its two protocols, looked up in the table of operations.
 
-Functions that have no counterpart raise at the call; so do those that write in place. Nothing is
-computed here, and a derivative is never dropped in silence.
+Functions that have no counterpart raise at the call; those that write in place let a handle move on. Nothing
+is computed here, and a derivative is never dropped in silence.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.node import Handle
+from tape.inplace import nothing_left_behind, overwrite
+from tape.node import Handle, plain
 from tape.op import NUMPY, as_operand
 from tape.ops.reduction.methods import METHODS
 from tape.ops.special.scipy_ufuncs import counterpart
+from tape.ops.structure.overwriting import IN_PLACE
+from tape.ops.structure.updating import ufunc_at
 
 __all__ = ["call_function", "call_ufunc"]
 
@@ -36,9 +39,6 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
         np.array_equal,
         np.array_equiv,
         np.allclose,
-        np.zeros_like,
-        np.ones_like,
-        np.empty_like,
         np.shares_memory,
         np.may_share_memory,
         np.array_repr,
@@ -55,16 +55,6 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
     }
 )
 
-_IN_PLACE: dict[Callable[..., Any], str] = {
-    np.copyto: "np.where, or tape.ops.full_like where NumPy's full_like calls this",
-    np.fill_diagonal: "x + np.diag(v - np.diagonal(x))",
-    np.place: "np.where",
-    np.put: "np.where, or tape.ops.put_along_axis of the flattened array",
-    np.put_along_axis: "tape.ops.put_along_axis, which returns a new array",
-    np.putmask: "np.where",
-}
-"""What writes into its first argument, and what to write instead."""
-
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
 """Keywords of ufuncs that say what is so anyway."""
 
@@ -75,14 +65,18 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     Raises
     ------
     InPlaceError
-        If it were to write into an array.
+        If it were to write into a plain array.
     UnsupportedError
         If there is no rule for it, or for a keyword.
     """
     function = NUMPY.get(ufunc) or counterpart(ufunc)
     name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
-    if "out" in kwargs or method == "at":
-        raise _would_write(name if method == "at" else f"{name}(..., out=...)")
+    if method == "at":
+        x, *rest = inputs
+        with nothing_left_behind(_target(x, name)):
+            return overwrite(x, ufunc_at(x, ufunc, *rest))
+    if "out" in kwargs:
+        return _call_with_out(ufunc, method, f"{name}(..., out=...)", inputs, **kwargs)
     if function is None:
         raise _no_rule(name)
     kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
@@ -112,19 +106,23 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     Raises
     ------
     InPlaceError
-        If it were to write into an array.
+        If it were to write into a plain array.
     UnsupportedError
         If there is no rule for it, or for arguments like these.
     """
+    if kwargs.get("out") is not None:
+        rest = {key: value for key, value in kwargs.items() if key != "out"}
+        x = _target(kwargs["out"], f"{_title(func)}(..., out=...)")
+        with nothing_left_behind(x):
+            overwrite(x, func(*args, **rest))
+        return x
     function = NUMPY.get(func)
     if function is None:
+        if func in IN_PLACE:
+            x = _target(args[0] if args else next(iter(kwargs.values())), _title(func))
+            return overwrite(x, IN_PLACE[func](*args, **kwargs), "unsafe")
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
-        if func in _IN_PLACE:
-            raise errors.InPlaceError(
-                f"{_title(func)} writes into its first argument, and a Var is not written to. "
-                f"Use {_IN_PLACE[func]}"
-            )
         raise _no_rule(_title(func))
     if func is np.where and len(args) == 1 and not kwargs:
         return ops.nonzero(*args)
@@ -146,11 +144,51 @@ def _values_in(argument: Any) -> Any:
     return argument.node.value if isinstance(argument, Handle) else argument
 
 
-def _would_write(call: str) -> errors.InPlaceError:
-    return errors.InPlaceError(
-        f"{call} would write a recorded value into a plain array. Use the returned value; write x = x + v "
-        "for x += v"
+def _target(x: Any, name: str) -> Any:
+    """What is to be written to, if it is a Var."""
+    if isinstance(x, Handle):
+        return x
+    raise errors.InPlaceError(
+        f"{name} would write a recorded value into a plain array, which would lose its derivative. Use the "
+        "value that it returns; or write to a Var: np.zeros(shape, like=x) makes one beside x"
     )
+
+
+def _call_with_out(
+    ufunc: np.ufunc,
+    method: str,
+    name: str,
+    inputs: tuple[Any, ...],
+    out: tuple[Any, ...],
+    where: Any = True,
+    casting: str = "same_kind",
+    **kwargs: Any,
+) -> Any:
+    """What a ufunc does that writes its results over Vars."""
+    targets = [x if x is None else _target(x, name) for x in out]
+    is_plain_call = method == "__call__" and ufunc.signature is None
+    if where is not True:
+        if not is_plain_call:
+            kwargs["where"] = where
+        else:  # what is not asked for may have no value, and then no derivative: other operands are put there
+            harmless = 2 if ufunc is np.arccosh else 0.5
+            inputs = tuple([_where_asked(where, x, harmless) for x in inputs])
+    with nothing_left_behind(next(x for x in targets if x is not None)):
+        results = getattr(ufunc, method)(*inputs, **kwargs)
+        results = list(results) if isinstance(results, tuple) else [results]
+        for k, x in enumerate(targets):
+            if x is not None:
+                if where is not True and is_plain_call:
+                    results[k] = ops.where(where, results[k], x)
+                overwrite(x, results[k], casting, repeats=is_plain_call)
+                results[k] = x
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _where_asked(where: Any, x: Any, harmless: float) -> Any:
+    x = as_operand(x)
+    is_float = np.result_type(plain(x)).kind in "fc"
+    return ops.where(where, x, np.result_type(plain(x)).type(harmless if is_float else 1))
 
 
 def _no_rule(name: str) -> errors.UnsupportedError:
@@ -178,7 +216,7 @@ def _call(
         if func is not None:
             fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
             if "out" in fewer_kwargs:
-                raise _would_write(f"{name}(..., out=...)") from error
+                return call_function(func, tuple(fewer_args), fewer_kwargs)
             if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
                 return _call(function, name, fewer_args, fewer_kwargs)
         raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error

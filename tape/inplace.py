@@ -6,7 +6,8 @@ other views of the elements that were written become stale (see `tape.aliases`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from tape import errors, ops
 from tape.aliases import Stale, is_array, overlapping
 from tape.node import Handle, plain
 from tape.ops.structure.indexing import parsed
+from tape.ops.structure.shape import laid_out
 from tape.ops.structure.writing import set_at
 
-__all__ = ["augmented", "overwrite", "write"]
+__all__ = ["augmented", "nothing_left_behind", "overwrite", "write"]
 
 
 def write(x: Any, index: Any, value: Any) -> None:
@@ -40,12 +42,14 @@ def write(x: Any, index: Any, value: Any) -> None:
         If the value does not fit, or the index.
     """
     _check(x)
-    region: Any = None
+    region: np.ndarray | None = None
     if x.share is not None:
-        region = _region(x.share.where, index)
-        if isinstance(value, Handle) and value.share is not None and _is_there(value, region):
-            return  # of x[i] += v: adding to the view has written it already
-    _move(x, set_at(x, value, index), region)
+        region = _named(x.share.where, index)
+        if region is not None and isinstance(value, Handle) and value.share is not None:
+            if _is_there(value, region):
+                return  # of x[i] += v: adding to the view has written it already
+    with nothing_left_behind(x):
+        _move(x, set_at(x, value, index), region)
 
 
 def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = False) -> None:
@@ -93,12 +97,25 @@ def augmented(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """What ``x += y`` and its like do, given the operation without the ``=``."""
 
     def method(self: Any, other: Any) -> Any:
-        if self.trace_ref().is_batch or not is_array(self):
+        if self.trace.is_batch or not is_array(self):
             return NotImplemented  # numbers are not changed: Python adds, and gives the sum the name
-        overwrite(self, op(self, other))
+        with nothing_left_behind(self):
+            overwrite(self, op(self, other))
         return self
 
     return method
+
+
+@contextmanager
+def nothing_left_behind(x: Any) -> Iterator[None]:
+    """Take back what was recorded for a write to ``x`` that fails."""
+    nodes = x.trace.nodes
+    count = len(nodes)
+    try:
+        yield
+    except BaseException:
+        del nodes[count:]
+        raise
 
 
 def _check(x: Any) -> None:
@@ -111,12 +128,15 @@ def _check(x: Any) -> None:
         )
 
 
-def _region(memory: np.ndarray, index: Any) -> np.ndarray:
-    """What an index names of some memory; all of it where that is no view."""
+def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
+    """What an index names of some memory; None where that is no view."""
     static, arrays = parsed(index)
     if arrays or any(isinstance(part, (bool, np.bool_)) for part in static):
-        return memory
-    return memory[static if any(part is ... for part in static) else (*static, ...)]
+        return None
+    try:
+        return memory[static if any(part is ... for part in static) else (*static, ...)]
+    except IndexError:
+        return None  # writing there says why
 
 
 def _is_there(value: Any, region: np.ndarray) -> bool:
@@ -140,7 +160,7 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
             "where it comes from outside. Write to a copy() of it there"
         )
     if not x.ndim:
-        new = ops.reshape(new, ())  # of arithmetic of arrays without axes, NumPy makes numbers
+        new = laid_out(new, order="C")  # of arithmetic of arrays without axes, NumPy makes numbers
     share = x.share
     if share is None:
         x.id, x.node = new.id, new.node

@@ -57,6 +57,7 @@ class Trace:
 
     __slots__ = (
         "__weakref__",
+        "_handles",
         "_is_enclosing",
         "_params",
         "level",
@@ -78,7 +79,8 @@ class Trace:
         around = scope.innermost()
         if around is not None:
             self._nest_in(around, around.level + 1)
-        self._params: list[int] = []  # ids: the handles are the users', who may write to them
+        self._params: list[int] = []  # ids: handles may be written to, and move on
+        self._handles: list[Var] = []  # as `param` returned them
 
     def __enter__(self) -> Trace:
         if scope.is_open(self):
@@ -136,6 +138,7 @@ class Trace:
             value = self._leaf_value(value, is_param=True)
         param = self.push(Leaf(value, True, name))
         self._params.append(param.id)
+        self._handles.append(param)
         return param
 
     def input(self, value: Any, name: str | None = None) -> Var:
@@ -207,7 +210,8 @@ class Trace:
     @property
     def params(self) -> list[Var]:
         """The params, in the order they were made."""
-        return [self[id] for id in self._params]
+        pairs = zip(self._handles, self._params, strict=True)
+        return [handle if handle.id == id else self[id] for handle, id in pairs]
 
     def __repr__(self) -> str:
         name = self.name or f"{id(self):#x}"

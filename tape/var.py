@@ -23,10 +23,19 @@ from tape.inplace import augmented, overwrite, write
 from tape.node import Handle, plain, settled
 from tape.op import NUMPY
 from tape.ops.special.scipy_ufuncs import counterpart
+from tape.ops.structure.creation import beside
 from tape.trace import Trace
 
 __all__ = ["Var"]
 
+_CREATION: dict[Any, Callable[..., np.ndarray]] = {
+    make: make
+    for make in (
+        np.arange, np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.asfortranarray, np.eye,
+        np.frombuffer, np.fromfunction, np.fromiter, np.full, np.identity, np.ones, np.tri, np.zeros,
+    )
+}  # fmt: skip
+_CREATION[np.empty] = np.zeros  # what lies in memory by chance must not get into programs
 _NUMPY_FOLDER = os.path.dirname(np.__file__)
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
 
@@ -332,12 +341,10 @@ class Var(Handle):
     choose = ops.choose
     conj = ops.conj
     conjugate = ops.conjugate
-    copy = ops.copy
     cumprod = ops.cumprod
     cumsum = ops.cumsum
     diagonal = ops.diagonal
     dot = ops.dot
-    flatten = ops.ravel
     max = ops.max
     mean = ops.mean
     min = ops.min
@@ -353,6 +360,14 @@ class Var(Handle):
     swapaxes = ops.swapaxes
     take = ops.take
     var = ops.var
+
+    def copy(self, order: str = "C") -> Var:
+        """`tape.ops.copy` of this."""
+        return ops.copy(self, order)
+
+    def flatten(self, order: str = "C") -> Var:
+        """`tape.ops.ravel` of this, as an array of its own."""
+        return ops.ravel(self, order).again()
 
     def clip(self, min: Any = None, max: Any = None) -> Var:
         """`tape.ops.clip` of this."""
@@ -386,6 +401,8 @@ class Var(Handle):
         return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in _CREATION:  # with ``like=self``
+            return beside(self, _CREATION[func](*args, **kwargs))
         return call_function(func, args, kwargs)
 
 

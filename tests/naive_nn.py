@@ -1,5 +1,7 @@
 """Brute-force NumPy counterparts of `tape.nn`: loops over every element of every result."""
 
+import math
+
 import numpy as np
 
 # ---- normalisations, linear layers, embeddings and attention -------------------------------------------
@@ -178,17 +180,16 @@ def _pads(padding, rank):
     return [_each(pad, 2) for pad in _each(padding, rank)]
 
 
-def _windows(lengths, size, stride, dilation):
+def _windows(counts, size, stride, dilation):
     """Where each window is among the windows, and how to cut it out."""
-    counts = [
-        max((m - d * (n - 1) - 1) // s + 1, 0)
-        for m, n, s, d in zip(lengths, size, stride, dilation, strict=True)
-    ]
     for place in np.ndindex(*counts):
         starts = [p * s for p, s in zip(place, stride, strict=True)]
-        yield place, tuple(
-            slice(start, start + d * (n - 1) + 1, d)
-            for start, n, d in zip(starts, size, dilation, strict=True)
+        yield (
+            place,
+            tuple(
+                slice(start, start + d * (n - 1) + 1, d)
+                for start, n, d in zip(starts, size, dilation, strict=True)
+            ),
         )
 
 
@@ -209,16 +210,18 @@ def _conv(rank):
             totals = [d * (n - 1) for n, d in zip(size, dilation, strict=True)]
             padding = [(total // 2, total - total // 2) for total in totals]
         padded = _padded(x, _pads(padding, rank))
-        values = {}
-        for place, window in _windows(padded.shape[2:], size, stride, dilation):
+        counts = [
+            (m - d * (n - 1) - 1) // s + 1
+            for m, n, s, d in zip(padded.shape[2:], size, stride, dilation, strict=True)
+        ]
+        out = np.zeros((len(x), len(w), *counts), np.result_type(x, w))
+        for place, window in _windows(counts, size, stride, dilation):
             parts = np.split(padded[(slice(None), slice(None), *window)], groups, axis=1)
             sums = [
                 np.tensordot(part, kernels, (range(1, rank + 2),) * 2)
                 for part, kernels in zip(parts, np.split(w, groups), strict=True)
             ]
-            values[place] = np.concatenate(sums, axis=1)
-        counts = np.max(list(values), axis=0) + 1
-        out = np.stack(list(values.values()), axis=-1).reshape(len(x), len(w), *counts)
+            out[(slice(None), slice(None), *place)] = np.concatenate(sums, axis=1)
         return _with_bias(out, bias)
 
     return conv
@@ -236,7 +239,7 @@ def _conv_transpose(rank):
         ]
         longer = [length + extra for length, extra in zip(lengths, more, strict=True)]
         out = np.zeros((len(x), w.shape[1] * groups, *longer), np.result_type(x, w))
-        for place, window in _windows(lengths, size, stride, dilation):
+        for place, window in _windows(x.shape[2:], size, stride, dilation):
             parts = np.split(x[(slice(None), slice(None), *place)], groups, axis=1)
             out[(slice(None), slice(None), *window)] += np.concatenate(
                 [
@@ -251,35 +254,267 @@ def _conv_transpose(rank):
     return conv_transpose
 
 
-def _pool(rank, number, reduced):
-    """Pooling of windows, padded with a number, by ``reduced(window, axes, pads)``."""
+def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
+    size, stride, dilation = _each(kernel_size, 2), _each(stride, 2), _each(dilation, 2)
+    padded = _padded(x, _pads(padding, 2))
+    counts = [
+        (m - d * (n - 1) - 1) // s + 1
+        for m, n, s, d in zip(padded.shape[-2:], size, stride, dilation, strict=True)
+    ]
+    columns = [padded[(..., *window)] for _, window in _windows(counts, size, stride, dilation)]
+    return np.stack([c.reshape(*x.shape[:-3], -1) for c in columns], axis=-1)
 
-    def pool(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, **options):
+
+def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    spatial, taps = _each(output_size, 2), np.prod(_each(kernel_size, 2))
+    shape = (x.shape[-2] // taps, *spatial)
+    positions = unfold(
+        np.arange(1.0, np.prod(shape) + 1).reshape(shape), kernel_size, dilation, padding, stride
+    )
+    out = np.zeros((*x.shape[:-2], np.prod(shape) + 1), x.dtype)
+    for place in np.ndindex(*positions.shape):
+        out[..., int(positions[place])] += x[(..., *place)]
+    return out[..., 1:].reshape(*x.shape[:-2], *shape)  # without what fell into the padding
+
+
+def _pool_count(length, extent, step, low, high, ceil_mode):
+    """How many windows there are: with ``ceil_mode`` one more if it begins within the array."""
+    total = length + low + high - extent
+    count = (-(-total // step) if ceil_mode else total // step) + 1
+    return count - (ceil_mode and (count - 1) * step >= length + low)
+
+
+def _pool(rank, number, reduced):
+    """Pooling of arrays padded with a number, by ``reduced(window, counts, axes)``."""
+
+    def pool(x, kernel_size, stride=None, padding=0, *, dilation=1, ceil_mode=False, count_include_pad=True,
+             **options):  # fmt: skip
         size, dilation = _each(kernel_size, rank), _each(dilation, rank)
         stride, pads = size if stride is None else _each(stride, rank), _pads(padding, rank)
         lengths, reach = x.shape[-rank:], [d * (n - 1) + 1 for n, d in zip(size, dilation, strict=True)]
-        last = [  # where the last window begins, at most
-            length + low - 1 if ceil_mode else low + length + high - extent
-            for length, (low, high), extent in zip(lengths, pads, reach, strict=True)
+        counts = [
+            _pool_count(length, extent, step, *pad, ceil_mode)
+            for length, extent, step, pad in zip(lengths, reach, stride, pads, strict=True)
         ]
-        wide = [(low, high + extent + max(stride)) for (low, high), extent in zip(pads, reach, strict=True)]
-        padded = _padded(x, wide, number)
-        is_inside = _padded(np.ones(lengths), wide)
-        counted = is_inside
-        if options.pop("count_include_pad", True):
-            counted = _padded(_padded(np.ones(lengths), pads, 1.0), [(0, w[1] - p[1]) for w, p in zip(wide, pads, strict=True)])
-        values = {}
-        for place, window in _windows(padded.shape[-rank:], size, stride, dilation):
-            starts = [cut.start for cut in window]
-            fits = all(start <= end for start, end in zip(starts, last, strict=True))
-            reaches = all(
-                start - s + extent < low + length + high
-                for start, s, extent, length, (low, high) in zip(starts, stride, reach, lengths, pads, strict=True)
-            )
-            if fits and (reaches or not any(starts)):
-                taken = padded[(..., *window)]
-                values[place] = reduced(taken, tuple(range(-rank, 0)), counted[window].sum(), **options)
-        counts = np.max(list(values), axis=0) + 1
-        return np.stack(list(values.values()), axis=-1).reshape(*x.shape[:-rank], *counts)
+        beyond = [(0, extent + step) for extent, step in zip(reach, stride, strict=True)]
+        padded = _padded(_padded(x, pads, number), beyond, number)
+        is_counted = _padded(_padded(np.ones(lengths), pads, float(count_include_pad)), beyond)
+        out = np.zeros((*x.shape[:-rank], *counts), np.result_type(x))
+        for place, window in _windows(counts, size, stride, dilation):
+            taken = padded[(..., *window)]
+            out[(..., *place)] = reduced(taken, is_counted[window], tuple(range(-rank, 0)), **options)
+        return out
 
     return pool
+
+
+def _mean(window, is_counted, axes, divisor_override=None):
+    return np.sum(window, axes) / (divisor_override or np.sum(is_counted))
+
+
+def _adaptive(rank, reduced):
+    def pool(x, output_size):
+        lengths = x.shape[-rank:]
+        counts = [n if count is None else count
+                  for n, count in zip(lengths, _each(output_size, rank), strict=True)]  # fmt: skip
+        out = np.zeros((*x.shape[:-rank], *counts), np.result_type(x))
+        for place in np.ndindex(*counts):
+            window = [slice(math.floor(p * n / m), math.ceil((p + 1) * n / m))
+                      for p, n, m in zip(place, lengths, counts, strict=True)]  # fmt: skip
+            out[(..., *place)] = reduced(x[(..., *window)], tuple(range(-rank, 0)))
+        return out
+
+    return pool
+
+
+conv1d, conv2d, conv3d = map(_conv, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose, (1, 2, 3))
+max_pool1d, max_pool2d, max_pool3d = (
+    _pool(rank, -np.inf, lambda window, _, axes: np.max(window, axes)) for rank in (1, 2, 3)
+)
+avg_pool1d, avg_pool2d, avg_pool3d = (_pool(rank, 0.0, _mean) for rank in (1, 2, 3))
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive(n, np.mean) for n in (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive(n, np.max) for n in (1, 2, 3))
+
+
+# ---- activations and losses: formulas of one element, looped over -------------------------------------
+
+
+def _loop(formula):
+    """A function of arrays that broadcast, from one of numbers."""
+    return lambda *args: np.vectorize(formula, otypes=[float])(*args)[()]
+
+
+def _ndtr(x):
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def _logistic(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def gelu(x, approximate="none"):
+    if approximate == "none":
+        return _loop(lambda x: x * _ndtr(x))(x)
+    return _loop(lambda x: 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))(x)
+
+
+silu = _loop(lambda x: x * _logistic(x))
+mish = _loop(lambda x: x * math.tanh(math.log1p(math.exp(x))))
+logsigmoid = _loop(lambda x: -math.log1p(math.exp(-x)))
+tanhshrink = _loop(lambda x: x - math.tanh(x))
+softsign = _loop(lambda x: x / (1 + abs(x)))
+elu = _loop(lambda x, alpha=1.0: x if x > 0 else alpha * math.expm1(x))
+celu = _loop(lambda x, alpha=1.0: max(0, x) + min(0, alpha * math.expm1(x / alpha)))
+selu = _loop(lambda x: 1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x)))
+relu6 = _loop(lambda x: min(max(x, 0), 6))
+hardtanh = _loop(lambda x, low=-1.0, high=1.0: low if x < low else high if x > high else x)
+hardsigmoid = _loop(lambda x: 0 if x <= -3 else 1 if x >= 3 else (x + 3) / 6)
+hardswish = _loop(lambda x: 0 if x <= -3 else x if x >= 3 else x * (x + 3) / 6)
+hardshrink = _loop(lambda x, lambd=0.5: x if x > lambd or x < -lambd else 0)
+softshrink = _loop(lambda x, lambd=0.5: x - lambd if x > lambd else x + lambd if x < -lambd else 0)
+leaky_relu = _loop(lambda x, slope=0.01: x if x > 0 else slope * x)
+threshold = _loop(lambda x, least=0.0, value=0.0: x if x > least else value)
+
+
+def prelu(x, weight):
+    per_channel = weight.reshape(-1, *(1 for _ in x.shape[2:])) if x.ndim > 1 else weight
+    return leaky_relu(x, per_channel)
+
+
+def glu(x, axis=-1):
+    first, second = np.split(x, 2, axis)
+    return first * _loop(_logistic)(second)
+
+
+def _reduced(losses, reduction):
+    return {"none": lambda: losses, "sum": lambda: np.sum(losses), "mean": lambda: np.mean(losses)}[
+        reduction
+    ]()
+
+
+def _loss(formula):
+    """A loss of arrays of one shape, from one of numbers."""
+
+    def loss(*args, reduction="mean", **options):
+        return _reduced(_loop(lambda *numbers: formula(*numbers, **options))(*args), reduction)
+
+    return loss
+
+
+def _huber(e, t, delta):
+    e = abs(e - t)
+    return 0.5 * e * e if e <= delta else delta * (e - 0.5 * delta)
+
+
+def _binary(p, t):
+    return -t * math.log(p) - (1 - t) * math.log(1 - p)
+
+
+def _poisson(x, t, log_input=True, full=False, eps=1e-8):
+    loss = math.exp(x) - t * x if log_input else x - t * math.log(x + eps)
+    stirling = t * math.log(t) - t + 0.5 * math.log(2 * math.pi * t)
+    return loss + stirling if full and t > 1 else loss
+
+
+mse_loss = _loss(lambda x, t: (x - t) ** 2)
+l1_loss = _loss(lambda x, t: abs(x - t))
+smooth_l1_loss = _loss(lambda x, t, beta: _huber(x, t, beta) / beta if beta else abs(x - t))
+poisson_nll_loss = _loss(_poisson)
+hinge_embedding_loss = _loss(lambda x, t: x if t == 1 else max(0, 1 - x))
+margin_ranking_loss = _loss(lambda x, y, t: max(0, -t * (x - y)))
+soft_margin_loss = _loss(lambda x, t: math.log1p(math.exp(-t * x)))
+
+
+def huber_loss(x, t, reduction, delta):
+    return _reduced(_loop(_huber)(x, t, delta), reduction)
+
+
+def gaussian_nll_loss(x, t, var, full=False, reduction="mean"):
+    var = var if var.ndim == x.ndim else var[:, None]
+    losses = _loop(lambda x, t, v: 0.5 * (math.log(v) + (x - t) ** 2 / v))(x, t, var)
+    return _reduced(losses + (0.5 * math.log(2 * math.pi) if full else 0), reduction)
+
+
+def binary_cross_entropy(p, t, weight=1.0, reduction="mean"):
+    return _reduced(_loop(_binary)(p, t) * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(x, t, weight=1.0, reduction="mean", pos_weight=1.0):
+    def formula(x, t, v):
+        p = _logistic(x)
+        return -v * t * math.log(p) - (1 - t) * math.log(1 - p)
+
+    return _reduced(_loop(formula)(x, t, pos_weight) * weight, reduction)
+
+
+def kl_div(x, t, reduction="mean", log_target=False):
+    losses = _loop(lambda x, t: math.exp(t) * (t - x) if log_target else t * (math.log(t) - x))(x, t)
+    return np.sum(losses) / len(x) if reduction == "batchmean" else _reduced(losses, reduction)
+
+
+def one_hot(x, num_classes, dtype=float):
+    out = np.zeros((*x.shape, num_classes), dtype)
+    for i in np.ndindex(x.shape):
+        out[(*i, x[i])] = 1
+    return out
+
+
+def nll_loss(x, target, weight=None, reduction="mean", axis=1):
+    x = np.moveaxis(x, axis if x.ndim > 1 else 0, -1)
+    losses, counted = np.zeros(target.shape), 0.0
+    for i in np.ndindex(target.shape):
+        if target[i] != -100:
+            w = 1.0 if weight is None else weight[target[i]]
+            losses[i] = -w * x[i][target[i]]
+            counted += w
+    return np.sum(losses) / counted if reduction == "mean" else _reduced(losses[()], reduction)
+
+
+def cross_entropy(x, target, weight=None, reduction="mean", label_smoothing=0.0, axis=1):
+    x = np.moveaxis(x, axis if x.ndim > 1 else 0, -1)
+    logs = np.zeros(x.shape)
+    for i in np.ndindex(x.shape[:-1]):
+        logs[i] = x[i] - np.log(np.sum(np.exp(x[i])))
+    classes = x.shape[-1]
+    weight = np.ones(classes) if weight is None else weight
+    smooth = -np.sum(logs * weight, -1) * (label_smoothing / classes)
+    if target.dtype.kind == "f":
+        target = np.moveaxis(target, axis, -1)
+        return _reduced(smooth - (1 - label_smoothing) * np.sum(target * logs * weight, -1), reduction)
+    is_counted = target != -100
+    losses = nll_loss(logs, target, weight, "none", -1) * (1 - label_smoothing) + smooth * is_counted
+    if reduction == "mean":
+        return np.sum(losses) / np.sum(weight[target[is_counted]])
+    return _reduced(losses, reduction)
+
+
+def cosine_similarity(x1, x2, axis=1):
+    x1, x2 = (np.moveaxis(x, axis, -1) for x in np.broadcast_arrays(x1, x2))
+    out = np.zeros(x1.shape[:-1])
+    for i in np.ndindex(out.shape):
+        out[i] = x1[i] @ x2[i] / np.sqrt((x1[i] @ x1[i]) * (x2[i] @ x2[i]))
+    return out
+
+
+def cosine_embedding_loss(x1, x2, target, margin=0.0, reduction="mean"):
+    def formula(c, t):
+        return 1 - c if t == 1 else max(0, c - margin)
+
+    def dots(x, y):
+        return np.sum(x * y, -1)
+
+    cosines = dots(x1, x2) / np.sqrt((dots(x1, x1) + 1e-12) * (dots(x2, x2) + 1e-12))
+    return _reduced(_loop(formula)(cosines, target), reduction)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, swap=False, reduction="mean"):
+    losses = np.zeros(len(anchor))
+    for i, (a, near, far) in enumerate(zip(anchor, positive, negative, strict=True)):
+
+        def distance(x, y):
+            return np.sum(np.abs(x - y + 1e-6) ** p) ** (1 / p)
+
+        away = min(distance(a, far), distance(near, far)) if swap else distance(a, far)
+        losses[i] = max(0, margin + distance(a, near) - away)
+    return _reduced(losses, reduction)

@@ -107,6 +107,12 @@ def _add_at(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     return total
 
 
+def _put(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    total = np.array(x[0])
+    total[_key(*attrs, x[1].shape)] = x[1]
+    return total
+
+
 def _scan(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     kind, axis, is_backwards = attrs
     turned = [np.moveaxis(a, axis, 0)[:: -1 if is_backwards else 1] for a in x]
@@ -151,5 +157,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "take": lambda x, attrs, shape, dtype: np.take(x[0], x[1], attrs[0]),
     "ravel_index": _ravel_index,
     "add_at": _add_at,
+    "put": _put,
     "concatenate": lambda x, attrs, shape, dtype: np.concatenate(x, attrs[0]),
 }

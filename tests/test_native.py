@@ -18,7 +18,7 @@ def kept(tmp_path, monkeypatch):
     code = native._objects()
     compiled = []
 
-    def compile_again():
+    def compile_again(group):
         compiled.append(1)
         return code
 

@@ -87,12 +87,10 @@ def test_logic_of_masks(v):
     assert (m & k).node.vjp is None
 
 
-def test_augmented_assignment_makes_a_new_var(v):
-    x = v
+def test_augmented_assignment_of_a_number_makes_a_new_var(trace):
+    x = number = trace.param(1.5)
     x += 1
-    x *= 2
-    assert_same(x, (v.value + 1) * 2)
-    assert v.value[0, 0] == 1.5
+    assert (x is not number, float(x), float(number)) == (True, 2.5, 1.5)
 
 
 # ---- what it is ----------------------------------------------------------------------------------
@@ -314,7 +312,6 @@ def add_in_place(array, x):
 
 
 IN_PLACE = {
-    "item": lambda x: x.__setitem__(0, 1.0),
     "out": lambda x: np.add(x, 1, out=np.zeros((2, 3))),
     "out of a reduction": lambda x: np.add.reduce(x, out=np.zeros(3)),
     "array += v": lambda x: add_in_place(np.ones((2, 3)), x),
@@ -359,9 +356,11 @@ def test_writing_a_var_into_an_array_is_refused(trace):
     np.testing.assert_array_equal(out, np.array([3.0, 1.0]))
 
 
-def test_copies_of_a_var_are_the_var(trace):
+def test_copies_of_a_var_stand_for_the_same_node(trace):
     x = trace.param(1.0)
-    assert copy.copy(x) is copy.deepcopy([x])[0] is x
+    for other in (copy.copy(x), copy.deepcopy([x])[0]):
+        assert other is not x
+        assert other.node is x.node
     with pytest.raises(errors.ConversionError, match="pickled"):
         pickle.dumps(x)
 
@@ -403,10 +402,9 @@ def test_every_method_of_arrays_is_there_or_says_why_not(v):
     assert public - set(dir(type(v))) == exported
 
 
-@pytest.mark.parametrize("name", ["fill", "partition", "put", "resize", "sort"])
-def test_methods_that_write_in_place_are_refused(v, name):
-    with pytest.raises(errors.InPlaceError, match=rf"{name} would write.*Use (np|tape)\."):
-        getattr(v, name)(0)
+def test_resizing_in_place_is_refused(v):
+    with pytest.raises(errors.InPlaceError, match=r"np\.resize"):
+        v.resize((3, 2))
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from tape.kernels import vectors
 from tape.kernels._jit import inner
 from tape.kernels.copies import copy_plane
 from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.kernel import AXES, GEOMETRY, Kernel, Needs, geometry, seeing, windows_of
 from tape.kernels.pointers import call13, int64_at, pointer_to, set_int64
-from tape.kernels.kernel import AXES, GEOMETRY, Kernel, Needs, geometry, windows_of
 
 __all__ = ["KERNELS", "convolution_parameters"]
 
@@ -67,15 +67,6 @@ def convolution_parameters(
 
 
 @inner
-def _seen(offset, length, step, count):  # type: ignore[no-untyped-def]
-    """Which windows have an element ``offset`` behind where they begin: from the first to the last, and 1."""
-    first = 0 if offset >= 0 else (step - 1 - offset) // step
-    stop = 0 if offset >= length else (length - 1 - offset) // step + 1
-    stop = min(stop, count)
-    return min(first, stop), stop
-
-
-@inner
 def _is_unit(p):  # type: ignore[no-untyped-def]
     """Whether the columns of an image are the image: each window is one element, in order."""
     for axis in range(AXES):
@@ -92,7 +83,7 @@ def _is_unit(p):  # type: ignore[no-untyped-def]
 
 @inner
 def _tap(p, row):  # type: ignore[no-untyped-def]
-    """The channel of a row of the matrix of columns, and how far its element is behind where windows begin."""
+    """The channel of a row of the matrix, and how far its elements are behind where windows begin."""
     rest, k2 = row // int64_at(p + 40), row % int64_at(p + 40)
     rest, k1 = rest // int64_at(p + 32), rest % int64_at(p + 32)
     channel, k0 = rest // int64_at(p + 24), rest % int64_at(p + 24)
@@ -112,9 +103,9 @@ def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
     step0, step1, step2 = int64_at(p + 72), int64_at(p + 80), int64_at(p + 88)
     for row in range(start, stop):
         channel, offset0, offset1, offset2 = _tap(p, row)
-        first0, stop0 = _seen(offset0, in0, step0, out0)
-        first1, stop1 = _seen(offset1, in1, step1, out1)
-        first2, stop2 = _seen(offset2, in2, step2, out2)
+        first0, stop0 = seeing(offset0, in0, step0, out0)
+        first1, stop1 = seeing(offset1, in1, step1, out1)
+        first2, stop2 = seeing(offset2, in2, step2, out2)
         rows, count = stop1 - first1, stop2 - first2
         if stop0 - first0 < out0 or rows < out1 or count < out2:
             for k in range(out0 * out1 * out2):
@@ -143,9 +134,9 @@ def _add(p, columns, rows, x):  # type: ignore[no-untyped-def]
     width = vectors.lanes(x)
     for row in range(rows):
         channel, offset0, offset1, offset2 = _tap(p, row)
-        first0, stop0 = _seen(offset0, in0, step0, out0)
-        first1, stop1 = _seen(offset1, in1, step1, out1)
-        first2, stop2 = _seen(offset2, in2, step2, out2)
+        first0, stop0 = seeing(offset0, in0, step0, out0)
+        first1, stop1 = seeing(offset1, in1, step1, out1)
+        first2, stop2 = seeing(offset2, in2, step2, out2)
         for a in range(first0, stop0):
             i0 = a * step0 + offset0
             for b in range(first1, stop1):
@@ -292,7 +283,7 @@ def _parts(rows):  # type: ignore[no-untyped-def]
 
 
 def _needs(parameters: tuple[int, ...]) -> tuple[int, int, int, int, int, int, int]:
-    """Elements of x, w and the result, images, tasks of weights, elements of all columns, and of one matrix."""
+    """Elements of x, w and y, images, tasks for w, elements of a matrix of columns, multiplications."""
     images, groups, channels, kernels, *rest = parameters
     spatial, kernel, windows = windows_of(rest)
     rows, count = channels * prod(kernel), prod(windows)
@@ -331,5 +322,5 @@ KERNELS = {
     "conv_input": Kernel(conv_input, _NAMES, _conv_input_needs, "gemm"),
     "conv_weight": Kernel(conv_weight, _NAMES, _conv_weight_needs, "gemm"),
 }
-"""Products of x ``(N, C, *spatial)``, w ``(O, C / groups, *kernel)`` and the result y, each made of the others:
-y of x and w; x of y and w; w of x and y. Channels and kernels are those of one group."""
+"""Of x ``(N, C, *spatial)``, w ``(O, C / groups, *kernel)`` and y ``(N, O, *windows)``: "conv" makes y of x
+and w, "conv_input" x of y and w, "conv_weight" w of x and y. Channels and kernels are those of a group."""

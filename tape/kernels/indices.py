@@ -1,12 +1,12 @@
-"""Reading and adding at positions given by integer arrays, for compiled code.
+"""Reading, adding and writing at positions given by integer arrays, for compiled code.
 
 Positions are the only numbers here that nobody has checked before: an index out of range makes a
-kernel return False, with nothing added anywhere. Negative ones count from the end.
+kernel return False, with nothing added or written anywhere. Negative ones count from the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from numba import types
 
 from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.pointers import pointer_to
+from tape.kernels.kernel import Kernel, Needs
+from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["scatter_add", "take"]
+__all__ = ["KERNELS", "scatter_add", "take"]
 
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
@@ -131,3 +132,53 @@ def _add_rows(total, length, row_items, positions, count, before, values):  # ty
             value_row = (b * count + k) * row_items
             for j in range(row_items):
                 total[row + j] += values[value_row + j]
+
+
+# ---- writing: a kernel of the registry ---------------------------------------------------------------
+
+
+@inner
+def _put_rows(blas, dtype, parameters, start, stop, total, values, index, workspace, out):  # type: ignore[no-untyped-def]
+    """``out[b] = total[b]``, then ``out[b, index[k], :] = values[b, k, :]`` for all k in order; 0 or 1."""
+    length, row_items, count = (
+        int64_at(parameters + 8), int64_at(parameters + 16), int64_at(parameters + 24)
+    )  # fmt: skip
+    positions = _int64(index)
+    if not _fits(positions, count, length):
+        return 0
+    if dtype == _FLOAT64:
+        _write_rows(
+            _int64(total), _int64(values), positions, start, stop, length, row_items, count, _int64(out)
+        )
+    else:
+        _write_rows(
+            _int32(total), _int32(values), positions, start, stop, length, row_items, count, _int32(out)
+        )
+    return 1
+
+
+@inner
+def _write_rows(total, values, positions, start, stop, length, row_items, count, out):  # type: ignore[no-untyped-def]
+    block = length * row_items
+    for b in range(start, stop):
+        for j in range(block):
+            out[b * block + j] = total[b * block + j]
+        for k in range(count):
+            row, value_row = b * block + _place(positions[k], length) * row_items, (b * count + k) * row_items
+            for j in range(row_items):
+                out[row + j] = values[value_row + j]
+
+
+def _needs(parameters: Sequence[int]) -> Needs:
+    before, length, row, count = parameters
+    if min(parameters) < 1:
+        raise ValueError("a length is not positive")
+    size, written = before * length * row, before * count * row
+    return Needs((size, written, count), size, 0, before, size + written)
+
+
+KERNELS = {
+    "put_rows": Kernel(
+        _put_rows, dict.fromkeys(("before", "length", "row", "count"), 1), _needs, indices=(2,)
+    ),
+}

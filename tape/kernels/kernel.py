@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["AXES", "GEOMETRY", "Kernel", "Needs", "geometry", "windows_of"]
+from tape.kernels._jit import inner
+
+__all__ = ["AXES", "GEOMETRY", "Kernel", "Needs", "geometry", "seeing", "windows_of"]
 
 
 class Needs(NamedTuple):
@@ -51,9 +53,9 @@ class Kernel:
         Made by `tape.kernels._jit.inner`, of the arguments ``(blas, dtype, parameters, start, stop, x, y, z,
         workspace, out)``, all int64: the address of a function of BLAS; the code of the dtype of operands
         and result, float64 or float32, in `tape.kernels.folds.DTYPE_CODES`; the address of the
-        parameters, int64 each; tasks ``start`` to ``stop``, of which there may be none; addresses of operands,
-        workspace and result, C-contiguous. It returns 1, or 0 if there is no result, such as for an index
-        out of range: the operations are then run in Python, which says what is wrong.
+        parameters, int64 each; tasks ``start`` to ``stop``, of which there may be none; the addresses of
+        operands, workspace and result, C-contiguous. It returns 1, or 0 if there is no result, such as for
+        an index out of range: the operations are then run in Python, which says what is wrong.
     parameters : dict of str to int
         Names, and how many numbers each of them is.
     needs : callable
@@ -133,3 +135,12 @@ def windows_of(parameters: Sequence[int]) -> tuple[Sequence[int], Sequence[int],
     if min(*spatial, *kernel, *windows, *stride, *dilation) < 1:
         raise ValueError("a length, stride or dilation is not positive")
     return spatial, kernel, windows
+
+
+@inner
+def seeing(offset, length, step, count):  # type: ignore[no-untyped-def]
+    """Which windows have an element ``offset`` behind where they begin: from the first to the last, and 1."""
+    first = 0 if offset >= 0 else (step - 1 - offset) // step
+    stop = 0 if offset >= length else (length - 1 - offset) // step + 1
+    stop = min(stop, count)
+    return min(first, stop), stop

@@ -21,6 +21,7 @@ __all__ = [
     "call7",
     "call8",
     "call9",
+    "call10",
     "call11",
     "call13",
     "int32_at",
@@ -47,7 +48,7 @@ def _caller(count: int) -> Any:
 
 
 call1, call3, call4, call5, call6, call7, call8 = map(_caller, (1, 3, 4, 5, 6, 7, 8))
-call9, call11, call13 = map(_caller, (9, 11, 13))
+call9, call10, call11, call13 = map(_caller, (9, 10, 11, 13))
 
 
 def _reader(kind: Any) -> Any:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tape.kernels import columns, windowed
+from tape.kernels import columns, indices, windowed
 from tape.kernels.kernel import Kernel, Needs
 
-__all__ = ["REGISTRY", "needs_of"]
+__all__ = ["GROUPS", "REGISTRY", "needs_of"]
 
-REGISTRY: dict[str, Kernel] = {**columns.KERNELS, **windowed.KERNELS}
+GROUPS: dict[str, dict[str, Kernel]] = {
+    "convolution": columns.KERNELS,
+    "pooling": windowed.KERNELS,
+    "writing": indices.KERNELS,
+}
+"""Kernels that are compiled together, when a program needs one of them for the first time."""
+REGISTRY: dict[str, Kernel] = {name: kernel for group in GROUPS.values() for name, kernel in group.items()}
+"""All of them."""
 
 _MOST = 1 << 31
 

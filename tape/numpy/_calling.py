@@ -37,9 +37,10 @@ def ndenumerate(arr: Any) -> Any:
     [(0,), (1,)]
     """
     arr = asarray(arr)
+    shape = arr.shape
     if not isinstance(arr, Handle):
         return np.ndenumerate(arr)
-    return ((index, ops.getitem(arr, index)) for index in np.ndindex(arr.shape))
+    return ((index, ops.getitem(arr, index)) for index in np.ndindex(shape))
 
 
 class vectorize(np.vectorize):

@@ -102,18 +102,17 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
     def decorate(recorded: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(recorded)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if isinstance(kwargs.get("like"), Handle):  # what it asks for is what is done anyway
-                del kwargs["like"]
-            if not args or not isinstance(args[0], Handle):
+            if args and isinstance(args[0], Handle):
+                return recorded(*args, **kwargs)
+            if not isinstance(kwargs.get("like"), Handle) or not args or not holds_vars(args[0]):
                 try:
                     return function(*args, **kwargs)
-                except ConversionError:
+                except (ConversionError, ValueError):  # NumPy may find a list ragged before it finds a Var
                     if not args or not holds_vars(args[0]):
                         raise
-                if kwargs.get("copy", True) is False:
-                    raise OptionError("a list of Vars becomes an array by copying. Leave out copy=False")
-                args = (joined(args[0]), *args[1:])
-            return recorded(*args, **kwargs)
+            if kwargs.get("copy", True) is False:
+                raise OptionError("a list of Vars becomes an array by copying. Leave out copy=False")
+            return recorded(joined(args[0]), *args[1:], **kwargs)
 
         return call
 
@@ -139,6 +138,7 @@ def array(
     order: str | None = "K",
     subok: bool = False,
     ndmin: int = 0,
+    ndmax: int = 0,
     like: Any = None,
 ) -> Any:
     """An array of what is given, Vars among it.
@@ -155,8 +155,11 @@ def array(
         How a plain array lies in memory, and whether it may be of a subclass; Vars have neither.
     ndmin : int
         How many axes there are at least; new ones are put in front.
+    ndmax : int
+        How many there are at most, where NumPy has this option; 0 for no limit. NumPy makes arrays of
+        lists of what is nested deeper.
     like : array_like or Var, optional
-        Makes no difference here.
+        Makes no difference where there is a Var already.
 
     Returns
     -------
@@ -166,7 +169,7 @@ def array(
     Raises
     ------
     ShapeError
-        If parts of a list that holds a Var differ in shape.
+        If parts of a list that holds a Var differ in shape, or there are more axes than ``ndmax``.
     DTypeError
         If such a list holds anything but numbers, or ``dtype`` is no type of numbers.
     OptionError
@@ -178,12 +181,13 @@ def array(
     >>> tr = tape.Trace()
     >>> x = tr.param([1.0, 2.0])
     >>> np.array([[x[0], 5], x], dtype=np.float32)
-    Var([[1. 5.]
-     [1. 2.]], id=6)
+    Var([[1. 5.] [1. 2.]], id=4)
     """
     converted = _of_dtype(object, dtype)
     if copy and converted is object:
         converted = ops.copy(converted)
+    if 0 < ndmax < converted.ndim:
+        raise ShapeError(f"array: {describe(converted)} has more axes than ndmax={ndmax}. Leave that out")
     missing = ndmin - converted.ndim
     return ops.reshape(converted, (1,) * missing + converted.shape) if missing > 0 else converted
 
@@ -269,7 +273,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     requirements : str or sequence of str, optional
         How a plain array lies in memory; see NumPy.
     like : array_like or Var, optional
-        Makes no difference here.
+        Makes no difference where there is a Var already.
 
     Returns
     -------

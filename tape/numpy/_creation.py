@@ -38,7 +38,7 @@ def full(
     order, device
         How and where a plain array lies in memory; see NumPy.
     like : array_like or Var, optional
-        Makes no difference for a Var.
+        Makes no difference if the value is a Var already.
 
     Returns
     -------
@@ -64,9 +64,9 @@ def full(
         if isinstance(value, Handle):
             check_device(device)
             return ops.full_like(value, value, dtype, shape=shape)
-    if isinstance(like, Handle):
-        like = None
-    return np.full(shape, fill_value, dtype, order, device=device, like=like)
+    return np.full(  # type: ignore[call-overload]
+        shape, fill_value, dtype, order, device=device, like=like
+    )
 
 
 def arange(*args: Any, **kwargs: Any) -> Any:
@@ -74,14 +74,10 @@ def arange(*args: Any, **kwargs: Any) -> Any:
 
     Parameters
     ----------
-    start, stop, step : number or Var
-        From the first, by default 0, in steps of the last, by default 1, to before the second.
-    dtype : dtype_like, optional
-        By default that to which the three are promoted.
-    device : "cpu", optional
-        The only one there is.
-    like : array_like or Var, optional
-        Makes no difference for Vars.
+    *args, **kwargs
+        ``start``, ``stop`` and ``step``, numbers or Vars: from the first, by default 0, in steps of the
+        last, by default 1, to before the second. ``dtype`` is by default that to which these and int are
+        promoted; ``device`` can be "cpu" only, and ``like`` makes no difference to Vars.
 
     Returns
     -------
@@ -92,9 +88,9 @@ def arange(*args: Any, **kwargs: Any) -> Any:
     Raises
     ------
     ShapeError
-        If a Var among them has axes.
+        If there is a Var, and something with axes.
     OptionError
-        If the step is zero, or ``device`` is another.
+        If there is one, and the step is zero or ``device`` another.
 
     Examples
     --------
@@ -102,9 +98,8 @@ def arange(*args: Any, **kwargs: Any) -> Any:
     >>> tape.grad(lambda h: np.sum(np.arange(0.0, 1.0, h)))(0.25)
     np.float64(6.0)
     """
-    if isinstance(kwargs.get("like"), Handle):
-        del kwargs["like"]
-    if not any(isinstance(part, Handle) for part in (*args, *kwargs.values())):
+    numbers = (*args, *(kwargs.get(name) for name in ("start", "stop", "step")))
+    if not any(isinstance(number, Handle) for number in numbers):
         return np.arange(*args, **kwargs)
     if len(args) == 1 and "stop" not in kwargs:
         args = (0, *args)
@@ -117,19 +112,23 @@ def _arange(
     step: Any = 1,
     dtype: Any = None,
     *,
-    device: Any = None,
+    device: str | None = None,
     like: Any = None,
 ) -> Any:
+    if stop is None:
+        start, stop = 0, start
     check_device(device)
     for number in (start, stop, step):
         if np.ndim(number):
             raise ShapeError(f"arange: {number!r} has axes. It takes numbers")
     if step == 0:
         raise OptionError("arange: the step is zero. It must lead from start to stop")
-    common = np.result_type(start, stop, step) if dtype is None else np.dtype(dtype)
+    if dtype is None:
+        dtype = np.result_type(int, *(asarray(number).dtype for number in (start, stop, step)))
     count = max(0, int(ops.ceil((stop - start) / step)))
-    # NumPy's arithmetic, so that elements are equal to the last bit.
-    return ops.astype(start + np.arange(count, dtype=common) * ((start + step) - start), common, copy=False)
+    # NumPy's arithmetic, so that elements are the same to the last bit.
+    first, second = (ops.astype(number, dtype, copy=False) for number in (start, start + step))
+    return first + np.arange(count, dtype=dtype) * (second - first)
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
@@ -144,7 +143,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
     count : int
         How many to take; by default all.
     like : array_like or Var, optional
-        Makes no difference here.
+        Makes no difference if there is a Var already.
 
     Returns
     -------
@@ -166,7 +165,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
     """
     items = list(iter if count < 0 else islice(iter, count))
     if not any(isinstance(item, Handle) for item in items):
-        return np.fromiter(items, dtype, count)
+        return np.fromiter(items, dtype, count, like=like)
     if len(items) < count:
         raise ShapeError(f"fromiter: {len(items)} elements, and count={count}. Give as many")
     whole = array(items, dtype)

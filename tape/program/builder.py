@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from tape.kernels.folds import has_fold
+from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
 from tape.op import Op
-from tape.program import indexing, matrices
+from tape.program import indexing, matrices, parts
 from tape.program.identities import IDENTITIES, both_ways
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
 from tape.program.promotion import broadcast_shapes, loop_dtypes
@@ -366,6 +367,8 @@ class Builder:
             return value
         if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
+        if value.op in parts.WRITES and (found := parts.read(self, value, starts, steps, shape)) is not None:
+            return found
         return self.push("slice", (value,), (starts, steps), shape, value.dtype)
 
     # ---- the rest ----------------------------------------------------------------------------------------
@@ -404,13 +407,26 @@ class Builder:
         operands = (total, values) if index is None else (total, values, index)
         return self.push("add_at", operands, place, total.shape, total.dtype)
 
+    def put(self, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
+        """``total`` with values of its dtype written to a slice."""
+        return parts.put(self, total, values, starts, steps)
+
+    def set_at(self, total: Value, values: Value, index: tuple[Any, ...]) -> Value:
+        """``total`` with values of its dtype written at an index."""
+        return indexing.updated(self, total, values, index, is_added=False)
+
+    def added_at(self, total: Value, values: Value, index: tuple[Any, ...]) -> Value:
+        """``total`` with values of its dtype added at an index."""
+        return indexing.updated(self, total, values, index, is_added=True)
+
     def read(self, value: Value, index: tuple[Any, ...]) -> Value:
         """``value[index]``."""
         return indexing.read(self, value, index)
 
     def written(self, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
         """Zeros with values added at an index."""
-        return indexing.written(self, values, index, shape)
+        zeros = self.broadcast(self.literal(0, values.dtype), shape)
+        return indexing.updated(self, zeros, values, index, is_added=True)
 
     def picked(self, rows: Value, index: Value) -> Value:
         """One element of each row."""
@@ -438,6 +454,17 @@ class Builder:
         total = sum(value.shape[axis] for value in values)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         return self.push("concatenate", values, (axis,), shape, first.dtype)
+
+    def kernel(
+        self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
+    ) -> Value:
+        """What a kernel of `tape.kernels.registry` makes of its operands, which are of its dtype or int64."""
+        indices = REGISTRY[name].indices
+        if dtype not in (np.float64, np.float32):
+            raise CannotLower(f"{name} of {dtype}")
+        given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
+        needs_of(name, parameters)
+        return self.push("kernel", given, (name, parameters), shape, dtype)
 
     def guard(self, value: Value, kind: str, outcome: Any) -> None:
         """A branch that must come out as it did."""

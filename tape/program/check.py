@@ -18,6 +18,7 @@ import numpy as np
 from tape import errors
 from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, has_fold
+from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
 from tape.program.instructions import ELEMENTWISE, Instruction, Listing
 from tape.program.opcodes import OFFSET_BITS
@@ -417,6 +418,14 @@ def _of_add_at(instruction: Instruction, operands: list[Instruction]) -> Kind:
     return _kind(total)
 
 
+def _of_put(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    total, values = operands
+    _want(total.dtype == values.dtype, f"it does not take {_told(operands)}")
+    _copyable(total)
+    _within(instruction.attrs, total.shape, values.shape)
+    return _kind(total)
+
+
 def _of_concatenate(instruction: Instruction, operands: list[Instruction]) -> Kind:
     first = operands[0]
     _copyable(first)
@@ -424,6 +433,21 @@ def _of_concatenate(instruction: Instruction, operands: list[Instruction]) -> Ki
     rests = {(x.dtype, x.shape[:axis], x.shape[axis + 1 :], len(x.shape)) for x in operands}
     _want(len(rests) == 1, f"{_told(operands)} do not fit together")
     return (*first.shape[:axis], sum(x.shape[axis] for x in operands), *first.shape[axis + 1 :]), first.dtype
+
+
+def _of_kernel(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    attrs, dtype = instruction.attrs, instruction.dtype
+    _want(len(attrs) == 2 and isinstance(attrs[0], str) and _are_ints(attrs[1]), "its attributes are none")
+    try:
+        needs = needs_of(*attrs)
+    except ValueError as error:
+        _refuse(str(error))
+    indices = REGISTRY[attrs[0]].indices
+    wanted = [(_INT64 if k in indices else dtype, size) for k, size in enumerate(needs.operands)]
+    _want([(x.dtype, prod(x.shape)) for x in operands] == wanted, f"it does not take {_told(operands)}")
+    _want(dtype in _FLOATS and prod(instruction.shape) == needs.out, "it makes something else")
+    _want(16 * needs.workspace < _MOST_BYTES, "it needs too much memory")
+    return _kind(instruction)
 
 
 def _of_guard(instruction: Instruction, operands: list[Instruction], listing: Listing) -> Kind:
@@ -464,7 +488,9 @@ _RULES: dict[str, tuple[Sequence[int], _Rule]] = {
     "take": ((2,), _of_take),
     "ravel_index": (range(1, _MOST_AXES + 1), _of_ravel_index),
     "add_at": ((2, 3), _of_add_at),
+    "put": ((2,), _of_put),
     "concatenate": (range(1, 1 << 31), _of_concatenate),
+    "kernel": ((1, 2, 3), _of_kernel),
 }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape.kernels.registry import REGISTRY, needs_of
 from tape.listing import short
 from tape.program.instructions import VIEWS, Instruction
 from tape.program.opcodes import ARENA, LITERALS, REGISTERS
@@ -107,12 +108,14 @@ class Names:
             return self._callback(instruction, operands)
         if op in ("fold", "sum_product"):
             op, attrs = attrs[0] if op == "fold" else op, (f"axes={', '.join(map(str, attrs[1]))}",)
+        elif op == "kernel":
+            op, attrs = attrs[0], _parameters(*attrs)
         elif op in _ATTRIBUTES:
             attrs = tuple([f"{name}={_plain(of)}" for name, of in zip(_ATTRIBUTES[op], attrs, strict=True)])
         elif op == "guard":
             guard = self.plan.guards[attrs[0]]
             attrs = (f"{guard.kind} is {guard.outcome}",)
-        elif op in ("slice", "add_at") and len(attrs) == 2:
+        elif op in ("slice", "put", "add_at") and len(attrs) == 2:
             attrs = tuple([f"{name}={_plain(of)}" for name, of in zip(("start", "step"), attrs, strict=True)])
         elif op in ("take", "concatenate", "add_at"):
             attrs = (f"axis={attrs[0]}",)
@@ -137,6 +140,15 @@ class Names:
             slot if not place.offset and place.slot not in (ARENA, REGISTERS) else f"{slot}{place.offset:+}"
         )
         return f"view of {text}" if self.plan.instructions[id].op in VIEWS else text
+
+
+def _parameters(name: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
+    """Those of a kernel, by their names."""
+    text, at = [], 0
+    for parameter, count in REGISTRY[name].parameters.items():
+        text.append(f"{parameter}={_plain(numbers[at] if count == 1 else numbers[at : at + count])}")
+        at += count
+    return tuple(text)
 
 
 def _plain(attr: Any) -> str:
@@ -371,6 +383,8 @@ def _flops(instruction: Instruction, instructions: list[Instruction]) -> int:
         return len(shapes) * prod(shapes[0])
     if instruction.op in ("matmul", "matmul_add"):
         return 2 * instruction.size * shapes[-1][-2]
+    if instruction.op == "kernel":
+        return needs_of(*instruction.attrs).work
     if instruction.op == "scan":
         return len(shapes) * instruction.size
     if instruction.op == "cholesky":

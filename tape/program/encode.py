@@ -15,14 +15,20 @@ from tape.program import encode_arrays, encode_matrices
 from tape.program.functions import loop_number
 from tape.program.instructions import ELEMENTWISE, Instruction
 from tape.program.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
-from tape.program.opcodes import REGISTERS, WIDTH, opcode, packed
+from tape.program.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.pause import collector_paused
 from tape.program.plan import Plan, Step
 from tape.program.writer import Writer, rounded
 
 __all__ = ["Encoded", "encode"]
 
-_TABLES = {opcode(name) for name in ("load", "store", "add_store")}
+_TABLES = {
+    opcode(name): [
+        1 + fields.index(field) for field in ("lengths", "strides", "parameters") if field in fields
+    ]
+    for name, fields in FIELDS.items()
+}
+"""Where the numbers in a row are that say where tables are."""
 _ELEMENTWISE = frozenset({*ELEMENTWISE, "where", "cast"})
 _SCALAR = opcode("scalar")
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
@@ -84,9 +90,8 @@ class _Encoder(Writer):
         count = len(self.rows)
         code = np.zeros(count * WIDTH + len(self.tables), np.int64)
         for k, row in enumerate(self.rows):
-            if row[0] in _TABLES:
-                row[4] += count * WIDTH
-                row[5] += count * WIDTH
+            for field in _TABLES[row[0]]:
+                row[field] += count * WIDTH
             _ROWS[len(row)].pack_into(code.data, 8 * k * WIDTH, *row)
         code[count * WIDTH :] = self.tables
         return Encoded(code, count, self.origins)

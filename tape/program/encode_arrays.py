@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import prod
 
 from tape.kernels.folds import DTYPE_CODES, FOLDS
+from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
+from tape.program.functions import blas_number, kernel_number
 from tape.program.instructions import Instruction
 from tape.program.layouts import c_strides
-from tape.program.opcodes import packed
+from tape.program.opcodes import ARENA, REGISTERS, WORTH_A_THREAD, packed
 from tape.program.writer import Writer
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "copy",
     "fold",
     "guard",
+    "kernel",
+    "put",
     "ravel_index",
     "scan",
     "sum_product",
@@ -97,7 +101,6 @@ def add_at(w: Writer, id: int, instruction: Instruction) -> None:
     size = w.plan.instructions[values].size
     if not size:
         return
-    width = instruction.dtype.itemsize
     dtype = DTYPE_CODES[instruction.dtype]
     if index:
         (axis,) = instruction.attrs
@@ -108,11 +111,22 @@ def add_at(w: Writer, id: int, instruction: Instruction) -> None:
             index=w.at(index[0]), x=w.at(values),
         )  # fmt: skip
         return
+    w.write_view("add_store", dtype, values, id, *_part(instruction))
+
+
+def put(w: Writer, id: int, instruction: Instruction) -> None:
+    """Values written to a part."""
+    total, values = instruction.operands
+    w.copy_to(total, instruction, w.at(id))
+    w.write_view("store", instruction.dtype.itemsize, values, id, *_part(instruction))
+
+
+def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
+    """Where a part of a result begins, in bytes, and its strides."""
     starts, steps = instruction.attrs
-    strides = c_strides(instruction.shape, width)
+    strides = c_strides(instruction.shape, instruction.dtype.itemsize)
     offset = sum(start * stride for start, stride in zip(starts, strides, strict=True))
-    inner = tuple([step * stride for step, stride in zip(steps, strides, strict=True)])
-    w.write_view("add_store", dtype, values, id, offset, inner)
+    return offset, tuple([step * stride for step, stride in zip(steps, strides, strict=True)])
 
 
 def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
@@ -125,12 +139,28 @@ def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
         offset += w.plan.instructions[x].shape[axis] * strides[axis]
 
 
+def kernel(w: Writer, id: int, instruction: Instruction) -> None:
+    """A kernel of the registry, its workspace in the registers."""
+    name, parameters = instruction.attrs
+    entry, needs = REGISTRY[name], needs_of(name, parameters)
+    letter = "d" if instruction.dtype.itemsize == 8 else "s"
+    operands = [w.at(x) for x in instruction.operands]
+    x, y, z = (*operands, *[packed(ARENA, 0)] * (3 - len(operands)))
+    w.reserve(needs.workspace * instruction.dtype.itemsize)
+    w.emit(
+        "kernel", kernel=kernel_number(name), blas=blas_number(letter + entry.blas) if entry.blas else 0,
+        dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
+        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z,
+        workspace=packed(REGISTERS, 0), out=w.at(id),
+    )  # fmt: skip
+
+
 def guard(w: Writer, id: int, instruction: Instruction) -> None:
     """A branch."""
     (x,) = instruction.operands
     guard = w.plan.guards[instruction.attrs[0]]
     w.emit(
-        "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
+        "guard", "kernel", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
         expected=int(guard.outcome), x=w.at(x),
     )  # fmt: skip
 

@@ -13,11 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.instructions import ELEMENTWISE
 from tape.program.native import Native, native
 from tape.program.opcodes import KERNELS
 
-__all__ = ["DATA_TABLE", "FUNCTION_TABLE", "blas_number", "itemsizes", "loop_number", "prepare"]
+__all__ = [
+    "DATA_TABLE",
+    "FUNCTION_TABLE",
+    "blas_number",
+    "itemsizes",
+    "kernel_number",
+    "kernels_loaded",
+    "loop_number",
+    "prepare",
+]
 
 _CAPACITY = 2048
 _LAPACK = ("gesv", "potrf")
@@ -57,6 +67,8 @@ def prepare() -> Native:
     for number, name in enumerate(KERNELS):
         if name in code.addresses:
             FUNCTION_TABLE[number] = code.addresses[name]
+        elif name in REGISTRY:  # filled in once a program needs it
+            continue
         elif name == "memmove":
             FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
         elif name in ("Py_True", "Py_False"):
@@ -99,6 +111,23 @@ def blas_number(name: str) -> int:
         address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
         number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
     return number
+
+
+def kernel_number(name: str) -> int:
+    """The number of a kernel of the registry, whose group is compiled if need be."""
+    number = KERNELS.index(name)
+    if not FUNCTION_TABLE[number]:
+        group = next(group for group, kernels in GROUPS.items() if name in kernels)
+        for other, address in native(group).addresses.items():
+            FUNCTION_TABLE[KERNELS.index(other)] = address
+    return number
+
+
+def kernels_loaded() -> dict[int, str]:
+    """The kernels of the registry that there is code of, by number."""
+    return {
+        number: name for number, name in enumerate(KERNELS) if name in REGISTRY and FUNCTION_TABLE[number]
+    }
 
 
 def itemsizes(number: int) -> tuple[int, ...]:

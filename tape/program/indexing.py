@@ -12,7 +12,7 @@ from tape.program.values import CannotLower, Value
 if TYPE_CHECKING:
     from tape.program.builder import Builder
 
-__all__ = ["add_picked", "picked", "read", "written"]
+__all__ = ["add_picked", "picked", "read", "updated"]
 
 Shape = tuple[int, ...]
 
@@ -118,25 +118,77 @@ def read(b: Builder, x: Value, index: tuple[Any, ...]) -> Value:
     return b.reshape(sliced, resolved.shape)
 
 
-def written(b: Builder, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
-    """Zeros of a shape with values added at an index: the transpose of `read`."""
-    resolved = _Resolved(b, index, shape)
-    values = b.broadcast(values, resolved.shape)
-    zero = b.literal(0, values.dtype)
-    if not resolved.arrays:
-        inner = b.reshape(values, resolved.sliced)
-        if resolved.sliced == shape and not any(resolved.starts) and all(s == 1 for s in resolved.steps):
-            return inner
-        return b.add_at(b.broadcast(zero, shape), inner, None, (resolved.starts, resolved.steps))
-    merged = resolved.merged(resolved.sliced)
-    flat = resolved.flat_index(b)
-    rows = (*merged[: resolved.first], flat.size, *merged[resolved.first + 1 :])
-    index_value = b.reshape(flat, (flat.size,))
-    total = b.add_at(b.broadcast(zero, merged), b.reshape(values, rows), index_value, (resolved.first,))
-    total = b.reshape(total, resolved.sliced)
-    if resolved.sliced == shape:
+def updated(b: Builder, total: Value, values: Value, index: tuple[Any, ...], is_added: bool) -> Value:
+    """An array with values written, or added, at an index; of those written to one place the last stays.
+
+    Parameters
+    ----------
+    b : Builder
+        What makes the instructions.
+    total, values : Value
+        Of one dtype; values broadcast to what `read` reads at the index, but for leading axes of length one.
+    index : tuple
+        As for `read`; or a mask alone, for values that are the same wherever it is True.
+    is_added : bool
+        Whether values are added.
+
+    Raises
+    ------
+    CannotLower
+        For other masks, and arrays on axes apart from each other.
+    """
+    if (mask := _mask_alone(b, index)) is not None:
+        return _where(b, mask, total, values, is_added)
+    resolved = _Resolved(b, index, total.shape)
+    values = b.broadcast(
+        b.reshape(values, values.shape[max(0, values.ndim - len(resolved.shape)) :]), resolved.shape
+    )
+    if not values.size:
         return total
-    return b.add_at(b.broadcast(zero, shape), total, None, (resolved.starts, resolved.steps))
+    starts, steps, counts = resolved.starts, resolved.steps, resolved.sliced
+    if not resolved.arrays:
+        return _write(b, total, b.reshape(values, counts), starts, steps, is_added)
+    is_on_zeros = is_added and b.known(total) is not None and not b.known(total)
+    axis, merged = resolved.first, resolved.merged(counts)
+    part = b.reshape(b.slice(total, starts, steps, counts), merged)
+    flat = resolved.flat_index(b)
+    at = b.reshape(flat, (flat.size,))
+    rows = b.reshape(values, (*merged[:axis], flat.size, *merged[axis + 1 :]))
+    part = b.add_at(part, rows, at, (axis,)) if is_added else _put_rows(b, part, rows, at, axis)
+    return _write(b, total, b.reshape(part, counts), starts, steps, is_on_zeros)
+
+
+def _write(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape, is_added: bool) -> Value:
+    """An array with a part written, or added to."""
+    if is_added and (values.shape == total.shape or total.dtype.kind != "f"):
+        values, is_added = b.slice(total, starts, steps, values.shape) + values, False
+    return b.add_at(total, values, None, (starts, steps)) if is_added else b.put(total, values, starts, steps)
+
+
+def _put_rows(b: Builder, total: Value, rows: Value, at: Value, axis: int) -> Value:
+    """An array with rows along an axis written at positions there."""
+    shape = total.shape
+    parameters = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), at.size)
+    return b.kernel("put_rows", (total, rows, at), parameters, shape, total.dtype)
+
+
+def _mask_alone(b: Builder, index: tuple[Any, ...]) -> Value | None:
+    """The mask that an index consists of, Ellipsis behind it aside."""
+    if not index or index[1:] not in ((), (Ellipsis,)) or not isinstance(index[0], (Value, np.ndarray)):
+        return None
+    mask = b.value(index[0])
+    return mask if mask.dtype.kind == "b" else None
+
+
+def _where(b: Builder, mask: Value, total: Value, values: Value, is_added: bool) -> Value:
+    """Values that are the same wherever a mask is True."""
+    rest = total.shape[mask.ndim :]
+    if values.ndim > len(rest):
+        if values.shape[: values.ndim - len(rest)] != (1,) * (values.ndim - len(rest)):
+            raise CannotLower("values for each True of a mask")
+        values = b.reshape(values, values.shape[values.ndim - len(rest) :])
+    mask = b.reshape(mask, (*mask.shape, *(1,) * len(rest)))
+    return b.where(mask, total + values if is_added else values, total)
 
 
 def picked(b: Builder, rows: Value, index: Value) -> Value:

@@ -56,9 +56,9 @@ class Instruction:
         What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``,
         ``"scan"`` (x, or x and factors), ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b),
         ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
-        ``"cholesky"``, ``"take"``, ``"add_at"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
-        ``"callback"``, ``"guard"``; or where the value comes from: ``"input"``, ``"constant"``,
-        ``"literal"``.
+        ``"cholesky"``, ``"take"``, ``"add_at"``, ``"put"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
+        ``"kernel"`` (one of `tape.kernels.registry`; the attributes are its name and parameters),
+        ``"callback"``, ``"guard"``; or where the value comes from: ``"input"``, ``"constant"``, ``"literal"``.
     operands : tuple of int
         Positions in the list.
     attrs : tuple

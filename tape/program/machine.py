@@ -20,6 +20,7 @@ from tape.kernels.pointers import (
     call7,
     call8,
     call9,
+    call10,
     call13,
     int32_at,
     int64_at,
@@ -45,6 +46,7 @@ from tape.program.opcodes import (
     FRAME_BYTES,
     FUNCTIONS,
     HEADER,
+    JOB_DONE,
     JOB_ROW,
     JOB_START,
     JOB_STOP,
@@ -63,12 +65,12 @@ from tape.program.opcodes import (
     SPEC,
     THREADS,
     WIDTH,
+    WORTH_A_THREAD,
     opcode,
 )
 
 __all__ = ["call", "run", "work"]
 
-_WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
@@ -77,6 +79,7 @@ _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
 _SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
+_KERNEL = opcode("kernel")
 
 _NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
 _DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["load"]
@@ -171,19 +174,44 @@ def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """Some tasks of a kernel, with the registers as its workspace; 0 if it has no result."""
+    table = _field(frame, FUNCTIONS)
+    return call10(
+        int64_at(table + 8 * _field(row, 1)),
+        (
+            int64_at(table + 8 * _field(row, 2)), _field(row, 3), _field(frame, CODE) + 8 * _field(row, 4),
+            start, stop, _address(frame, _field(row, 7)), _address(frame, _field(row, 8)),
+            _address(frame, _field(row, 9)), _address(frame, _field(row, 10)),
+            _address(frame, _field(row, 11)),
+        ),
+    )  # fmt: skip
+
+
+@inner
 def work(frame):  # type: ignore[no-untyped-def]
-    """What a thread does, the one that calls and others: its part of some blocks."""
-    _blocks(_field(frame, JOB_ROW), frame, _field(frame, JOB_START), _field(frame, JOB_STOP))
+    """What a thread does, the one that calls and others: its part of some blocks, or of a kernel's tasks."""
+    row, start, stop = _field(frame, JOB_ROW), _field(frame, JOB_START), _field(frame, JOB_STOP)
+    is_done = 1
+    if _field(row, 0) == _KERNEL:
+        is_done = _tasks(row, frame, start, stop)
+    else:
+        _blocks(row, frame, start, stop)
+    set_int64(frame + 8 * JOB_DONE, is_done)
     return 0
 
 
 @inner
-def _shared_blocks(row, frame):  # type: ignore[no-untyped-def]
-    """All blocks, by as many threads as there are; small ones are not worth a thread."""
-    rows, count, block = _field(row, 1), _field(row, 2), _field(row, 3)
-    threads = max(1, min(_field(frame, THREADS), rows * count // _WORTH_A_THREAD))
+def _shared(row, frame):  # type: ignore[no-untyped-def]
+    """All blocks, or tasks of a kernel, by as many threads as are worth it; whether all of them were done."""
+    if _field(row, 0) == _KERNEL:
+        count, block, worth = _field(row, 5), 1, _field(row, 6)
+    else:
+        count, block = _field(row, 2), _field(row, 3)
+        worth = _field(row, 1) * count // WORTH_A_THREAD
+    threads = max(1, min(_field(frame, THREADS), worth))
     table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
-    part = (count // block + threads) // threads * block
+    part = ((count + block - 1) // block + threads - 1) // threads * block
     do_work = int64_at(table + _DO_WORK)  # by address, so that it is compiled once
     started = 0
     for k in range(1, threads):
@@ -205,10 +233,13 @@ def _shared_blocks(row, frame):  # type: ignore[no-untyped-def]
     set_int64(frame + 8 * JOB_START, 0)
     set_int64(frame + 8 * JOB_STOP, min(part, count))
     call1(do_work, (frame,))
+    is_done = _field(frame, JOB_DONE) != 0
     for k in range(1, threads):
+        other = _field(frame, OTHERS) + (k - 1) * stride
         if started >> k & 1:
-            other = _field(frame, OTHERS) + (k - 1) * stride
             call3(int64_at(table + _JOIN), (_field(other, JOB_THREAD), 0, 0))
+        is_done = is_done and _field(other, JOB_DONE) != 0
+    return is_done
 
 
 @inner
@@ -289,9 +320,11 @@ def run(frame, at):  # type: ignore[no-untyped-def]
         elif kind == _SCALAR:
             x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
-        elif kind == _BLOCKS:
-            _shared_blocks(row, frame)
-            at += _field(row, 1)
+        elif kind == _BLOCKS or kind == _KERNEL:  # noqa: SIM109
+            if not _shared(row, frame):
+                return at
+            if kind == _BLOCKS:
+                at += _field(row, 1)
         elif kind == _FOLD:
             x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
             before, reduced, after = _field(row, 3), _field(row, 4), _field(row, 5)

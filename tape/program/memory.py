@@ -23,7 +23,7 @@ __all__ = ["OVERWRITTEN", "Lifetimes", "allocate", "extent", "is_contiguous"]
 
 _NEAR_BYTES = 24576
 """What the registers of a group may take of the nearest cache."""
-OVERWRITTEN = {"matmul_add": 0, "add_at": 0, "cholesky": 0, "solve": 1, "triangular_solve": 1}
+OVERWRITTEN = {"matmul_add": 0, "add_at": 0, "put": 0, "cholesky": 0, "solve": 1, "triangular_solve": 1}
 """Which operand an instruction copies, to work on the copy; or in place, where nobody needs it any more."""
 _ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 

@@ -28,10 +28,12 @@ from numba import cfunc, types
 from tape import errors
 from tape.config import usable_cores
 from tape.kernels import (
+    columns,
     convert,
     copies,
     folds,
     indices,
+    kernel,
     pointers,
     products,
     scalars,
@@ -39,9 +41,11 @@ from tape.kernels import (
     sums,
     systems,
     vectors,
+    windowed,
     writes,
 )
 from tape.kernels._jit import OPTIONS
+from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program import machine, objects, opcodes
 
 __all__ = ["Native", "cache_folder", "native"]
@@ -65,12 +69,20 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "triangular_solve": (systems.triangular_solve, True),
     "call": (machine.call, True),
     "work": (machine.work, True),
+    **{name: (entry.function, True) for name, entry in REGISTRY.items()},
 }
 """What is compiled, and whether it returns a number."""
 
+_MACHINE = "machine"
+_GROUPS = {
+    _MACHINE: tuple([name for name in _UNITS if name not in REGISTRY]),
+    **{group: tuple(kernels) for group, kernels in GROUPS.items()},
+}
+"""What is compiled at the same time, and kept in one file: what all programs need, and what few do."""
+
 _SOURCES = (
-    convert, copies, folds, indices, pointers, products, scalars, scans, sums, systems, vectors, writes,
-    machine, objects, opcodes,
+    columns, convert, copies, folds, indices, kernel, pointers, products, scalars, scans, sums, systems,
+    vectors, windowed, writes, machine, objects, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
@@ -105,8 +117,8 @@ class Native:
     ----------
     addresses : dict of str to int
         Of each function.
-    call : callable
-        Into the machine: see `tape.program.machine`.
+    call : callable or None
+        Into the machine, if it is among the code: see `tape.program.machine`.
     """
 
     def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
@@ -122,7 +134,7 @@ class Native:
             name: self._engine.get_function_address(symbol) for name, (symbol, _) in objects.items()
         }
         self._definitions: list[Any] = []
-        self.call = self._as_python("call")
+        self.call: Any = self._as_python("call") if "call" in self.addresses else None
 
     def _as_python(self, name: str) -> Callable[..., Any]:
         """A function of Python's that is this code: its arguments come as an array of objects."""
@@ -156,17 +168,26 @@ def _check_symbols(name: str, module: Any) -> None:
 
 
 _lock = threading.Lock()
-_loaded: Native | None = None
+_loaded: dict[str, Native] = {}
 
 
-def native() -> Native:
-    """The machine code, compiled if need be; a message says so."""
-    global _loaded
-    if _loaded is None:
+def native(group: str = _MACHINE) -> Native:
+    """The machine code of a group, compiled if need be; a message says so.
+
+    Parameters
+    ----------
+    group : str
+        One of `tape.kernels.registry.GROUPS`; if not given, what every program needs.
+
+    Returns
+    -------
+    Native
+    """
+    if group not in _loaded:
         with _lock:
-            if _loaded is None:
-                _loaded = Native(_objects())
-    return _loaded
+            if group not in _loaded:
+                _loaded[group] = Native(_objects(group))
+    return _loaded[group]
 
 
 def cache_folder() -> Path | None:
@@ -188,15 +209,15 @@ def cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def _objects() -> dict[str, tuple[str, bytes]]:
-    """Symbol and object code of every unit."""
+def _objects(group: str = _MACHINE) -> dict[str, tuple[str, bytes]]:
+    """Symbol and object code of every unit of a group."""
     folder = cache_folder()
-    path = None if folder is None else folder / f"kernels-{_fingerprint()}.bin"
+    path = None if folder is None else folder / f"{group}-{_fingerprint()}.bin"
     if path is not None:
         kept = _read(path)
         if kept is not None:
             return kept
-    compiled = _compiled()
+    compiled = _compiled(group)
     if path is not None:
         _write(path, compiled)
     return compiled
@@ -214,21 +235,24 @@ def _fingerprint() -> str:
 
 
 _HALF = ("fold", "sum_product", "take", "scatter_add", "cast", "select", "store")
-"""What takes about half of the time."""
+"""What takes about half of the time of those that every program needs."""
 
 
-def _compiled() -> dict[str, tuple[str, bytes]]:
-    """The code of all units, half of it from another process if there is a second core."""
+def _compiled(group: str) -> dict[str, tuple[str, bytes]]:
+    """The code of the units of a group, half of it from another process if there is a second core."""
+    names = _GROUPS[group]
+    half = _HALF if group == _MACHINE else names[1::2]
+    of, time = ("", "half a minute") if group == _MACHINE else (f" of {group}", f"{2 * len(names)} seconds")
     print(
-        f"tape: compiling {len(_UNITS)} kernels for this processor, once; it takes about half a minute",
+        f"tape: compiling {len(names)} kernels{of} for this processor, once; it takes about {time}",
         file=sys.stderr,
         flush=True,
     )
-    other = _start(_HALF) if usable_cores() > 1 else None
-    objects = _compile([name for name in _UNITS if name not in _HALF])
+    other = _start(half) if usable_cores() > 1 else None
+    objects = _compile([name for name in names if name not in half])
     theirs = None if other is None else _unpacked(other.communicate()[0])
-    objects |= theirs if theirs is not None and set(theirs) == set(_HALF) else _compile(_HALF)
-    return {name: objects[name] for name in _UNITS}
+    objects |= theirs if theirs is not None and set(theirs) == set(half) else _compile(half)
+    return {name: objects[name] for name in names}
 
 
 def _start(names: Sequence[str]) -> subprocess.Popen[bytes] | None:
@@ -276,7 +300,9 @@ def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
     try:
         temporary.write_bytes(_packed(objects))
         temporary.replace(path)
-        kept = sorted(path.parent.glob("kernels-*.bin"), key=lambda other: other.stat().st_mtime)
+        kept = sorted(
+            path.parent.glob(f"{path.stem.split('-')[0]}-*.bin"), key=lambda other: other.stat().st_mtime
+        )
         for old in kept[:-_MOST_FILES]:
             old.unlink(missing_ok=True)
     except OSError:  # a full disk: it is compiled again next time

@@ -7,6 +7,8 @@ the address of each slot in its frame. Tables of lengths and strides follow the 
 
 from __future__ import annotations
 
+from tape.kernels.registry import REGISTRY
+
 __all__ = [
     "ARENA",
     "AT",
@@ -17,6 +19,7 @@ __all__ = [
     "FRAME_BYTES",
     "FUNCTIONS",
     "HEADER",
+    "JOB_DONE",
     "JOB_ROW",
     "JOB_START",
     "JOB_STOP",
@@ -37,11 +40,13 @@ __all__ = [
     "SPEC",
     "THREADS",
     "WIDTH",
+    "WORTH_A_THREAD",
     "opcode",
     "packed",
 ]
 
 WIDTH = 20
+WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
 OFFSET_BITS = 40
 OFFSET_MASK = (1 << OFFSET_BITS) - 1
 
@@ -52,8 +57,9 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 # functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
 # How many threads there are, where the frames of the others are, their size; in each of those what it is
-# to do.
-THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, SLOTS = 14, 15, 16, 17, 18, 19, 20, 24
+# to do, and whether it could.
+THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE = range(14, 22)
+SLOTS = 24
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
@@ -65,7 +71,7 @@ KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False",
     "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
-    "sum_product", "scan", "solve", "cholesky", "triangular_solve",
+    "sum_product", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
 
@@ -98,6 +104,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
+    ),
+    "kernel": (
+        "kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "workspace", "out",
     ),
 }  # fmt: skip
 

@@ -24,6 +24,7 @@ from tape.program.layouts import (
     reshaped_strides,
 )
 from tape.program.memory import OVERWRITTEN, Lifetimes, allocate, extent, is_contiguous
+from tape.program.parts import held_slices
 from tape.program.pause import collector_paused
 
 __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
@@ -31,7 +32,7 @@ __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 _GROUPED_BYTES = 16384
 """Elementwise results above this size are computed in blocks."""
 _FALLIBLE = frozenset(
-    {"solve", "cholesky", "triangular_solve", "take", "ravel_index", "add_at", "callback", "guard"}
+    {"solve", "cholesky", "triangular_solve", "take", "ravel_index", "add_at", "kernel", "callback", "guard"}
 )
 _GIVEN = frozenset({"input", "constant", "literal"})
 _BLOCKWISE = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
@@ -127,8 +128,10 @@ class _Planner:
 
     def _lay_out(self) -> list[int]:
         place: list[int] = []
-        for old in self.listing.instructions:
-            place.append(self._add(old, tuple([place[operand] for operand in old.operands])))
+        held = held_slices(self.listing)
+        for k, old in enumerate(self.listing.instructions):
+            id = self._add(old, tuple([place[operand] for operand in old.operands]))
+            place.append(self._copied(id) if k in held else id)
         self.inputs = [None if id is None else place[id] for id in self.listing.inputs]
         outputs: list[int] = []
         for old_id in self.listing.outputs:
@@ -343,6 +346,8 @@ _NEEDS: dict[str, Any] = {
     "take": _in_order,
     "ravel_index": _in_order,
     "add_at": _but(OVERWRITTEN["add_at"], _in_order),
+    "put": _but(OVERWRITTEN["put"], _in_order),
     "concatenate": _in_order,
+    "kernel": _in_order,
     "guard": _in_order,
 }

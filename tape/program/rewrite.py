@@ -18,6 +18,7 @@ from tape.op import Op
 from tape.program.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.contract import contract
 from tape.program.instructions import Listing
+from tape.program.parts import skip_overwritten
 from tape.program.pause import collector_paused
 from tape.program.weak import Weak, weak
 
@@ -69,6 +70,7 @@ def rewrite(recorded: Recorded) -> Listing:
     listing = builder.listing
     listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(listing.instructions)
+    skip_overwritten(listing)
     listing.drop_dead()
     alive = len(listing.instructions)
     contract(listing)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape.config import num_threads
+from tape.kernels.registry import needs_of
 from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.calling import unshared
 from tape.program.encode import encode
@@ -297,6 +298,8 @@ def _nanoseconds(instructions: list[Instruction]) -> float:
         work = instruction.size
         if instruction.op in ("matmul", "matmul_add"):
             work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
+        elif instruction.op == "kernel":
+            work = needs_of(*instruction.attrs).work // 4
         elif instruction.op in ("solve", "triangular_solve", "cholesky"):
             work = instructions[instruction.operands[0]].size * (instruction.shape[-1] // 10 + 1)
         total += 20 + (_SPECIAL if instruction.op.startswith(PREFIX) else 0.3) * work

@@ -16,10 +16,11 @@ import numpy as np
 from tape import errors
 from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
+from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
 from tape.program.extents import ADVICE, Claims, Column, Rows, Slot
-from tape.program.functions import blas_number, itemsizes
+from tape.program.functions import blas_number, itemsizes, kernels_loaded
 from tape.program.opcodes import (
     ARENA,
     FIELDS,
@@ -364,6 +365,41 @@ class _Verifier:
 
     def _callback(self, group: Rows) -> None:
         group.need(np.isin(group["index"], self.callbacks), "index", "That is no callback")
+
+    def _kernel(self, group: Rows) -> None:
+        loaded = kernels_loaded()
+        group.need(np.isin(group["kernel"], list(loaded)), "kernel", "That is no kernel")
+        names = [loaded[number] for number in group["kernel"].tolist()]
+        dtype = group.between("dtype", 0, _FLOATS)
+        group.between("threads", 1, _MOST)
+        # Threads have registers of their own: no other one writes to what BLAS is told there.
+        is_own = group["workspace"] >> OFFSET_BITS == REGISTERS
+        group.need(is_own, "workspace", "It must be in the registers")
+        counts = [sum(REGISTRY[name].parameters.values()) for name in names]
+        tables = group.between("parameters", self.rows * WIDTH, len(self.code) - np.array(counts))
+        sizes, units = np.zeros((5, len(group))), np.ones((5, len(group)), np.int64)
+        for k, name in enumerate(names):
+            entry = REGISTRY[name]
+            try:
+                needs = needs_of(name, tuple(self.code[tables[k] : tables[k] + counts[k]].tolist()))
+            except ValueError as error:
+                group.refuse(k, "parameters", f"does not suit {name}: {error}")
+            if group["tasks"][k] != needs.tasks:
+                group.refuse(k, "tasks", f"is {group['tasks'][k]}, and {name} has {needs.tasks}")
+            letter = "d" if _ITEMSIZES[dtype[k]] == 8 else "s"
+            if entry.blas and group["blas"][k] != blas_number(letter + entry.blas):
+                group.refuse(k, "blas", f"is {group['blas'][k]}, and {name} calls {letter}{entry.blas}")
+            sizes[[0, 1], k], units[:2, k] = (needs.out, needs.workspace), _ITEMSIZES[dtype[k]]
+            for operand, size in enumerate(needs.operands, 2):
+                sizes[operand, k] = size
+                units[operand, k] = _INT64 if operand - 2 in entry.indices else _ITEMSIZES[dtype[k]]
+        fields = ("out", "workspace", "x", "y", "z")
+        out, workspace, *operands = [
+            self.claims.add(group, field, units[k], sizes[k], is_written=k < 2)
+            for k, field in enumerate(fields)
+        ]
+        for other in (workspace, *operands):
+            self.claims.keep_apart(out, other)
 
     # ---- BLAS and LAPACK -----------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Neural networks: what they are made of, as functions. The names and the order of axes are PyTorch's."""
 
+from tape.ops.elementwise.elementary import relu, sigmoid, softplus, tanh
+from tape.ops.nn.activations import celu, elu, gelu, glu, logsigmoid, mish, selu, silu, softsign, tanhshrink
 from tape.ops.nn.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -10,6 +12,7 @@ from tape.ops.nn.adaptive_pooling import (
 )
 from tape.ops.nn.attention import multi_head_attention, scaled_dot_product_attention
 from tape.ops.nn.batch_normalization import batch_norm, batch_norm_statistics, instance_norm
+from tape.ops.nn.classification import cross_entropy, nll_loss, one_hot
 from tape.ops.nn.convolution import (
     conv1d,
     conv2d,
@@ -21,7 +24,26 @@ from tape.ops.nn.convolution import (
 from tape.ops.nn.dropout import dropout, dropout_mask
 from tape.ops.nn.embedding import embedding, embedding_bag
 from tape.ops.nn.linear import bilinear, linear
+from tape.ops.nn.margins import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
 from tape.ops.nn.normalization import group_norm, layer_norm, local_response_norm, normalize, rms_norm
+from tape.ops.nn.piecewise import (
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    prelu,
+    relu6,
+    softshrink,
+    threshold,
+)
 from tape.ops.nn.pooling import (
     avg_pool1d,
     avg_pool2d,
@@ -30,6 +52,18 @@ from tape.ops.nn.pooling import (
     max_pool2d,
     max_pool3d,
 )
+from tape.ops.nn.probabilities import binary_cross_entropy, binary_cross_entropy_with_logits, kl_div
+from tape.ops.nn.regression import (
+    gaussian_nll_loss,
+    huber_loss,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
+from tape.ops.nn.unfolding import fold, unfold
+from tape.ops.reduction.softmax import log_softmax, logsumexp, softmax
+from tape.ops.special.normal import erf
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -44,26 +78,73 @@ __all__ = [
     "batch_norm",
     "batch_norm_statistics",
     "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
     "dropout",
     "dropout_mask",
+    "elu",
     "embedding",
     "embedding_bag",
+    "erf",
+    "fold",
+    "gaussian_nll_loss",
+    "gelu",
+    "glu",
     "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hinge_embedding_loss",
+    "huber_loss",
     "instance_norm",
+    "kl_div",
+    "l1_loss",
     "layer_norm",
+    "leaky_relu",
     "linear",
     "local_response_norm",
+    "log_softmax",
+    "logsigmoid",
+    "logsumexp",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "mish",
+    "mse_loss",
     "multi_head_attention",
+    "nll_loss",
     "normalize",
+    "one_hot",
+    "poisson_nll_loss",
+    "prelu",
+    "relu",
+    "relu6",
     "rms_norm",
     "scaled_dot_product_attention",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "triplet_margin_loss",
+    "unfold",
 ]

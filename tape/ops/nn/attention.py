@@ -106,8 +106,8 @@ def scaled_dot_product_attention(
         check_mask(name, dropout_mask, shape, "the scores")
     if groups > 1:
         key, value = (repeat(x, groups, axis=-3) for x in (key, value))
-    scores = matmul(query, swapaxes(key, -1, -2)) * (1 / sqrt(query.shape[-1]) if scale is None else scale)
-    weights = _weights(scores, attn_mask, is_causal)
+    scaled = query * (1 / sqrt(query.shape[-1]) if scale is None else scale)  # smaller than the scores
+    weights = _weights(matmul(scaled, swapaxes(key, -1, -2)), attn_mask, is_causal)
     if dropout_mask is not None:
         weights = dropout(weights, dropout_mask, dropout_p)
     return matmul(weights, value)
@@ -213,7 +213,13 @@ def multi_head_attention(
     array([[1., 2.]])
     """
     name = "multi_head_attention"
-    width = np.shape(query)[-1] if np.ndim(query) else 0
+    shapes = [np.shape(x) for x in (query, key, value)]
+    width = shapes[0][-1] if shapes[0] else 0
+    if min(map(len, shapes)) < 2 or any(s[-1] != width for s in shapes) or shapes[1][:-1] != shapes[2][:-1]:
+        raise ShapeError(
+            f"{name}: query {list(shapes[0])}, key {list(shapes[1])}, value {list(shapes[2])}. They are "
+            "(..., L, E), (..., S, E) and (..., S, E)"
+        )
     if num_heads < 1 or width % num_heads:
         raise OptionError(f"{name}: {width} elements do not divide among {num_heads} heads")
     check_shape(name, "in_proj_weight", in_proj_weight, (3 * width, width))

@@ -1,7 +1,7 @@
-"""What activations are made of: a value and a slope, each written once.
+"""What activations and losses are made of: values and slopes, each written once.
 
-A body is written in the names of NumPy's ufuncs, ``body(ns, x, **attrs)``. On arrays it computes, on values of
-a program it makes instructions. Bends, the second derivatives, are written with operations, which take it
+A body is written in the names of NumPy's ufuncs, ``body(ns, x, **attrs)``. On arrays it computes, on values
+of a program it makes instructions. Bends, the second derivatives, are written with operations, which take it
 from there to all higher orders.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,21 @@ from tape.node import Handle
 from tape.op import Op
 from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, ufunc_named
 
-__all__ = ["linear_in_pieces", "number", "smooth"]
+__all__ = ["linear_in_pieces", "number", "on_arrays", "on_values", "smooth"]
 
-Body = Callable[..., Any]  # (ns, x, **attrs), with NumPy's ufuncs in the namespace
+Body = Callable[..., Any]
 
-_ARRAYS = SimpleNamespace(
-    **{name: getattr(np, name) for name in "absolute exp expm1 isinf log1p maximum minimum sign".split()},
-    where=select,
-    ndtr=lambda x: narrowed(ufunc_named("ndtr")(x), (x,)),
-)
+
+class _Arrays:
+    """NumPy, with what it lacks."""
+
+    where = staticmethod(select)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def ndtr(self, x: Any) -> Any:
+        return narrowed(ufunc_named("ndtr")(x), (x,))
 
 
 class _Instructions:
@@ -46,59 +51,73 @@ class _Instructions:
         return self._b.cast(self._b.elementwise(PREFIX + "ndtr", x), x.dtype)
 
 
-def _operation(
-    name: str,
-    body: Body,
-    partial_derivative: Callable[..., Any] | None,
-    *,
-    taylor: Any = None,
-    doc: str | None = None,
-) -> Op:
-    def forward(x: Any, **attrs: Any) -> Any:
-        if x.dtype.kind == "c":
+_ARRAYS = _Arrays()
+
+
+def on_arrays(name: str, body: Body) -> Callable[..., Any]:
+    """A body as the forward function of an operation on real numbers."""
+
+    def forward(*operands: Any, **attrs: Any) -> Any:
+        if any(np.result_type(x).kind == "c" for x in operands):
             raise TypeError(f"{name} is a function of real numbers")
-        if x.dtype.kind in "biu":
-            x = x.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is divided by, or not chosen
-            return body(_ARRAYS, x, **attrs)[()]
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # bodies do not choose what is
+            out = body(_ARRAYS, *(_as_float(x) for x in operands), **attrs)
+        return out if out.ndim else out[()]
 
-    def lower(b: Any, x: Any, **attrs: Any) -> Any:
-        return body(_Instructions(b), b.cast(x, np.float64) if x.dtype.kind in "biu" else x, **attrs)
+    return forward
 
-    rules = None if partial_derivative is None else [partial_derivative]
+
+def _as_float(x: Any) -> Any:
+    return np.asarray(x, np.float64)[()] if np.result_type(x).kind in "biu" else x
+
+
+def on_values(body: Body) -> Callable[..., Any]:
+    """A body as the ``lower`` rule of an operation."""
+
+    def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
+        values = [b.value(x) for x in operands]
+        values = [b.cast(x, np.float64) if x.dtype.kind in "biu" else x for x in values]
+        return body(_Instructions(b), *values, **attrs)
+
+    return lower
+
+
+def _operation(
+    name: str, body: Body, derivative: Callable[..., Any], *, taylor: Any = None, doc: str | None = None
+) -> Op:
+    """An operation of one operand; ``derivative(d, x, **attrs)`` is d times the derivative."""
+
+    def rule(d: Any, out: Any, x: Any, **attrs: Any) -> Any:
+        return derivative(d, x, **attrs)
+
     return Op(
-        forward,
+        on_arrays(name, body),
         name=name,
-        vjp=rules,
-        jvp=rules,
+        vjp=[rule],
+        jvp=[rule],
         taylor=taylor,
         batch=batch_rules.elementwise,
-        lower=lower,
+        lower=on_values(body),
         doc=doc,
         widens=True,
     )
 
 
 def smooth(name: str, body: Body, slope: Body, bend: Callable[..., Any], doc: str | None = None) -> Op:
-    """An operation by its value, its derivative and ``bend(d, x)``, d times the second derivative.
-
-    The bend is written with operations, which take it from there to all higher orders.
-    """
-    slope_op = _operation(f"{name}_slope", slope, lambda d, out, x, **attrs: bend(d, x, **attrs))
-    return _operation(name, body, lambda d, out, x, **attrs: d * slope_op(x, **attrs), doc=doc)
+    """An operation by its value, its derivative and ``bend(d, x)``, d times the second derivative."""
+    slope_op = _operation(f"{name}_slope", slope, bend)
+    return _operation(name, body, lambda d, x, **attrs: d * slope_op(x, **attrs), doc=doc)
 
 
 def linear_in_pieces(name: str, body: Body, passed: Callable[..., Any], doc: str | None = None) -> Op:
     """An operation that is linear in pieces; ``passed(d, x)`` is d times the derivative."""
-    return _operation(
-        name, body, lambda d, out, x, **attrs: passed(d, x, **attrs), taylor=series.linear, doc=doc
-    )
+    return _operation(name, body, passed, taylor=series.linear, doc=doc)
 
 
 def number(what: str, given: Any) -> float:
     """A setting, which is a plain number."""
     if isinstance(given, Handle):
-        raise UnsupportedError(f"{what} is a Var. Pass a number, or multiply by the Var outside")
+        raise UnsupportedError(f"{what} is a Var. Pass a number")
     try:
         return float(given)
     except (TypeError, ValueError):

@@ -1,27 +1,22 @@
 """Convolutions of signals, images and volumes, and transposed ones.
 
-They are made of three products, each linear in both operands: of images and kernels, of results and
-kernels (which adds the results up where they came from), and of images and results. The derivatives of
-each are the two others. Shapes are ``(N, C, *spatial)``, of kernels ``(O, C / groups, *kernel)``. The
-arithmetic is that of `tape.kernels.convolution`.
+What they are told is checked here; the operations behind them are in `tape.ops.nn.convolving`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tape.errors import OptionError, ShapeError
-from tape.kernels import convolution as kernels
-from tape.op import Op, as_operand
+from tape.op import as_operand
 from tape.ops.elementwise.arithmetic import add
+from tape.ops.nn.convolving import conv, conv_input
 from tape.ops.nn.geometry import (
     Counts,
     Paddings,
-    computed,
     extents,
     image_shape,
     on_batches,
@@ -30,7 +25,6 @@ from tape.ops.nn.geometry import (
     whole,
     window_counts,
 )
-from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
 
@@ -45,106 +39,6 @@ __all__ = [
 
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
-
-# ---- the three products ----------------------------------------------------------------------------
-#
-# What the first two axes run over, the slower one first: N images, G groups, and in each of these I
-# channels of the images and O of the results.
-
-_IMAGES, _KERNELS, _RESULTS = ("N", "GI"), ("GO", "I"), ("N", "GO")
-
-
-def _conv_shape(x: Counts, w: Counts, **at: Any) -> Counts:
-    where = (at["stride"], at["padding"], at["dilation"])
-    return (x[0], w[0], *window_counts("conv", x[2:], w[2:], *where))
-
-
-def _input_shape(g: Counts, w: Counts, **at: Any) -> Counts:
-    return (g[0], w[1] * at["groups"], *at["spatial"])
-
-
-def _weight_shape(x: Counts, g: Counts, **at: Any) -> Counts:
-    return (g[1], x[1] // at["groups"], *at["kernel"])
-
-
-def _product(
-    name: str, roles: Sequence[tuple[str, str]], shape: Callable[..., Counts], *rules: Callable[..., Any]
-) -> Op:
-    """One of the products; ``roles`` are the axes of its operands and of its result."""
-    forward = partial(computed, getattr(kernels, name))
-
-    def batch(op: Op, operands: Any, is_batched: Sequence[bool], at: dict[str, Any], size: int) -> Any:
-        if not size:
-            inner = (np.shape(x)[many:] for x, many in zip(operands, is_batched, strict=True))
-            return np.zeros((0, *shape(*inner, **at)), np.result_type(*[x.dtype for x in operands]))
-        label, groups = _along(roles, is_batched), at["groups"]
-        folded = [
-            _folded(x, role, label, groups) if many else x
-            for x, role, many in zip(operands, roles, is_batched, strict=False)
-        ]
-        out = op(*folded, **{**at, "groups": groups * size if label == "G" else groups})
-        return _unfolded(out, roles[-1], label, groups, size)
-
-    return Op(forward, name=name, vjp=rules, batch=batch)
-
-
-def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:
-    """Where a batch goes: along what only one operand and the result have, or both as groups of their own."""
-    if all(is_batched):
-        return "G"
-    ours, result = "".join(roles[is_batched.index(True)]), "".join(roles[-1])
-    (label,) = set(ours) & set(result) - {"G"}
-    return label
-
-
-def _place(role: tuple[str, str], label: str, groups: int) -> tuple[int, int]:
-    """The axis that a label is part of, and how many runs of it there are."""
-    axis = 0 if label in role[0] else 1
-    return axis, groups if role[axis].index(label) else 1
-
-
-def _folded(x: Any, role: tuple[str, str], label: str, groups: int) -> Any:
-    """A batch of operands as one, in which the elements of the batch follow each other along a label."""
-    axis, runs = _place(role, label, groups)
-    size, *shape = x.shape
-    split = reshape(x, (size, *shape[:axis], runs, shape[axis] // runs, *shape[axis + 1 :]))
-    shape[axis] *= size
-    return reshape(moveaxis(split, 0, axis + 1), shape)
-
-
-def _unfolded(x: Any, role: tuple[str, str], label: str, groups: int, size: int) -> Any:
-    """The batch that was folded."""
-    axis, runs = _place(role, label, groups)
-    shape = list(x.shape)
-    shape[axis] //= size
-    split = reshape(x, (*shape[:axis], runs, size, shape[axis] // runs, *shape[axis + 1 :]))
-    return reshape(moveaxis(split, axis + 1, 0), (size, *shape))
-
-
-_conv: Op = _product(
-    "conv",
-    (_IMAGES, _KERNELS, _RESULTS),
-    _conv_shape,
-    lambda g, out, x, w, **at: _conv_input(g, w, spatial=x.shape[2:], **at),
-    lambda g, out, x, w, **at: _conv_weight(x, g, kernel=w.shape[2:], **at),
-)
-
-_conv_input: Op = _product(
-    "conv_input",
-    (_RESULTS, _KERNELS, _IMAGES),
-    _input_shape,
-    lambda d, out, g, w, spatial, **at: _conv(d, w, **at),
-    lambda d, out, g, w, spatial, **at: _conv_weight(d, g, kernel=w.shape[2:], **at),
-)
-
-_conv_weight: Op = _product(
-    "conv_weight",
-    (_IMAGES, _RESULTS, _KERNELS),
-    _weight_shape,
-    lambda d, out, x, g, kernel, **at: _conv_input(g, d, spatial=x.shape[2:], **at),
-    lambda d, out, x, g, kernel, **at: _conv(x, d, **at),
-)
-
 
 # ---- what the functions are told -------------------------------------------------------------------
 
@@ -216,7 +110,7 @@ def _convolve(
     window_counts(name, shape[2:], kernel, steps, pads, spread)
 
     def convolved(x: Any) -> Any:
-        out = _conv(x, w, stride=steps, padding=pads, dilation=spread, groups=groups)
+        out = conv(x, w, stride=steps, padding=pads, dilation=spread, groups=groups)
         return _with_bias(out, bias)
 
     return on_batches(convolved, x, rank)
@@ -340,7 +234,7 @@ def _transpose(
         )
 
     def transposed(x: Any) -> Any:
-        out = _conv_input(
+        out = conv_input(
             x, w, spatial=tuple(lengths), stride=steps, padding=tuple(ends), dilation=spread, groups=groups
         )
         if any(map(any, zeros)):

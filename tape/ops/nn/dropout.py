@@ -98,8 +98,8 @@ def dropout_mask(rng: np.random.Generator, shape: int | Sequence[int], p: float 
     --------
     >>> import numpy as np, tape
     >>> tape.nn.dropout_mask(np.random.default_rng(0), (2, 3), p=0.25)
-    array([[ True,  True, False],
-           [False,  True,  True]])
+    array([[ True,  True,  True],
+           [ True,  True, False]])
     """
     p = _checked_probability("dropout_mask", p)
     return rng.random(shape, dtype=np.float32) >= np.float32(p)

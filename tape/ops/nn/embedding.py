@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import series
+from tape.batch_rules import elementwise
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
-from tape.node import plain
 from tape.op import Op, as_operand
 from tape.ops.elementwise.selection import maximum, where
 from tape.ops.reduction.reductions import max as largest
@@ -18,23 +18,31 @@ from tape.ops.structure.shape import astype, expand_dims
 
 __all__ = ["embedding", "embedding_bag"]
 
-# ---- the operation -----------------------------------------------------------------------------------
+# ---- the operations ----------------------------------------------------------------------------------
 
 
-def _forward(weight: Any, index: Any, *, padding: int | None) -> Any:
-    _check_rows("embedding", index, len(weight))
-    return np.take(weight, index, axis=0)
+def _checked_rows(index: Any, *, count: int, name: str) -> Any:
+    if index.size and (index.min() < 0 or index.max() >= count):
+        at = tuple(map(int, np.argwhere((index < 0) | (index >= count))[0]))
+        place = f" at position {at[0] if len(at) == 1 else at}" if at else ""
+        raise OutOfBoundsError(
+            f"{name}: index {index[at]}{place} is out of bounds: there are {count} rows, numbered from 0"
+        )
+    return index.astype(np.int64)
 
 
-def _check_rows(name: str, index: Any, rows: int) -> None:
-    """Raise if a row is not there; the first such number is named."""
-    if not index.size or (index.min() >= 0 and index.max() < rows):
-        return
-    at = tuple(map(int, np.argwhere((index < 0) | (index >= rows))[0]))
-    place = f" at position {at[0] if len(at) == 1 else at}" if at else ""
-    raise OutOfBoundsError(
-        f"{name}: index {index[at]}{place} is out of bounds: there are {rows} rows, numbered from 0"
-    )
+def _lower_rows(b: Any, index: Any, count: int, name: str) -> Any:
+    wide = b.value(index, np.int64)
+    return b.push("ravel_index", (wide,), ((count,), False), wide.shape, wide.dtype)  # negative ones fail
+
+
+_rows = Op(
+    _checked_rows,
+    name="rows",
+    batch=elementwise,
+    lower=_lower_rows,
+    doc="Numbers of rows, checked, in programs too: also where only the gradient uses them.",
+)
 
 
 def _unpadded(d: Any, index: Any, padding: int | None) -> Any:
@@ -50,14 +58,6 @@ def _jvp(t: Any, out: Any, weight: Any, index: Any, padding: int | None) -> Any:
     return _unpadded(_embedding(t, index, padding=None), index, padding)
 
 
-def _lower(b: Any, weight: Any, index: Any, padding: int | None) -> Any:
-    wide = b.value(index, np.int64)
-    rows = b.push(
-        "ravel_index", (wide,), ((weight.shape[0],), False), wide.shape, wide.dtype
-    )  # none negative
-    return b.read(weight, (rows,))
-
-
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     weight, index = operands
     if is_batched[0] and not is_batched[1]:
@@ -67,13 +67,13 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
 
 
 _embedding: Op = Op(
-    _forward,
+    lambda weight, index, *, padding: np.take(weight, index, axis=0),
     name="embedding",
     vjp=[_vjp, None],
     jvp=[_jvp, None],
     taylor=series.linear,
     batch=_batch,
-    lower=_lower,
+    lower=lambda b, weight, index, padding: b.read(weight, (index,)),
 )
 
 # ---- public ------------------------------------------------------------------------------------------
@@ -87,13 +87,11 @@ def _checked(name: str, index: Any, weight: Any, padding_idx: int | None) -> tup
         index = astype(index, np.intp)
     if np.result_type(index).kind not in "iu":
         raise DTypeError(f"{name}: the index is {describe(index)}. Use ints")
-    rows = np.shape(weight)[0]
-    _check_rows(name, np.asarray(plain(index)), rows)
-    if padding_idx is None:
-        return index, weight, None
-    if not -rows <= padding_idx < rows:
-        raise OptionError(f"{name}: padding_idx={padding_idx} is no row, of {rows}")
-    return index, weight, padding_idx % rows
+    count = np.shape(weight)[0]
+    if padding_idx is not None and not -count <= padding_idx < count:
+        raise OptionError(f"{name}: padding_idx={padding_idx} is no row, of {count}")
+    rows = _rows(index, count=count, name=name)
+    return rows, weight, None if padding_idx is None else padding_idx % count
 
 
 def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:

@@ -54,7 +54,7 @@ def check_real(name: str, x: Any) -> None:
         raise DTypeError(f"{name} of {x.dtype}: complex numbers have no order. Pool their absolute values")
 
 
-def computed(kernel: Callable[..., np.ndarray], *arrays: np.ndarray, **at: Any) -> np.ndarray:
+def computed(kernel: Callable[..., np.ndarray], /, *arrays: np.ndarray, **at: Any) -> np.ndarray:
     """What a kernel makes of arrays, in their common dtype; sums of float16 are formed in float32."""
     dtype = np.result_type(*arrays)
     used = np.dtype(np.float32) if dtype == np.float16 else dtype

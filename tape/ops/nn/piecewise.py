@@ -67,7 +67,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.leaky_relu(np.array([-1.0, 2.0]), 0.5)
+    >>> tape.ops.nn.leaky_relu(np.array([-1.0, 2.0]), 0.5)
     array([-0.5,  2. ])
     """
     if np.ndim(negative_slope):
@@ -101,7 +101,7 @@ def prelu(x: Any, weight: Any) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.prelu(np.array([[-1.0, -1.0, 3.0]]), np.array([0.5, 0.25, 0.0]))
+    >>> tape.ops.nn.prelu(np.array([[-1.0, -1.0, 3.0]]), np.array([0.5, 0.25, 0.0]))
     array([[-0.5 , -0.25,  3.  ]])
     """
     x, weight = as_operand(x), as_operand(weight)
@@ -154,7 +154,7 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.hardtanh(np.array([-3.0, 0.5, 2.0]))
+    >>> tape.ops.nn.hardtanh(np.array([-3.0, 0.5, 2.0]))
     array([-1. ,  0.5,  1. ])
     """
     low, high = number("hardtanh: min_val", min_val), number("hardtanh: max_val", max_val)
@@ -169,7 +169,7 @@ def relu6(x: Any) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.relu6(np.array([-3.0, 0.5, 7.0]))
+    >>> tape.ops.nn.relu6(np.array([-3.0, 0.5, 7.0]))
     array([0. , 0.5, 6. ])
     """
     return _hardtanh(x, low=0.0, high=6.0)
@@ -252,7 +252,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.hardshrink(np.array([-2.0, 0.25, 0.75]))
+    >>> tape.ops.nn.hardshrink(np.array([-2.0, 0.25, 0.75]))
     array([-2.  ,  0.  ,  0.75])
     """
     return _hardshrink(x, width=_checked_width("hardshrink", lambd))
@@ -264,7 +264,7 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.softshrink(np.array([-2.0, 0.25, 0.75]))
+    >>> tape.ops.nn.softshrink(np.array([-2.0, 0.25, 0.75]))
     array([-1.5 ,  0.  ,  0.25])
     """
     return _softshrink(x, width=_checked_width("softshrink", lambd))
@@ -304,7 +304,7 @@ def threshold(x: Any, threshold: float, value: float) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.threshold(np.array([-2.0, 0.25]), 0.0, -1.0)
+    >>> tape.ops.nn.threshold(np.array([-2.0, 0.25]), 0.0, -1.0)
     array([-1.  ,  0.25])
     """
     least, value = number("threshold: threshold", threshold), number("threshold: value", value)

@@ -14,6 +14,7 @@ import numpy as np
 from tape import series
 from tape.errors import OptionError, ShapeError
 from tape.kernels import pooling as kernels
+from tape.kernels.windowed import pooling_parameters
 from tape.op import Op, as_operand, broadcast_to
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.nn.geometry import (
@@ -56,12 +57,29 @@ def _batch(op: Op, operands: Any, is_batched: Sequence[bool], at: dict[str, Any]
     return reshape(out, (size, whole[0].shape[1], *out.shape[1:]))
 
 
-def _pooling(name: str, *rules: Any, **options: Any) -> Op:
-    return Op(partial(computed, getattr(kernels, name)), name=name, vjp=rules, batch=_batch, **options)
+def _pooling(name: str, operands: str, out: str, *rules: Any, **options: Any) -> Op:
+    """One of the operations; operands and result have the elements of images, x, or of windows, y."""
+
+    def lower(b: Any, *values: Any, **at: Any) -> Any:
+        shapes = dict(zip(operands, [value.shape for value in values], strict=True))
+        lead, options = values[0].shape[:2], (at["window"], at["stride"], at["padding"], at["dilation"])
+        spatial = shapes["x"][2:] if "x" in shapes else at["spatial"]
+        counts = shapes["y"][2:] if "y" in shapes else window_counts(name, spatial, *options)
+        shape = (*lead, *(spatial if out == "x" else counts))
+        dtype = np.result_type(*[value.dtype for value in values])
+        if not all(lead):
+            return b.broadcast(b.literal(0, dtype), shape)
+        parameters = pooling_parameters((*lead, *spatial), at["window"], counts, *options[1:])
+        return b.kernel(name, values, parameters, shape, dtype)
+
+    forward = partial(computed, getattr(kernels, name))
+    return Op(forward, name=name, vjp=rules, batch=_batch, lower=lower, **options)
 
 
 _max_pool: Op = _pooling(
     "max_pool",
+    "x",
+    "y",
     lambda g, out, x, **at: _max_pool_vjp(g, x, out, **at),
     jvp=[lambda t, out, x, **at: _max_pool_jvp(t, x, out, **at)],
     taylor=series.linear,
@@ -70,6 +88,8 @@ _max_pool: Op = _pooling(
 # Which elements are the largest does not change almost everywhere: linear in the first operand alone.
 _max_pool_vjp: Op = _pooling(
     "max_pool_vjp",
+    "yxy",
+    "x",
     lambda d, out, g, x, y, **at: _max_pool_jvp(d, x, y, **at),
     None,
     None,
@@ -78,15 +98,19 @@ _max_pool_vjp: Op = _pooling(
 
 _max_pool_jvp: Op = _pooling(
     "max_pool_jvp",
+    "xxy",
+    "y",
     lambda g, out, t, x, y, **at: _max_pool_vjp(g, x, y, **at),
     None,
     None,
     taylor=series.linear,
 )
 
-_sum_pool: Op = _pooling("sum_pool", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at))
+_sum_pool: Op = _pooling(
+    "sum_pool", "x", "y", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at)
+)
 
-_sum_pool_vjp: Op = _pooling("sum_pool_vjp", lambda d, out, g, spatial, **at: _sum_pool(d, **at))
+_sum_pool_vjp: Op = _pooling("sum_pool_vjp", "y", "x", lambda d, out, g, spatial, **at: _sum_pool(d, **at))
 
 
 # ---- windows ---------------------------------------------------------------------------------------

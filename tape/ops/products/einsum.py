@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from tape import series
-from tape.aliases import read_only
 from tape.errors import ShapeError, UnsupportedError
 from tape.node import Handle
 from tape.op import Op, as_operand, broadcast_to, implements
@@ -190,6 +189,12 @@ def _lower(b: Any, *operands: Any, subscripts: str, dtype: Any = None, **options
     return b.reshape(ordered, tuple(lengths[label] for label in result))
 
 
+def _written_back(x: Any, part: Any, *, subscripts: str, **options: Any) -> Any:
+    """The array of which diagonals, or axes in another order, have been written to."""
+    reached = _adjoint(0, np.ones(part.shape), part, x, subscripts=subscripts, **options)
+    return where(reached != 0, _adjoint(0, part, part, x, subscripts=subscripts, **options), x)
+
+
 # ---- the operation ---------------------------------------------------------------------------------
 
 
@@ -200,7 +205,7 @@ def _einsum(count: int) -> Op:
         lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
         name="einsum",
         vjp=[partial(_adjoint, k) for k in range(count)],
-        view=read_only,
+        view=_written_back,
         taylor=_taylor if count > 2 else series.multilinear,
         batch=_batch,
         lower=_lower,

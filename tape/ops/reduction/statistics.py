@@ -10,7 +10,7 @@ import numpy as np
 from tape import batch_rules, series
 from tape.errors import OptionError, ShapeError
 from tape.functions import elementwise
-from tape.node import plain
+from tape.node import plain, settled
 from tape.op import Op, as_operand, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
@@ -102,7 +102,7 @@ def average(
         weights = astype(weights, dtype)
         total = _sum(weights, axis=axes, keepdims=keepdims)
         mean = divide(_sum(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
-    return (mean, _broadcast_to(total, shape=np.shape(mean))) if returned else mean
+    return (mean, settled(_broadcast_to(total, shape=np.shape(mean)))) if returned else mean
 
 
 # ---- covariances -----------------------------------------------------------------------------------

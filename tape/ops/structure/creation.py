@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tape.ops.structure.joining import concatenate
 from tape.ops.structure.repeating import broadcast_arrays
 from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, copy, reshape
 
-__all__ = ["full_like", "meshgrid", "vander"]
+__all__ = ["empty_like", "full_like", "meshgrid", "ones_like", "vander", "zeros_like"]
 
 _copied = copy  # which is the name of an argument of `meshgrid`
 
@@ -66,8 +67,80 @@ def full_like(
     kind = np.result_type(a) if dtype is None else as_dtype("full_like", dtype)
     filled = broadcast_to(fill_value, lengths)
     if isinstance(filled, Handle):
-        return astype(filled, kind, copy=False)
+        return astype(filled.again(), kind, copy=False)
     return np.full_like(plain(a), fill_value, kind, order, subok, lengths)  # type: ignore[call-overload]
+
+
+def _batch_beside(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    array = operands[1]
+    return broadcast_to(array, (size, *np.shape(array)))
+
+
+_beside = Op(
+    lambda x, array: np.array(array, order="K"),
+    name="beside",
+    batch=_batch_beside,
+    lower=lambda b, x, array: b.value(array),
+)
+
+
+def beside(x: Any, array: np.ndarray) -> Any:
+    """A plain array as a Var of the trace of another one, to be written to; a constant to derivatives.
+
+    Parameters
+    ----------
+    x : Var
+        Of which nothing but its trace matters.
+    array : numpy.ndarray
+        Copied.
+
+    Returns
+    -------
+    Var
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.ops.structure.creation import beside
+    >>> beside(tape.Trace().param(1.0), np.zeros(2))
+    Var([0. 0.], id=1)
+    """
+    return _beside(x, array)
+
+
+def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., Any]:
+    def like(
+        a: Any,
+        dtype: Any = None,
+        order: str = "K",
+        subok: bool = True,
+        shape: int | tuple[int, ...] | None = None,
+        *,
+        device: str | None = None,
+    ) -> Any:
+        array = make(plain(a), dtype, order, subok, shape, device=device)
+        return beside(a, array) if isinstance(a, Handle) else array
+
+    like.__name__ = like.__qualname__ = f"{what}_like"
+    like.__doc__ = f"""An array of {what} of the shape and dtype of another one; beside a Var, one to be written to.
+
+    Arguments are NumPy's.
+
+    Examples
+    --------
+    >>> import tape
+    >>> x = tape.Trace().param([1.0, 2.0])
+    >>> y = tape.ops.{what}_like(x)
+    >>> y[0] = 3 * x[1]
+    >>> float(y[0])
+    6.0
+    """
+    return implements(getattr(np, like.__name__))(like)
+
+
+zeros_like = _uniform_like(np.zeros_like, "zeros")
+ones_like = _uniform_like(np.ones_like, "ones")
+empty_like = _uniform_like(np.zeros_like, "empty")  # what lies in memory by chance must not get into programs
 
 
 @implements(np.meshgrid)

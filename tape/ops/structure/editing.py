@@ -10,7 +10,7 @@ import numpy as np
 
 from tape import errors
 from tape.errors import OutOfBoundsError, ShapeError
-from tape.node import Handle
+from tape.node import Handle, settled
 from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.structure.axes import axes_of, moveaxis
 from tape.ops.structure.indexing import getitem
@@ -118,7 +118,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """
     arr, shape, axis = _along("delete", arr, axis)
     index = _numbered(np.delete, shape[axis], obj if isinstance(obj, slice) else _static(obj))
-    return _gathered(_in_shape(arr, shape), index, axis)
+    return settled(_gathered(_in_shape(arr, shape), index, axis))
 
 
 def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, Shape, int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tape import errors
 from tape.errors import DTypeError, ShapeError
-from tape.node import Handle
+from tape.node import Handle, settled
 from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
@@ -111,9 +111,8 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
     pairs = list(zip(counts, lengths, strict=True))
     alone = chain(*((length,) if count == 1 else (1, length) for count, length in pairs))
     spread = chain(*((length,) if count == 1 else (count, length) for count, length in pairs))
-    return reshape(
-        broadcast_to(reshape(A, tuple(alone)), tuple(spread)), tuple([count * n for count, n in pairs])
-    )
+    repeated = broadcast_to(reshape(A, tuple(alone)), tuple(spread))
+    return settled(reshape(repeated, tuple([count * n for count, n in pairs])))
 
 
 @implements(np.resize)
@@ -153,7 +152,7 @@ def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
         return np.resize(a, shape)
     flat = reshape(a, -1)
     repeated = flat if new <= old else tile(flat, -(-new // old))
-    return reshape(repeated if new % old == 0 < new else getitem(repeated, slice(0, new)), shape)
+    return settled(reshape(repeated if new % old == 0 < new else getitem(repeated, slice(0, new)), shape))
 
 
 @implements(np.broadcast_arrays)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.aliases import memory_of
 from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.node import Handle, plain
+from tape.node import Handle, plain, settled
 from tape.op import NUMPY_ERRORS, Op, as_operand, cast, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.structure.axes import swapaxes as swapaxes
@@ -189,6 +190,12 @@ def ravel(a: Any, order: str = "C") -> Any:
     array([1., 1.])
     """
     a = as_operand(a)
+    flat = _flattened(a, order)
+    is_view = isinstance(a, Handle) and np.shares_memory(np.ravel(memory_of(a), order), memory_of(a))  # type: ignore[call-overload]
+    return flat if is_view else settled(flat)
+
+
+def _flattened(a: Any, order: str) -> Any:
     if order != "K":
         return (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=(-1,))
     strides = np.asarray(plain(a)).strides[-np.ndim(a) :] if np.ndim(a) else ()
@@ -402,16 +409,26 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     return (cast if dtype.kind in "fc" and old.kind in "fc" else _astype)(x, dtype=dtype)
 
 
+laid_out = Op(
+    lambda x, *, order: np.array(x, order=order),
+    name="copy",
+    vjp=[lambda g, out, x, order: g],
+    batch=elementwise,
+    lower=lambda b, x, order: b.value(x),
+)
+
+
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """An array of its own; a Var, which nobody writes to, is its own copy.
+    """An array of its own. A copy of a Var takes neither memory nor time, as nodes are never written to,
+    unless it is to lie in memory in another order.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     order : {"K", "C", "F", "A"}
-        How a plain array lies in memory.
+        How it lies in memory.
     subok : bool
         Without effect: there are no subclasses here.
 
@@ -426,4 +443,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     array([1., 2.])
     """
     a = as_operand(a)
-    return a if isinstance(a, Handle) else np.array(a, order=order)  # type: ignore[call-overload]
+    if not isinstance(a, Handle):
+        return np.array(a, order=order)  # type: ignore[call-overload]
+    like = np.empty_like(plain(a), order=order)  # type: ignore[call-overload]
+    return a.again() if like.strides == memory_of(a).strides else laid_out(a, order=order)

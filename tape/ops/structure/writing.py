@@ -72,8 +72,23 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
 
 def _summed(read: Any, shape: Shape) -> Any:
     """An adjoint as read at the index, for a value that may have more axes than that, of length one."""
-    extra = len(shape) - np.ndim(read)
-    return reshape(sum_to(read, shape=shape[extra:]), shape) if extra > 0 else read
+    if np.shape(read) == shape:
+        return read
+    extra = max(len(shape) - np.ndim(read), 0)
+    return reshape(sum_to(read, shape=shape[extra:]), shape)
+
+
+def _to_values(g: Any, v: Any, arrays: tuple[Any, ...], index: tuple[Any, ...]) -> Any:
+    """What an adjoint passes to values written or added at an index."""
+    shape = np.shape(v)
+    if index in ((_HOLE,), (_HOLE, ...)) and arrays[0].dtype == bool:
+        mask = arrays[0]
+        rest = np.ndim(g) - mask.ndim
+        lead = max(len(shape) - rest, 0)
+        if all(length == 1 for length in shape[:lead]):  # of no shape that depends on how many are True
+            chosen = where(reshape(mask, (*mask.shape, *(1,) * rest)), g, 0)
+            return reshape(sum_to(chosen, shape=shape[lead:]), shape)
+    return _summed(_getitem(g, *arrays, index=index), shape)
 
 
 # ---- writing -----------------------------------------------------------------------------------------
@@ -96,19 +111,30 @@ def _is_last(*arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
     return written[filled] == order
 
 
-_stays = Op(_is_last, name="stays", doc="Whether an element written at an index is the last one there.")
+def _lower_stays(b: Any, *arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
+    filled = _filled(index, arrays)
+    zeros = b.broadcast(b.literal(0.0), shape)
+    read = b.read(zeros, filled)
+    counted = b.counted.setdefault(read.size, np.arange(read.size))
+    order = b.reshape(b.cast(b.constant(counted), np.float64), read.shape)
+    return b.elementwise("equal", b.read(b.set_at(zeros, order, filled), filled), order)
 
 
-def _read_written(g: Any, arrays: tuple[Any, ...], index: tuple[Any, ...], shape: Shape) -> Any:
-    """What is read of an adjoint at an index, but for the elements that are written over."""
-    read = _getitem(g, *arrays, index=index)
-    if all(array.dtype == bool for array in arrays):  # which names no position twice
-        return read
-    return where(_stays(*arrays, index=index, shape=shape), read, 0)
+_stays = Op(
+    _is_last,
+    name="stays",
+    lower=_lower_stays,
+    doc="Whether an element written at an index is the last one there.",
+)
 
 
 def _set_at_vjp(g: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
-    to_v = _summed(_read_written(g, arrays, index, out.shape), np.shape(v))
+    if all(array.dtype == bool for array in arrays):  # no position is named twice
+        to_v = _to_values(g, v, arrays, index)
+    else:
+        read = _getitem(g, *arrays, index=index)
+        stays = _stays(*arrays, index=index, shape=out.shape)
+        to_v = _summed(where(stays, read, 0), np.shape(v))
     return [_set_at(g, 0, *arrays, index=index), to_v, *(None for _ in arrays)]
 
 
@@ -128,6 +154,7 @@ _set_at: Op = Op(
     jvp=_set_at_jvp,
     taylor=series.linear,
     batch=_batch,
+    lower=lambda b, x, v, *arrays, index: b.set_at(b.value(x), b.value(v, x.dtype), _filled(index, arrays)),
 )
 
 
@@ -192,8 +219,9 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
 
 def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
     out = _own(x)
-    if not arrays:
-        out[index] += v
+    if not arrays:  # no position occurs twice
+        part = out[index if Ellipsis in index else (*index, ...)]  # of an element, too, a view
+        part += v
         return _result(out)
     filled = _in_order(index, arrays)
     shape = out[filled].shape
@@ -205,7 +233,7 @@ def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
 
 
 def _add_at_vjp(g: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
-    return [g, _getitem(g, *arrays, index=index), *(None for _ in arrays)]
+    return [g, _to_values(g, v, arrays, index), *(None for _ in arrays)]
 
 
 def _add_at_jvp(tangents: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
@@ -224,6 +252,7 @@ _add_at: Op = Op(
     jvp=_add_at_jvp,
     taylor=series.linear,
     batch=_batch,
+    lower=lambda b, x, v, *arrays, index: b.added_at(b.value(x), b.value(v, x.dtype), _filled(index, arrays)),
 )
 
 

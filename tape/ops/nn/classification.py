@@ -1,0 +1,338 @@
+"""Losses of predicted classes, which are numbered; and numbers of classes as rows of zeros and ones."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from tape import series
+from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
+from tape.node import Handle, plain
+from tape.op import Op, as_operand
+from tape.ops.elementwise.selection import where
+from tape.ops.nn.bodies import number
+from tape.ops.nn.losses import Reduction, check_reduction, reals, reduced
+from tape.ops.reduction.reducing import _sum
+from tape.ops.reduction.softmax import log_softmax, softmax_cross_entropy
+from tape.ops.structure.axes import moveaxis
+from tape.ops.structure.positions import checked_axis
+from tape.ops.structure.shape import astype, expand_dims
+from tape.ops.structure.taking import take
+
+__all__ = [
+    "cross_entropy",
+    "nll_loss",
+    "one_hot",
+]
+
+
+def _check_classes(name: str, target: Any, classes: int, ignored: int | None = None) -> None:
+    """See that class indices, as they are at the call, are within bounds; the first one outside is named."""
+    values = np.asarray(plain(target))
+    if values.dtype.kind not in "iu":
+        raise DTypeError(f"{name}: the classes are {describe(target)}. Number them with ints from 0")
+    is_outside = (values < 0) | (values >= classes)
+    if ignored is not None:
+        is_outside &= values != ignored
+    if is_outside.any():
+        at = tuple(map(int, np.argwhere(is_outside)[0]))
+        raise OutOfBoundsError(
+            f"{name}: class {values[at]} at position {at} is out of bounds: there are {classes} classes, "
+            f"0 to {classes - 1}" + ("" if ignored is None else f", besides ignore_index={ignored}")
+        )
+
+
+def _one_hot_forward(x: Any, *, classes: int, dtype: np.dtype[Any]) -> Any:
+    _check_classes("one_hot", x, classes)
+    return np.equal(np.asarray(x)[..., None], np.arange(classes)).astype(dtype)
+
+
+def _lower_one_hot(b: Any, x: Any, classes: int, dtype: np.dtype[Any]) -> Any:
+    made_in = dtype if dtype.kind == "f" else np.dtype(np.float64)  # which the machine adds in
+    shape = (x.size, classes)
+    ones = b.broadcast(b.literal(0, made_in), shape)
+    if x.size:
+        ones = b.add_picked(ones, b.reshape(x, shape[:1]), 1)  # an error for a row that has no such column
+    return b.cast(b.reshape(ones, (*x.shape, classes)), dtype)
+
+
+_one_hot = Op(
+    _one_hot_forward,
+    name="one_hot",
+    batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
+    lower=_lower_one_hot,
+)
+
+
+def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
+    """Rows of zeros, with a one at the class; recorded, without derivative.
+
+    Parameters
+    ----------
+    x : array_like or Var
+        Classes, of any shape: ints from 0.
+    num_classes : int
+        How many there are.
+    dtype : dtype_like
+        Of the result.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+        ``(*x.shape, num_classes)``.
+
+    Raises
+    ------
+    OutOfBoundsError
+        If a class is not within ``0 .. num_classes - 1``.
+    DTypeError
+        If the classes are not ints, or ``dtype`` is none.
+    OptionError
+        If ``num_classes`` is not a positive int.
+
+    Examples
+    --------
+    >>> import tape
+    >>> tape.ops.nn.one_hot([2, 0], 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    try:
+        classes = operator.index(num_classes)
+    except TypeError:
+        classes = 0
+    if classes < 1:
+        raise OptionError(f"one_hot: num_classes={num_classes!r}. It is a positive int")
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"one_hot: {error}. Use a NumPy dtype or its name") from error
+    x = as_operand(x)
+    _check_classes("one_hot", x, classes)
+    return _one_hot(x, classes=classes, dtype=kind)
+
+
+def _picked(x: Any, target: Any) -> Any:
+    _check_classes("nll_loss", target, x.shape[-1])
+    return np.take_along_axis(x, np.asarray(target)[..., None], -1)[..., 0]
+
+
+def _lower_picked(b: Any, x: Any, target: Any) -> Any:
+    if not target.size:
+        return b.broadcast(b.literal(0, x.dtype), target.shape)
+    rows = b.reshape(x, (target.size, x.shape[-1]))
+    return b.reshape(b.picked(rows, b.reshape(target, (target.size,))), target.shape)
+
+
+def _batch_picked(op: Any, operands: Any, is_batched: Any, attrs: Any, size: int) -> Any:
+    return op(*(x if inside else expand_dims(x, 0) for x, inside in zip(operands, is_batched, strict=True)))
+
+
+_pick = Op(  # not take_along_axis, in which classes may count from the end
+    _picked,
+    name="pick",
+    vjp=[
+        lambda g, out, x, target: expand_dims(g, -1) * _one_hot(target, classes=x.shape[-1], dtype=x.dtype),
+        None,
+    ],
+    taylor=series.linear,
+    batch=_batch_picked,
+    lower=_lower_picked,
+    doc="The element of each row, along the last axis, that its target names.",
+)
+
+
+class _Labels:
+    """Class indices, checked, with what is ignored among them told apart.
+
+    Whether anything is ignored is asked of plain targets only: a Var may be another one on replay.
+    """
+
+    def __init__(self, name: str, target: Any, shape: tuple[int, ...], weight: Any, ignored: Any) -> None:
+        if np.shape(target) != shape[:-1]:
+            raise ShapeError(
+                f"{name}: target has shape {list(np.shape(target))}. It has a class for each sample: "
+                f"{list(shape[:-1])}"
+            )
+        self.ignored = int(number(f"{name}: ignore_index", ignored))
+        _check_classes(name, target, shape[-1], self.ignored)
+        self.weight = weight
+        self.are_all_counted = not isinstance(target, Handle) and not np.any(target == self.ignored)
+        self.counts = True if self.are_all_counted else target != self.ignored
+        self.classes = target if self.are_all_counted else where(self.counts, target, 0)
+
+    def reduced(self, losses: Any, reduction: str, smoothed: Any = 0) -> Any:
+        """Weighted losses, of those that count, and what is added to them without a weight."""
+        weights = None if self.weight is None else take(self.weight, self.classes)
+        losses = (losses if weights is None else losses * weights) + smoothed
+        if not self.are_all_counted:
+            losses = where(self.counts, losses, 0)
+        if reduction != "mean" or (weights is None and self.are_all_counted):
+            return reduced(losses, reduction)
+        if weights is None:
+            weights = astype(self.counts, losses.dtype)
+        elif not self.are_all_counted:
+            weights = where(self.counts, weights, 0)
+        total = reduced(weights, "sum")
+        return reduced(losses, "sum") / where(total == 0, np.nan, total)  # of nothing, as in PyTorch
+
+
+def _classes_last(name: str, input: Any, axis: Any) -> Any:
+    """Input with the axis of the classes moved to the end."""
+    (input,) = reals(name, input)
+    shape = np.shape(input)
+    if np.result_type(input).kind != "f":
+        raise DTypeError(f"{name}: input is {describe(input)}. It holds floats, one for each class")
+    axis = checked_axis(name, shape, axis if len(shape) != 1 else 0)
+    if not shape[axis]:
+        raise ShapeError(f"{name}: input has shape {list(shape)}, and no classes along axis {axis}")
+    return input if axis == len(shape) - 1 else moveaxis(input, axis, -1)
+
+
+def _class_weights(name: str, weight: Any, classes: int) -> Any:
+    if weight is None:
+        return None
+    (weight,) = reals(name, weight)
+    if np.shape(weight) != (classes,):
+        raise ShapeError(
+            f"{name}: weight has shape {list(np.shape(weight))}. It has one for each class: [{classes}]"
+        )
+    return weight
+
+
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: Reduction = "mean",
+    axis: int = 1,
+) -> Any:
+    """Less the element of ``input`` that the target names: the loss of log probabilities.
+
+    Parameters
+    ----------
+    input : array_like or Var
+        Log probabilities, ``(N, C, ...)`` or ``(C,)``.
+    target : array_like or Var
+        Class indices, ``(N, ...)`` or ``()``.
+    weight : array_like or Var, optional
+        ``(C,)``: how much each class counts.
+    ignore_index : int
+        Samples of this class do not count, and their input has derivative 0.
+    reduction : {"mean", "sum", "none"}
+        What to do with the losses of the samples. The mean is that of weighted samples, NaN if none counts.
+    axis : int
+        Which axis of ``input`` is that of the classes, if there are several.
+
+    Returns
+    -------
+    numpy.generic, numpy.ndarray or Var
+        A scalar, or losses of the shape of ``target`` for ``reduction="none"``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not belong together, or there is no such axis.
+    OutOfBoundsError
+        If a class is not within ``0 .. C - 1``; also when a program or a replay meets one.
+    DTypeError
+        If the input does not hold floats, or the target no ints.
+    OptionError
+        If there is no such reduction.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> log_probabilities = np.log([[0.5, 0.5], [0.25, 0.75]])
+    >>> tape.ops.nn.nll_loss(log_probabilities, np.array([0, 1]), reduction="none")
+    array([0.69314718, 0.28768207])
+    """
+    check_reduction("nll_loss", reduction)
+    input = _classes_last("nll_loss", input, axis)
+    weight = _class_weights("nll_loss", weight, input.shape[-1])
+    labels = _Labels("nll_loss", as_operand(target), input.shape, weight, ignore_index)
+    return labels.reduced(-_pick(input, labels.classes), reduction)
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: Reduction = "mean",
+    label_smoothing: float = 0.0,
+    axis: int = 1,
+) -> Any:
+    """Cross-entropy of a target against the softmax of ``input``.
+
+    Parameters
+    ----------
+    input : array_like or Var
+        Logits, ``(N, C, ...)`` or ``(C,)``.
+    target : array_like or Var
+        Class indices ``(N, ...)`` or ``()``, of an integer dtype, or probabilities of the shape of ``input``.
+    weight : array_like or Var, optional
+        ``(C,)``: how much each class counts.
+    ignore_index : int
+        Samples of this class index do not count, and their input has derivative 0.
+    reduction : {"mean", "sum", "none"}
+        What to do with the losses of the samples. With class indices the mean is that of weighted samples,
+        NaN if none counts.
+    label_smoothing : float
+        How much of the target, from 0 to 1, is shared out evenly to all classes.
+    axis : int
+        Which axis of ``input`` is that of the classes, if there are several.
+
+    Returns
+    -------
+    numpy.generic, numpy.ndarray or Var
+        A scalar, or losses ``(N, ...)`` for ``reduction="none"``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not belong together, or there is no such axis.
+    OutOfBoundsError
+        If a class index is not within ``0 .. C - 1``; also when a program or a replay meets one.
+    DTypeError
+        If the input does not hold floats, or the target is bool.
+    OptionError
+        If there is no such reduction, or ``label_smoothing`` is not within 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> float(tape.ops.nn.cross_entropy(np.zeros((3, 4)), np.array([0, 1, -100])))  # log 4
+    1.3862943611198...
+    """
+    name = "cross_entropy"
+    check_reduction(name, reduction)
+    smoothing = number(f"{name}: label_smoothing", label_smoothing)
+    if not 0 <= smoothing <= 1:
+        raise OptionError(f"{name}: label_smoothing={smoothing}. It is a share, from 0 to 1")
+    given, (target,) = np.shape(input), reals(name, target)
+    input = _classes_last(name, input, axis)
+    classes = input.shape[-1]
+    weight = _class_weights(name, weight, classes)
+    if np.result_type(target).kind == "f":
+        if np.shape(target) != given:
+            raise ShapeError(
+                f"{name}: input {list(given)} and probabilities {list(np.shape(target))}. Their shapes are "
+                "the same; for class indices, use ints"
+            )
+        target = _classes_last(name, target, axis)
+        if smoothing:
+            target = target * (1 - smoothing) + smoothing / classes
+        return softmax_cross_entropy(input, target if weight is None else target * weight, reduction)
+    labels = _Labels(name, target, input.shape, weight, ignore_index)
+    if not smoothing:
+        if weight is None and labels.are_all_counted:
+            return softmax_cross_entropy(input, target, reduction)
+        return labels.reduced(softmax_cross_entropy(input, labels.classes, "none"), reduction)
+    logs = log_softmax(input)
+    spread = _sum(logs if weight is None else logs * weight, axis=(-1,), keepdims=False)
+    losses = _pick(logs, labels.classes) * (smoothing - 1)
+    return labels.reduced(losses, reduction, spread * (-smoothing / classes))

@@ -1,0 +1,78 @@
+"""What losses share: checks of their operands, and the reduction of the losses of all elements to one.
+
+The losses themselves are in `tape.ops.nn.classification`, `tape.ops.nn.regression` and
+`tape.ops.nn.margins`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.node import plain
+from tape.op import as_operand
+from tape.ops.reduction.reducing import _mean, _sum
+from tape.ops.structure.shape import astype
+
+__all__ = ["Reduction", "check_fits", "check_reduction", "check_values", "like_shaped", "reals", "reduced"]
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+def check_reduction(name: str, reduction: str, *others: str) -> None:
+    """See that there is such a reduction."""
+    known = ("mean", "sum", "none", *others)
+    if reduction not in known:
+        raise OptionError(f"{name}: reduction={reduction!r}. It is one of {', '.join(map(repr, known))}")
+
+
+def reduced(losses: Any, reduction: str) -> Any:
+    """The mean or sum of losses, or all of them."""
+    if reduction == "none":
+        return losses
+    return (_mean if reduction == "mean" else _sum)(losses, axis=None, keepdims=False)
+
+
+def reals(name: str, *operands: Any) -> list[Any]:
+    """Operands, which are not complex."""
+    operands = tuple(as_operand(x) for x in operands)
+    if any(np.result_type(x).kind == "c" for x in operands):
+        raise DTypeError(f"{name} takes real numbers, not {', '.join(map(describe, operands))}")
+    return list(operands)
+
+
+def like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]:
+    """Input and target of a loss, of one shape: broadcasting would pair everything with everything."""
+    check_reduction(name, reduction)
+    input, target = reals(name, input, target)
+    if np.shape(input) != np.shape(target):
+        raise ShapeError(
+            f"{name}: input has shape {list(np.shape(input))}, target {list(np.shape(target))}. They are not "
+            "broadcast: reshape one of them"
+        )
+    if np.result_type(target).kind in "biu" and np.result_type(input).kind == "f":
+        target = astype(target, np.result_type(input))  # labels do not widen float32
+    return [input, target]
+
+
+def check_fits(name: str, what: str, array: Any, shape: tuple[int, ...]) -> None:
+    """See that an array broadcasts to a shape."""
+    try:
+        fits = np.broadcast_shapes(np.shape(array), shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ShapeError(
+            f"{name}: {what} has shape {list(np.shape(array))}, which does not broadcast to {list(shape)}"
+        )
+
+
+def check_values(name: str, what: str, array: Any, low: float, high: float) -> None:
+    """See that the numbers of an array, as they are at the call, are within bounds."""
+    values = np.asarray(plain(array))
+    is_outside = (values < low) | (values > high)
+    if is_outside.any():
+        at = tuple(map(int, np.argwhere(is_outside)[0]))
+        raise OptionError(f"{name}: {what} is {values[at]} at position {at}. It is within [{low}, {high}]")

@@ -1,0 +1,87 @@
+"""How results lie in memory: as NumPy's do, since that decides what is a view and what a copy later on.
+
+It only matters to what is written in place (see `tape.aliases`). Where a result lies as it should already,
+nothing here costs more than a look at its strides; programs, whose arrays have no views, take no notice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.aliases import memory_of
+from tape.node import Handle, settled
+from tape.op import Op, as_operand, implements
+
+__all__ = ["copy"]
+
+Axes = tuple[int, ...]
+
+
+def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return op(*operands, axes=(0, *(axis + 1 for axis in attrs["axes"])))
+
+
+_ordered: Op = Op(
+    lambda x, *, axes: np.array(np.transpose(x, axes), order="C").transpose(np.argsort(axes)),
+    name="copy",
+    vjp=[lambda g, out, x, axes: g],
+    batch=_batch,
+    lower=lambda b, x, axes: b.value(x),
+)
+
+
+def _memory(x: Any) -> Any:
+    return memory_of(x) if isinstance(x, Handle) else np.asarray(x)
+
+
+def slowest_first(a: Any, order: str = "K") -> Axes:
+    """The axes of a copy that NumPy would make in this order, as they follow each other in memory."""
+    memory, ndim = _memory(a), np.ndim(a)
+    if order == "K":
+        strides = memory.strides[memory.ndim - ndim :]  # a batch has an axis in front
+        return tuple(sorted(range(ndim), key=lambda axis: -abs(strides[axis])))
+    is_fortran = order == "F" or (order == "A" and np.isfortran(memory))
+    return tuple(range(ndim))[:: -1 if is_fortran else 1]
+
+
+def is_laid_out(x: Any, axes: Axes) -> bool:
+    """Whether the axes follow each other in memory like this, without gaps; not asked of batches."""
+    memory = _memory(x)
+    return memory.ndim != len(axes) or memory.transpose(axes).flags.c_contiguous
+
+
+def laid_out(x: Any, axes: Axes) -> Any:
+    """A result that shares memory with no other, its axes following each other in memory like this."""
+    return settled(x) if is_laid_out(x, axes) else _ordered(x, axes=axes)
+
+
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """An array of its own. A copy of a Var takes neither memory nor time, as nodes are never written to,
+    unless it is to lie in memory in another order.
+
+    Parameters
+    ----------
+    a : array_like or Var
+        Any shape.
+    order : {"K", "C", "F", "A"}
+        How it lies in memory.
+    subok : bool
+        Without effect: there are no subclasses here.
+
+    Returns
+    -------
+    numpy.ndarray or Var
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.ops.copy([1.0, 2.0])
+    array([1., 2.])
+    """
+    a = as_operand(a)
+    if not isinstance(a, Handle):
+        return np.array(a, order=order)  # type: ignore[call-overload]
+    return laid_out(a, slowest_first(a, order))

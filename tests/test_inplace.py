@@ -1,0 +1,364 @@
+"""Writing in place: programs of slices, views, updates and reads do what NumPy does to plain arrays.
+
+What NumPy's views would show and a tape cannot raises. ``TAPE_RANDOM_PROGRAMS`` says how many programs are
+tried.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tests.oracles import assert_close, assert_same
+
+PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", "600"))
+SHAPES = [(4,), (3, 4), (2, 3, 2), (5,)]
+
+
+# ---- random programs -----------------------------------------------------------------------------
+
+
+def index_of(rng, shape):
+    """Something that stands between brackets: ints, slices of all kinds, lists, None, Ellipsis."""
+    parts = []
+    for length in shape:
+        kind = rng.integers(0, 7)
+        if kind == 0:
+            parts.append(int(rng.integers(-length, length)) if length else slice(None))
+        elif kind == 1:
+            parts.append(slice(None, None, -1))
+        elif kind == 2:
+            start, stop = sorted(rng.integers(0, length + 1, 2).tolist())
+            parts.append(slice(start, stop))
+        elif kind == 3:
+            parts.append(slice(None, None, 2))
+        elif kind == 4 and length:
+            parts.append(rng.integers(0, length, rng.integers(1, 4)).tolist())
+        else:
+            parts.append(slice(None))
+        if rng.random() < 0.3:
+            break
+    if rng.random() < 0.1:
+        parts.append(...)
+    if rng.random() < 0.1:
+        parts.insert(0, None)
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def element(a, rng):
+    return a[index_of(rng, np.shape(a))]
+
+
+def assign(a, index, value):
+    a[index] = value
+
+
+def add_to(a, index, value):
+    a[index] += value
+
+
+def add_in_place(a, b, arrays):
+    result = a
+    result += b
+    if result is not a:  # of numbers, which are not changed
+        arrays.append(result)
+
+
+def rows_in_place(a):
+    for row in a:
+        row *= 0.9
+
+
+READS = [
+    *[element] * 4,
+    lambda a, rng: a.reshape(-1),
+    lambda a, rng: a.T,
+    lambda a, rng: np.ravel(a),
+    lambda a, rng: np.swapaxes(a, 0, -1),
+    lambda a, rng: np.squeeze(a),
+    lambda a, rng: a.copy(),
+    lambda a, rng: a.flatten(),
+    lambda a, rng: a[::-1],
+    lambda a, rng: np.expand_dims(a, 0),
+    lambda a, rng: a * 1.5,
+    lambda a, rng: np.sin(a),
+]
+WRITES = [
+    *[lambda a, b, rng, arrays: assign(a, index_of(rng, np.shape(a)), element(b, rng))] * 3,
+    lambda a, b, rng, arrays: assign(a, index_of(rng, np.shape(a)), float(rng.normal())),
+    lambda a, b, rng, arrays: add_to(a, index_of(rng, np.shape(a)), float(rng.normal())),
+    lambda a, b, rng, arrays: add_to(a, index_of(rng, np.shape(a)), 0.1 * b.sum()),
+    lambda a, b, rng, arrays: add_in_place(a, b, arrays),
+    lambda a, b, rng, arrays: np.multiply(a, 0.5, out=a),
+    lambda a, b, rng, arrays: np.add.at(a, rng.integers(0, len(a), 3), 0.5),
+    lambda a, b, rng, arrays: np.copyto(a, b),
+    lambda a, b, rng, arrays: np.put(a, [0, -1, 0], b),
+    lambda a, b, rng, arrays: rows_in_place(a),
+    lambda a, b, rng, arrays: a.sort() if rng.random() < 0.2 else a.fill(0.25),
+]
+
+
+def run(seed, x):
+    """All arrays that a program has made, up to the step that NumPy refuses, and which that is."""
+    steps = np.random.default_rng(seed)
+    arrays = [x]
+    for step in range(steps.integers(3, 14)):
+        rng = np.random.default_rng(steps.integers(1 << 30))
+        a, b = (arrays[rng.integers(len(arrays))] for _ in range(2))
+        try:
+            if rng.random() < 0.45:
+                arrays.append(READS[rng.integers(len(READS))](a, rng))
+            else:
+                WRITES[rng.integers(len(WRITES))](a, b, rng, arrays)
+        except (errors.InPlaceError, errors.ConversionError):
+            raise
+        except (ValueError, IndexError, TypeError, AttributeError):
+            return arrays, step
+    return arrays, None
+
+
+def total(arrays):
+    return sum((k + 1) * (a * a).sum() for k, a in enumerate(arrays))
+
+
+def start_of(seed):
+    x = np.random.default_rng([seed, 1]).normal(size=SHAPES[seed % 4])
+    return np.asfortranarray(x) if seed % 5 == 0 else x
+
+
+def is_documented(error):
+    """Whether it is what a stale view says, or a number that was to be written to."""
+    return "Take the view again" in str(error) or "is a number" in str(error)
+
+
+def is_stale(array):
+    try:
+        return array.node.value is None
+    except errors.InPlaceError as error:
+        assert is_documented(error)
+        return True
+
+
+def test_random_programs_do_what_numpy_does_or_say_that_they_cannot():
+    ran = differentiated = 0
+    for seed in range(PROGRAMS):
+        x = start_of(seed)
+        expected, refused_at = run(seed, x.copy("K"))
+        trace, given = tape.Trace(), x.copy("K")
+        try:
+            arrays, stopped_at = run(seed, trace.param(given))
+        except errors.InPlaceError as error:
+            assert is_documented(error)
+            continue
+        assert (stopped_at, len(arrays)) == (refused_at, len(expected))
+        for array, value in zip(arrays, expected, strict=True):
+            if not is_stale(array):
+                assert_close(array.value, value)
+        assert_same(given, x)  # nobody wrote to it
+        if any(is_stale(array) for array in arrays):
+            continue
+        ran += 1
+        root = total(arrays)
+        if seed % 2 or not root.node.is_active:
+            continue
+        differentiated += 1
+        direction = np.random.default_rng([seed, 2]).normal(size=x.shape)
+        moved = [x + step * np.array(direction, order="F" if seed % 5 == 0 else "C") for step in (1e-5, -1e-5)]
+        up, down = (total(run(seed, end)[0]) for end in moved)
+        (gradient,) = trace.backward_param_grads(root, unreached="zero")
+        tangent = trace.jvp(root, {trace.params[0]: direction})
+        assert_close(tangent, np.sum(gradient * direction), 1e-12)
+        np.testing.assert_allclose(tangent, (up - down) / 2e-5, rtol=1e-5, atol=1e-5 * abs(up))
+    assert ran > 0.4 * PROGRAMS
+    assert differentiated > 0.15 * PROGRAMS
+
+
+# ---- what they are made of -------------------------------------------------------------------------
+
+
+def smoothed(x):
+    u = x.copy()
+    for _ in range(3):
+        u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+    return u
+
+
+def smoothed_out_of_place(u):
+    for _ in range(3):
+        inside = u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        u = np.concatenate([u[:1], inside, u[-1:]])
+    return u
+
+
+def test_derivatives_are_those_of_the_same_function_without_writing():
+    x = np.linspace(1, 2, 7) ** 3
+    for transform in (tape.jacobian, lambda f: tape.jacobian(tape.jacobian(lambda x: f(x) ** 2))):
+        assert_close(transform(smoothed)(x), transform(smoothed_out_of_place)(x))
+    compiled = tape.compile(tape.value_and_grad(lambda x: (smoothed(x) ** 2).sum()))
+    value, gradient = tape.value_and_grad(lambda x: (smoothed_out_of_place(x) ** 2).sum())(x)
+    assert_close(compiled(x)[0], value)
+    assert_close(compiled(x)[1], gradient)
+
+
+def test_a_handle_moves_on_and_its_old_node_stays():
+    trace = tape.Trace()
+    x = trace.param(np.array([1.0, 2.0]))
+    y = x
+    before = np.exp(x)
+    x += 1
+    x[0] = 5.0
+    assert y is x
+    assert_same(x.value, np.array([5.0, 3.0]))
+    assert_same(trace.params[0].value, np.array([1.0, 2.0]))
+    (gradient,) = trace.backward_param_grads((before * x).sum())
+    assert_close(gradient, np.exp([1.0, 2.0]) * [5.0, 3.0] + np.array([0.0, 1.0]) * np.exp(2.0))
+
+
+def test_writing_to_a_view_reaches_all_that_it_is_a_view_of():
+    trace = tape.Trace()
+    x = trace.param(np.zeros((3, 4)))
+    middle = x[1:].T
+    middle[1:3][0] += 1.0
+    middle[0, 1] = 2.0
+    expected = np.zeros((3, 4))
+    expected[1:, 1], expected[2, 0] = 1.0, 2.0
+    assert_same(x.value, expected)
+    assert_same(middle.value, expected[1:].T)
+
+
+def test_a_view_is_stale_only_where_elements_of_it_were_written():
+    trace = tape.Trace()
+    x = trace.param(np.arange(12.0).reshape(3, 4))
+    rows, column = list(x), x[:, 2]
+    x[1, 0] = 7.0
+    assert_same((rows[0] + rows[2]).value, np.array([8.0, 10, 12, 14]))
+    assert_same((column * 1).value, np.array([2.0, 6, 10]))
+    assert "written to" in repr(rows[1])
+    for use in (lambda row: row + 1, np.sum, lambda row: row.value, lambda row: row.__iadd__(1)):
+        with pytest.raises(errors.InPlaceError, match=r"Take the view again.*copy\(\)"):
+            use(rows[1])
+    assert_same(x[1].value, np.array([7.0, 5, 6, 7]))
+
+
+def test_copies_are_written_to_alone():
+    trace = tape.Trace()
+    x = trace.param(np.ones((2, 3)))
+    copies = [x.copy(), np.copy(x), x.flatten(), x.astype(float), np.tile(x, 1), x[[0, 1]], +x]
+    for copy in copies:
+        copy[...] = 0.0
+    assert_same(x.value, np.ones((2, 3)))
+
+
+def test_numbers_are_not_written_to():
+    trace = tape.Trace()
+    for number in (trace.param(1.0), trace.param([1.0])[0], trace.param([1.0]).sum()):
+        with pytest.raises(errors.InPlaceError, match="number"):
+            number[()] = 2.0
+    array = trace.param(np.array(1.0))
+    array[()] = 2.0
+    array += 1
+    array[...] *= 2
+    assert_same(array.value, np.array(6.0))
+
+
+def test_what_fails_leaves_all_as_it_was():
+    trace = tape.Trace()
+    x = trace.param(np.ones((2, 3)))
+    row = x[0]
+    for write in (
+        lambda: x.__iadd__(np.ones((4, 2, 3))),
+        lambda: x.__setitem__(5, 0.0),
+        lambda: x.__setitem__(0, np.ones(2)),
+        lambda: row.__setitem__(0, 1j),
+        lambda: np.add(x, 1j, out=x),
+        lambda: np.sum(x, axis=0, out=x),
+    ):
+        count = len(trace)
+        with pytest.raises(errors.TapeError):
+            write()
+        assert len(trace) == count
+    assert_same(x.value, np.ones((2, 3)))
+    assert_same((row * 1).value, np.ones(3))
+
+
+def test_dtypes_stay_as_numpys_do():
+    trace = tape.Trace()
+    x, n = trace.param(np.ones(3, np.float32)), trace.input(np.arange(3))
+    x += np.full(3, 0.1)
+    x[0] = np.float64(0.3)
+    n += 2
+    n[1] = 3.9
+    assert (x.dtype, n.dtype) == (np.float32, np.int64)
+    assert_same(n.value, np.array([2, 3, 4]))
+    with pytest.raises(errors.DTypeError, match="float64 was to be written over int64"):
+        n += 0.5
+
+
+# ---- several traces --------------------------------------------------------------------------------
+
+
+def test_a_pullback_is_not_changed_by_what_is_written_later():
+    def f(x):
+        out, pull = tape.vjp(lambda y: np.exp(y) * x, x)
+        expected = out * 1
+        out *= 3
+        x[0] = 5.0
+        (back,) = pull(np.ones(3))
+        return ((back - expected) ** 2).sum()
+
+    assert_close(tape.grad(f)(np.array([0.1, 0.2, 0.3])), np.zeros(3))
+
+
+def test_outer_arrays_are_not_written_to_from_inside():
+    def f(x):
+        def inside(y):
+            x[0] = y[0]
+            return (y * y).sum()
+
+        return tape.grad(inside)(x).sum()
+
+    with pytest.raises(errors.InPlaceError, match="inside of a function"):
+        tape.grad(f)(np.ones(2))
+
+
+def test_arguments_of_the_user_are_never_written_to():
+    x = np.ones(3)
+
+    def f(y):
+        y *= 2
+        y[0] = 0.0
+        return (y * y).sum()
+
+    assert_close(tape.grad(f)(x), np.array([0.0, 8.0, 8.0]))
+    assert_close(tape.compile(f)(x), 8.0)
+    assert_same(x, np.ones(3))
+
+
+# ---- arrays made beside a Var ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.zeros_like,
+        np.ones_like,
+        np.empty_like,
+        lambda x: np.zeros(3, like=x),
+        lambda x: np.full(3, 2.0, like=x),
+        lambda x: np.arange(3.0, like=x),
+        lambda x: np.array([1.0, 2.0, 3.0], like=x),
+    ],
+)
+def test_arrays_made_beside_a_var_can_be_written_to(make):
+    def f(x):
+        out = make(x)
+        for i in range(1, 3):
+            out[i] = x[i] * x[i - 1]
+        return (out[1:] ** 2).sum()
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert_close(tape.grad(f)(x), np.array([2 * 1 * 4.0, 2 * 2 * (1 + 9.0), 2 * 3 * 4.0]))
+    compiled = tape.compile(tape.grad(f))
+    assert_close(compiled(x), tape.grad(f)(x))

@@ -1,0 +1,146 @@
+"""Embeddings: gradients that add up, padding, bounds, PyTorch."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.ops import nn
+from tests.oracles import assert_close, difference, vjp
+from tests.test_nn_normalization import DTYPES, assert_as_torch, normal
+
+RNG = np.random.default_rng(12)
+
+
+def numbers(*shape, rows=6):
+    return RNG.integers(0, rows, shape)
+
+
+@DTYPES
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 4), (0,), ()])
+@pytest.mark.parametrize("padding", [None, 2, -1])
+def test_embedding_is_that_of_torch(dtype, tolerance, shape, padding):
+    index = np.asarray(numbers(*shape))
+    assert_as_torch(
+        lambda w: nn.embedding(index, w, padding),
+        lambda F, w: F.embedding(_tensor(index), w, padding),
+        [normal(6, 3, dtype=dtype)], tolerance,
+    )  # fmt: skip
+
+
+@DTYPES
+@pytest.mark.parametrize("mode", ["mean", "sum", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_bags_are_those_of_torch(dtype, tolerance, mode, padding):
+    index = numbers(4, 5)
+    index[2] = 1  # a bag of padding alone
+    assert_as_torch(
+        lambda w: nn.embedding_bag(index, w, mode, padding_idx=padding),
+        lambda F, w: F.embedding_bag(_tensor(index), w, mode=mode, padding_idx=padding),
+        [_distinct(6, 3, dtype)], tolerance,
+    )  # fmt: skip
+
+
+@DTYPES
+def test_weighted_bags_are_those_of_torch(dtype, tolerance):
+    index = numbers(4, 5)
+    assert_as_torch(
+        lambda w, each: nn.embedding_bag(index, w, "sum", each),
+        lambda F, w, each: F.embedding_bag(_tensor(index), w, mode="sum", per_sample_weights=each),
+        [normal(6, 3, dtype=dtype), normal(4, 5, dtype=dtype)], tolerance,
+    )  # fmt: skip
+
+
+def _tensor(index):
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    return torch.tensor(index)
+
+
+def _distinct(rows, width, dtype):
+    """A table in which no two elements are alike. Ties are shared here; PyTorch takes the first."""
+    return RNG.permutation(rows * width).reshape(rows, width).astype(dtype)
+
+
+# ---- padding -------------------------------------------------------------------------------------
+
+
+def test_a_row_for_padding_is_read_and_gets_no_derivative_of_any_order():
+    index, table, along = np.array([0, 2, 2, 1]), normal(3, 2), normal(3, 2)
+
+    def f(table):
+        return np.sum(np.sin(nn.embedding(index, table, padding_idx=2)))
+
+    np.testing.assert_array_equal(nn.embedding(index, table, padding_idx=2), table[index])
+    frozen = np.where(np.arange(3)[:, None] == 2, 0, along)
+    _, pushed = tape.jvp(f, [table], [along])
+    assert_close(pushed, difference(f, [table], [frozen]))
+    gradient = tape.grad(f)
+    assert not np.any(gradient(table)[2])
+    assert_close(tape.hvp(f)(table, along), difference(gradient, [table], [frozen]))
+    assert_close(tape.compile(gradient)(table), gradient(table))
+
+
+# ---- bounds --------------------------------------------------------------------------------------
+
+CALLS = {
+    "value": nn.embedding,
+    "gradient": lambda index, w: vjp(lambda w: nn.embedding(index, w), [w])[0],
+    "padded": lambda index, w: vjp(lambda w: nn.embedding(index, w, 0), [w])[0],
+    "bag": nn.embedding_bag,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("wrong", [6, -1, 10**12])
+def test_an_index_out_of_range_is_named_with_its_position_and_the_bound(name, wrong):
+    call, table = CALLS[name], normal(6, 2)
+    compiled = tape.compile(call)
+    right = numbers(3, 4)
+    assert_close(compiled(right, table), call(right, table))
+    index = right.copy()
+    index[1, 2] = wrong
+    for run in (call, compiled, tape.compile(call)):
+        with pytest.raises(errors.OutOfBoundsError, match=rf"index {wrong} at position \(1, 2\).*6 rows"):
+            run(index, table)
+    assert_close(compiled(right, table), call(right, table))
+
+
+def test_replay_may_change_the_index_and_checks_it():
+    trace = tape.Trace()
+    table = normal(3, 2)
+    w, index = trace.param(table), trace.input(np.array([0, 1]))
+    out = nn.embedding(index, w)
+    trace.set(index, np.array([2, 2]))
+    trace.replay()
+    np.testing.assert_array_equal(out.value, table[[2, 2]])
+    np.testing.assert_array_equal(trace.backward_param_grads(out)[0], [[0, 0], [0, 0], [2, 2]])
+    trace.set(index, np.array([0, 3]))
+    with pytest.raises(errors.OutOfBoundsError, match="index 3 at position 1"):
+        trace.replay()
+
+
+TABLE = np.ones((4, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: nn.embedding([0.0], TABLE), errors.DTypeError, "Use ints"),
+        (lambda: nn.embedding([True], TABLE), errors.DTypeError, "Use ints"),
+        (lambda: nn.embedding([0], np.ones(3)), errors.ShapeError, "table of rows"),
+        (lambda: nn.embedding([0], TABLE, padding_idx=4), errors.OptionError, "padding_idx=4.*4"),
+        (lambda: nn.embedding([0], np.ones((0, 2))), errors.OutOfBoundsError, "0 rows"),
+        (lambda: nn.embedding_bag([0], TABLE), errors.ShapeError, r"\(bags, length\)"),
+        (lambda: nn.embedding_bag([[0]], TABLE, "median"), errors.OptionError, "median"),
+        (lambda: nn.embedding_bag([[0]], TABLE, "max", [[1.0]]), errors.OptionError, "per_sample_weights"),
+        (lambda: nn.embedding_bag([[0]], TABLE, "sum", [1.0]), errors.ShapeError, "per_sample_weights"),
+    ],
+)
+def test_errors_are_raised_at_the_call(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+@pytest.mark.parametrize("mode", ["mean", "sum", "max"])
+def test_bags_of_nothing_are_zeros(mode):
+    np.testing.assert_array_equal(nn.embedding_bag(np.zeros((3, 0), int), TABLE, mode), np.zeros((3, 2)))

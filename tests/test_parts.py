@@ -1,0 +1,277 @@
+"""Writing to parts of arrays in programs: in place, read back without the array, never a wrong number."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape import errors, ops
+from tape.ops.structure.updating import At
+from tests import naive_program
+from tests.naive_program import compiled_for, counts, program_of
+from tests.oracles import assert_close, assert_same
+from tests.test_writing import calls
+
+quick = settings(max_examples=40, deadline=None)
+RNG = np.random.default_rng(6)
+X, V = RNG.normal(size=(4, 6)), RNG.normal(size=6)
+
+
+def copied(program):
+    """How many writes to a part copy the array first."""
+    plan = program.plan
+    return sum(
+        plan.places[id][:2] != plan.places[instruction.operands[0]][:2]
+        for id, instruction in enumerate(plan.instructions)
+        if instruction.op in ("put", "add_at")
+    )
+
+
+def check(f, *args):
+    """Compiled equals eager, natively, and the listing equals the interpreter of listings."""
+    compiled, program = compiled_for(f, *args)
+    assert "callback" not in counts(program.listing)
+    found = compiled(*args)
+    for a, b in zip(np.atleast_1d(found), np.atleast_1d(f(*args)), strict=True):
+        assert_close(a, b, 1e-13)
+    for a, b in zip(naive_program.run(program.listing, args), np.atleast_1d(found), strict=False):
+        assert np.shape(a) is not None and a.dtype == b.dtype
+    return program
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["set_at", "add_at"])
+@quick
+@given(call=calls())
+def test_compiled_equals_eager_at_any_index(op, call):
+    x, v, index = call
+    if x.size == 0:
+        return
+    f = lambda x, v: getattr(ops, op)(x, v, index)  # noqa: E731
+    assert_close(compiled_for(f, x, v)[0](x, v), f(x, v), 1e-14)
+    gradient = tape.grad(lambda x, v: np.sum(f(x, v) ** 2), (0, 1))
+    for found, expected in zip(compiled_for(gradient, x, v)[0](x, v), gradient(x, v), strict=True):
+        assert_close(found, expected, 1e-13)
+
+
+NATIVE = {
+    "int": (1, V),
+    "negative step": ((slice(None, None, -2), slice(1, 3)), np.ones((2, 1))),
+    "whole, turned": (slice(None, None, -1), X.copy()),
+    "broadcast": (..., 3.0),
+    "None": ((0, None, slice(2, 4)), np.ones((1, 2))),
+    "rows": (np.array([2, 0, 2]), RNG.normal(size=(3, 6))),
+    "columns of some rows": ((slice(1, 3), np.array([5, 5, -1])), RNG.normal(size=(2, 3))),
+    "elements": ((np.array([1, 1, 0]), np.array([5, -1, 2])), RNG.normal(size=3)),
+    "mask": (X > 0, 7.0),
+    "mask of rows": (np.array([True, False, True, True]), V),
+}
+
+
+@pytest.mark.parametrize("told", NATIVE)
+@pytest.mark.parametrize("op", ["set_at", "add_at"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_runs_without_python(told, op, dtype):
+    index, v = NATIVE[told]
+    x, v = X.astype(dtype), np.asarray(v, dtype)
+    f = lambda x, v: getattr(ops, op)(x, v, index)  # noqa: E731
+    check(f, x, v)
+    gradient = tape.grad(lambda x, v: np.sum(f(x, v) * f(x, v)), (0, 1))
+    compiled, program = compiled_for(gradient, x, v)
+    assert "callback" not in counts(program.listing)
+    for found, expected in zip(compiled(x, v), gradient(x, v), strict=True):
+        assert found.dtype == dtype
+        assert_close(found, expected, 1e-5 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, bool])
+def test_integers_and_bools_are_written_to_slices(dtype):
+    x = np.arange(6).astype(dtype)
+    f = lambda x, v: ops.set_at(x, v, slice(1, 5, 2))  # noqa: E731
+    assert_same(check(f, x, x[:2])(x, x[:2]), f(x, x[:2]))
+
+
+def test_an_index_that_changes_is_checked_at_every_call():
+    f = lambda x, v, i: ops.set_at(x, v, i)  # noqa: E731
+    x, v = np.zeros(5), np.arange(3.0)
+    compiled, _ = compiled_for(f, x, v, np.array([0, 1, 2]))
+    assert_same(compiled(x, v, np.array([4, -1, 4])), f(x, v, np.array([4, -1, 4])))
+    with pytest.raises(errors.OutOfBoundsError):
+        compiled(x, v, np.array([0, 5, 1]))
+    assert_same(x, np.zeros(5))
+
+
+# ---- what is left of them ------------------------------------------------------------------------
+
+LEFT = {
+    "read back": (lambda x, v: ops.set_at(x, v, 1)[1] * 2, {"multiply": 1}),
+    "read back in part": (lambda x, v: ops.set_at(x, v, 1)[1, 3:1:-1] * 2, {"multiply": 1}),
+    "read elsewhere": (lambda x, v: ops.set_at(x, v, 1)[2:] * 2, {"multiply": 1}),
+    "read between": (lambda x, v: ops.set_at(x, v, slice(0, None, 2))[1::2] * 2, {"multiply": 1}),
+    "read both": (lambda x, v: ops.set_at(x, v, 1)[1:3] * 2, {"put": 1, "multiply": 1}),
+    "read what was added": (lambda x, v: ops.add_at(x, v, 1)[1] * 2, {"add": 1, "multiply": 1}),
+    "all of it": (lambda x, v: ops.set_at(x, v, ...) * 2, {"multiply": 1}),
+    "nothing": (lambda x, v: ops.set_at(x, v, slice(0, 0)) * 2, {"multiply": 1}),
+    "over another": (lambda x, v: ops.set_at(ops.set_at(x, v * 2, 1), v, slice(0, 2)), {"put": 1}),
+    "over a sum": (lambda x, v: ops.set_at(ops.add_at(x, v * 2, 1), v, slice(0, 2)), {"put": 1}),
+    "beside another": (lambda x, v: ops.set_at(ops.set_at(x, v, 1), v, 0), {"put": 2}),
+    "over what is used": (
+        lambda x, v: [(y := ops.set_at(x, v, 1)) * 2, ops.set_at(y, v * 2, 1)],
+        {"put": 2, "multiply": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("told", LEFT)
+def test_what_need_not_be_written_is_not(told):
+    f, left = LEFT[told]
+    program = program_of(f, X, V)
+    assert counts(program.listing) == left
+    for found, expected in zip(program(X, V), f(X, V), strict=True):
+        assert_same(found, expected)
+
+
+def test_a_loop_over_elements_copies_the_array_once():
+    def f(x):
+        for i in range(1, 100):
+            x = ops.set_at(x, np.sin(ops.getitem(x, i - 1)), i)
+        return x
+
+    x = RNG.normal(size=100)
+    program = check(f, x)
+    assert counts(program.listing) == {"sin": 99, "put": 99}
+    assert copied(program) == 1
+
+
+def test_a_loop_that_reads_other_parts_too_copies_the_array_once():
+    def f(x):
+        for i in range(2, 50):
+            x = ops.set_at(x, np.sum(x[i - 2 : i]) * x[i + 1], i)
+        return x
+
+    x = RNG.normal(size=51)
+    assert copied(check(f, x)) == 1
+    assert copied(check(tape.grad(lambda x: np.sum(f(x) ** 2)), x)) == 1
+
+
+def test_a_loop_into_zeros_is_arithmetic_on_numbers_in_reverse():
+    def f(v):
+        x = np.zeros(20)
+        for i in range(20):
+            x = ops.set_at(x, v, i)
+            v = np.sin(v)
+        return x[10] * x[19]
+
+    program = check(tape.grad(f), np.array(0.7))
+    assert not {"put", "add_at"} & counts(program.listing).keys()
+
+
+def test_what_is_still_read_is_not_written_over():
+    f = lambda x: [(y := ops.exp(x)), (z := ops.set_at(y, 0.0, 1)), y + z]  # noqa: E731
+    assert copied(check(f, X)) == 1
+
+
+def test_writing_an_array_into_itself():
+    f = lambda x: ops.set_at(y := ops.exp(x), y[:-1], slice(1, None))  # noqa: E731
+    g = lambda x: ops.set_at(y := ops.exp(x), y[::-1], ...)  # noqa: E731
+    h = lambda x: ops.set_at(y := ops.exp(x), y[:1], slice(3, None))  # noqa: E731
+    for function in (f, g, h):
+        check(function, X)
+    assert copied(program_of(h, X)) == 0
+
+
+def test_arguments_are_left_alone():
+    f = lambda x, v: ops.set_at(x, v, 1)  # noqa: E731
+    compiled, _ = compiled_for(f, X, V)
+    x = X.copy()
+    compiled(x, V)
+    assert_same(x, X)
+
+
+def test_updates_and_in_place_functions_run_without_python():
+    from tape.ops.structure.overwriting import copied_to, diagonal_filled, put_masked
+
+    check(lambda x, v: At(x)[1:3].multiply(v), X, V)
+    check(lambda x, v: At(x)[0, ::2].max(v[:3]), X, V)
+    check(lambda x, v: At(x)[np.array([0, 3])].add(v), X, V)
+    check(lambda x, v: copied_to(x, v, where=X > 0), X, V)
+    check(lambda x, v: put_masked(x, X > 0, v[:3]), X, V)
+    check(lambda x, v: diagonal_filled(x, v[:2]), X, V)
+
+
+# ---- random programs -----------------------------------------------------------------------------
+
+BOUNDS = st.integers(0, 6)
+SLICES = st.builds(slice, BOUNDS, BOUNDS, st.sampled_from([1, 1, 2, 3])) | st.builds(
+    slice, BOUNDS, st.none(), st.sampled_from([-1, -2])
+)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["set", "add", "copy", "number", "use", "map"]), SLICES, SLICES), max_size=8
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(STEPS, SLICES)
+def test_random_writes_and_reads(steps, last):
+    def f(x, v):
+        kept = [x]
+        for kind, part, other in steps:
+            size = len(range(*part.indices(6)))
+            if kind == "set":
+                x = ops.set_at(x, np.sin(v[:size]), part)
+            elif kind == "add":
+                x = ops.add_at(x, v[:size] * 2, part)
+            elif kind == "number":
+                x = ops.set_at(x, np.sum(x[other]), part)
+            elif kind == "copy":
+                count = min(size, len(range(*other.indices(6))))
+                x = ops.set_at(x, x[other][:count], np.arange(6)[part][:count].tolist())
+                x = ops.set_at(x, x[other][:1], part) if count else x
+            elif kind == "map":
+                x = np.sin(x)
+            else:
+                kept.append(x[other] * 3)
+        kept.append(x[last])
+        return sum((np.sum(k * np.arange(1.0, 1 + len(k))) for k in kept), start=0.0), x
+
+    x, v = X[0], V
+    compiled, _ = compiled_for(f, x, v)
+    for found, expected in zip(compiled(x, v), f(x, v), strict=True):
+        assert_close(found, expected, 1e-13)
+    gradient = tape.grad(lambda x, v: f(x, v)[0] + np.sum(f(x, v)[1] ** 2), (0, 1))
+    for found, expected in zip(compiled_for(gradient, x, v)[0](x, v), gradient(x, v), strict=True):
+        assert_close(found, expected, 1e-12)
+
+
+@given(st.tuples(SLICES, SLICES), st.tuples(SLICES, SLICES))
+@settings(max_examples=200, deadline=None)
+def test_parts_apart_and_inside_each_other(one, other):
+    from tape.program.parts import _inside, _is_apart
+
+    def part(slices):
+        return [(s.indices(6)[0], s.indices(6)[2], len(range(*s.indices(6)))) for s in slices]
+
+    numbers = np.arange(36).reshape(6, 6)
+    here, there = numbers[one], numbers[other]
+    if not here.size or not there.size:
+        return
+    shared = np.intersect1d(here, there)
+    assert not (_is_apart(part(one), part(other)) and shared.size)
+    inner = _inside(part(one), part(other))
+    assert (inner is not None) == (shared.size == here.size)
+    if inner is not None:
+        index = tuple(np.arange(count) * step + start for start, step, count in inner)
+        assert_same(there[np.ix_(*index)], here)
+
+
+def test_parts_apart_are_told_apart_along_one_axis():
+    from tape.program.parts import _is_apart
+
+    for parts in ([(0, 2, 3)], [(1, 2, 3)]), ([(0, 1, 2)], [(2, 1, 2)]), ([(5, -1, 2)], [(3, -1, 2)]):
+        assert _is_apart(*parts)
+    assert all(_is_apart([(i, 1, 1)], [(j, 1, 1)]) for i, j in pairwise(range(5)))
