@@ -159,8 +159,7 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
             f"{x!r} was to be written to inside of a function that is differentiated or run again on its own, "
             "where it comes from outside. Write to a copy() of it there"
         )
-    if not x.ndim:
-        new = laid_out(new, order="C")  # of arithmetic of arrays without axes, NumPy makes numbers
+    new = _as_array(new)
     share = x.share
     if share is None:
         x.id, x.node = new.id, new.node
@@ -170,7 +169,7 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
     source = share.source
     while source is not None:
         node = share.made
-        new = node.op.view(source, new, *node.operands[1:], **node.attrs)
+        new = _as_array(node.op.view(source, new, *node.operands[1:], **node.attrs))
         moves.append((source, new))
         share = source.share
         source = share.source
@@ -185,6 +184,11 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
     for other in stale:
         if not isinstance(other.node, Stale):
             other.node = Stale(other.node)
+
+
+def _as_array(new: Any) -> Any:
+    """A new value; of arithmetic of arrays without axes, NumPy makes numbers."""
+    return new if new.ndim else laid_out(new, order="C")
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -24,6 +24,7 @@ from tape.node import Handle, plain, settled
 from tape.op import NUMPY
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.creation import beside
+from tape.ops.structure.updating import At
 from tape.trace import Trace
 
 __all__ = ["Var"]
@@ -295,6 +296,11 @@ class Var(Handle):
         return ops.getitem(self, index)
 
     # ---- writing: the handle moves on to another node ----------------------------------------------
+
+    @property
+    def at(self) -> At:
+        """Updates that return a new array: ``x.at[index].set(v)``, and ``add``, ``multiply``, ``min``, ..."""
+        return At(self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         write(self, index, value)

@@ -158,5 +158,17 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "ravel_index": _ravel_index,
     "add_at": _add_at,
     "put": _put,
+    "kernel": lambda x, attrs, shape, dtype: _KERNELS[attrs[0]](*x, attrs[1]).reshape(shape),
     "concatenate": lambda x, attrs, shape, dtype: np.concatenate(x, attrs[0]),
 }
+
+
+def _put_rows(total: Any, values: Any, index: Any, parameters: Any) -> Any:
+    before, length, row, count = parameters
+    out = total.reshape(before, length, row).copy()
+    for k in range(count):
+        out[:, index[k]] = values.reshape(before, count, row)[:, k]
+    return out
+
+
+_KERNELS: dict[str, Callable[..., Any]] = {"put_rows": _put_rows}

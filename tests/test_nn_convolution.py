@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
+from tests.op_table import convolution, pooling
 from tests.oracles import assert_close, assert_same, inner, record, uniform, vjp
 
 nn = ops.nn
@@ -150,6 +151,26 @@ def test_taylor_coefficients_are_those_of_the_polynomial():
     values = tape.taylor(f, 1.5, 1.0, order=3)
     total = float(nn.conv1d(direction, w).sum())
     assert_close(np.stack(values), total * np.array([2.25, 3.0, 2.0, 0.0]), 1e-13)
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+NATIVE = [case for case in (*convolution.CASES, *pooling.CASES) if "complex" not in case.name]
+
+
+@pytest.mark.parametrize("case", NATIVE, ids=repr)
+def test_programs_have_instructions_for_it(case):
+    args = case.args()
+
+    def f(*args):
+        value = case.on(ops)(*args)
+        return [value, *vjp(case.on(ops), args, np.cos(np.arange(value.size)).reshape(value.shape))]
+
+    compiled = tape.compile(f)
+    for _ in range(2):
+        for found, expected in zip(compiled(*args), f(*args), strict=True):
+            assert_close(found, expected, 1e-14)
+    assert not compiled.explain().callbacks
 
 
 # ---- dtypes --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ __all__ = [
     "holds_vars",
     "or_numpy",
     "require",
+    "starts_with_var",
 ]
 
 Shape = tuple[int, ...]
@@ -38,6 +39,13 @@ def holds_vars(nested: Any) -> bool:
     return isinstance(nested, (list, tuple)) and any(
         isinstance(part, Handle) or holds_vars(part) for part in nested
     )
+
+
+def starts_with_var(nested: Any) -> bool:
+    """Whether the first element of a nested list is a Var: asked first, as an exception costs much more."""
+    while isinstance(nested, (list, tuple)) and nested:
+        nested = nested[0]
+    return isinstance(nested, Handle)
 
 
 def joined(nested: Sequence[Any]) -> Any:
@@ -104,7 +112,8 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
         def call(*args: Any, **kwargs: Any) -> Any:
             if args and isinstance(args[0], Handle):
                 return recorded(*args, **kwargs)
-            if not isinstance(kwargs.get("like"), Handle) or not args or not holds_vars(args[0]):
+            is_known = args and (starts_with_var(args[0]) or ("like" in kwargs and holds_vars(args[0])))
+            if not is_known:
                 try:
                     return function(*args, **kwargs)
                 except (ConversionError, ValueError):  # NumPy may find a list ragged before it finds a Var

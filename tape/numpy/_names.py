@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from tape.errors import ConversionError
-from tape.numpy._conversion import array, holds_vars
+from tape.numpy._conversion import array, holds_vars, starts_with_var
 
 __all__ = ["names_of"]
 
 _DISPATCHER = type(np.sum)
 
 _OF_SEQUENCES: dict[Callable[..., Any], int] = {
-    np.block: 0,  # takes nested lists of Vars itself
     np.column_stack: 1,
     np.concatenate: 1,
     np.dstack: 1,
@@ -69,23 +68,23 @@ def names_of(
 def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's that also takes lists of Vars, where it takes lists of numbers.
 
-    They are looked for when NumPy has failed to convert one: looking first would cost as much as many a
-    function does on plain lists.
+    Beyond the first element they are looked for when NumPy has failed to convert one: looking through all
+    would cost as much as many a function does on plain lists.
     """
-    count = _OF_SEQUENCES.get(function)
+    count = _OF_SEQUENCES.get(function, 0)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except ConversionError:
-            arguments = (*args, *kwargs.values())
-            if not any(map(holds_vars, arguments)):
-                raise
-        if count is None:
-            args, kwargs = tuple(map(_joined, args)), {key: _joined(part) for key, part in kwargs.items()}
-        else:
+        if count or not any(map(starts_with_var, args)):
+            try:
+                return function(*args, **kwargs)
+            except ConversionError:
+                if not any(map(holds_vars, (*args, *kwargs.values()))):
+                    raise
+        if count:
             args = (*(list(map(_joined, part)) for part in args[:count]), *args[count:])
+        else:
+            args, kwargs = tuple(map(_joined, args)), {key: _joined(part) for key, part in kwargs.items()}
         return function(*args, **kwargs)
 
     return call

@@ -46,6 +46,7 @@ from tape.ops.structure.diagonals import *  # noqa: F403
 from tape.ops.structure.editing import *  # noqa: F403
 from tape.ops.structure.indexing import *  # noqa: F403
 from tape.ops.structure.joining import *  # noqa: F403
+from tape.ops.structure.layout import *  # noqa: F403
 from tape.ops.structure.padding import *  # noqa: F403
 from tape.ops.structure.positions import *  # noqa: F403
 from tape.ops.structure.repeating import *  # noqa: F403

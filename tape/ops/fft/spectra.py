@@ -26,7 +26,7 @@ def _resized_forward(x: Any, *, length: int, axis: int) -> Any:
     axis %= x.ndim
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     common = (*(slice(None),) * axis, slice(min(length, x.shape[axis])))
-    out = np.zeros(shape, x.dtype)
+    out = np.zeros_like(x, shape=shape)
     out[common] = x[common]
     return out
 

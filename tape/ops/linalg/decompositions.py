@@ -230,8 +230,15 @@ def _r_jvp(t: Any, out: Any, a: Any, packed: Any, mode: str) -> Any:
     return dagger(q) @ t - _turn(t, q, out)[0] @ out
 
 
+def _triangle_like(a: Any, r: Any) -> Any:
+    """NumPy cuts the triangle out of the matrix, which it has overwritten."""
+    like = np.empty_like(a[..., : r.shape[-2], :], dtype=r.dtype)
+    like[...] = r
+    return np.triu(like)
+
+
 _q: Op = _qr.part(0, "q of qr", vjp=[_q_vjp], jvp=[_q_jvp])
-_r: Op = _qr.part(1, "r of qr", vjp=[_r_vjp], jvp=[_r_jvp])
+_r: Op = _qr.part(1, "r of qr", lie=_triangle_like, vjp=[_r_vjp], jvp=[_r_jvp])
 
 
 @implements(np.linalg.qr)

@@ -241,13 +241,15 @@ class Packed:
         name: str,
         *,
         convert: Callable[[Any], Any] = np.asarray,
+        lie: Callable[[Any, Any], Any] = lambda a, part: np.array(part, order="K"),
         vjp: Any = None,
         jvp: Any = None,
     ) -> Op:
         """The operation for result ``k``, of the operands and the packed array.
 
         ``vjp`` and ``jvp`` hold a rule for each operand; ``convert`` undoes the promotion that packing
-        was, as `numpy.real` does.
+        was, as `numpy.real` does; ``lie`` makes an array of its own that lies in memory as NumPy's,
+        given the first operand and the part: by default matrix by matrix.
         """
 
         def place(operands: Any, attrs: dict[str, Any]) -> tuple[int, Shape]:
@@ -257,7 +259,8 @@ class Packed:
         def forward(*operands: Any, **attrs: Any) -> Any:
             start, shape = place(operands, attrs)
             stack = operands[-1].ndim - 1
-            return convert(operands[-1][..., start : start + prod(shape[stack:])]).reshape(shape)[()]
+            part = convert(operands[-1][..., start : start + prod(shape[stack:])])
+            return lie(operands[0], np.reshape(part, shape))[()]
 
         def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
             start, shape = place(operands, attrs)

@@ -33,6 +33,8 @@ def _check_classes(name: str, target: Any, classes: int, ignored: int | None = N
     values = np.asarray(plain(target))
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{name}: the classes are {describe(target)}. Number them with ints from 0")
+    if not values.size or (values.min() >= 0 and values.max() < classes):
+        return
     is_outside = (values < 0) | (values >= classes)
     if ignored is not None:
         is_outside &= values != ignored
@@ -151,9 +153,9 @@ class _Labels:
     """
 
     def __init__(self, name: str, target: Any, shape: tuple[int, ...], weight: Any, ignored: Any) -> None:
-        if np.shape(target) != shape[:-1]:
+        if target.shape != shape[:-1]:
             raise ShapeError(
-                f"{name}: target has shape {list(np.shape(target))}. It has a class for each sample: "
+                f"{name}: target has shape {list(target.shape)}. It has a class for each sample: "
                 f"{list(shape[:-1])}"
             )
         self.ignored = int(number(f"{name}: ignore_index", ignored))
@@ -181,9 +183,8 @@ class _Labels:
 
 def _classes_last(name: str, input: Any, axis: Any) -> Any:
     """Input with the axis of the classes moved to the end."""
-    (input,) = reals(name, input)
-    shape = np.shape(input)
-    if np.result_type(input).kind != "f":
+    shape = input.shape
+    if input.dtype.kind != "f":
         raise DTypeError(f"{name}: input is {describe(input)}. It holds floats, one for each class")
     axis = checked_axis(name, shape, axis if len(shape) != 1 else 0)
     if not shape[axis]:
@@ -195,9 +196,9 @@ def _class_weights(name: str, weight: Any, classes: int) -> Any:
     if weight is None:
         return None
     (weight,) = reals(name, weight)
-    if np.shape(weight) != (classes,):
+    if weight.shape != (classes,):
         raise ShapeError(
-            f"{name}: weight has shape {list(np.shape(weight))}. It has one for each class: [{classes}]"
+            f"{name}: weight has shape {list(weight.shape)}. It has one for each class: [{classes}]"
         )
     return weight
 
@@ -251,9 +252,10 @@ def nll_loss(
     array([0.69314718, 0.28768207])
     """
     check_reduction("nll_loss", reduction)
+    input, target = reals("nll_loss", input, target)
     input = _classes_last("nll_loss", input, axis)
     weight = _class_weights("nll_loss", weight, input.shape[-1])
-    labels = _Labels("nll_loss", as_operand(target), input.shape, weight, ignore_index)
+    labels = _Labels("nll_loss", target, input.shape, weight, ignore_index)
     return labels.reduced(-_pick(input, labels.classes), reduction)
 
 
@@ -313,14 +315,15 @@ def cross_entropy(
     smoothing = number(f"{name}: label_smoothing", label_smoothing)
     if not 0 <= smoothing <= 1:
         raise OptionError(f"{name}: label_smoothing={smoothing}. It is a share, from 0 to 1")
-    given, (target,) = np.shape(input), reals(name, target)
+    input, target = reals(name, input, target)
+    given = input.shape
     input = _classes_last(name, input, axis)
     classes = input.shape[-1]
     weight = _class_weights(name, weight, classes)
-    if np.result_type(target).kind == "f":
-        if np.shape(target) != given:
+    if target.dtype.kind == "f":
+        if target.shape != given:
             raise ShapeError(
-                f"{name}: input {list(given)} and probabilities {list(np.shape(target))}. Their shapes are "
+                f"{name}: input {list(given)} and probabilities {list(target.shape)}. Their shapes are "
                 "the same; for class indices, use ints"
             )
         target = _classes_last(name, target, axis)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.errors import DTypeError, OptionError, ShapeError, describe_all
 from tape.node import plain
 from tape.op import as_operand
 from tape.ops.reduction.reducing import _mean, _sum
@@ -36,36 +36,36 @@ def reduced(losses: Any, reduction: str) -> Any:
 
 
 def reals(name: str, *operands: Any) -> list[Any]:
-    """Operands, which are not complex."""
-    operands = tuple(as_operand(x) for x in operands)
-    if any(np.result_type(x).kind == "c" for x in operands):
-        raise DTypeError(f"{name} takes real numbers, not {', '.join(map(describe, operands))}")
-    return list(operands)
+    """Operands with a shape and a dtype, which are not complex."""
+    arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in map(as_operand, operands)]
+    if any(x.dtype.kind == "c" for x in arrays):
+        raise DTypeError(f"{name} takes real numbers, not {describe_all(arrays)}")
+    return arrays
 
 
 def like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]:
     """Input and target of a loss, of one shape: broadcasting would pair everything with everything."""
     check_reduction(name, reduction)
     input, target = reals(name, input, target)
-    if np.shape(input) != np.shape(target):
+    if input.shape != target.shape:
         raise ShapeError(
-            f"{name}: input has shape {list(np.shape(input))}, target {list(np.shape(target))}. They are not "
+            f"{name}: input has shape {list(input.shape)}, target {list(target.shape)}. They are not "
             "broadcast: reshape one of them"
         )
-    if np.result_type(target).kind in "biu" and np.result_type(input).kind == "f":
-        target = astype(target, np.result_type(input))  # labels do not widen float32
+    if target.dtype.kind in "biu" and input.dtype.kind == "f":
+        target = astype(target, input.dtype)  # labels do not widen float32
     return [input, target]
 
 
 def check_fits(name: str, what: str, array: Any, shape: tuple[int, ...]) -> None:
     """See that an array broadcasts to a shape."""
     try:
-        fits = np.broadcast_shapes(np.shape(array), shape) == shape
+        fits = np.broadcast_shapes(array.shape, shape) == shape
     except ValueError:
         fits = False
     if not fits:
         raise ShapeError(
-            f"{name}: {what} has shape {list(np.shape(array))}, which does not broadcast to {list(shape)}"
+            f"{name}: {what} has shape {list(array.shape)}, which does not broadcast to {list(shape)}"
         )
 
 

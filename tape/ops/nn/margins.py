@@ -64,10 +64,10 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     eps = number("cosine_similarity: eps", eps)
     x1, x2 = reals("cosine_similarity", x1, x2)
     try:
-        shape = np.broadcast_shapes(np.shape(x1), np.shape(x2))
+        shape = np.broadcast_shapes(x1.shape, x2.shape)
     except ValueError:
         raise ShapeError(
-            f"cosine_similarity: shapes {list(np.shape(x1))} and {list(np.shape(x2))} do not broadcast"
+            f"cosine_similarity: shapes {list(x1.shape)} and {list(x2.shape)} do not broadcast"
         ) from None
     place = checked_axis("cosine_similarity", shape, axis) - len(shape)
     x1, x2 = (_along(x, shape, place) for x in (x1, x2))
@@ -77,7 +77,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
     """An operand that has all of an axis, counted from the end; other axes may broadcast later."""
-    own = np.shape(x)
+    own = x.shape
     has_all = len(own) >= -axis and own[axis] == shape[axis]
     return x if has_all else broadcast_to(x, shape=shape)
 
@@ -126,10 +126,10 @@ def cosine_embedding_loss(
     margin = number(f"{name}: margin", margin)
     input1, input2 = like_shaped(name, reduction, input1, input2)
     (target,) = reals(name, target)
-    shape = np.shape(input1)
-    if len(shape) not in (1, 2) or np.shape(target) != shape[:-1]:
+    shape = input1.shape
+    if len(shape) not in (1, 2) or target.shape != shape[:-1]:
         raise ShapeError(
-            f"{name}: inputs {list(shape)} and a target {list(np.shape(target))}. Vectors are (N, D) with a "
+            f"{name}: inputs {list(shape)} and a target {list(target.shape)}. Vectors are (N, D) with a "
             "target (N), or (D) with one ()"
         )
 
@@ -294,7 +294,7 @@ def triplet_margin_loss(
         raise OptionError(f"{name}: p={p} is the order of a norm, which is positive")
     anchor, positive = like_shaped(name, reduction, anchor, positive)
     anchor, negative = like_shaped(name, reduction, anchor, negative)
-    if not np.ndim(anchor):
+    if not anchor.ndim:
         raise ShapeError(f"{name} takes vectors, along the last axis, not numbers")
 
     def distance(x: Any, y: Any) -> Any:

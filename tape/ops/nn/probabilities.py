@@ -106,7 +106,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     name = "binary_cross_entropy"
     input, target = like_shaped(name, reduction, input, target)
     check_values(name, "input", input, 0, 1)
-    weight = _element_weights(name, "weight", weight, np.shape(input))
+    weight = _element_weights(name, "weight", weight, input.shape)
     return _weighed(name, _binary_cross_entropy(input, target), weight, reduction)
 
 
@@ -151,8 +151,8 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     input, target = like_shaped(name, reduction, input, target)
-    weight = _element_weights(name, "weight", weight, np.shape(input))
-    pos_weight = _element_weights(name, "pos_weight", pos_weight, np.shape(input))
+    weight = _element_weights(name, "weight", weight, input.shape)
+    pos_weight = _element_weights(name, "pos_weight", pos_weight, input.shape)
     certain = logsigmoid(input)
     if pos_weight is not None:
         certain = certain * ((pos_weight - 1) * target + 1)
@@ -197,7 +197,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     check_reduction("kl_div", reduction, "batchmean")
     is_mean_of_batch = reduction == "batchmean"
     input, target = like_shaped("kl_div", "sum" if is_mean_of_batch else reduction, input, target)
-    shape = np.shape(input)
+    shape = input.shape
     if is_mean_of_batch and not shape:
         raise ShapeError("kl_div: there is no first axis for reduction='batchmean'. Use 'sum'")
     losses = exp(target) * (target - input) if log_target else -entr(target) - target * input

@@ -225,7 +225,7 @@ def gaussian_nll_loss(
     eps = number(f"{name}: eps", eps)
     input, target = like_shaped(name, reduction, input, target)
     (var,) = reals(name, var)
-    shape, given = np.shape(input), np.shape(var)
+    shape, given = input.shape, var.shape
     if given not in (shape, shape[:-1], (*shape[:-1], 1)):
         raise ShapeError(
             f"{name}: var has shape {list(given)}, input {list(shape)}. There is a variance for each "

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.errors import OptionError
+from tape.node import settled
 from tape.op import Op, as_operand, implements
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort
+from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel, reshape
@@ -163,7 +165,7 @@ def unique(
     count = np.size(ar) if axis is None else shape[axis]
     inverse = getitem(parts, slice(None, count))
     index, counts = reshape(getitem(parts, slice(count, None)), (2, -1))
-    values = take(ar, index, axis)
+    values = take(ar, index) if axis is None else _rows(ar, index, axis)
     if not (sorted or return_index or return_inverse or return_counts or axis is not None):
         return take(values, _hashed(ar, equal_nan=equal_nan))
     if axis is None and len(shape) != 1:
@@ -171,6 +173,13 @@ def unique(
     extra = zip((return_index, return_inverse, return_counts), (index, inverse, counts), strict=True)
     wanted = [part for is_wanted, part in extra if is_wanted]
     return (values, *wanted) if wanted else values
+
+
+def _rows(x: Any, index: Any, axis: int) -> Any:
+    """Slices along an axis; in memory they follow each other, as those that NumPy has sorted."""
+    if axis % np.ndim(x) == 0:
+        return take(x, index, 0)
+    return settled(moveaxis(take(moveaxis(x, axis, 0), index, 0), 0, axis))
 
 
 @implements(np.unique_all)

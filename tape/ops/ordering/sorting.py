@@ -17,6 +17,7 @@ from tape import errors
 from tape.batch_rules import along_axes
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.op import Op, as_operand, implements
+from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 from tape.ops.structure.taking import take_along_axis
 
@@ -39,7 +40,7 @@ def stable_argsort(x: Any, axis: int | None) -> Any:
     ordered = np.take_along_axis(rows, order, axis=-1)
     if not np.all(ordered[..., :-1] < ordered[..., 1:]):  # ties, or NaN
         order = np.argsort(rows, axis=-1, kind="stable")
-    return order if axis is None else np.moveaxis(order, -1, axis)
+    return order if axis is None else np.asarray(np.moveaxis(order, -1, axis), order="C")
 
 
 def _order(x: Any, *, axis: int | None, kind: Any) -> Any:
@@ -112,7 +113,7 @@ def _permuted(a: Any, order: Op, axis: int | None, **attrs: Any) -> Any:
     """The elements along an axis in the order that an operation finds; all of them if the axis is None."""
     if axis is None:
         a, axis = a if np.ndim(a) == 1 else ravel(a), -1
-    return take_along_axis(a, order(a, axis=axis, **attrs), axis)
+    return own(take_along_axis(a, order(a, axis=axis, **attrs), axis), slowest_first(a))
 
 
 @implements(np.sort)

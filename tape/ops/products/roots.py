@@ -14,6 +14,7 @@ from tape.ops.products.polynomials import coefficients, of_numbers, trimmed
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import copy
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["poly", "roots"]
@@ -124,4 +125,4 @@ def roots(p: Any) -> Any:
     row = reshape(-getitem(p, slice(1, None)) / getitem(p, 0), (1, -1))
     companion = concatenate([row, np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
     found = eigvals(companion)
-    return concatenate([found, np.zeros(trailing, found.dtype)]) if trailing else found
+    return concatenate([found, np.zeros(trailing, found.dtype)]) if trailing else copy(found, "C")

@@ -14,12 +14,14 @@ import numpy as np
 
 from tape.batch_rules import elementwise
 from tape.errors import ShapeError
+from tape.node import Handle
 from tape.op import Op, as_operand, implements
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last
 from tape.ops.structure.axes import moveaxis, swapaxes, transpose
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import own
 from tape.ops.structure.shape import ravel, reshape
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot"]
@@ -93,8 +95,16 @@ def dot(a: Any, b: Any) -> Any:
     a, b = as_operand(a), as_operand(b)
     ndim = max(np.ndim(a), np.ndim(b))
     if np.ndim(a) == 0 or np.ndim(b) == 0:
-        return multiply(a, b)
+        return _scaled(a, b)
     return _dot(a, b) if ndim > 2 else matmul(a, b)
+
+
+def _scaled(a: Any, b: Any) -> Any:
+    """A product with a scalar; of what BLAS multiplies in C order, in others as it lies."""
+    a, b = (x if isinstance(x, Handle) else np.asarray(x)[()] for x in (a, b))
+    product = multiply(a, b)
+    is_blas = np.ndim(product) <= 2 and np.result_type(product).char in "fdFD"
+    return own(product, tuple(range(np.ndim(product)))) if is_blas else product
 
 
 @implements(np.inner)

@@ -18,6 +18,7 @@ from tape.ops.reduction.cumulative import _along
 from tape.ops.reduction.reducing import _axis, _sum
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
@@ -271,7 +272,8 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
         if last is None
         else combined(last, [part(-3, -2), part(-2, -1), part(-1, None)])
     )
-    return concatenate([astype(piece, f.dtype) for piece in (left, inner, right)], axis=axis)
+    slopes = concatenate([astype(piece, f.dtype) for piece in (left, inner, right)], axis=axis)
+    return own(slopes, slowest_first(f))
 
 
 @implements(np.gradient)

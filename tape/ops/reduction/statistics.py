@@ -10,7 +10,7 @@ import numpy as np
 from tape import batch_rules, series
 from tape.errors import OptionError, ShapeError
 from tape.functions import elementwise
-from tape.node import plain, settled
+from tape.node import plain
 from tape.op import Op, as_operand, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
@@ -21,6 +21,7 @@ from tape.ops.products.products import matmul
 from tape.ops.reduction.reducing import Reduced, _axes, _count, _mean, _sum
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import copy
 from tape.ops.structure.shape import Axes, as_dtype, astype, reshape, squeeze, transpose
 
 __all__ = ["average", "corrcoef", "cov"]
@@ -102,7 +103,7 @@ def average(
         weights = astype(weights, dtype)
         total = _sum(weights, axis=axes, keepdims=keepdims)
         mean = divide(_sum(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
-    return (mean, settled(_broadcast_to(total, shape=np.shape(mean)))) if returned else mean
+    return (mean, copy(_broadcast_to(total, shape=np.shape(mean)), "C")) if returned else mean
 
 
 # ---- covariances -----------------------------------------------------------------------------------

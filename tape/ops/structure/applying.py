@@ -14,6 +14,7 @@ from tape.op import as_operand, implements
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack
+from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.positions import flatnonzero
 from tape.ops.structure.shape import astype, expand_dims, reshape, transpose
 from tape.ops.structure.taking import put_along_axis
@@ -117,7 +118,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         if np.result_type(piece) != dtype:
             piece = astype(piece, dtype)
         y = put_along_axis(y, where_it_holds, piece, 0)
-    return y if len(shape) == 1 else reshape(y, shape)
+    return own(y if len(shape) == 1 else reshape(y, shape), slowest_first(x))
 
 
 def _flat(a: Any) -> Any:

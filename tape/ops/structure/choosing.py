@@ -15,6 +15,7 @@ from tape.node import plain
 from tape.op import Op, as_operand, cast, implements
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import getitem
+from tape.ops.structure.layout import own
 from tape.ops.structure.positions import checked_axis, checked_positions, flatnonzero
 from tape.ops.structure.shape import astype
 from tape.ops.structure.taking import take
@@ -168,7 +169,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     *typed, out = [x if np.result_type(x) == dtype else astype(x, dtype) for x in choices]
     for condition, choice in zip(conditions[::-1], typed[::-1], strict=True):
         out = where(condition, choice, out)
-    return out
+    return own(out, tuple(range(np.ndim(out))))
 
 
 # ---- by condition --------------------------------------------------------------------------------------

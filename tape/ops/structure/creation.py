@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.aliases import memory_of
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import Handle, plain
 from tape.op import Op, as_operand, implements
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
-from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, copy, reshape
+from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, reshape
 
 __all__ = ["empty_like", "full_like", "meshgrid", "ones_like", "vander", "zeros_like"]
 
@@ -42,7 +44,7 @@ def full_like(
     dtype : dtype_like, optional
         Another dtype.
     order, subok
-        How a plain array lies in memory, and whether it is of the subclass of ``a``; see NumPy.
+        How it lies in memory, and whether a plain array is of the subclass of ``a``; see NumPy.
     shape : int or sequence of int, optional
         Another shape.
 
@@ -67,7 +69,9 @@ def full_like(
     kind = np.result_type(a) if dtype is None else as_dtype("full_like", dtype)
     filled = broadcast_to(fill_value, lengths)
     if isinstance(filled, Handle):
-        return astype(filled.again(), kind, copy=False)
+        memory = memory_of(a) if isinstance(a, Handle) else np.asarray(a)
+        like = np.empty_like(memory, bool, order, subok=False, shape=lengths)  # type: ignore[call-overload]
+        return own(astype(filled, kind, copy=False), slowest_first(like))
     return np.full_like(plain(a), fill_value, kind, order, subok, lengths)  # type: ignore[call-overload]
 
 
@@ -118,7 +122,10 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
         *,
         device: str | None = None,
     ) -> Any:
-        array = make(plain(a), dtype, order, subok, shape, device=device)
+        model = plain(a)
+        if np.shape(model) != np.shape(a):  # of a batch, which is several
+            model = np.empty(np.shape(a), model.dtype)
+        array = make(model, dtype, order, subok, shape, device=device)
         return beside(a, array) if isinstance(a, Handle) else array
 
     like.__name__ = like.__qualname__ = f"{what}_like"
@@ -185,7 +192,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     lines = [reshape(x, tuple(-1 if k == place else 1 for k in order)) for place, x in enumerate(operands)]
     grids = lines if sparse else broadcast_arrays(*lines)
     if copy:
-        return tuple(_copied(grid) for grid in grids)
+        return tuple(_copied(grid, "C") for grid in grids)
     return grids if sparse else tuple(grids)
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from tape import errors
 from tape.errors import OutOfBoundsError, ShapeError
-from tape.node import Handle, settled
+from tape.node import Handle
 from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.structure.axes import axes_of, moveaxis
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, broadcast_to, reshape
 from tape.ops.structure.taking import taken
 
@@ -58,6 +59,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     array([1., 0., 2., 3., 0.])
     """
     arr, shape, axis = _along("insert", arr, axis)
+    axes = slowest_first(arr, "A") if np.ndim(arr) == len(shape) else (0,)
     values = as_operand(values)
     length = shape[axis]
     where = _places(obj, length)
@@ -82,8 +84,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     arr = _in_shape(arr, shape)
     if is_one:
         pieces = [_part(arr, axis, slice(0, cut)), values, _part(arr, axis, slice(cut, None))]
-        return concatenate(pieces, axis)
-    return taken(concatenate([arr, values], axis), index, axis)
+        return own(concatenate(pieces, axis), axes)
+    return own(taken(concatenate([arr, values], axis), index, axis), axes)
 
 
 @implements(np.delete)
@@ -117,8 +119,16 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     array([1., 3.])
     """
     arr, shape, axis = _along("delete", arr, axis)
-    index = _numbered(np.delete, shape[axis], obj if isinstance(obj, slice) else _static(obj))
-    return settled(_gathered(_in_shape(arr, shape), index, axis))
+    gone = obj if isinstance(obj, slice) else _static(obj)
+    index = _numbered(np.delete, shape[axis], gone)
+    arr = _in_shape(arr, shape)
+    if not isinstance(arr, Handle):
+        return np.delete(arr, gone, axis)
+    if isinstance(gone, slice) or (gone.size == 1 and gone.dtype != bool):
+        axes = slowest_first(arr, "A")
+    else:  # NumPy reads the others by an array, whose axis is then the slowest
+        axes = (axis, *(k for k in slowest_first(arr) if k != axis))
+    return own(_gathered(arr, index, axis), axes)
 
 
 def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, Shape, int]:

@@ -15,7 +15,8 @@ from tape.op import Op, as_operand, cast, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
-from tape.ops.structure.shape import as_dtype, astype, copy, reshape
+from tape.ops.structure.layout import copy
+from tape.ops.structure.shape import as_dtype, astype, reshape
 
 __all__ = [
     "append",

@@ -19,16 +19,24 @@ __all__ = ["copy"]
 Axes = tuple[int, ...]
 
 
+def _forward(x: Any, *, order: str | Axes) -> Any:
+    if isinstance(order, str):
+        return np.array(x, order=order)  # type: ignore[call-overload]
+    return np.array(np.transpose(x, order), order="C").transpose(np.argsort(order))
+
+
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return op(*operands, axes=(0, *(axis + 1 for axis in attrs["axes"])))
+    order = attrs["order"]
+    return op(*operands, order=order if isinstance(order, str) else (0, *(axis + 1 for axis in order)))
 
 
-_ordered: Op = Op(
-    lambda x, *, axes: np.array(np.transpose(x, axes), order="C").transpose(np.argsort(axes)),
+laid_out: Op = Op(
+    _forward,
     name="copy",
-    vjp=[lambda g, out, x, axes: g],
+    vjp=[lambda g, out, x, order: g],
     batch=_batch,
-    lower=lambda b, x, axes: b.value(x),
+    lower=lambda b, x, order: b.value(x),
+    doc="An array of its own, in an order of NumPy's, or with its axes following each other like this.",
 )
 
 
@@ -52,9 +60,9 @@ def is_laid_out(x: Any, axes: Axes) -> bool:
     return memory.ndim != len(axes) or memory.transpose(axes).flags.c_contiguous
 
 
-def laid_out(x: Any, axes: Axes) -> Any:
+def own(x: Any, axes: Axes) -> Any:
     """A result that shares memory with no other, its axes following each other in memory like this."""
-    return settled(x) if is_laid_out(x, axes) else _ordered(x, axes=axes)
+    return settled(x) if is_laid_out(x, axes) else laid_out(x, order=axes)
 
 
 @implements(np.copy)
@@ -84,4 +92,4 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     a = as_operand(a)
     if not isinstance(a, Handle):
         return np.array(a, order=order)  # type: ignore[call-overload]
-    return laid_out(a, slowest_first(a, order))
+    return own(a, slowest_first(a, order))

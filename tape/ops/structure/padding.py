@@ -19,8 +19,9 @@ from tape.op import as_operand, implements
 from tape.ops.structure.axes import flip
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack
+from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
-from tape.ops.structure.shape import astype, broadcast_to, copy
+from tape.ops.structure.shape import astype, broadcast_to
 from tape.ops.structure.spacing import linspace
 
 __all__ = ["pad"]
@@ -82,7 +83,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     if not kwargs.keys() <= {takes}:
         raise OptionError(f"pad: mode {mode!r} takes {takes or 'no option'}, not {', '.join(kwargs)}")
     x = as_operand(array)
-    shape, widths = np.shape(x), _widths(x, pad_width)
+    shape, axes, widths = np.shape(x), slowest_first(x, "A"), _widths(x, pad_width)
     is_stuck = any(length == 0 and any(pair) for length, pair in zip(shape, widths, strict=True))
     if is_stuck and mode not in ("constant", "empty"):
         raise ShapeError(f"pad: {errors.describe(x)} has nothing to repeat. Use mode 'constant'")
@@ -93,7 +94,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
             x = concatenate([part for part in (front, x, back) if part is not None], axis)
             before -= 0 if front is None else front.shape[axis]
             behind -= 0 if back is None else back.shape[axis]
-    return x if any(map(any, widths)) else copy(x)
+    return own(x, axes) if isinstance(array, Handle) or any(map(any, widths)) else copy(x)
 
 
 # ---- what it is told -----------------------------------------------------------------------------

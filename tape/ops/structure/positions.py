@@ -83,6 +83,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
 
 
 _argwhere = Op(np.argwhere)
+_nonzero = Op(lambda x: np.stack(np.nonzero(x), axis=-1), name="nonzero")
 _flatnonzero = Op(np.flatnonzero)
 
 
@@ -104,7 +105,7 @@ _ravel_multi_index = Op(
 )
 
 _unravel_index = Op(
-    lambda x, *, shape, order: np.stack(np.unravel_index(x, shape, order)), name="unravel_index"
+    lambda x, *, shape, order: np.stack(np.unravel_index(x, shape, order), axis=-1), name="unravel_index"
 )
 
 
@@ -173,7 +174,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
     a = as_operand(a)
     if not np.ndim(a):
         raise ShapeError(f"nonzero: {errors.describe(a)} has no axes. Use np.atleast_1d, or compare with 0")
-    rows = _argwhere(a)
+    rows = _nonzero(a)
     return tuple(getitem(rows, (slice(None), k)) for k in range(np.ndim(a)))
 
 
@@ -252,7 +253,8 @@ def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") ->
     """
     lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     parts = _unravel_index(indices, shape=lengths, order=_order(order))
-    return tuple(getitem(parts, k) for k in range(len(lengths)))
+    lead = (slice(None),) * np.ndim(indices)
+    return tuple(getitem(parts, (*lead, k)) for k in range(len(lengths)))
 
 
 def _order(order: str) -> str:

@@ -11,10 +11,11 @@ import numpy as np
 
 from tape import errors
 from tape.errors import DTypeError, ShapeError
-from tape.node import Handle, settled
+from tape.node import Handle
 from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
+from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.shape import as_shape, broadcast_to, reshape
 from tape.ops.structure.taking import taken
 
@@ -112,7 +113,8 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
     alone = chain(*((length,) if count == 1 else (1, length) for count, length in pairs))
     spread = chain(*((length,) if count == 1 else (count, length) for count, length in pairs))
     repeated = broadcast_to(reshape(A, tuple(alone)), tuple(spread))
-    return settled(reshape(repeated, tuple([count * n for count, n in pairs])))
+    axes = slowest_first(A if len(old) == len(lengths) else repeated, "K" if set(counts) <= {1} else "C")
+    return own(reshape(repeated, tuple([count * n for count, n in pairs])), axes)
 
 
 @implements(np.resize)
@@ -152,7 +154,8 @@ def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
         return np.resize(a, shape)
     flat = reshape(a, -1)
     repeated = flat if new <= old else tile(flat, -(-new // old))
-    return settled(reshape(repeated if new % old == 0 < new else getitem(repeated, slice(0, new)), shape))
+    enough = repeated if new % old == 0 < new else getitem(repeated, slice(0, new))
+    return reshape(copy(enough, "C"), shape)
 
 
 @implements(np.broadcast_arrays)

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.aliases import memory_of
 from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.node import Handle, plain, settled
+from tape.node import Handle, plain
 from tape.op import NUMPY_ERRORS, Op, as_operand, cast, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
+from tape.ops.structure.layout import copy as copy
+from tape.ops.structure.layout import is_laid_out, slowest_first
+from tape.ops.structure.layout import laid_out as laid_out
 
 __all__ = [
     "astype",
@@ -24,7 +26,6 @@ __all__ = [
     "atleast_2d",
     "atleast_3d",
     "broadcast_to",
-    "copy",
     "expand_dims",
     "ravel",
     "reshape",
@@ -191,18 +192,15 @@ def ravel(a: Any, order: str = "C") -> Any:
     """
     a = as_operand(a)
     flat = _flattened(a, order)
-    is_view = isinstance(a, Handle) and np.shares_memory(np.ravel(memory_of(a), order), memory_of(a))  # type: ignore[call-overload]
-    return flat if is_view else settled(flat)
+    is_view = not isinstance(a, Handle) or is_laid_out(a, slowest_first(a, order))
+    return flat if is_view else copy(flat, "C")
 
 
 def _flattened(a: Any, order: str) -> Any:
     if order != "K":
         return (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=(-1,))
-    strides = np.asarray(plain(a)).strides[-np.ndim(a) :] if np.ndim(a) else ()
-    slowest_first = tuple(sorted(range(len(strides)), key=lambda axis: -abs(strides[axis])))
-    if slowest_first != tuple(range(len(strides))):
-        a = transpose(a, slowest_first)
-    return _reshape(a, shape=(-1,))
+    axes = slowest_first(a)
+    return _reshape(a if axes == tuple(range(len(axes))) else transpose(a, axes), shape=(-1,))
 
 
 @implements(np.expand_dims)
@@ -407,43 +405,3 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     if not copy and old == dtype:
         return x
     return (cast if dtype.kind in "fc" and old.kind in "fc" else _astype)(x, dtype=dtype)
-
-
-laid_out = Op(
-    lambda x, *, order: np.array(x, order=order),
-    name="copy",
-    vjp=[lambda g, out, x, order: g],
-    batch=elementwise,
-    lower=lambda b, x, order: b.value(x),
-)
-
-
-@implements(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """An array of its own. A copy of a Var takes neither memory nor time, as nodes are never written to,
-    unless it is to lie in memory in another order.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        Any shape.
-    order : {"K", "C", "F", "A"}
-        How it lies in memory.
-    subok : bool
-        Without effect: there are no subclasses here.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.copy([1.0, 2.0])
-    array([1., 2.])
-    """
-    a = as_operand(a)
-    if not isinstance(a, Handle):
-        return np.array(a, order=order)  # type: ignore[call-overload]
-    like = np.empty_like(plain(a), order=order)  # type: ignore[call-overload]
-    return a.again() if like.strides == memory_of(a).strides else laid_out(a, order=order)
