@@ -1,6 +1,6 @@
 """tape: a gradient engine for NumPy code."""
 
-from tape import errors, ops, optim, scipy, testing
+from tape import errors, nn, ops, optim, scipy, testing
 from tape.blas import choose_kernels
 from tape.config import show_config
 from tape.memory import keep_freed
@@ -66,6 +66,7 @@ __all__ = [
     "laplacian",
     "linearize",
     "load",
+    "nn",
     "no_grad",
     "odeint",
     "ops",

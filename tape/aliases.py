@@ -152,7 +152,7 @@ def memory_of(handle: Handle) -> np.ndarray:
 def overlapping(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two arrays have an element in common; also where that takes too long to find out."""
     try:
-        return np.shares_memory(x, y, max_work=_WORK)
+        return np.shares_memory(x, y, max_work=_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

@@ -5,13 +5,14 @@ Each function raises at the user's call and leaves the trace alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tape import errors
-from tape.node import Handle
+from tape.node import Handle, settled
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "check_cotangent",
     "check_leaf",
+    "check_replacement",
     "check_root",
+    "checked_tangents",
     "fail_unreached",
     "leaf_value",
     "start_of",
@@ -50,6 +53,27 @@ def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
         )
 
 
+def check_replacement(leaf: Any, value: Any) -> None:
+    """See that a leaf can become another value: of the same kind of numbers."""
+    if value.dtype.kind != leaf.node.value.dtype.kind:
+        raise errors.DTypeError(
+            f"{leaf!r} is {leaf.node.value.dtype} and cannot become {value.dtype}: what was recorded "
+            "depends on the kind of number. Convert the value, or record again"
+        )
+
+
+def checked_tangents(trace: Trace, tangents: Mapping[Any, Any]) -> dict[int, Any]:
+    """A tangent for each leaf that moves, by node id."""
+    checked: dict[int, Any] = {}
+    for leaf, tangent in tangents.items():
+        check_leaf(trace, leaf, "a key of tangents")
+        if leaf.id in checked:
+            raise errors.SeedError(f"two of the tangents are for {leaf!r}. Give their sum")
+        name = partial("the tangent of {!r}".format, leaf)
+        checked[leaf.id] = check_cotangent(trace, tangent, leaf.node.value, name)
+    return checked
+
+
 def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
     """A seed or tangent for ``value``, of its shape and dtype; ``what`` names it where it does not fit."""
     fits = type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype
@@ -72,7 +96,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
             f"{what} has shape {list(cotangent.shape)}; without broadcasting, it needs {list(value.shape)}"
         )
     if is_var:
-        return cotangent.again() if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
+        return settled(cotangent) if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
     if _has_nan(cotangent):
         raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
     cotangent = cotangent.astype(value.dtype, copy=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.aliases import Stale, is_array, overlapping
-from tape.node import Handle, plain
+from tape.node import Handle
 from tape.ops.structure.indexing import parsed
 from tape.ops.structure.shape import laid_out
 from tape.ops.structure.writing import set_at
@@ -45,9 +45,8 @@ def write(x: Any, index: Any, value: Any) -> None:
     region: np.ndarray | None = None
     if x.share is not None:
         region = _named(x.share.where, index)
-        if region is not None and isinstance(value, Handle) and value.share is not None:
-            if _is_there(value, region):
-                return  # of x[i] += v: adding to the view has written it already
+        if region is not None and _is_there(value, region):
+            return  # of x[i] += v: adding to the view has written it already
     with nothing_left_behind(x):
         _move(x, set_at(x, value, index), region)
 
@@ -77,8 +76,8 @@ def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = F
     shape = np.shape(new)
     if shape != x.shape and not (repeats and _broadcasts(shape, x.shape)):
         raise errors.ShapeError(
-            f"an array of shape {list(shape)} was to be written over one of shape {list(x.shape)}, which keeps "
-            "its shape. Write x = x + y for x += y where x shall grow"
+            f"an array of shape {list(shape)} was to be written over one of shape {list(x.shape)}, which "
+            "keeps its shape. Write x = x + y for x += y where x shall grow"
         )
     dtype = np.result_type(new) if not isinstance(new, Handle) else new.dtype  # type: ignore[attr-defined]
     if not np.can_cast(dtype, x.dtype, casting):
@@ -141,6 +140,8 @@ def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
 
 def _is_there(value: Any, region: np.ndarray) -> bool:
     """Whether a view lies exactly at a region of its family's memory."""
+    if not isinstance(value, Handle) or value.share is None:
+        return False
     where = value.share.where
     return (
         where.__array_interface__["data"] == region.__array_interface__["data"]
@@ -156,8 +157,8 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
     """
     if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
         raise errors.InPlaceError(
-            f"{x!r} was to be written to inside of a function that is differentiated or run again on its own, "
-            "where it comes from outside. Write to a copy() of it there"
+            f"{x!r} was to be written to inside of a function that is differentiated or run again on its "
+            "own, where it comes from outside. Write to a copy() of it there"
         )
     new = _as_array(new)
     share = x.share

@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from tape import errors, series
-from tape.batch_rules import BatchRule, elementwise, lift
 from tape.aliases import read_only, share
+from tape.batch_rules import BatchRule, elementwise, lift
 from tape.kernels.reduce import sum_to_shape
 from tape.levels import alive, deepest, region_over
 from tape.node import Call, Handle, Node, Pull, settled

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
 
 from tape import errors, scope
-from tape.checks import check_cotangent, check_leaf, check_root, fail_unreached, leaf_value, start_of
+from tape.checks import (
+    check_leaf,
+    check_replacement,
+    check_root,
+    checked_tangents,
+    fail_unreached,
+    leaf_value,
+    start_of,
+)
 from tape.listing import listing
 from tape.node import Handle, Leaf, Node, settled
 from tape.sweep import pull_back, push_forward, recompute
@@ -379,15 +386,7 @@ class Trace:
         array([2., 2.])
         """
         check_root(self, root)
-        seeds: dict[int, Any] = {}
-        for leaf, tangent in tangents.items():
-            check_leaf(self, leaf, "a key of tangents")
-            name = partial("the tangent of {!r}".format, leaf)
-            checked = check_cotangent(self, tangent, leaf.node.value, name)
-            if leaf.id in seeds:
-                raise errors.SeedError(f"two of the tangents are for {leaf!r}. Give their sum")
-            seeds[leaf.id] = checked
-        (tangent,) = self.push_forward(seeds, [root.id])
+        (tangent,) = self.push_forward(checked_tangents(self, tangents), [root.id])
         if tangent is None:
             return _zeros_like(root.node.value)
         # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
@@ -453,11 +452,7 @@ class Trace:
         """
         check_leaf(self, leaf, "the first argument of set")
         value = self._leaf_value(value, leaf.node.is_param)
-        if value.dtype.kind != leaf.node.value.dtype.kind:
-            raise errors.DTypeError(
-                f"{leaf!r} is {leaf.node.value.dtype} and cannot become {value.dtype}: what was recorded "
-                "depends on the kind of number. Convert the value, or record again"
-            )
+        check_replacement(leaf, value)
         leaf.node.value = value
 
     def replay(self) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from tape import errors, ops
 from tape.aliases import Stale
 from tape.dispatch import call_function, call_ufunc
-from tape.listing import short
 from tape.inplace import augmented, overwrite, write
+from tape.listing import short
 from tape.node import Handle, plain, settled
 from tape.op import NUMPY
 from tape.ops.special.scipy_ufuncs import counterpart

@@ -100,7 +100,8 @@ def set_at(x, v, index):
 
 def ufunc_at(x, ufunc, index, *v):
     out = np.array(x)
-    ufunc.at(out, index, *v)
+    shape = out[index].shape  # NumPy 2.4 reads beyond values that it should broadcast against 2-d indices
+    ufunc.at(out, index, *(np.broadcast_to(values, shape).copy() for values in v))
     return out[()]
 
 

@@ -20,7 +20,8 @@ def test_results_lie_in_memory_as_numpys_do(case, order):
     if isinstance(expected, np.ndarray) and isinstance(result, tape.Var) and expected.size:
         flags = memory_of(result).flags
         assert (flags.c_contiguous, flags.f_contiguous) == (
-            expected.flags.c_contiguous, expected.flags.f_contiguous
+            expected.flags.c_contiguous,
+            expected.flags.f_contiguous,
         )
 
 
@@ -28,9 +29,7 @@ def test_results_lie_in_memory_as_numpys_do(case, order):
 def test_writing_to_a_result_reaches_the_operands_that_it_reaches_in_numpy(case):
     arrays = case.args()
     trace = tape.Trace()
-    handles = [
-        trace.param(a.copy("K")) if a.dtype.kind in "fc" else trace.input(a.copy("K")) for a in arrays
-    ]
+    handles = [trace.param(a.copy("K")) if a.dtype.kind in "fc" else trace.input(a.copy("K")) for a in arrays]
     expected, result = case.on(plain)(*arrays), case.on(ops)(*handles)
     if not isinstance(expected, np.ndarray) or not isinstance(result, tape.Var):
         return

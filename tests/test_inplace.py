@@ -165,7 +165,9 @@ def test_random_programs_do_what_numpy_does_or_say_that_they_cannot():
             continue
         differentiated += 1
         direction = np.random.default_rng([seed, 2]).normal(size=x.shape)
-        moved = [x + step * np.array(direction, order="F" if seed % 5 == 0 else "C") for step in (1e-5, -1e-5)]
+        moved = [
+            x + step * np.array(direction, order="F" if seed % 5 == 0 else "C") for step in (1e-5, -1e-5)
+        ]
         up, down = (total(run(seed, end)[0]) for end in moved)
         (gradient,) = trace.backward_param_grads(root, unreached="zero")
         tangent = trace.jvp(root, {trace.params[0]: direction})

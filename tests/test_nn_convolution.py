@@ -170,7 +170,8 @@ def test_programs_have_instructions_for_it(case):
     for _ in range(2):
         for found, expected in zip(compiled(*args), f(*args), strict=True):
             assert_close(found, expected, 1e-14)
-    assert not compiled.explain().callbacks
+    (program,) = compiled.programs.values()
+    assert not program.explain().callbacks
 
 
 # ---- dtypes --------------------------------------------------------------------------------------

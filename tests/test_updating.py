@@ -216,9 +216,9 @@ def test_a_mask_that_is_a_var_says_where_on_replay():
 
 
 def test_what_is_masked_out_has_no_derivative_whatever_it_is():
-    f = lambda v: np.sum(IN_PLACE[np.copyto](np.zeros(2), v * v, where=[False, True]))  # noqa: E731
+    f = lambda v: np.sum(IN_PLACE[np.copyto](np.zeros(2), v, where=[False, True]) ** 2)  # noqa: E731
     assert_same(record(f, [np.array([np.nan, 3.0])])[2].value, np.float64(9.0))
-    assert_same(vjp(f, [np.array([np.inf, 3.0])])[0][1], np.float64(6.0))
+    assert_same(vjp(f, [np.array([np.nan, 3.0])])[0], np.array([0.0, 6.0]))
 
 
 def test_fill_takes_a_number():

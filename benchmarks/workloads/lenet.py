@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,10 @@ def _params(rng: np.random.Generator) -> list[np.ndarray]:
         return (scale * rng.standard_normal(shape)).astype(np.float32)
 
     params = []
-    for before, after in zip(_CHANNELS, _CHANNELS[1:], strict=False):
+    for before, after in pairwise(_CHANNELS):
         fan_in = before * _KERNEL**2
         params += [normal(after, before, _KERNEL, _KERNEL, scale=fan_in**-0.5), normal(after, scale=0.1)]
-    for fan_in, fan_out in zip(_WIDTHS, _WIDTHS[1:], strict=False):
+    for fan_in, fan_out in pairwise(_WIDTHS):
         params += [normal(fan_in, fan_out, scale=fan_in**-0.5), normal(fan_out, scale=0.1)]
     return params
 

@@ -7,7 +7,8 @@ the reference: results are compared in both precisions before anything is timed.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,14 +18,17 @@ from benchmarks.contenders import load
 from benchmarks.harness import Call, Case
 from benchmarks.registry import workload
 
+Maker = Callable[[Any, Any, Any], Call]
 Layer = Callable[..., Any]  # of tape.nn or torch.nn.functional, the operands and the data
+Table = list[tuple[str, Layer, tuple[tuple[int, ...], ...]]]  # with the shapes of the operands
+
 _TOLERANCES = {np.float32: 1e-5, np.float64: 1e-10}
 
 _IMAGES, _SERIES, _VOLUMES = (8, 32, 28, 28), (8, 64, 256), (2, 8, 16, 16, 16)
 _ROWS = (1024, 512)
 _ELEMENTS = (512, 512)
 
-_CONVOLUTIONS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
+_CONVOLUTIONS: Table = [
     ("conv2d 5x5 of LeNet", lambda nn, x, w, b: nn.conv2d(x, w, b), ((32, 1, 28, 28), (6, 1, 5, 5), (6,))),
     ("conv2d 3x3", lambda nn, x, w, b: nn.conv2d(x, w, b, padding=1), (_IMAGES, (64, 32, 3, 3), (64,))),
     ("conv2d 1x1", lambda nn, x, w: nn.conv2d(x, w), (_IMAGES, (64, 32, 1, 1))),
@@ -40,7 +44,7 @@ _CONVOLUTIONS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
         ((8, 32, 14, 14), (32, 16, 4, 4), (16,)),
     ),
 ]
-_POOLINGS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
+_POOLINGS: Table = [
     ("max_pool2d 2x2", lambda nn, x: nn.max_pool2d(x, 2), (_IMAGES,)),
     ("max_pool2d 3x3 stride 2", lambda nn, x: nn.max_pool2d(x, 3, 2, 1), (_IMAGES,)),
     ("avg_pool2d 2x2", lambda nn, x: nn.avg_pool2d(x, 2), (_IMAGES,)),
@@ -48,7 +52,7 @@ _POOLINGS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
     ("adaptive_avg_pool2d to 1", lambda nn, x: nn.adaptive_avg_pool2d(x, 1), (_IMAGES,)),
     ("max_pool1d", lambda nn, x: nn.max_pool1d(x, 4), (_SERIES,)),
 ]
-_NORMS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
+_NORMS: Table = [
     ("layer_norm", lambda nn, x, w, b: nn.layer_norm(x, (512,), w, b), (_ROWS, (512,), (512,))),
     ("layer_norm of 64", lambda nn, x, w, b: nn.layer_norm(x, (64,), w, b), ((256, 64), (64,), (64,))),
     ("rms_norm", lambda nn, x, w: nn.rms_norm(x, (512,), w), (_ROWS, (512,))),
@@ -59,12 +63,12 @@ _NORMS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
     ),
     ("group_norm", lambda nn, x, w, b: nn.group_norm(x, 8, w, b), (_IMAGES, (32,), (32,))),
 ]
-_ATTENTIONS: list[tuple[str, Layer, tuple[tuple[int, ...], ...]]] = [
-    ("attention 32 steps", lambda nn, q, k, v: nn.scaled_dot_product_attention(q, k, v), ((8, 4, 32, 16),) * 3),
-    ("attention 256 steps", lambda nn, q, k, v: nn.scaled_dot_product_attention(q, k, v), ((2, 8, 256, 64),) * 3),
+_ATTENTIONS: Table = [
+    ("attention 32 steps", lambda nn, *qkv: nn.scaled_dot_product_attention(*qkv), ((8, 4, 32, 16),) * 3),
+    ("attention 256 steps", lambda nn, *qkv: nn.scaled_dot_product_attention(*qkv), ((2, 8, 256, 64),) * 3),
     (
         "attention causal",
-        lambda nn, q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=True),
+        lambda nn, *qkv: nn.scaled_dot_product_attention(*qkv, is_causal=True),
         ((2, 8, 256, 64),) * 3,
     ),
 ]
@@ -78,50 +82,44 @@ _ACTIVATIONS: dict[str, Layer] = {
     "relu": lambda nn, x: nn.relu(x),
     "mish": lambda nn, x: nn.mish(x),
     "hardswish": lambda nn, x: nn.hardswish(x),
-    "hardsigmoid": lambda nn, x: nn.hardsigmoid(x),
     "softplus": lambda nn, x: nn.softplus(x),
     "glu": lambda nn, x: nn.glu(x),
 }
-_LOSSES: list[tuple[str, Layer]] = [
-    ("mse_loss", lambda nn, x, target: nn.mse_loss(x, target)),
-    ("l1_loss", lambda nn, x, target: nn.l1_loss(x, target)),
-    ("huber_loss", lambda nn, x, target: nn.huber_loss(x, target)),
-    (
-        "binary_cross_entropy_with_logits",
-        lambda nn, x, target: nn.binary_cross_entropy_with_logits(x, target),
-    ),
-    ("kl_div", lambda nn, x, target: nn.kl_div(x, target, reduction="sum")),
-    ("cosine_similarity", lambda nn, x, target: nn.cosine_similarity(x, target)),
-]
+_LOSSES: dict[str, Layer] = {
+    "mse_loss": lambda nn, x, target: nn.mse_loss(x, target),
+    "l1_loss": lambda nn, x, target: nn.l1_loss(x, target),
+    "huber_loss": lambda nn, x, target: nn.huber_loss(x, target),
+    "binary_cross_entropy_with_logits": lambda nn, x, target: nn.binary_cross_entropy_with_logits(x, target),
+    "kl_div": lambda nn, x, target: nn.kl_div(x, target, reduction="sum"),
+    "cosine_similarity": lambda nn, x, target: nn.cosine_similarity(x, target),
+}
 
 
 @workload("nn", is_default=False)
 def nn(seed: int) -> list[Case]:
     """Functions of neural networks against PyTorch's: value and gradient by all operands."""
-    return [
-        _case(layer, with_gradients=True, dtype=dtype)
-        for layer in _layers(np.random.default_rng(seed))
-        for dtype in _TOLERANCES
-    ]
+    return _cases(seed, _PULLBACKS)
 
 
 @workload("nn-forward", is_default=False)
 def nn_forward(seed: int) -> list[Case]:
     """Functions of neural networks against PyTorch's: value."""
-    return [
-        _case(layer, with_gradients=False, dtype=dtype)
-        for layer in _layers(np.random.default_rng(seed))
-        for dtype in _TOLERANCES
-    ]
+    return _cases(seed, _FORWARDS)
 
 
+@dataclass(frozen=True)
 class _Layer:
     """A function, what it is differentiated by, and the data that come after that."""
 
-    def __init__(
-        self, label: str, function: Layer, params: Sequence[np.ndarray], data: Sequence[np.ndarray] = ()
-    ) -> None:
-        self.label, self.function, self.params, self.data = label, function, params, data
+    label: str
+    function: Layer
+    params: Sequence[np.ndarray]
+    data: Sequence[np.ndarray] = ()
+
+
+def _cases(seed: int, makers: Mapping[str, Maker]) -> list[Case]:
+    layers = _layers(np.random.default_rng(seed))
+    return [_case(layer, makers, dtype) for layer in layers for dtype in _TOLERANCES]
 
 
 def _layers(rng: np.random.Generator) -> list[_Layer]:
@@ -133,9 +131,8 @@ def _layers(rng: np.random.Generator) -> list[_Layer]:
         for label, function, shapes in (*_CONVOLUTIONS, *_POOLINGS, *_NORMS, *_ATTENTIONS)
     ]
     layers += [_Layer(label, function, [normal(_ELEMENTS)]) for label, function in _ACTIVATIONS.items()]
-    layers += [
-        _Layer(label, function, [normal(_ELEMENTS)], [rng.random(_ELEMENTS)]) for label, function in _LOSSES
-    ]
+    for label, function in _LOSSES.items():
+        layers.append(_Layer(label, function, [normal(_ELEMENTS)], [rng.random(_ELEMENTS)]))
     for rows, classes in ((32, 10), (512, 1000)):
         layers.append(
             _Layer(
@@ -156,10 +153,9 @@ def _layers(rng: np.random.Generator) -> list[_Layer]:
     return layers
 
 
-def _case(layer: _Layer, *, with_gradients: bool, dtype: Any) -> Case:
+def _case(layer: _Layer, makers: Mapping[str, Maker], dtype: Any) -> Case:
     params = [param.astype(dtype) for param in layer.params]
     data = [array.astype(dtype) if array.dtype.kind == "f" else array for array in layer.data]
-    makers = _PULLBACKS if with_gradients else _FORWARDS
     contenders = {name: partial(make, layer.function, params, data) for name, make in makers.items()}
 
     def by_torch() -> Sequence[Any]:

@@ -69,7 +69,7 @@ def _case(
 
 
 def _gelu_by_tanh(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """gelu and its derivative."""
+    """The function and its derivative."""
     slope = np.float32((2 / np.pi) ** 0.5)
     square = x * x
     half = 0.5 * np.tanh(slope * x * (1 + np.float32(0.044715) * square))
@@ -98,10 +98,10 @@ def _norm_adjoint(d_rows: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np
 
 
 def _by_hand(gelu: Gelu, *arguments: Any) -> list[Any]:
-    """Everything is a matrix of a row for each step, but for the attention, which is (batch, head, step, .)."""
+    """Matrices have a row for each step of each sequence; the attention is (batch, head, step, ...)."""
     g1, c1, w_in, b_in, w_out, b_out, g2, c2, w_up, b_up, w_down, b_down, x, target = arguments
     x = x.reshape(-1, _WIDTH)
-    rows1, scale1 = _norm(x)
+    rows1, _ = _norm(x)
     normed1 = rows1 * g1 + c1
     split = (normed1 @ w_in + b_in).reshape(_BATCH, _STEPS, 3, _HEADS, -1).transpose(2, 0, 3, 1, 4)
     query, key, value = split

@@ -15,7 +15,6 @@ from numba import types
 
 from tape.kernels import vectors
 from tape.kernels._jit import inner
-from tape.kernels.copies import copy_plane
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.kernel import AXES, GEOMETRY, Kernel, Needs, geometry, seeing, windows_of
 from tape.kernels.pointers import call13, int64_at, pointer_to, set_int64
@@ -24,6 +23,7 @@ __all__ = ["KERNELS", "convolution_parameters"]
 
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
+_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 _ARGUMENTS = 16  # int64 numbers at the start of the workspace, which BLAS reads what it is told from
 _PLAIN, _TURNED = ord("N"), ord("T")
 _ROWS = 64  # of a matrix of columns that make a task, where there are enough
@@ -96,6 +96,24 @@ def _tap(p, row):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _copy(itemsize, source, step, out, count):  # type: ignore[no-untyped-def]
+    """Copy every ``step``-th element to contiguous memory, as integers; most rows are short."""
+    size = count * itemsize
+    if step == 1 and size >= vectors.VECTOR_BYTES:
+        at = 0
+        while at < size:
+            at = min(at, size - vectors.VECTOR_BYTES)  # the last ones: some bytes are written twice
+            vectors.store(_int8(out), at, vectors.load(_int8(source), at))
+            at += vectors.VECTOR_BYTES
+    elif itemsize == 8:
+        for k in range(count):
+            _int64(out)[k] = _int64(source)[k * step]
+    else:
+        for k in range(count):
+            _int32(out)[k] = _int32(source)[k * step]
+
+
+@inner
 def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
     """Rows ``start`` to ``stop`` of the matrix of columns of the channels at ``x``."""
     in0, in1, in2 = int64_at(p), int64_at(p + 8), int64_at(p + 16)
@@ -118,10 +136,10 @@ def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
                 i0, i1 = a * step0 + offset0, first1 * step1 + offset1
                 source = x + (((channel * in0 + i0) * in1 + i1) * in2 + first2 * step2 + offset2) * itemsize
                 out = columns + ((a * out1 + first1) * out2 + first2) * itemsize
-                copy_plane(
-                    itemsize, source, step1 * in2 * itemsize, step2 * itemsize, out, out2 * itemsize,
-                    itemsize, rows, count,
-                )  # fmt: skip
+                for _ in range(rows):
+                    _copy(itemsize, source, step2, out, count)
+                    source += step1 * in2 * itemsize
+                    out += out2 * itemsize
         columns += out0 * out1 * out2 * itemsize
 
 

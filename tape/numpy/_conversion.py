@@ -189,8 +189,9 @@ def array(
     >>> import tape, tape.numpy as np
     >>> tr = tape.Trace()
     >>> x = tr.param([1.0, 2.0])
-    >>> np.array([[x[0], 5], x], dtype=np.float32)
-    Var([[1. 5.] [1. 2.]], id=4)
+    >>> np.array([[x[0], 5], x], dtype=np.float32).value
+    array([[1., 5.],
+           [1., 2.]], dtype=float32)
     """
     converted = _of_dtype(object, dtype)
     if copy and converted is object:

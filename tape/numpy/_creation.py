@@ -56,8 +56,8 @@ def full(
     --------
     >>> import tape, tape.numpy as np
     >>> tr = tape.Trace()
-    >>> np.full(3, tr.param(2.0))
-    Var([2. 2. 2.], id=1)
+    >>> np.full(3, tr.param(2.0)).value
+    array([2., 2., 2.])
     """
     if isinstance(fill_value, (Handle, list, tuple)):
         value = asarray(fill_value)
@@ -160,8 +160,8 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
     >>> import tape, tape.numpy as np
     >>> tr = tape.Trace()
     >>> x = tr.param(3.0)
-    >>> np.fromiter((x**k for k in range(3)), float)
-    Var([1. 3. 9.], id=4)
+    >>> np.fromiter((x**k for k in range(3)), float).value
+    array([1., 3., 9.])
     """
     items = list(iter if count < 0 else islice(iter, count))
     if not any(isinstance(item, Handle) for item in items):

@@ -17,16 +17,20 @@ __all__ = ["names_of"]
 _DISPATCHER = type(np.sum)
 
 _OF_SEQUENCES: dict[Callable[..., Any], int] = {
+    np.block: 1,
     np.column_stack: 1,
     np.concatenate: 1,
     np.dstack: 1,
+    np.histogramdd: 1,
     np.hstack: 1,
+    np.lexsort: 1,
     np.linalg.multi_dot: 1,
+    np.ravel_multi_index: 1,
     np.select: 2,
     np.stack: 1,
     np.vstack: 1,
 }
-"""Functions of which the first so many arguments are sequences of arrays, and not arrays themselves."""
+"""Functions of which the first so many arguments are lists of arrays, and not arrays themselves."""
 
 
 def names_of(
@@ -75,12 +79,13 @@ def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if count or not any(map(starts_with_var, args)):
-            try:
-                return function(*args, **kwargs)
-            except ConversionError:
-                if not any(map(holds_vars, (*args, *kwargs.values()))):
-                    raise
+        if not count and args and starts_with_var(args[0]):
+            args = (array(args[0]), *args[1:])
+        try:
+            return function(*args, **kwargs)
+        except ConversionError:
+            if not any(map(holds_vars, (*args, *kwargs.values()))):
+                raise
         if count:
             args = (*(list(map(_joined, part)) for part in args[:count]), *args[count:])
         else:

@@ -160,7 +160,7 @@ def guard(w: Writer, id: int, instruction: Instruction) -> None:
     (x,) = instruction.operands
     guard = w.plan.guards[instruction.attrs[0]]
     w.emit(
-        "guard", "kernel", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
+        "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
         expected=int(guard.outcome), x=w.at(x),
     )  # fmt: skip
 

@@ -174,9 +174,10 @@ def _put_rows(b: Builder, total: Value, rows: Value, at: Value, axis: int) -> Va
 
 def _mask_alone(b: Builder, index: tuple[Any, ...]) -> Value | None:
     """The mask that an index consists of, Ellipsis behind it aside."""
-    if not index or index[1:] not in ((), (Ellipsis,)) or not isinstance(index[0], (Value, np.ndarray)):
+    parts = [part for part in index if part is not Ellipsis]
+    if len(parts) != 1 or index[0] is Ellipsis or not isinstance(parts[0], (Value, np.ndarray)):
         return None
-    mask = b.value(index[0])
+    mask = b.value(parts[0])
     return mask if mask.dtype.kind == "b" else None
 
 

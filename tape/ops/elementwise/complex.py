@@ -36,7 +36,7 @@ def _lower_same(b: Any, x: Any) -> Any:
     return b.value(x)  # programs know no complex numbers
 
 
-real = elementwise(
+real: Callable[..., Any] = elementwise(
     np.real,
     lambda d, out, x: d,
     taylor=series.linear,
@@ -47,7 +47,7 @@ real = elementwise(
     doc="The real part.",
 )
 
-imag = elementwise(
+imag: Callable[..., Any] = elementwise(
     np.imag,
     lambda d, out, x: multiply(d, -1j) if x.dtype.kind == "c" else d * 0.0,
     taylor=series.linear,

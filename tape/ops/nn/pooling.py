@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,9 +179,8 @@ def _taps_within(
 
 
 def _max(
-    name: str, rank: int, x: Any, size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Any:  # fmt: skip
+    name: str, rank: int, x: Any, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
     x = as_operand(x)
     spatial = image_shape(name, x, rank)[2:]
     check_real(name, x)
@@ -271,8 +271,8 @@ def max_pool3d(
 
 
 def _mean(
-    name: str, rank: int, x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
+    name: str, rank: int, x: Any, size: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
     x = as_operand(x)
     spatial = image_shape(name, x, rank)[2:]
@@ -290,12 +290,11 @@ def _mean(
 
 
 def _divisor(spatial: Counts, windows: _Windows, counted: Paddings) -> Any:
-    """How many elements are in each window: an array, or a number if that is the same for all."""
-    counts = window_counts("avg_pool", spatial, *windows)
-    sizes = [n.astype(float) for n in _taps_within(spatial, windows, counts, counted)]
-    divisors = reduce(np.multiply.outer, sizes)
-    first = float(divisors.flat[0])
-    return first if (divisors == first).all() else divisors
+    """How many elements are in each window: an array, or a number where that is the same for all."""
+    if counted == windows.padding:
+        return float(prod(windows.window))
+    sizes = _taps_within(spatial, windows, window_counts("avg_pool", spatial, *windows), counted)
+    return reduce(np.multiply.outer, sizes)
 
 
 def avg_pool1d(

@@ -8,7 +8,7 @@ import numpy as np
 
 from tape.errors import ShapeError
 from tape.functions import elementwise
-from tape.ops.elementwise.elementary import exp
+from tape.ops.elementwise.elementary import exp, sigmoid
 from tape.ops.elementwise.selection import maximum
 from tape.ops.nn.activations import logsigmoid
 from tape.ops.nn.bodies import on_arrays, on_values
@@ -55,7 +55,20 @@ _binary_cross_entropy = elementwise(
 )
 
 
-def _weighed(name: str, losses: Any, weight: Any, reduction: str) -> Any:
+def _of_logits(ns: Any, x: Any, target: Any) -> Any:
+    return ns.maximum(x, 0) - x * target + ns.log1p(ns.exp(-ns.absolute(x)))
+
+
+_binary_cross_entropy_of_logits = elementwise(
+    on_arrays("binary_cross_entropy_with_logits", _of_logits),
+    lambda d, out, x, target: d * (sigmoid(x) - target),
+    lambda d, out, x, target: -(d * x),
+    lower=on_values(_of_logits),
+    name="binary_cross_entropy_with_logits",
+)
+
+
+def _weighed(losses: Any, weight: Any, reduction: str) -> Any:
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
@@ -107,7 +120,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     input, target = like_shaped(name, reduction, input, target)
     check_values(name, "input", input, 0, 1)
     weight = _element_weights(name, "weight", weight, input.shape)
-    return _weighed(name, _binary_cross_entropy(input, target), weight, reduction)
+    return _weighed(_binary_cross_entropy(input, target), weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -153,10 +166,10 @@ def binary_cross_entropy_with_logits(
     input, target = like_shaped(name, reduction, input, target)
     weight = _element_weights(name, "weight", weight, input.shape)
     pos_weight = _element_weights(name, "pos_weight", pos_weight, input.shape)
-    certain = logsigmoid(input)
+    losses = _binary_cross_entropy_of_logits(input, target)
     if pos_weight is not None:
-        certain = certain * ((pos_weight - 1) * target + 1)
-    return _weighed(name, (1 - target) * input - certain, weight, reduction)
+        losses = losses - (pos_weight - 1) * target * logsigmoid(input)
+    return _weighed(losses, weight, reduction)
 
 
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:

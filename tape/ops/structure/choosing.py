@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from tape import errors, series
+from tape.aliases import read_only
 from tape.batch_rules import elementwise
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import plain
 from tape.op import Op, as_operand, cast, implements
 from tape.ops.elementwise.selection import equal, where
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import _HOLE, getitem, scattered
 from tape.ops.structure.layout import own
 from tape.ops.structure.positions import checked_axis, checked_positions, flatnonzero
 from tape.ops.structure.shape import astype
@@ -247,6 +248,28 @@ def _span(x: Any, *, axis: int, trim: str) -> Any:
 _span_of = Op(_span, name="span")
 
 
+def _trimmed_forward(x: Any, span: Any, *, axis: int) -> Any:
+    kept = slice(span[0], span[-1] + 1) if span.size else slice(0)
+    return x[(*(slice(None),) * axis, kept)]
+
+
+# To read by the positions is the same, but for what shares memory. They may be others on replay, and cannot
+# be part of a write.
+_trimmed: Op = Op(
+    _trimmed_forward,
+    name="trimmed",
+    vjp=[
+        lambda g, out, x, span, axis: scattered(
+            g, span, index=(*(slice(None),) * axis, _HOLE), shape=x.shape
+        ),
+        None,
+    ],
+    taylor=series.linear,
+    view=read_only,
+    lower=lambda b, x, span, axis: b.read(x, (*(slice(None),) * axis, span)),
+)
+
+
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """Leave out the zeros at both ends, or what is zero all over at both ends of an axis.
@@ -263,6 +286,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Returns
     -------
     numpy.ndarray or Var
+        A view; that of a Var cannot be written to.
 
     Raises
     ------
@@ -285,5 +309,5 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     axes = [checked_axis("trim_zeros", shape, i) for i in given]
     spans = [_span_of(x, axis=i, trim=trim.lower()) for i in axes]
     for i, span in zip(axes, spans, strict=True):
-        x = getitem(x, (*(slice(None),) * i, span))
+        x = _trimmed(x, span, axis=i)
     return x

@@ -15,7 +15,7 @@ from tape.node import Handle
 from tape.op import NUMPY_ERRORS, as_operand, implements
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
-from tape.ops.structure.layout import copy, own, slowest_first
+from tape.ops.structure.layout import copy
 from tape.ops.structure.shape import as_shape, broadcast_to, reshape
 from tape.ops.structure.taking import taken
 
@@ -113,8 +113,8 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
     alone = chain(*((length,) if count == 1 else (1, length) for count, length in pairs))
     spread = chain(*((length,) if count == 1 else (count, length) for count, length in pairs))
     repeated = broadcast_to(reshape(A, tuple(alone)), tuple(spread))
-    axes = slowest_first(A if len(old) == len(lengths) else repeated, "K" if set(counts) <= {1} else "C")
-    return own(reshape(repeated, tuple([count * n for count, n in pairs])), axes)
+    tiled = reshape(repeated, tuple([count * n for count, n in pairs]))
+    return copy(tiled, "K" if set(counts) <= {1} else "C")
 
 
 @implements(np.resize)

@@ -72,7 +72,7 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     [array([35., 11.])]
     """
     x = as_operand(x)
-    values = () if v is None else (strong(v),)
+    values = [] if v is None else [strong(v)]
     name = f"{ufunc.__name__}.at"
     if (ufunc.nin, ufunc.nout) != (1 + len(values), 1) or ufunc.signature is not None:
         raise UnsupportedError(
@@ -84,7 +84,7 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     except TypeError as error:
         raise errors.explain(name, (x, *values), error) from error
     if ufunc is np.add:
-        return add_at(x, *values, index)
+        return add_at(x, values[0], index)
     if ufunc is np.subtract and values[0].dtype.kind in "fc":
         return add_at(x, negative(values[0]), index)
     return in_rounds(name, x, index, ufunc, *values)

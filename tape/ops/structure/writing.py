@@ -224,11 +224,12 @@ def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
         part += v
         return _result(out)
     filled = _in_order(index, arrays)
-    shape = out[filled].shape
-    if np.result_type(v) == out.dtype:
-        Scattered(np.broadcast_to(v, shape), filled, out.shape).add_to(out)
+    # Repeated here, as np.add.at reads beyond the end of values that are to broadcast (NumPy 2.4).
+    values = np.broadcast_to(v, out[filled].shape).copy()
+    if values.dtype == out.dtype:
+        Scattered(values, filled, out.shape).add_to(out)
     else:
-        np.add.at(out, filled, np.broadcast_to(v, shape))
+        np.add.at(out, filled, values)
     return _result(out)
 
 

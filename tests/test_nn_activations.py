@@ -1,0 +1,248 @@
+"""Activations far out, at kinks, with settings that do not fit, in programs, and against PyTorch."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from tape.ops import nn
+from tests.oracles import derivative, vjp
+
+INF = np.inf
+FAR = np.array([-INF, -1e300, -1e3, -40.0, 40.0, 1e3, 1e300, INF])
+LOW, HIGH = FAR < 0, FAR > 0
+
+
+def x_or(low, high):
+    """Limits far out: numbers, or "x" for the operand."""
+
+    def limits(x):
+        return np.where(x < 0, x if low == "x" else low, x if high == "x" else high)
+
+    return limits
+
+
+FAR_OUT = {  # the value and the slope, on both sides; the second derivative is 0 there
+    "gelu": (nn.gelu, x_or(0, "x"), x_or(0, 1)),
+    "gelu tanh": (lambda x: nn.gelu(x, "tanh"), x_or(0, "x"), x_or(0, 1)),
+    "silu": (nn.silu, x_or(0, "x"), x_or(0, 1)),
+    "mish": (nn.mish, x_or(0, "x"), x_or(0, 1)),
+    "elu": (lambda x: nn.elu(x, 0.5), x_or(-0.5, "x"), x_or(0, 1)),
+    "celu": (lambda x: nn.celu(x, 0.5), x_or(-0.5, "x"), x_or(0, 1)),
+    "selu": (nn.selu, lambda x: np.where(x < 0, -1.7580993408473766, 1.0507009873554805 * np.maximum(x, 0)),
+             x_or(0, 1.0507009873554805)),
+    "logsigmoid": (nn.logsigmoid, x_or("x", 0), x_or(1, 0)),
+    "tanhshrink": (nn.tanhshrink, lambda x: x - np.sign(x), x_or(1, 1)),
+    "relu6": (nn.relu6, x_or(0, 6), x_or(0, 0)),
+    "hardtanh": (nn.hardtanh, x_or(-1, 1), x_or(0, 0)),
+    "hardsigmoid": (nn.hardsigmoid, x_or(0, 1), x_or(0, 0)),
+    "hardswish": (nn.hardswish, x_or(0, "x"), x_or(0, 1)),
+    "hardshrink": (nn.hardshrink, x_or("x", "x"), x_or(1, 1)),
+    "softshrink": (nn.softshrink, lambda x: x - 0.5 * np.sign(x), x_or(1, 1)),
+    "leaky_relu": (lambda x: nn.leaky_relu(x, 0.25), lambda x: np.where(x < 0, 0.25, 1) * x, x_or(0.25, 1)),
+    "threshold": (lambda x: nn.threshold(x, 1.0, -2.0), x_or(-2, "x"), x_or(0, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_values_and_derivatives_far_out_are_the_limits(name, dtype):
+    f, value, slope = FAR_OUT[name]
+    far = FAR[np.isinf(FAR) | (np.abs(FAR) < 1e30)].astype(dtype)
+    eps = np.finfo(dtype).eps
+    expected = (value(far), slope(far), np.zeros(far.shape))
+    for order in range(3):
+        found = derivative(f, order)(far)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected[order], rtol=4 * eps, atol=200 * eps)
+        compiled = tape.compile(derivative(f, order))
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(far), expected[order], rtol=4 * eps, atol=200 * eps)
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_the_largest_numbers_do_not_overflow(name):
+    f, value, slope = FAR_OUT[name]
+    np.testing.assert_allclose(f(FAR), value(FAR), atol=1e-14)
+    np.testing.assert_allclose(derivative(f, 1)(FAR), slope(FAR), atol=1e-14)
+
+
+def test_softsign_tends_to_the_sign():
+    for order, expected in enumerate((np.sign(FAR), 0 * LOW, 0 * LOW)):
+        np.testing.assert_allclose(derivative(nn.softsign, order)(FAR), expected, atol=0.03)
+    np.testing.assert_array_equal(nn.softsign(FAR[[0, 1, -2, -1]]), [-1, -1, 1, 1])
+
+
+AT_KINKS = {
+    "relu6": (nn.relu6, {0: 0, 6: 0}),
+    "hardtanh": (nn.hardtanh, {-1: 0, 1: 0}),
+    "hardsigmoid": (nn.hardsigmoid, {-3: 0, 3: 0}),
+    "hardswish": (nn.hardswish, {-3: 0, 3: 1}),
+    "hardshrink": (nn.hardshrink, {-0.5: 0, 0.5: 0}),
+    "softshrink": (nn.softshrink, {-0.5: 0, 0.5: 0}),
+    "leaky_relu": (nn.leaky_relu, {0: 0.01}),
+    "prelu": (lambda x: nn.prelu(x, np.array([0.25])), {0: 0.25}),
+    "elu": (lambda x: nn.elu(x, 0.5), {0: 0.5}),
+    "selu": (nn.selu, {0: 1.7580993408473766}),
+    "threshold": (lambda x: nn.threshold(x, 1.0, 0.0), {1: 0}),
+}
+
+
+@pytest.mark.parametrize("name", AT_KINKS)
+def test_derivatives_at_kinks_are_those_documented(name):
+    f, slopes = AT_KINKS[name]
+    (found,) = vjp(f, [np.array(list(slopes), float)])
+    np.testing.assert_allclose(found, list(slopes.values()), rtol=1e-15)
+
+
+def test_ints_become_floats():
+    x = np.array([1, 2, 3], np.uint8)  # of which the negative wraps around
+    for f in (nn.gelu, nn.silu, nn.mish, nn.elu, nn.logsigmoid, nn.softsign, nn.relu6, nn.hardswish):
+        np.testing.assert_array_equal(f(x), f(x.astype(float)))
+        np.testing.assert_allclose(tape.compile(f)(x.astype(np.int32)), f(x.astype(float)), rtol=1e-15)
+
+
+def test_numbers_and_lists_are_arrays():
+    assert nn.silu(0.5) == nn.silu(np.float64(0.5))
+    for f in (nn.gelu, nn.tanhshrink, nn.glu, nn.relu6, nn.leaky_relu):
+        np.testing.assert_array_equal(f([0.5, -1.5]), f(np.array([0.5, -1.5])))
+
+
+def test_the_slope_of_leaky_relu_may_be_learned():
+    x = np.array([-2.0, -1.0, 3.0])
+    by_x, by_slope = vjp(nn.leaky_relu, [x, np.float64(0.5)])
+    np.testing.assert_array_equal(by_x, [0.5, 0.5, 1])
+    np.testing.assert_array_equal(by_slope, -3.0)
+
+
+@pytest.mark.parametrize(
+    ("f", "error", "words"),
+    [
+        (lambda x: nn.gelu(x, "erf"), OptionError, "'none' or 'tanh'"),
+        (lambda x: nn.gelu(1j * x), DTypeError, "real numbers"),
+        (lambda x: nn.elu(x, "steep"), OptionError, "elu: alpha"),
+        (lambda x: nn.elu(x, x), UnsupportedError, "elu: alpha is a Var"),
+        (lambda x: nn.celu(x, 0), OptionError, "relu is the limit"),
+        (lambda x: nn.hardtanh(x, 2, 1), OptionError, "Exchange"),
+        (lambda x: nn.hardshrink(x, -1), OptionError, "not negative"),
+        (lambda x: nn.softshrink(x, np.nan), OptionError, "not negative"),
+        (lambda x: nn.leaky_relu(x, np.ones(3)), ShapeError, "prelu"),
+        (lambda x: nn.prelu(x, np.ones(3)), ShapeError, "one for each channel"),
+        (lambda x: nn.prelu(x, np.ones((1, 1))), ShapeError, "one for each channel"),
+        (nn.glu, ShapeError, "odd length"),
+        (lambda x: nn.glu(x, 1), ShapeError, "no axis 1"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_that_leaves_nothing_behind(f, error, words):
+    trace = tape.Trace()
+    x = trace.param(np.ones(3))
+    with pytest.raises(error, match=words):
+        f(x)
+    assert len(trace.nodes) <= 2  # 1j * x is one
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_value_and_gradient_are_elementwise_instructions(name):
+    f = FAR_OUT[name][0]
+    compiled = tape.compile(lambda x, g: tape.vjp(f, x)[1](g))
+    x = np.linspace(-3, 3, 512)
+    compiled(x, x)
+    (program,) = compiled.programs.values()
+    instructions = program.plan.instructions
+    assert not program.explain().callbacks
+    assert all(i.is_elementwise or i.op in ("input", "literal") for i in instructions)
+
+
+@pytest.mark.parametrize(
+    ("f", "special", "most"), [(nn.gelu, ("special.ndtr", "exp"), 13), (nn.silu, ("exp",), 14)]
+)
+def test_a_gradient_shares_what_is_expensive_with_the_value(f, special, most):
+    def value_and_pulled(x, g):
+        value, pull = tape.vjp(f, x)
+        return value, pull(g)
+
+    compiled = tape.compile(value_and_pulled)
+    x = np.linspace(-3, 3, 512)
+    compiled(x, x)
+    (program,) = compiled.programs.values()
+    ops = [i.op for i in program.plan.instructions if i.is_elementwise]
+    assert tuple(sorted(op for op in ops if op in ("exp", "special.ndtr", "tanh"))) == tuple(sorted(special))
+    assert len(ops) <= most
+
+
+# ---- PyTorch ---------------------------------------------------------------------------------------
+
+TORCH = {
+    "gelu": [{}, {"approximate": "tanh"}],
+    "silu": [{}],
+    "mish": [{}],
+    "elu": [{}, {"alpha": 0.7}],
+    "selu": [{}],
+    "celu": [{}, {"alpha": 0.5}],
+    "leaky_relu": [{}, {"negative_slope": 0.2}],
+    "relu6": [{}],
+    "hardtanh": [{}, {"min_val": -2.0, "max_val": 0.5}],
+    "hardsigmoid": [{}],
+    "hardswish": [{}],
+    "hardshrink": [{}, {"lambd": 1.0}],
+    "softshrink": [{}, {"lambd": 1.0}],
+    "tanhshrink": [{}],
+    "softsign": [{}],
+    "logsigmoid": [{}],
+    "threshold": [{"threshold": 0.5, "value": -1.0}],
+    "relu": [{}],
+    "sigmoid": [{}],
+    "softplus": [{}],
+    "tanh": [{}],
+}
+
+
+SINGLE = ("hardsigmoid",)
+"""Functions whose slope PyTorch has in float32 even for float64: 1 / 6 here."""
+
+
+def assert_as_in_torch(torch, ours, theirs, dtype, *args, tolerance=None):
+    """Equal values, and equal gradients of a weighted sum, by all arguments."""
+    tolerance = tolerance or (1e-10 if dtype == np.float64 else 1e-5)
+    args = [a.astype(dtype) for a in args]
+    tensors = [torch.tensor(a, requires_grad=True) for a in args]
+    out = theirs(*tensors)
+    seed = np.cos(np.arange(out.numel())).reshape(out.shape).astype(dtype)
+    out.backward(torch.tensor(seed))
+    np.testing.assert_allclose(ours(*args), out.detach().numpy(), rtol=tolerance, atol=tolerance)
+    for found, tensor in zip(vjp(ours, args, seed), tensors, strict=True):
+        np.testing.assert_allclose(found, tensor.grad.numpy(), rtol=tolerance, atol=tolerance)
+
+
+POINTS = np.concatenate([np.linspace(-8, 8, 101), [-30.0, 30.0, -3, -1, -0.5, 0, 0.5, 1, 3, 6]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", TORCH)
+def test_values_and_gradients_are_those_of_pytorch(name, dtype):
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    for options in TORCH[name]:
+        assert_as_in_torch(
+            torch,
+            lambda x, options=options: getattr(nn, name)(x, **options),
+            lambda x, options=options: getattr(torch.nn.functional, name)(x, **options),
+            dtype,
+            POINTS,
+            tolerance=1e-7 if name in SINGLE and dtype == np.float64 else None,
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_prelu_and_glu_are_those_of_pytorch(dtype):
+    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    rng = np.random.default_rng(0)
+    for shape, weights in (((5,), (1,)), ((4, 3), (3,)), ((2, 3, 4, 5), (3,)), ((2, 3, 4), (1,))):
+        x, weight = rng.normal(size=shape), rng.normal(size=weights)
+        assert_as_in_torch(torch, nn.prelu, torch.nn.functional.prelu, dtype, x, weight)
+    glu = torch.nn.functional.glu
+    for axis in (0, 1, -1):
+        x = rng.normal(size=(4, 6, 2))
+        assert_as_in_torch(torch, lambda x, a=axis: nn.glu(x, a), lambda x, a=axis: glu(x, a), dtype, x)
