@@ -1,5 +1,8 @@
 """tape: a gradient engine for NumPy code."""
 
+from importlib import import_module
+from typing import Any
+
 from tape import errors, nn, ops, optim, scipy, testing
 from tape.blas import choose_kernels
 from tape.config import show_config
@@ -36,6 +39,12 @@ from tape.transforms import (
 )
 from tape.var import Var
 
+def __getattr__(name: str) -> Any:
+    if name == "numpy":  # a drop-in for NumPy, which most do not need
+        return import_module("tape.numpy")
+    raise AttributeError(f"module 'tape' has no attribute {name!r}")
+
+
 keep_freed()
 choose_kernels()
 
@@ -68,6 +77,7 @@ __all__ = [
     "load",
     "nn",
     "no_grad",
+    "numpy",
     "odeint",
     "ops",
     "optim",

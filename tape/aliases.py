@@ -89,7 +89,7 @@ class Stale(Node):
         )
 
     @property
-    def value(self) -> NoReturn:  # type: ignore[override]
+    def value(self) -> NoReturn:
         """Refused."""
         self._refuse()
 

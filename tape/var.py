@@ -170,6 +170,47 @@ class Var(Handle):
 
     __hash__ = object.__hash__  # by identity, so that Vars can be keys
 
+    # ---- the Python Array API ------------------------------------------------------------------
+
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """`tape.numpy`: what code written for any array library computes with.
+
+        Raises
+        ------
+        OptionError
+            If there is no such version of the standard here.
+        """
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise errors.OptionError(
+                f"the Array API has no version {api_version!r} here. The latest is '2024.12'"
+            )
+        from tape import numpy
+
+        return numpy
+
+    @property
+    def device(self) -> str:
+        """Where the elements are: always "cpu"."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Var:
+        """Itself: there is one device.
+
+        Raises
+        ------
+        OptionError
+            If another one is asked for.
+        """
+        if device != "cpu" or stream is not None:
+            raise errors.OptionError(f"there is no device {device!r}, or no stream on it. It is 'cpu'")
+        return self
+
+    def __dlpack__(self, **options: Any) -> NoReturn:
+        self.__array__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
     # ---- becoming a plain number ---------------------------------------------------------------
 
     def item(self, *index: int) -> Any:
@@ -200,6 +241,10 @@ class Var(Handle):
     def __int__(self) -> int:
         self._refuse_to_be_stored()
         return int(self._scalar("int"))
+
+    def __complex__(self) -> complex:
+        self._refuse_to_be_stored()
+        return complex(self._scalar("complex"))
 
     def _refuse_to_be_stored(self) -> None:
         """Raise if NumPy asks for a number: inside of a function, or for ``array[index] = self``.

@@ -1,5 +1,7 @@
 """Which results share memory with operands: exactly those that do in NumPy."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -10,26 +12,113 @@ from tests import plain
 from tests.op_table import CASES
 
 
+def strides(a):
+    """Those that matter: an axis of length one has any."""
+    return [step for step, length in zip(a.strides, a.shape, strict=True) if length > 1]
+
+
+def noted(trace, a):
+    return trace.param(a) if a.dtype.kind in "fc" else trace.input(a)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("case", [case for case in CASES if plain.has(case.op)], ids=repr)
 def test_results_lie_in_memory_as_numpys_do(case, order):
     arrays = [np.array(a, order=order) for a in case.args()]
     trace = tape.Trace()
-    handles = [trace.param(a) if a.dtype.kind in "fc" else trace.input(a) for a in arrays]
+    handles = [noted(trace, a) for a in arrays]
     expected, result = case.on(plain)(*arrays), case.on(ops)(*handles)
     if isinstance(expected, np.ndarray) and isinstance(result, tape.Var) and expected.size:
-        flags = memory_of(result).flags
-        assert (flags.c_contiguous, flags.f_contiguous) == (
-            expected.flags.c_contiguous,
-            expected.flags.f_contiguous,
-        )
+        assert strides(memory_of(result)) == strides(expected)
+
+
+VIEWS = {
+    "T": lambda x: x.T,
+    "array_split": lambda x: np.array_split(x, 2, 1)[1],
+    "atleast_3d": np.atleast_3d,
+    "broadcast_arrays": lambda x: np.broadcast_arrays(x, np.ones((2, 1, 1, 1)))[0],
+    "diagonal": lambda x: np.diagonal(x, 1, 1, 2),
+    "einsum": lambda x: np.einsum("iji->ji", x),
+    "expand_dims": lambda x: np.expand_dims(x, 1),
+    "flip": lambda x: np.flip(x, 1),
+    "getitem": lambda x: x[:, None, ::-1, 1],
+    "imag": lambda x: x.imag,
+    "moveaxis": lambda x: np.moveaxis(x, 0, 1),
+    "ravel": np.ravel,
+    "ravel A": lambda x: np.ravel(x, "A"),
+    "ravel K": lambda x: np.ravel(x, "K"),
+    "real": lambda x: x.real,
+    "reshape": lambda x: x.reshape(6, 3),
+    "reshape F": lambda x: x.reshape(6, 3, order="F"),
+    "rot90": lambda x: np.rot90(x, 1, (1, 2)),
+    "split": lambda x: np.split(x, 3, 2)[1],
+    "squeeze": lambda x: np.squeeze(x[:1]),
+    "trim_zeros": np.trim_zeros,
+    "unstack": lambda x: np.unstack(x, axis=1)[0],
+}
+
+COPIES = {
+    "average": lambda x: np.average(x, 1, weights=np.ones(2), returned=True)[1],
+    "copy K": np.copy,
+    "cumulative_sum": lambda x: np.cumulative_sum(x, axis=0, include_initial=True),
+    "delete one": lambda x: np.delete(x, 1, 0),
+    "delete some": lambda x: np.delete(x, [0, 2], 2),
+    "dot": lambda x: np.dot(2.0, x),
+    "fft": lambda x: np.fft.fft(x, 4, 1),
+    "flatten": lambda x: x.flatten(),
+    "full_like": lambda x: np.full_like(x, x[0, 0, 0]),
+    "full_like shape": lambda x: np.full_like(x, x[0, 0, 0], shape=(2, 3, 4)),
+    "gradient": lambda x: np.gradient(x, axis=1),
+    "insert": lambda x: np.insert(x, [0, 2], 1.0, 2),
+    "linalg.eigh": lambda x: np.linalg.eigh(x.swapaxes(0, 1))[1],
+    "linalg.qr": lambda x: np.linalg.qr(x)[1],
+    "linalg.svd": lambda x: np.linalg.svd(x)[0],
+    "method copy": lambda x: x.copy(),
+    "nonzero": lambda x: np.nonzero(x)[1],
+    "pad": lambda x: np.pad(x, 1, "edge"),
+    "partition": lambda x: np.partition(x, 1, 1),
+    "piecewise": lambda x: np.piecewise(x, [x > 0], [np.sqrt, 1.0]),
+    "resize": lambda x: np.resize(x, (2, 2)),
+    "select": lambda x: np.select([x > 0], [x], 1.0),
+    "sort": lambda x: np.sort(x, 0),
+    "tile": lambda x: np.tile(x, (2, 1, 1)),
+    "tile once": lambda x: np.tile(x, 1),
+    "unique": lambda x: np.unique(x, axis=2),
+}
+
+
+@pytest.mark.parametrize("name", [*VIEWS, *COPIES])
+@pytest.mark.parametrize("step", [1, -1, 2])
+def test_of_axes_in_any_order_memory_is_shared_as_in_numpy(name, step):
+    function = (VIEWS | COPIES)[name]
+    for axes in permutations(range(3)):
+        shape = (3, 2, 3)
+        x = np.empty([(1 + (step == 2)) * shape[axis] for axis in axes], complex if name == "imag" else float)
+        x = x[::step, ::step, ::step].transpose(np.argsort(axes))
+        x[...] = np.random.default_rng(0).normal(size=shape)
+        trace = tape.Trace()
+        expected, result = function(x), function(noted(trace, x))
+        memory = memory_of(result)
+        assert strides(memory) == strides(expected)
+        is_view = np.shares_memory(expected, x)
+        assert is_view == (result.share is not None and np.shares_memory(memory, x))
+        if is_view:
+            assert memory.__array_interface__["data"] == expected.__array_interface__["data"]
+
+
+def test_what_is_left_of_an_array_without_its_zeros_is_a_view():
+    trace = tape.Trace()
+    x = trace.param([0.0, 1.0, 2.0, 0.0])
+    part = np.trim_zeros(x)
+    part[0] = 5.0
+    np.testing.assert_array_equal(x.value, [0, 5, 2, 0])
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if plain.has(case.op)], ids=repr)
 def test_writing_to_a_result_reaches_the_operands_that_it_reaches_in_numpy(case):
     arrays = case.args()
     trace = tape.Trace()
-    handles = [trace.param(a.copy("K")) if a.dtype.kind in "fc" else trace.input(a.copy("K")) for a in arrays]
+    handles = [noted(trace, a.copy("K")) for a in arrays]
     expected, result = case.on(plain)(*arrays), case.on(ops)(*handles)
     if not isinstance(expected, np.ndarray) or not isinstance(result, tape.Var):
         return

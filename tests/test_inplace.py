@@ -128,17 +128,18 @@ def start_of(seed):
     return np.asfortranarray(x) if seed % 5 == 0 else x
 
 
-def is_documented(error):
-    """Whether it is what a stale view says, or a number that was to be written to."""
-    return "Take the view again" in str(error) or "is a number" in str(error)
+def result_of(f, *args):
+    """What a function returns; None if it raises what a stale view does, or writing to a number."""
+    try:
+        return f(*args)
+    except errors.InPlaceError as error:
+        if "Take the view again" in str(error) or "is a number" in str(error):
+            return None
+        raise
 
 
 def is_stale(array):
-    try:
-        return array.node.value is None
-    except errors.InPlaceError as error:
-        assert is_documented(error)
-        return True
+    return result_of(lambda: array.node.value) is None
 
 
 def test_random_programs_do_what_numpy_does_or_say_that_they_cannot():
@@ -147,11 +148,10 @@ def test_random_programs_do_what_numpy_does_or_say_that_they_cannot():
         x = start_of(seed)
         expected, refused_at = run(seed, x.copy("K"))
         trace, given = tape.Trace(), x.copy("K")
-        try:
-            arrays, stopped_at = run(seed, trace.param(given))
-        except errors.InPlaceError as error:
-            assert is_documented(error)
+        found = result_of(run, seed, trace.param(given))
+        if found is None:
             continue
+        arrays, stopped_at = found
         assert (stopped_at, len(arrays)) == (refused_at, len(expected))
         for array, value in zip(arrays, expected, strict=True):
             if not is_stale(array):
@@ -165,9 +165,8 @@ def test_random_programs_do_what_numpy_does_or_say_that_they_cannot():
             continue
         differentiated += 1
         direction = np.random.default_rng([seed, 2]).normal(size=x.shape)
-        moved = [
-            x + step * np.array(direction, order="F" if seed % 5 == 0 else "C") for step in (1e-5, -1e-5)
-        ]
+        direction = np.array(direction, order="F" if seed % 5 == 0 else "C")
+        moved = [x + step * direction for step in (1e-5, -1e-5)]
         up, down = (total(run(seed, end)[0]) for end in moved)
         (gradient,) = trace.backward_param_grads(root, unreached="zero")
         tangent = trace.jvp(root, {trace.params[0]: direction})

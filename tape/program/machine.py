@@ -22,43 +22,28 @@ from tape.kernels.pointers import (
     call9,
     call10,
     call13,
-    int32_at,
     int64_at,
     set_int64,
 )
-from tape.program.objects import (
-    ARRAY_DATA,
-    ARRAY_DIMS,
-    ARRAY_DTYPE,
-    ARRAY_FLAGS,
-    ARRAY_NDIM,
-    OWN_ARRAY,
-    REFERENCES,
-    SCALAR,
-    TUPLE,
-    TUPLE_SIZE,
-    TYPE,
-)
+from tape.program.binding import bind, bind_results
+from tape.program.objects import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.program.opcodes import (
     AT,
     CODE,
     DATA,
     FRAME_BYTES,
     FUNCTIONS,
-    HEADER,
     JOB_DONE,
     JOB_ROW,
     JOB_START,
     JOB_STOP,
     JOB_THREAD,
     KERNELS,
-    LEAF,
     NO_ARRAYS,
     OFFSET_BITS,
     OFFSET_MASK,
     OTHERS,
     REGISTERS,
-    RESULT,
     RING,
     ROWS,
     SLOTS,
@@ -390,59 +375,6 @@ def run(frame, at):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
-    """Write where the leaves are into the frame; the number of one that is not as specified, or -1."""
-    count = int64_at(spec)
-    if int64_at(leaves + TUPLE_SIZE) != count:
-        return 0
-    at = spec + 8 * HEADER
-    for k in range(count):
-        leaf = int64_at(leaves + TUPLE + 8 * k)
-        if int64_at(leaf + TYPE) != int64_at(at + 16):
-            return k
-        slot = frame + _SLOTS + 8 * int64_at(at)
-        if int64_at(at + 8):
-            flags, ndim = int64_at(at + 32), int64_at(at + 40)
-            if (
-                int64_at(leaf + ARRAY_DTYPE) != int64_at(at + 24)
-                or int32_at(leaf + ARRAY_NDIM) != ndim
-                or int32_at(leaf + ARRAY_FLAGS) & flags != flags
-            ):
-                return k
-            given, wanted = int64_at(leaf + ARRAY_DIMS), spec + 8 * int64_at(at + 48)
-            for axis in range(ndim):
-                if int64_at(given + 8 * axis) != int64_at(wanted + 8 * axis):
-                    return k
-            set_int64(slot, int64_at(leaf + ARRAY_DATA))
-        else:
-            set_int64(int64_at(slot), int64_at(leaf + SCALAR))  # of a shorter number, whatever follows
-        at += 8 * LEAF
-    return -1
-
-
-@inner
-def _bind_results(frame, arrays, spec):  # type: ignore[no-untyped-def]
-    """Write where arrays for results are into the frame, if they are as they were made and nobody's."""
-    first = spec + 8 * (HEADER + LEAF * int64_at(spec))
-    for k in range(int64_at(spec + 8)):
-        array, at = int64_at(arrays + TUPLE + 8 * k), first + 8 * RESULT * k
-        ndim = int64_at(at + 16)
-        if (
-            int64_at(array + REFERENCES) != 1
-            or int64_at(array + ARRAY_DTYPE) != int64_at(at + 8)
-            or int32_at(array + ARRAY_NDIM) != ndim
-            or int32_at(array + ARRAY_FLAGS) & OWN_ARRAY != OWN_ARRAY
-        ):
-            return False
-        given, wanted = int64_at(array + ARRAY_DIMS), spec + 8 * int64_at(at + 24)
-        for axis in range(ndim):
-            if int64_at(given + 8 * axis) != int64_at(wanted + 8 * axis):
-                return False
-        set_int64(frame + _SLOTS + 8 * int64_at(at), int64_at(array + ARRAY_DATA))
-    return True
-
-
-@inner
 def _has_raised(frame):  # type: ignore[no-untyped-def]
     """Whether a function has set an exception, as SciPy's do inside of `scipy.special.errstate`."""
     return call1(int64_at(_field(frame, FUNCTIONS) + _ERROR), (0,)) != 0
@@ -487,12 +419,12 @@ def call(itself, arguments, count):  # type: ignore[no-untyped-def]
     if count == 1:
         return _answer(frame, _run_released(frame, _field(frame, AT)))
     leaves, ring = int64_at(arguments + 8), int64_at(arguments + 16)
-    wrong = _bind(frame, leaves, _field(frame, SPEC))
+    wrong = bind(frame, leaves, _field(frame, SPEC))
     if wrong >= 0:
         return _answer(frame, -1 - wrong)
     for k in range(int64_at(ring + TUPLE_SIZE)):
         arrays = int64_at(ring + TUPLE + 8 * k)
-        if _bind_results(frame, arrays, _field(frame, SPEC)):
+        if bind_results(frame, arrays, _field(frame, SPEC)):
             set_int64(frame + 8 * RING, k)
             at = _run_released(frame, 0)
             if at != _field(frame, ROWS) or _has_raised(frame):

@@ -46,7 +46,7 @@ from tape.kernels import (
 )
 from tape.kernels._jit import OPTIONS
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program import machine, objects, opcodes
+from tape.program import binding, machine, objects, opcodes
 
 __all__ = ["Native", "cache_folder", "native"]
 
@@ -82,7 +82,8 @@ _GROUPS = {
 
 _SOURCES = (
     columns, convert, copies, folds, indices, kernel, pointers, products, scalars, scans, sums, systems,
-    vectors, windowed, writes, machine, objects, opcodes,
+    vectors, windowed, writes, binding, machine, objects,
+    opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

@@ -241,6 +241,10 @@ class Traced(Var):
         inside = scope.resolve(self)
         return self._refuse("float()") if inside is self else float(inside)
 
+    def __complex__(self) -> complex:
+        inside = scope.resolve(self)
+        return self._refuse("complex()") if inside is self else complex(inside)
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise errors.ConversionError(
             f"{self!r} was about to become a plain array in a compiled function, frozen into the "

@@ -219,13 +219,19 @@ def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
     return moved - out * sum(conjugated(out) * moved, axis=-2, keepdims=True)
 
 
+def _as_real_part(a: Any, part: Any) -> Any:
+    """NumPy's are all complex at first. Of real ones it returns the real part, with gaps in memory."""
+    return part.astype(complex).real if part.dtype == float else np.array(part, order="K")
+
+
 _values: Op = _eig.part(
     0,
     "eigenvalues",
+    lie=_as_real_part,
     vjp=[lambda g, out, a, packed: _pull_values(g, _vectors(a, packed))],
     jvp=[lambda t, out, a, packed: _push_values(t, _vectors(a, packed))],
 )
-_vectors: Op = _eig.part(1, "eigenvectors", vjp=[_vectors_vjp], jvp=[_vectors_jvp])
+_vectors: Op = _eig.part(1, "eigenvectors", lie=_as_real_part, vjp=[_vectors_vjp], jvp=[_vectors_jvp])
 
 _eigvals = Op(
     np.linalg.eigvals,

@@ -16,7 +16,7 @@ from tape.functions import function_of
 from tape.op import as_operand
 from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
-from tape.ops.nn.bodies import number, smooth
+from tape.ops.nn.bodies import NORMAL_END, number, smooth
 
 __all__ = [
     "celu",
@@ -39,20 +39,19 @@ def _held(x: Any, bound: float) -> Any:
 # ---- gelu: x times the distribution function of the normal distribution ------------------------------
 
 _DENSITY = 1 / sqrt(2 * pi)
-_NORMAL_END = 40.0  # exp(-x**2 / 2) is 0 from here on
 
 
 def _gelu(ns: Any, x: Any) -> Any:
-    return ns.maximum(x, -_NORMAL_END) * ns.ndtr(x)
+    return ns.maximum(x, -NORMAL_END) * ns.ndtr(x)
 
 
 def _gelu_slope(ns: Any, x: Any) -> Any:
-    held = ns.minimum(ns.maximum(x, -_NORMAL_END), _NORMAL_END)
+    held = ns.minimum(ns.maximum(x, -NORMAL_END), NORMAL_END)
     return ns.ndtr(x) + held * (_DENSITY * ns.exp(held * held * -0.5))
 
 
 def _gelu_bend(d: Any, x: Any) -> Any:
-    square = _held(x, _NORMAL_END) ** 2
+    square = _held(x, NORMAL_END) ** 2
     return d * ((2 - square) * (_DENSITY * exp(square * -0.5)))
 
 

@@ -21,7 +21,7 @@ from tape.ops.products.products import matmul, with_axis_last
 from tape.ops.structure.axes import moveaxis, swapaxes, transpose
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
-from tape.ops.structure.layout import own
+from tape.ops.structure.layout import copy, own
 from tape.ops.structure.shape import ravel, reshape
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot"]
@@ -398,7 +398,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         raise ShapeError(f"cross: there is no axis {axisc} in a result of {ndim} axes")
     out = _cross(_in_space(a, axisa), _in_space(b, axisb))
     if is_flat:
-        return getitem(out, (..., 2))
+        return copy(getitem(out, (..., 2)), "C")
     return out if axisc % ndim == ndim - 1 else moveaxis(out, -1, axisc)
 
 

@@ -22,6 +22,7 @@ from tape.ops.reduction.reducing import _axis
 from tape.ops.reduction.reductions import _checked
 from tape.ops.structure.indexing import _HOLE, _scatter, getitem
 from tape.ops.structure.joining import concatenate
+from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
@@ -300,7 +301,8 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
         return running
     shape = list(running.shape)
     shape[axis or 0] = 1
-    return concatenate([np.full(shape, initial, running.dtype), running], axis=axis or 0)
+    joined = concatenate([np.full(shape, initial, running.dtype), running], axis=axis or 0)
+    return own(joined, slowest_first(running))
 
 
 @implements(np.cumulative_sum)

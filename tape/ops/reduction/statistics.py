@@ -103,7 +103,9 @@ def average(
         weights = astype(weights, dtype)
         total = _sum(weights, axis=axes, keepdims=keepdims)
         mean = divide(_sum(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
-    return (mean, copy(_broadcast_to(total, shape=np.shape(mean)), "C")) if returned else mean
+    if returned and np.shape(total) != np.shape(mean):
+        total = copy(_broadcast_to(total, shape=np.shape(mean)), "C")
+    return (mean, total) if returned else mean
 
 
 # ---- covariances -----------------------------------------------------------------------------------

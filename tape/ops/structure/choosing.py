@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tape import errors, series
-from tape.aliases import read_only
 from tape.batch_rules import elementwise
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import plain
@@ -20,6 +19,7 @@ from tape.ops.structure.layout import own
 from tape.ops.structure.positions import checked_axis, checked_positions, flatnonzero
 from tape.ops.structure.shape import astype
 from tape.ops.structure.taking import take
+from tape.ops.structure.writing import set_at
 
 __all__ = ["choose", "compress", "extract", "select", "trim_zeros"]
 
@@ -253,8 +253,7 @@ def _trimmed_forward(x: Any, span: Any, *, axis: int) -> Any:
     return x[(*(slice(None),) * axis, kept)]
 
 
-# To read by the positions is the same, but for what shares memory. They may be others on replay, and cannot
-# be part of a write.
+# To read at the positions gives the same elements, but no view.
 _trimmed: Op = Op(
     _trimmed_forward,
     name="trimmed",
@@ -265,7 +264,7 @@ _trimmed: Op = Op(
         None,
     ],
     taylor=series.linear,
-    view=read_only,
+    view=lambda x, part, span, axis: set_at(x, part, (*(slice(None),) * axis, span)),
     lower=lambda b, x, span, axis: b.read(x, (*(slice(None),) * axis, span)),
 )
 
@@ -286,7 +285,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Returns
     -------
     numpy.ndarray or Var
-        A view; that of a Var cannot be written to.
+        A view.
 
     Raises
     ------

@@ -372,7 +372,7 @@ def as_dtype(name: str, dtype: Any) -> np.dtype[Any]:
 
 
 @implements(np.astype)
-def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Any:
     """Convert to another dtype.
 
     Parameters
@@ -383,6 +383,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
         Of an integer or bool dtype the result is constant to every derivative.
     copy : bool
         False returns what has this dtype already as it is.
+    device : {None, "cpu"}
+        Where the result is to be.
 
     Returns
     -------
@@ -392,6 +394,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     ------
     DTypeError
         If ``dtype`` is of any other kind.
+    OptionError
+        If there is no such device.
 
     Examples
     --------
@@ -400,6 +404,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     dtype('float32')
     """
     dtype = as_dtype("astype", dtype)
+    if device not in (None, "cpu"):
+        raise OptionError(f"astype: there is no device {device!r}. It is 'cpu'")
     x = as_operand(x)
     old = np.result_type(x)
     if not copy and old == dtype:
