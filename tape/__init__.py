@@ -39,6 +39,7 @@ from tape.transforms import (
 )
 from tape.var import Var
 
+
 def __getattr__(name: str) -> Any:
     if name == "numpy":  # a drop-in for NumPy, which most do not need
         return import_module("tape.numpy")

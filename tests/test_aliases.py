@@ -58,7 +58,7 @@ VIEWS = {
 }
 
 COPIES = {
-    "average": lambda x: np.average(x, 1, weights=np.ones(2), returned=True)[1],
+    "average": lambda x: np.average(x, 1, weights=x[0, :, 0], returned=True)[1],
     "copy K": np.copy,
     "cumulative_sum": lambda x: np.cumulative_sum(x, axis=0, include_initial=True),
     "delete one": lambda x: np.delete(x, 1, 0),
@@ -97,11 +97,13 @@ def test_of_axes_in_any_order_memory_is_shared_as_in_numpy(name, step):
         x = x[::step, ::step, ::step].transpose(np.argsort(axes))
         x[...] = np.random.default_rng(0).normal(size=shape)
         trace = tape.Trace()
-        expected, result = function(x), function(noted(trace, x))
+        handle = noted(trace, x)
+        expected, result = function(x), function(handle)
         memory = memory_of(result)
         assert strides(memory) == strides(expected)
         is_view = np.shares_memory(expected, x)
-        assert is_view == (result.share is not None and np.shares_memory(memory, x))
+        families = [v.share and v.share.family for v in (result, handle)]
+        assert is_view == (result is handle or families[0] is families[1] is not None)
         if is_view:
             assert memory.__array_interface__["data"] == expected.__array_interface__["data"]
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from tape import errors
+from tape.kernels.columns import convolution_parameters
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scans import SCANS
-from tape.program.functions import blas_number, loop_number
+from tape.kernels.windowed import pooling_parameters
+from tape.program.functions import blas_number, kernel_number, loop_number
 from tape.program.opcodes import (
     ARENA,
     FIELDS,
@@ -37,6 +39,8 @@ def number(name, *dtypes):
 
 
 STRIDED = {"count": 6, "ndim": 2, "lengths": (2, 3), "strides": (-32, 8)}
+POOL = pooling_parameters((2, 3, 5), (2, 3), (2, 2), (1, 2), ((0, 0), (1, 1)), (1, 1))
+CONV = convolution_parameters((2, 2, 3), (2, 2, 2), (2,), (1,), ((0, 0),), (1,), 1)
 LETTERS = ord("N") | ord("T") << 8
 RIGHT_LETTERS = int.from_bytes(b"LUTN", "little")
 ROWS_BY_KIND = {
@@ -71,6 +75,10 @@ ROWS_BY_KIND = {
         "function": blas_number("sgesv"), "batch": 2, "n": 3, "columns": 2, "itemsize": 4, "a": REGISTER,
         "pivots": packed(REGISTERS, 128), "x": OUT,
     },
+    "kernel": lambda: {
+        "kernel": kernel_number("max_pool_jvp"), "blas": 0, "dtype": FLOAT32, "parameters": POOL, "tasks": 2,
+        "threads": 2, "x": packed(INPUT, 0), "y": IN, "z": IN, "out": OUT,
+    },
     "take": lambda: {
         "itemsize": 4, "length": 3, "row": 2, "count": 5, "before": 2, "x": IN, "index": packed(INPUT, 0),
         "out": OUT,
@@ -99,7 +107,7 @@ ROWS_BY_KIND = {
 }  # fmt: skip
 WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": [],
            "potrf": ["x"], "trsm": ["x"]}  # fmt: skip
-OPERANDS = frozenset(["x", "y", "out", "condition", "a", "b", "c", "pivots", "index", "so_far", "total"])
+OPERANDS = frozenset(["x", "y", "z", "out", "condition", "a", "b", "c", "pivots", "index", "so_far", "total"])
 
 
 def operands(name):
@@ -290,6 +298,22 @@ BAD = {
         ("itemsize", {"itemsize": 3}), ("out", {"index": packed(OUTPUT, 96)}), ("x", {"length": 29}),
         ("index", {"count": 65, "row": 1, "before": 1}), ("out", {"before": 12, "length": 0}),
         ("row", {"row": 0}),
+    ],
+    "kernel": [
+        ("kernel", {"kernel": 0}), ("kernel", {"kernel": lambda: number("sin", "d", "d")}),
+        ("blas", {"blas": lambda: blas_number("sgemm")}), ("dtype", {"dtype": INT64}),
+        ("blas", {"kernel": lambda: kernel_number("conv"), "parameters": CONV, "tasks": 2}),
+        ("blas", {"kernel": lambda: kernel_number("conv"), "parameters": CONV, "tasks": 2,
+                  "blas": lambda: blas_number("dgemm")}),
+        ("parameters", {"parameters": 0}), ("parameters", {"parameters": WIDTH + 1}),
+        ("parameters", {"parameters": (0,) * 19}), ("parameters", {"parameters": (*POOL[:-1], 2**31)}),
+        ("parameters", {"parameters": (2, 1, 1, 5, 1, 1, 99, 1, 1, 40, *POOL[10:])}),
+        ("parameters", {"parameters": (2, 1, -3, -5, *POOL[4:])}), ("tasks", {"tasks": 1}),
+        ("threads", {"threads": 3}), ("threads", {"threads": 0}), ("x", {"x": REGISTER}),
+        ("out", {"out": REGISTER}),
+        ("x", {"parameters": (20, *POOL[1:]), "tasks": 20, "out": packed(ARENA, 0)}),
+        ("out", {"x": packed(OUTPUT, 92)}), ("out", {"z": packed(OUTPUT, 64)}), ("y", {"dtype": FLOAT64,
+         "y": packed(INPUT, 280)}), ("out", {"out": packed(OUTPUT, 484)}),
     ],
     "scatter_add": [
         ("dtype", {"dtype": INT64}), ("total", {"index": packed(OUTPUT, 72)}), ("total", {"length": 29}),

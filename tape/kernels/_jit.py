@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import config as numba_config
 from numba.core.compiler import Compiler
 
-__all__ = ["AVOIDED", "KERNEL_DTYPES", "OPTIONS", "avoided", "inner", "kernel"]
+__all__ = ["AVOIDED", "KERNEL_DTYPES", "OPTIONS", "avoided", "exact", "inner", "kernel"]
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
 
@@ -76,3 +76,8 @@ def inner(function: Callable[..., Any]) -> Any:
     number of NumPy's does not.
     """
     return numba.njit(**_INNER_OPTIONS)(function)
+
+
+def exact(function: Callable[..., Any]) -> Any:
+    """As `inner`, but everything is added in the order written: what rounding takes can be found out."""
+    return numba.njit(**{**_INNER_OPTIONS, "fastmath": False})(function)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["Tap", "output_lengths", "taps"]
 
@@ -29,8 +29,8 @@ class Tap(NamedTuple):
     """
 
     position: tuple[int, ...]
-    seen: tuple[slice, ...]
-    windows: tuple[slice, ...]
+    seen: tuple[Any, ...]
+    windows: tuple[Any, ...]
 
 
 def output_lengths(

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.folds import has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
 from tape.op import Op
-from tape.program import indexing, matrices, parts
-from tape.program.identities import IDENTITIES, both_ways
+from tape.program import folding, indexing, matrices, parts
+from tape.program.identities import IDENTITIES
 from tape.program.instructions import ELEMENTWISE, Guard, Instruction, Listing
 from tape.program.promotion import broadcast_shapes, loop_dtypes
 from tape.program.values import CannotLower, Value

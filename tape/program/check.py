@@ -17,7 +17,7 @@ import numpy as np
 from tape import errors
 from tape.kernels.folds import DTYPE_CODES
 from tape.program.instructions import ELEMENTWISE, Instruction, Listing
-from tape.program.kinds import RULES, Flaw, Kind, are_ints, is_shape, kind, number_of, refuse, told, want
+from tape.program.kinds import RULES, Flaw, Kind, is_shape, kind, number_of, of_ufunc, refuse, told, want
 
 __all__ = ["check"]
 
@@ -90,7 +90,7 @@ def _kind_of(instruction: Instruction, operands: list[Instruction], listing: Lis
     """What the result is."""
     op = instruction.op
     if op in ELEMENTWISE:
-        return _of_ufunc(instruction, operands)
+        return of_ufunc(instruction, operands)
     if op in _SOURCES:
         want(not operands, "it takes no operands")
         return _SOURCES[op](instruction, listing)

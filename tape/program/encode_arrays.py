@@ -10,7 +10,7 @@ from tape.kernels.scans import SCANS
 from tape.program.functions import blas_number, kernel_number
 from tape.program.instructions import Instruction
 from tape.program.layouts import c_strides
-from tape.program.opcodes import ARENA, REGISTERS, WORTH_A_THREAD, packed
+from tape.program.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.writer import Writer
 
 __all__ = [
@@ -151,7 +151,7 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
         "kernel", kernel=kernel_number(name), blas=blas_number(letter + entry.blas) if entry.blas else 0,
         dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
         threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z,
-        workspace=packed(REGISTERS, 0), out=w.at(id),
+        out=w.at(id),
     )  # fmt: skip
 
 

@@ -57,8 +57,8 @@ class Instruction:
         ``"scan"`` (x, or x and factors), ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b),
         ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
         ``"cholesky"``, ``"take"``, ``"add_at"``, ``"put"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
-        ``"kernel"`` (one of `tape.kernels.registry`; the attributes are its name and parameters),
-        ``"callback"``, ``"guard"``; or where the value comes from: ``"input"``, ``"constant"``, ``"literal"``.
+        ``"kernel"`` (one of `tape.kernels.registry`: name, parameters), ``"callback"``, ``"guard"``; or
+        where the value comes from: ``"input"``, ``"constant"``, ``"literal"``.
     operands : tuple of int
         Positions in the list.
     attrs : tuple

@@ -16,7 +16,19 @@ from tape.kernels.scans import has_scan
 from tape.program.instructions import ELEMENTWISE, Instruction
 from tape.program.opcodes import OFFSET_BITS
 
-__all__ = ["RULES", "Flaw", "Kind", "are_ints", "is_shape", "kind", "number_of", "refuse", "told", "want"]
+__all__ = [
+    "RULES",
+    "Flaw",
+    "Kind",
+    "are_ints",
+    "is_shape",
+    "kind",
+    "number_of",
+    "of_ufunc",
+    "refuse",
+    "told",
+    "want",
+]
 
 Shape = tuple[int, ...]
 Kind = tuple[Shape, "np.dtype[Any]"]
@@ -84,7 +96,8 @@ def _no_attrs(instruction: Instruction) -> None:
 # ---- elementwise -----------------------------------------------------------------------------------
 
 
-def _of_ufunc(instruction: Instruction, operands: list[Instruction]) -> Kind:
+def of_ufunc(instruction: Instruction, operands: list[Instruction]) -> Kind:
+    """What an instruction makes that is a ufunc."""
     _no_attrs(instruction)
     chars = "".join([x.dtype.char for x in operands])
     want(f"{chars}->{instruction.dtype.char}" in _loops(instruction.op), f"it does not take {told(operands)}")

@@ -167,8 +167,8 @@ def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
         (
             int64_at(table + 8 * _field(row, 2)), _field(row, 3), _field(frame, CODE) + 8 * _field(row, 4),
             start, stop, _address(frame, _field(row, 7)), _address(frame, _field(row, 8)),
-            _address(frame, _field(row, 9)), _address(frame, _field(row, 10)),
-            _address(frame, _field(row, 11)),
+            _address(frame, _field(row, 9)), _field(frame, SLOTS + REGISTERS),
+            _address(frame, _field(row, 10)),
         ),
     )  # fmt: skip
 

@@ -105,9 +105,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
     ),
-    "kernel": (
-        "kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "workspace", "out",
-    ),
+    "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out"),
 }  # fmt: skip
 
 _CODES = {name: code for code, name in enumerate(FIELDS)}

@@ -370,36 +370,36 @@ class _Verifier:
         loaded = kernels_loaded()
         group.need(np.isin(group["kernel"], list(loaded)), "kernel", "That is no kernel")
         names = [loaded[number] for number in group["kernel"].tolist()]
-        dtype = group.between("dtype", 0, _FLOATS)
-        group.between("threads", 1, _MOST)
-        # Threads have registers of their own: no other one writes to what BLAS is told there.
-        is_own = group["workspace"] >> OFFSET_BITS == REGISTERS
-        group.need(is_own, "workspace", "It must be in the registers")
-        counts = [sum(REGISTRY[name].parameters.values()) for name in names]
-        tables = group.between("parameters", self.rows * WIDTH, len(self.code) - np.array(counts))
-        sizes, units = np.zeros((5, len(group))), np.ones((5, len(group)), np.int64)
+        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        counts = np.array([sum(REGISTRY[name].parameters.values()) for name in names])
+        tables = group.between("parameters", self.rows * WIDTH, len(self.code) - counts)
+        fields = ("out", "x", "y", "z")
+        elements, units = np.zeros((len(fields), len(group))), np.tile(size, (len(fields), 1))
         for k, name in enumerate(names):
-            entry = REGISTRY[name]
+            entry, parameters = REGISTRY[name], self.code[tables[k] : tables[k] + counts[k]]
             try:
-                needs = needs_of(name, tuple(self.code[tables[k] : tables[k] + counts[k]].tolist()))
+                needs = needs_of(name, tuple(parameters.tolist()))
             except ValueError as error:
                 group.refuse(k, "parameters", f"does not suit {name}: {error}")
-            if group["tasks"][k] != needs.tasks:
-                group.refuse(k, "tasks", f"is {group['tasks'][k]}, and {name} has {needs.tasks}")
-            letter = "d" if _ITEMSIZES[dtype[k]] == 8 else "s"
-            if entry.blas and group["blas"][k] != blas_number(letter + entry.blas):
-                group.refuse(k, "blas", f"is {group['blas'][k]}, and {name} calls {letter}{entry.blas}")
-            sizes[[0, 1], k], units[:2, k] = (needs.out, needs.workspace), _ITEMSIZES[dtype[k]]
-            for operand, size in enumerate(needs.operands, 2):
-                sizes[operand, k] = size
-                units[operand, k] = _INT64 if operand - 2 in entry.indices else _ITEMSIZES[dtype[k]]
-        fields = ("out", "workspace", "x", "y", "z")
-        out, workspace, *operands = [
-            self.claims.add(group, field, units[k], sizes[k], is_written=k < 2)
+            if needs.workspace * size[k] > self.claims.sizes[REGISTERS]:
+                group.refuse(k, "parameters", "needs a larger workspace than the registers are")
+            letter = "d" if size[k] == 8 else "s"
+            blas = blas_number(letter + entry.blas) if entry.blas else 0
+            for field, wanted in (("blas", blas), ("tasks", needs.tasks)):
+                if group[field][k] != wanted:
+                    group.refuse(k, field, f"is {group[field][k]}, and for {name} it is {wanted}")
+            elements[: 1 + len(needs.operands), k] = needs.out, *needs.operands
+            units[[1 + operand for operand in entry.indices], k] = _INT64
+        group.between("threads", 1, group["tasks"])
+        for field in fields:
+            is_apart = group[field] >> OFFSET_BITS != REGISTERS
+            group.need(is_apart, field, "It is in the registers, which are the workspace")
+        out, *operands = [
+            self.claims.add(group, field, units[k], elements[k], is_written=k == 0)
             for k, field in enumerate(fields)
         ]
-        for other in (workspace, *operands):
-            self.claims.keep_apart(out, other)
+        for operand in operands:
+            self.claims.keep_apart(out, operand)
 
     # ---- BLAS and LAPACK -----------------------------------------------------------------------------
 

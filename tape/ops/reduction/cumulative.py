@@ -15,6 +15,7 @@ from tape import series
 from tape.batch_rules import along_axes
 from tape.errors import ShapeError
 from tape.kernels.recurrences import recurrence
+from tape.node import plain
 from tape.op import Op, as_operand, implements
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
@@ -22,7 +23,6 @@ from tape.ops.reduction.reducing import _axis
 from tape.ops.reduction.reductions import _checked
 from tape.ops.structure.indexing import _HOLE, _scatter, getitem
 from tape.ops.structure.joining import concatenate
-from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
@@ -301,8 +301,8 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
         return running
     shape = list(running.shape)
     shape[axis or 0] = 1
-    joined = concatenate([np.full(shape, initial, running.dtype), running], axis=axis or 0)
-    return own(joined, slowest_first(running))
+    first = np.full_like(plain(running), initial, shape=shape)  # which lies in memory as the others do
+    return concatenate([first, running], axis=axis or 0)
 
 
 @implements(np.cumulative_sum)

@@ -1,0 +1,241 @@
+"""The distribution function of the normal distribution, many numbers at a time, as loops of a ufunc.
+
+SciPy's takes 40 ns a number, most of a transformer's time in gelu. This one has no branches, so that it is
+made of SIMD instructions; it has all digits in the lower tail too.
+
+With ``t = abs(x)`` the tail is ``exp(-t**2 / 2) * r(t)``, where ``r(t) = exp(t**2 / 2) * erfc(t / sqrt(2)) / 2``
+falls slowly, from 1/2 as 1/t. ``r(t) * (t + 4)`` is a polynomial in ``s = (t - 4) / (t + 4)``, which is the
+change of variables of Shepherd & Laframboise 1981, Math. Comp. 36, 249. The exponential is reduced by
+multiples of log 2, the square being taken of the upper half of the digits of t, which is exact, and the rest
+added after the reduction (Cody & Waite 1980).
+
+Both polynomials minimise the largest relative error: Remez' algorithm with 40 digits found them, over all t
+whose tail does not underflow, and over half of log 2 on both sides of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from tape.kernels._jit import exact, inner
+from tape.kernels.pointers import int64_at, pointer_to
+
+__all__ = ["LOOPS"]
+
+_BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
+
+
+class _Format(NamedTuple):
+    """What a dtype takes."""
+
+    number: Any
+    integer: Any
+    digits: int  # of the fraction, in bits
+    bias: int
+    log2: tuple[float, float]  # log 2, in a part whose multiples are exact, and the rest
+    end: float  # the tail from here on is 0
+    remainder: tuple[float, ...]  # of degrees 0, 1, ... in s
+    exponential: tuple[float, ...]  # (exp(-y) - 1) / y
+
+
+_FLOAT64 = _Format(
+    ir.DoubleType(), ir.IntType(64), 52, 1023, (0.6931471805592082, 7.371002565167799e-13), 39.0,
+    (
+        0.7552851304157515, -0.6078966419718921, 0.3871374007422195, -0.18652185795966555,
+        0.060396574890666715, -0.007540188966432247, -0.0034796923616127375, 0.0016308184532470107,
+        0.00013334424856077713, -0.00023109490350295382, -1.9078440846166955e-06, 3.514456881189055e-05,
+        7.149756093602434e-07, -5.920009050923787e-06, -6.252280074895022e-07, 1.0218535659240426e-06,
+        2.6415309926615725e-07, -1.565884280886412e-07, -7.720841094130874e-08, 1.6067180981899663e-08,
+        1.4617673280359277e-08, -3.385492588211163e-10, -1.1961798517742812e-09,
+    ),  # to 2e-17
+    (
+        -1.0, 0.5000000000000018, -0.1666666666666617, 0.041666666666492644, -0.008333333333559465,
+        0.0013888888951258357, -0.00019841269432382762, 2.4801486483068736e-05, -2.7557622704109152e-06,
+        2.763230787386607e-07, -2.4994276795297707e-08,
+    ),  # to 3e-18 of the exponential
+)  # fmt: skip
+_FLOAT32 = _Format(
+    ir.FloatType(), ir.IntType(32), 23, 127, (0.693115234375, 3.1946183e-05), 15.0,
+    (
+        0.75528514, -0.60789657, 0.3871369, -0.18652366, 0.06040349, -0.007524004, -0.0035102074,
+        0.0015684086, 0.00017465258, -0.00013420043,
+    ),  # to 9e-9
+    (-1.0, 0.4999999, -0.1666642, 0.041668225, -0.008374824, 0.0013836828),  # to 2e-9
+)  # fmt: skip
+
+
+class _Lanes:
+    """Numbers side by side, with operators that make instructions: what NumPy's would compute."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder = builder
+        self.value = value
+
+    def _make(self, name: str, *operands: Any) -> _Lanes:
+        values = [
+            x.value if isinstance(x, _Lanes) else ir.Constant(self.value.type, [x] * self.value.type.count)
+            for x in operands
+        ]
+        return _Lanes(self.builder, getattr(self.builder, name)(*values))
+
+    def _is_float(self) -> bool:
+        return not isinstance(self.value.type.element, ir.IntType)
+
+    def __add__(self, other: Any) -> _Lanes:
+        return self._make("fadd" if self._is_float() else "add", self, other)
+
+    def __sub__(self, other: Any) -> _Lanes:
+        return self._make("fsub" if self._is_float() else "sub", self, other)
+
+    def __rsub__(self, other: Any) -> _Lanes:
+        return self._make("fsub" if self._is_float() else "sub", other, self)
+
+    def __mul__(self, other: Any) -> _Lanes:
+        return self._make("fmul", self, other)
+
+    def __rtruediv__(self, other: float) -> _Lanes:
+        return self._make("fdiv", other, self)
+
+    def __and__(self, mask: int) -> _Lanes:
+        return self._make("and_", self, mask)
+
+    def __lshift__(self, bits: int) -> _Lanes:
+        return self._make("shl", self, bits)
+
+    def __rshift__(self, bits: int) -> _Lanes:
+        return self._make("lshr", self, bits)
+
+    def viewed(self, element: Any) -> _Lanes:
+        """The same bits."""
+        kind = ir.VectorType(element, self.value.type.count)
+        return _Lanes(self.builder, self.builder.bitcast(self.value, kind))
+
+    def at_most(self, bound: float) -> _Lanes:
+        """Where that is less, the bound; NaN stays."""
+        limit = ir.Constant(self.value.type, [bound] * self.value.type.count)
+        is_above = self.builder.fcmp_ordered(">", self.value, limit)
+        return _Lanes(self.builder, self.builder.select(is_above, limit, self.value))
+
+    def where_negative(self, x: _Lanes, y: _Lanes) -> _Lanes:
+        """``x`` where these integers are negative, else ``y``."""
+        is_negative = self.builder.icmp_signed("<", self.value, ir.Constant(self.value.type, None))
+        return _Lanes(self.builder, self.builder.select(is_negative, x.value, y.value))
+
+    def times_plus(self, factor: Any, term: Any) -> _Lanes:
+        """``self * factor + term``, rounded once where the processor can."""
+        kind = self.value.type
+        name = f"llvm.fmuladd.v{kind.count}{kind.element.intrinsic_name}"
+        function = cgutils.get_or_insert_function(
+            self.builder.module, ir.FunctionType(kind, [kind] * 3), name
+        )
+        values = [x.value if isinstance(x, _Lanes) else ir.Constant(kind, [x] * kind.count)
+                  for x in (self, factor, term)]  # fmt: skip
+        return _Lanes(self.builder, self.builder.call(function, values))
+
+
+def _polynomial(coefficients: Sequence[float], x: _Lanes) -> _Lanes:
+    total: Any = coefficients[-1]
+    for k in range(len(coefficients) - 2, -1, -1):
+        total = x.times_plus(total, coefficients[k])
+    return total
+
+
+def _distribution(x: _Lanes, form: _Format) -> _Lanes:
+    """Of the normal distribution; the largest errors found are 2.6 units in the last place."""
+    bits = x.viewed(form.integer)
+    magnitude = (1 << form.integer.width - 1) - 1
+    t = (bits & magnitude).viewed(form.number).at_most(form.end)
+
+    # The tail is r(t): 1 / (t + 4) is corrected by what rounding took, which would count five times.
+    shifted = t + 4.0
+    lost = t - (shifted - 4.0)
+    inverse = 1.0 / shifted
+    rest = inverse * ((inverse * -1.0).times_plus(shifted, 1.0) - inverse * lost)
+    s = inverse.times_plus(-8.0, 1.0) - rest * 8.0
+    remainder = _polynomial(form.remainder, s)
+    tail = remainder.times_plus(inverse, remainder * rest)
+
+    # ... times exp(-t**2 / 2), 2**-n exp(-y). Adding `large` rounds to an integer, in the last bits.
+    upper = (t.viewed(form.integer) & (magnitude - (1 << form.digits // 2 + 1) + 1)).viewed(form.number)
+    half_square = upper * upper * 0.5
+    large = 1.5 * 2.0**form.digits
+    rounded = half_square * 1.4426950408889634 + large
+    n = rounded - large
+    y = n.times_plus(-form.log2[0], half_square)
+    y = n.times_plus(-form.log2[1], y) + (t - upper) * (t + upper) * 0.5
+    tail = (tail * _polynomial(form.exponential, y)).times_plus(y, tail)
+
+    # The scale itself may underflow where it is not the last factor: two halves do not.
+    large_bits = (form.bias + form.digits << form.digits) + (1 << form.digits - 1)
+    count = rounded.viewed(form.integer) - large_bits
+    first = count >> 1
+    for part in (first, count - first):
+        tail = tail * ((form.bias - part) << form.digits).viewed(form.number)
+    return bits.where_negative(tail, 1.0 - tail)
+
+
+def _kernel(form: _Format) -> Any:
+    """A ufunc's loop ``void(char **args, intp *count, intp *strides, void *data)``."""
+    lanes = _BYTES * 8 // form.integer.width
+    width = form.integer.width // 8
+    vector = ir.VectorType(form.number, lanes)
+
+    @intrinsic
+    def compute(typing_context, x, out):  # type: ignore[no-untyped-def]
+        """What is at an address, to another."""
+
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            source, target = (builder.inttoptr(value, vector.as_pointer()) for value in values)
+            found = _distribution(_Lanes(builder, builder.load(source, align=width)), form)
+            builder.store(found.value, target, align=width)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), generate
+
+    @intrinsic
+    def zeros(typing_context):  # type: ignore[no-untyped-def]
+        """The address of memory of the function's own."""
+
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            return builder.ptrtoint(cgutils.alloca_once(builder, vector, zfill=True), ir.IntType(64))
+
+        return types.int64(), generate
+
+    view = pointer_to(types.int64 if width == 8 else types.int32)
+
+    @exact
+    def compute_exactly(x, out):  # type: ignore[no-untyped-def]
+        compute(x, out)
+
+    @inner
+    def loop(args, counts, strides, data):  # type: ignore[no-untyped-def]
+        x, out, count = int64_at(args), int64_at(args + 8), int64_at(counts)
+        x_stride, out_stride = int64_at(strides), int64_at(strides + 8)
+        is_contiguous = x_stride == width and out_stride == width
+        part = zeros()
+        while count > 0:
+            some = min(count, lanes)
+            is_direct = is_contiguous and some == lanes
+            source, target = (x, out) if is_direct else (part, part)
+            if not is_direct:
+                for k in range(some):
+                    view(part)[k] = view(x + k * x_stride)[0]
+            compute_exactly(source, target)
+            if not is_direct:
+                for k in range(some):
+                    view(out + k * out_stride)[0] = view(part)[k]
+            x += some * x_stride
+            out += some * out_stride
+            count -= some
+
+    return loop
+
+
+LOOPS = {"normal_cdf": {"f": _kernel(_FLOAT32), "d": _kernel(_FLOAT64)}}
+"""Of ufuncs of one operand, by name and by NumPy's letter for the dtype of operand and result."""
