@@ -15,9 +15,9 @@ import numpy as np
 from tape import errors, ops
 from tape.aliases import Stale, is_array, overlapping
 from tape.node import Handle
-from tape.ops.structure.indexing import parsed
-from tape.ops.structure.shape import laid_out
-from tape.ops.structure.writing import set_at
+from tape.ops.structure.indexing import getitem, getitem_op, parsed
+from tape.ops.structure.layout import laid_out, own, slowest_first
+from tape.ops.structure.writing import add_at, set_at
 
 __all__ = ["augmented", "nothing_left_behind", "overwrite", "write"]
 
@@ -92,14 +92,32 @@ def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = F
     _move(x, new)
 
 
-def augmented(op: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """What ``x += y`` and its like do, given the operation without the ``=``."""
+def augmented(
+    op: Callable[[Any, Any], Any], added: Callable[[Any], Any] | None = None
+) -> Callable[[Any, Any], Any]:
+    """What ``x += y`` and its like do.
+
+    Parameters
+    ----------
+    op : callable
+        The operation without the ``=``.
+    added : callable, optional
+        Of ``y``: what is added to ``x``, if that is what the operation does.
+
+    Returns
+    -------
+    callable
+        The method.
+    """
 
     def method(self: Any, other: Any) -> Any:
         if self.trace.is_batch or not is_array(self):
             return NotImplemented  # numbers are not changed: Python adds, and gives the sum the name
         with nothing_left_behind(self):
-            overwrite(self, op(self, other))
+            if added is not None and _is_slice(self):
+                _add_to_slice(self, added(other))
+            else:
+                overwrite(self, op(self, other))
         return self
 
     return method
@@ -138,6 +156,23 @@ def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
         return None  # writing there says why
 
 
+def _is_slice(x: Any) -> bool:
+    """Whether a handle is what ``source[index]`` has made, and still stands for elements of the source."""
+    return x.share is not None and x.share.made is not None and x.share.made.op is getitem_op
+
+
+def _add_to_slice(x: Any, value: Any) -> None:
+    """Add to elements of what ``x`` is a slice of: the others are not touched, nor their adjoints."""
+    shape = np.shape(value)
+    if not _broadcasts(shape, x.shape):
+        raise errors.ShapeError(
+            f"an array of shape {list(shape)} was to be added to one of shape {list(x.shape)} in place"
+        )
+    index = x.share.made.attrs["index"]
+    whole = add_at(x.share.source, value, index)
+    _move(x, getitem(whole, index), whole=whole)
+
+
 def _is_there(value: Any, region: np.ndarray) -> bool:
     """Whether a view lies exactly at a region of its family's memory."""
     if not isinstance(value, Handle) or value.share is None:
@@ -150,17 +185,18 @@ def _is_there(value: Any, region: np.ndarray) -> bool:
     )
 
 
-def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
+def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None) -> None:
     """Let a handle stand for a new node, with all that NumPy would show of it elsewhere.
 
-    Nothing has changed if that fails.
+    Nothing has changed if that fails. ``region`` is the memory that is written, by default all of it;
+    ``whole`` what the source of ``x`` becomes, if that is known.
     """
     if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
         raise errors.InPlaceError(
             f"{x!r} was to be written to inside of a function that is differentiated or run again on its "
             "own, where it comes from outside. Write to a copy() of it there"
         )
-    new = _as_array(new)
+    new = _laid_out_as(x, new)
     share = x.share
     if share is None:
         x.id, x.node = new.id, new.node
@@ -170,7 +206,12 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
     source = share.source
     while source is not None:
         node = share.made
-        new = _as_array(node.op.view(source, new, *node.operands[1:], **node.attrs))
+        rest = [
+            value if id is None else x.trace[id]
+            for id, value in zip(node.parents[1:], node.operands[1:], strict=True)
+        ]
+        new = whole if whole is not None else node.op.view(source, new, *rest, **node.attrs)
+        new, whole = _laid_out_as(source, new), None
         moves.append((source, new))
         share = source.share
         source = share.source
@@ -187,9 +228,11 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None) -> None:
             other.node = Stale(other.node)
 
 
-def _as_array(new: Any) -> Any:
-    """A new value; of arithmetic of arrays without axes, NumPy makes numbers."""
-    return new if new.ndim else laid_out(new, order="C")
+def _laid_out_as(x: Any, new: Any) -> Any:
+    """A new value as an array that lies in memory as the old one: what is a view of it depends on that."""
+    if not new.ndim:  # of arithmetic of arrays without axes, NumPy makes numbers
+        return laid_out(new, order="C")
+    return own(new, slowest_first(x))
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -390,8 +390,6 @@ class Var(Handle):
     argsort = ops.argsort
     astype = ops.astype
     choose = ops.choose
-    conj = ops.conj
-    conjugate = ops.conjugate
     cumprod = ops.cumprod
     cumsum = ops.cumsum
     diagonal = ops.diagonal
@@ -411,6 +409,12 @@ class Var(Handle):
     swapaxes = ops.swapaxes
     take = ops.take
     var = ops.var
+
+    def conjugate(self) -> Var:
+        """`tape.ops.conjugate` of this; of real numbers it is this itself."""
+        return ops.conjugate(self) if self.dtype.kind == "c" else self
+
+    conj = conjugate
 
     def copy(self, order: str = "C") -> Var:
         """`tape.ops.copy` of this."""

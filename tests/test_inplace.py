@@ -252,6 +252,15 @@ def test_copies_are_written_to_alone():
     assert_same(x.value, np.ones((2, 3)))
 
 
+def test_arrays_stay_as_they_lie_in_memory():
+    trace = tape.Trace()
+    x = trace.param(np.asfortranarray(np.ones((2, 3))))
+    x += np.ones((2, 3))
+    x.ravel("F")[0] = 9.0
+    x.conj()[1, 2] = 4.0
+    assert_same(x.value, np.array([[9.0, 2, 2], [2, 2, 4]]))
+
+
 def test_numbers_are_not_written_to():
     trace = tape.Trace()
     for number in (trace.param(1.0), trace.param([1.0])[0], trace.param([1.0]).sum()):

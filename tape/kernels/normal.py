@@ -139,7 +139,12 @@ class _Lanes:
         return _Lanes(self.builder, self.builder.call(function, values))
 
 
-def _polynomial(coefficients: Sequence[float], x: _Lanes) -> _Lanes:
+def _polynomial(coefficients: Sequence[float], x: _Lanes) -> Any:
+    """Horner's rule, for even and odd powers apart if they are many: both are done at a time."""
+    if len(coefficients) > 12:
+        square = x * x
+        even, odd = (_polynomial(coefficients[k::2], square) for k in (0, 1))
+        return x.times_plus(odd, even)
     total: Any = coefficients[-1]
     for k in range(len(coefficients) - 2, -1, -1):
         total = x.times_plus(total, coefficients[k])
@@ -147,7 +152,7 @@ def _polynomial(coefficients: Sequence[float], x: _Lanes) -> _Lanes:
 
 
 def _distribution(x: _Lanes, form: _Format) -> _Lanes:
-    """Of the normal distribution; the largest errors found are 2.6 units in the last place."""
+    """Of the normal distribution; the largest errors found are 3.6 units in the last place, 2.5 of float32."""
     bits = x.viewed(form.integer)
     magnitude = (1 << form.integer.width - 1) - 1
     t = (bits & magnitude).viewed(form.number).at_most(form.end)

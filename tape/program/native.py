@@ -34,6 +34,7 @@ from tape.kernels import (
     folds,
     indices,
     kernel,
+    normal,
     pointers,
     products,
     scalars,
@@ -50,6 +51,11 @@ from tape.program import binding, machine, objects, opcodes
 
 __all__ = ["Native", "cache_folder", "native"]
 
+_UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
+    f"{name} {char}->{char}": (loop, False)
+    for name, loops in normal.LOOPS.items()
+    for char, loop in loops.items()
+}
 _UNITS: dict[str, tuple[Any, bool]] = {
     "load": (copies.load, False),
     "store": (copies.store, False),
@@ -70,18 +76,20 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "call": (machine.call, True),
     "work": (machine.work, True),
     **{name: (entry.function, True) for name, entry in REGISTRY.items()},
+    **_UFUNC_LOOPS,
 }
 """What is compiled, and whether it returns a number."""
 
 _MACHINE = "machine"
 _GROUPS = {
-    _MACHINE: tuple([name for name in _UNITS if name not in REGISTRY]),
+    _MACHINE: tuple([name for name in _UNITS if name not in REGISTRY and name not in _UFUNC_LOOPS]),
+    "ufuncs": tuple(_UFUNC_LOOPS),
     **{group: tuple(kernels) for group, kernels in GROUPS.items()},
 }
 """What is compiled at the same time, and kept in one file: what all programs need, and what few do."""
 
 _SOURCES = (
-    columns, convert, copies, folds, indices, kernel, pointers, products, scalars, scans, sums, systems,
+    columns, convert, copies, folds, indices, kernel, normal, pointers, products, scalars, scans, sums, systems,
     vectors, windowed, writes, binding, machine, objects,
     opcodes,
 )  # fmt: skip

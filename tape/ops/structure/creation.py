@@ -106,7 +106,8 @@ def beside(x: Any, array: np.ndarray) -> Any:
     --------
     >>> import numpy as np, tape
     >>> from tape.ops.structure.creation import beside
-    >>> beside(tape.Trace().param(1.0), np.zeros(2))
+    >>> tr = tape.Trace()
+    >>> beside(tr.param(1.0), np.zeros(2))
     Var([0. 0.], id=1)
     """
     return _beside(x, array)
@@ -129,14 +130,15 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
         return beside(a, array) if isinstance(a, Handle) else array
 
     like.__name__ = like.__qualname__ = f"{what}_like"
-    like.__doc__ = f"""An array of {what} of the shape and dtype of another one; beside a Var, one to be written to.
+    like.__doc__ = f"""An array of {what} with the shape and dtype of another one; beside a Var, to be written to.
 
     Arguments are NumPy's.
 
     Examples
     --------
     >>> import tape
-    >>> x = tape.Trace().param([1.0, 2.0])
+    >>> tr = tape.Trace()
+    >>> x = tr.param([1.0, 2.0])
     >>> y = tape.ops.{what}_like(x)
     >>> y[0] = 3 * x[1]
     >>> float(y[0])

@@ -23,23 +23,23 @@ class _Hole:
         return "[]"
 
 
-_HOLE = _Hole()
+HOLE = _Hole()
 
 
-def _filled(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+def filled_index(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     if not arrays:
         return index
     remaining = iter(arrays)
-    return tuple(next(remaining) if part is _HOLE else part for part in index)
+    return tuple(next(remaining) if part is HOLE else part for part in index)
 
 
-def _batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | None:
+def batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | None:
     """An index for a batch; None where the batch would not stay in front."""
-    where = [k for k, part in enumerate(index) if part is _HOLE or isinstance(part, (int, bool))]
+    where = [k for k, part in enumerate(index) if part is HOLE or isinstance(part, (int, bool))]
     is_together = not where or where[-1] - where[0] == len(where) - 1
     if (
         any(is_batched[1:])
-        or (_HOLE in index and not is_together)
+        or (HOLE in index and not is_together)
         or any(isinstance(part, (bool, np.bool_)) for part in index)
     ):
         return None
@@ -47,12 +47,12 @@ def _batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | N
 
 
 def _batch_getitem(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    index = _batch_index(attrs["index"], is_batched)
+    index = batch_index(attrs["index"], is_batched)
     return NotImplemented if index is None else op(*operands, index=index)
 
 
 def _batch_scatter(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    index = _batch_index(attrs["index"], is_batched)
+    index = batch_index(attrs["index"], is_batched)
     if index is None:
         return NotImplemented
     return op(*operands, index=index, shape=(size, *attrs["shape"]))
@@ -65,30 +65,30 @@ def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ..
     """
     if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
         return _scatter(g, *arrays, index=index, shape=shape)
-    return Scattered(g, _filled(index, arrays), shape)
+    return Scattered(g, filled_index(index, arrays), shape)
 
 
 def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
     return [scattered(g, *arrays, index=index, shape=x.shape), *(None for _ in arrays)]
 
 
-_getitem: Op = Op(
-    lambda x, *arrays, index: x[_filled(index, arrays)],
+getitem_op: Op = Op(
+    lambda x, *arrays, index: x[filled_index(index, arrays)],
     name="getitem",
     vjp=_getitem_vjp,
     jvp=lambda tangents, out, x, *arrays, index: (
-        None if tangents[0] is None else _getitem(tangents[0], *arrays, index=index)
+        None if tangents[0] is None else getitem_op(tangents[0], *arrays, index=index)
     ),
     taylor=series.linear,
     batch=_batch_getitem,
-    lower=lambda b, x, *arrays, index: b.read(x, _filled(index, arrays)),
+    lower=lambda b, x, *arrays, index: b.read(x, filled_index(index, arrays)),
 )
 
 _scatter: Op = Op(
-    lambda g, *arrays, index, shape: Scattered(g, _filled(index, arrays), shape).dense(),
+    lambda g, *arrays, index, shape: Scattered(g, filled_index(index, arrays), shape).dense(),
     name="scatter",
     vjp=lambda g, out, x, *arrays, index, shape: [
-        _getitem(g, *arrays, index=index),
+        getitem_op(g, *arrays, index=index),
         *(None for _ in arrays),
     ],
     jvp=lambda tangents, out, x, *arrays, index, shape: (
@@ -96,7 +96,7 @@ _scatter: Op = Op(
     ),
     taylor=series.linear,
     batch=_batch_scatter,
-    lower=lambda b, g, *arrays, index, shape: b.written(g, _filled(index, arrays), shape),
+    lower=lambda b, g, *arrays, index, shape: b.written(g, filled_index(index, arrays), shape),
 )
 
 
@@ -129,7 +129,7 @@ def getitem(a: Any, index: Any) -> Any:
     [array([2., 0., 1.])]
     """
     static, arrays = parsed(index)
-    return _getitem(a, *arrays, index=static)
+    return getitem_op(a, *arrays, index=static)
 
 
 def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
@@ -166,7 +166,7 @@ def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
                     f"an index is {array.dtype}{list(array.shape)}. Use ints, bools, slices, None or Ellipsis"
                 )
             arrays.append(array if array.dtype.kind in "biu" else np.asarray(array, int))
-            static.append(_HOLE)
+            static.append(HOLE)
     return tuple(static), arrays
 
 

@@ -18,7 +18,7 @@ from tape.op import Op, as_operand, broadcast_to
 from tape.ops.elementwise.arithmetic import negative
 from tape.ops.elementwise.selection import equal
 from tape.ops.reduction.reductions import max as _max
-from tape.ops.structure.indexing import _filled, _getitem, getitem, parsed
+from tape.ops.structure.indexing import filled_index, getitem_op, getitem, parsed
 from tape.ops.structure.shape import reshape
 from tape.ops.structure.taking import _broadcasts
 from tape.ops.structure.writing import add_at, set_at, strong
@@ -207,7 +207,7 @@ _at_most_so_often = Op(_at_most, name="at_most_so_often", explains_errors=False)
 def _shape_at(name: str, x: Any, static: tuple[Any, ...], arrays: list[Any]) -> Shape:
     """The shape of ``x[index]``."""
     try:
-        index = _filled(static, tuple([plain(array) for array in arrays]))
+        index = filled_index(static, tuple([plain(array) for array in arrays]))
         return np.broadcast_to(np.int8(0), np.shape(x))[index].shape
     except IndexError as error:
         raise errors.explain(name, (x, *arrays), error) from error
@@ -251,15 +251,15 @@ def in_rounds(name: str, x: Any, index: Any, f: Callable[..., Any], *values: Any
                 f"shape {list(shape)}"
             )
     if all(array.dtype == bool for array in arrays) or not prod(shape):  # no position occurs twice
-        return set_at(x, f(_getitem(x, *arrays, index=static), *values), index)
+        return set_at(x, f(getitem_op(x, *arrays, index=static), *values), index)
     size = prod(np.shape(x))
-    places = _getitem(np.arange(size).reshape(np.shape(x)), *arrays, index=static)
+    places = getitem_op(np.arange(size).reshape(np.shape(x)), *arrays, index=static)
     times = _times_before_each(places)
     rounds = int(_max(times)) + 1
     if any(isinstance(array, Handle) for array in arrays):
         times = _at_most_so_often(times, rounds=rounds)
     elif rounds == 1:
-        return set_at(x, f(_getitem(x, *arrays, index=static), *values), index)
+        return set_at(x, f(getitem_op(x, *arrays, index=static), *values), index)
     flat = reshape(x, (size,))
     values = tuple([broadcast_to(value, shape=shape) for value in values])
     for k in range(rounds):

@@ -16,7 +16,7 @@ from tape.errors import DTypeError
 from tape.kernels.accumulate import Scattered
 from tape.op import Op, as_operand, broadcast_to, sum_to
 from tape.ops.elementwise.selection import where
-from tape.ops.structure.indexing import _HOLE, _batch_index, _filled, _getitem, parsed
+from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed
 from tape.ops.structure.shape import astype, reshape
 
 __all__ = ["add_at", "set_at"]
@@ -29,7 +29,7 @@ Shape = tuple[int, ...]
 
 def _in_order(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """A whole index that NumPy walks in C order: it follows the memory of the arrays in it otherwise."""
-    return _filled(index, tuple([np.asarray(array, order="C") for array in arrays]))
+    return filled_index(index, tuple([np.asarray(array, order="C") for array in arrays]))
 
 
 def _own(x: Any) -> np.ndarray:
@@ -45,7 +45,7 @@ def _ndim_at(ndim: int, index: tuple[Any, ...], arrays: list[Any]) -> int:
     remaining = iter(arrays)
     together = None  # axes of all arrays and ints that an index with an array has
     for part in index:
-        if part is _HOLE:
+        if part is HOLE:
             array = next(remaining)
             is_mask = array.dtype == bool
             ndim -= array.ndim if is_mask else 1
@@ -59,7 +59,7 @@ def _ndim_at(ndim: int, index: tuple[Any, ...], arrays: list[Any]) -> int:
 
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     (x, v, *arrays), (x_inside, v_inside, *arrays_inside) = operands, is_batched
-    index = _batch_index(attrs["index"], [x_inside, *arrays_inside])
+    index = batch_index(attrs["index"], [x_inside, *arrays_inside])
     if index is None:
         return NotImplemented
     if not x_inside:
@@ -81,14 +81,14 @@ def _summed(read: Any, shape: Shape) -> Any:
 def _to_values(g: Any, v: Any, arrays: tuple[Any, ...], index: tuple[Any, ...]) -> Any:
     """What an adjoint passes to values written or added at an index."""
     shape = np.shape(v)
-    if index in ((_HOLE,), (_HOLE, ...)) and arrays[0].dtype == bool:
+    if index in ((HOLE,), (HOLE, ...)) and arrays[0].dtype == bool:
         mask = arrays[0]
         rest = np.ndim(g) - mask.ndim
         lead = max(len(shape) - rest, 0)
         if all(length == 1 for length in shape[:lead]):  # of no shape that depends on how many are True
             chosen = where(reshape(mask, (*mask.shape, *(1,) * rest)), g, 0)
             return reshape(sum_to(chosen, shape=shape[lead:]), shape)
-    return _summed(_getitem(g, *arrays, index=index), shape)
+    return _summed(getitem_op(g, *arrays, index=index), shape)
 
 
 # ---- writing -----------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _is_last(*arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
 
 
 def _lower_stays(b: Any, *arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
-    filled = _filled(index, arrays)
+    filled = filled_index(index, arrays)
     zeros = b.broadcast(b.literal(0.0), shape)
     read = b.read(zeros, filled)
     counted = b.counted.setdefault(read.size, np.arange(read.size))
@@ -132,7 +132,7 @@ def _set_at_vjp(g: Any, out: Any, x: Any, v: Any, *arrays: Any, index: tuple[Any
     if all(array.dtype == bool for array in arrays):  # no position is named twice
         to_v = _to_values(g, v, arrays, index)
     else:
-        read = _getitem(g, *arrays, index=index)
+        read = getitem_op(g, *arrays, index=index)
         stays = _stays(*arrays, index=index, shape=out.shape)
         to_v = _summed(where(stays, read, 0), np.shape(v))
     return [_set_at(g, 0, *arrays, index=index), to_v, *(None for _ in arrays)]
@@ -154,12 +154,14 @@ _set_at: Op = Op(
     jvp=_set_at_jvp,
     taylor=series.linear,
     batch=_batch,
-    lower=lambda b, x, v, *arrays, index: b.set_at(b.value(x), b.value(v, x.dtype), _filled(index, arrays)),
+    lower=lambda b, x, v, *arrays, index: b.set_at(
+        b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
+    ),
 )
 
 
 # Reading comes first, and cannot name what a write to its result does.
-_getitem.view = lambda x, part, *arrays, index: _set_at(x, part, *arrays, index=index)
+getitem_op.view = lambda x, part, *arrays, index: _set_at(x, part, *arrays, index=index)
 
 
 def set_at(x: Any, v: Any, index: Any) -> Any:
@@ -253,7 +255,9 @@ _add_at: Op = Op(
     jvp=_add_at_jvp,
     taylor=series.linear,
     batch=_batch,
-    lower=lambda b, x, v, *arrays, index: b.added_at(b.value(x), b.value(v, x.dtype), _filled(index, arrays)),
+    lower=lambda b, x, v, *arrays, index: b.added_at(
+        b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
+    ),
 )
 
 

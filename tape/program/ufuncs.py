@@ -1,0 +1,63 @@
+"""Ufuncs of our own, whose loops are compiled kernels: NumPy calls them on arrays, programs directly.
+
+NumPy makes a ufunc of the addresses of its loops by `PyUFunc_FromFuncAndData`, part of its public C interface,
+which extension modules find in a table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy._core import _multiarray_umath
+
+from tape.kernels.normal import LOOPS
+from tape.program.native import native
+
+__all__ = ["OWN", "own_ufunc"]
+
+OWN = tuple(LOOPS)
+"""Their names."""
+
+_FROM_LOOPS = 1  # where the function is in the table: see numpy/__ufunc_api.h
+_NO_IDENTITY = -1  # PyUFunc_None
+_alive: list[Any] = []  # what the ufuncs refer to
+
+
+@cache
+def own_ufunc(name: str) -> np.ufunc:
+    """A ufunc of one operand, one of `OWN`; its code is compiled if need be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.ufuncs import own_ufunc
+    >>> normal_cdf = own_ufunc("normal_cdf")
+    >>> normal_cdf(np.array([-np.inf, 0.0, np.inf]))
+    array([0. , 0.5, 1. ])
+    >>> normal_cdf.types
+    ['f->f', 'd->d']
+    """
+    chars = tuple(LOOPS[name])
+    addresses = [native("ufuncs").addresses[f"{name} {char}->{char}"] for char in chars]
+    loops = (ctypes.c_void_p * len(chars))(*addresses)
+    data = (ctypes.c_void_p * len(chars))()
+    kinds = bytes([np.dtype(char).num for char in chars for _ in range(2)])
+    _alive.append((loops, data, kinds, name.encode()))
+    make = _c_function(
+        _FROM_LOOPS, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int,
+    )  # fmt: skip
+    _, _, kinds, encoded = _alive[-1]
+    return make(loops, data, kinds, len(chars), 1, 1, _NO_IDENTITY, encoded, None, 0)
+
+
+def _c_function(index: int, *arguments: Any) -> Any:
+    """A function of NumPy's table, which returns an object."""
+    find = ctypes.pythonapi.PyCapsule_GetPointer
+    find.restype = ctypes.c_void_p
+    find.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    table = ctypes.cast(find(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(table[index])
