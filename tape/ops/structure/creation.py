@@ -130,7 +130,7 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
         return beside(a, array) if isinstance(a, Handle) else array
 
     like.__name__ = like.__qualname__ = f"{what}_like"
-    like.__doc__ = f"""An array of {what} with the shape and dtype of another one; beside a Var, to be written to.
+    like.__doc__ = f"""An array of {what} with the shape and dtype of another; beside a Var, to be written to.
 
     Arguments are NumPy's.
 

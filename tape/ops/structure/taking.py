@@ -13,7 +13,7 @@ from tape.errors import DTypeError, ShapeError
 from tape.kernels.accumulate import Scattered
 from tape.op import Op, as_operand, broadcast_to, implements
 from tape.ops.elementwise.selection import where
-from tape.ops.structure.indexing import _HOLE, scattered
+from tape.ops.structure.indexing import HOLE, scattered
 from tape.ops.structure.positions import Shape, checked_axis, checked_positions
 from tape.ops.structure.shape import astype, ravel, reshape
 
@@ -136,7 +136,7 @@ _put_along_axis: Op = Op(
 
 
 def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
-    return scattered(g, indices, index=(*(slice(None),) * axis, _HOLE), shape=x.shape)
+    return scattered(g, indices, index=(*(slice(None),) * axis, HOLE), shape=x.shape)
 
 
 def _batch_take(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:

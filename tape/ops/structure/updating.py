@@ -18,7 +18,7 @@ from tape.op import Op, as_operand, broadcast_to
 from tape.ops.elementwise.arithmetic import negative
 from tape.ops.elementwise.selection import equal
 from tape.ops.reduction.reductions import max as _max
-from tape.ops.structure.indexing import filled_index, getitem_op, getitem, parsed
+from tape.ops.structure.indexing import filled_index, getitem, getitem_op, parsed
 from tape.ops.structure.shape import reshape
 from tape.ops.structure.taking import _broadcasts
 from tape.ops.structure.writing import add_at, set_at, strong
