@@ -185,7 +185,7 @@ def _distribution(x: _Lanes, form: _Format) -> _Lanes:
     return bits.where_negative(tail, 1.0 - tail)
 
 
-def _kernel(form: _Format) -> Any:
+def _loop(form: _Format) -> Any:
     """A ufunc's loop ``void(char **args, intp *count, intp *strides, void *data)``."""
     lanes = _BYTES * 8 // form.integer.width
     width = form.integer.width // 8
@@ -242,5 +242,19 @@ def _kernel(form: _Format) -> Any:
     return loop
 
 
-LOOPS = {"normal_cdf": {"f": _kernel(_FLOAT32), "d": _kernel(_FLOAT64)}}
+_float64_loop, _float32_loop = map(_loop, (_FLOAT64, _FLOAT32))
+
+
+@inner
+def _normal_cdf64(args, counts, strides, data):  # type: ignore[no-untyped-def]
+    _float64_loop(args, counts, strides, data)
+
+
+@inner
+def _normal_cdf32(args, counts, strides, data):  # type: ignore[no-untyped-def]
+    _float32_loop(args, counts, strides, data)
+
+
+# Functions with names of their own: symbols in machine code are made of them.
+LOOPS = {"normal_cdf": {"f": _normal_cdf32, "d": _normal_cdf64}}
 """Of ufuncs of one operand, by name and by NumPy's letter for the dtype of operand and result."""

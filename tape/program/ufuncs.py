@@ -16,10 +16,7 @@ from numpy._core import _multiarray_umath
 from tape.kernels.normal import LOOPS
 from tape.program.native import native
 
-__all__ = ["OWN", "own_ufunc"]
-
-OWN = tuple(LOOPS)
-"""Their names."""
+__all__ = ["own_ufunc"]
 
 _FROM_LOOPS = 1  # where the function is in the table: see numpy/__ufunc_api.h
 _NO_IDENTITY = -1  # PyUFunc_None
@@ -28,7 +25,7 @@ _alive: list[Any] = []  # what the ufuncs refer to
 
 @cache
 def own_ufunc(name: str) -> np.ufunc:
-    """A ufunc of one operand, one of `OWN`; its code is compiled if need be.
+    """A ufunc of one operand, one of `tape.kernels.normal.LOOPS`; its code is compiled if need be.
 
     Examples
     --------
@@ -45,12 +42,12 @@ def own_ufunc(name: str) -> np.ufunc:
     loops = (ctypes.c_void_p * len(chars))(*addresses)
     data = (ctypes.c_void_p * len(chars))()
     kinds = bytes([np.dtype(char).num for char in chars for _ in range(2)])
-    _alive.append((loops, data, kinds, name.encode()))
+    encoded = name.encode()
+    _alive.append((loops, data, kinds, encoded))
     make = _c_function(
         _FROM_LOOPS, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
         ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int,
     )  # fmt: skip
-    _, _, kinds, encoded = _alive[-1]
     return make(loops, data, kinds, len(chars), 1, 1, _NO_IDENTITY, encoded, None, 0)
 
 

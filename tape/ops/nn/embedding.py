@@ -13,7 +13,7 @@ from tape.op import Op, as_operand
 from tape.ops.elementwise.selection import maximum, where
 from tape.ops.reduction.reductions import max as largest
 from tape.ops.reduction.reductions import sum as total
-from tape.ops.structure.indexing import _HOLE, scattered
+from tape.ops.structure.indexing import HOLE, scattered
 from tape.ops.structure.shape import astype, expand_dims
 
 __all__ = ["embedding", "embedding_bag"]
@@ -51,7 +51,7 @@ def _unpadded(d: Any, index: Any, padding: int | None) -> Any:
 
 
 def _vjp(g: Any, out: Any, weight: Any, index: Any, padding: int | None) -> Any:
-    return scattered(_unpadded(g, index, padding), index, index=(_HOLE,), shape=weight.shape)
+    return scattered(_unpadded(g, index, padding), index, index=(HOLE,), shape=weight.shape)
 
 
 def _jvp(t: Any, out: Any, weight: Any, index: Any, padding: int | None) -> Any:

@@ -21,7 +21,7 @@ from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.reducing import _axis
 from tape.ops.reduction.reductions import _checked
-from tape.ops.structure.indexing import _HOLE, _scatter, getitem
+from tape.ops.structure.indexing import HOLE, _scatter, getitem
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel, reshape
 
@@ -178,7 +178,7 @@ _SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
 def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
     def vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
         position = _positions(x, axis=axis, ufunc=ufunc)
-        return reshape(_scatter(g, position, index=(_HOLE,), shape=(x.size,)), x.shape)
+        return reshape(_scatter(g, position, index=(HOLE,), shape=(x.size,)), x.shape)
 
     return Op(
         lambda x, *, axis: ufunc.accumulate(x, axis=axis),

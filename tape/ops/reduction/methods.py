@@ -14,7 +14,7 @@ from tape.ops.elementwise.selection import all, any, where
 from tape.ops.reduction.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp
 from tape.ops.reduction.reducing import Reduced, _axes, _axis, _by_partials, _kept
 from tape.ops.reduction.reductions import max, min, prod, sum
-from tape.ops.structure.indexing import _HOLE, _scatter, getitem
+from tape.ops.structure.indexing import HOLE, _scatter, getitem
 from tape.ops.structure.shape import Axes
 
 __all__ = ["METHODS"]
@@ -60,7 +60,7 @@ def _reduceat_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
     elements, sums = _segments(indices, length=x.shape[axis])
     lead = (slice(None),) * axis
     spread = getitem(g, (*lead, sums))
-    return _scatter(spread, elements, index=(*lead, _HOLE), shape=x.shape)
+    return _scatter(spread, elements, index=(*lead, HOLE), shape=x.shape)
 
 
 _add_reduceat = Op(

@@ -17,7 +17,7 @@ from tape.errors import OptionError, UnsupportedError
 from tape.node import plain
 from tape.op import Op, as_operand, cast, implements
 from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
-from tape.ops.structure.indexing import _HOLE, _scatter, getitem
+from tape.ops.structure.indexing import HOLE, _scatter, getitem
 from tape.ops.structure.joining import stack
 from tape.ops.structure.shape import Axes, astype, ravel, reshape
 
@@ -134,7 +134,7 @@ def _vjp(g: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
     if not x.size:
         return np.zeros(x.shape, x.dtype)
     places, weights = _elements_and_weights(x, q, out, attrs)
-    return reshape(_scatter(weights * g, places, index=(_HOLE,), shape=(x.size,)), x.shape)
+    return reshape(_scatter(weights * g, places, index=(HOLE,), shape=(x.size,)), x.shape)
 
 
 def _jvp(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:

@@ -14,7 +14,7 @@ from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import plain
 from tape.op import Op, as_operand, cast, implements
 from tape.ops.elementwise.selection import equal, where
-from tape.ops.structure.indexing import _HOLE, getitem, scattered
+from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own
 from tape.ops.structure.positions import checked_axis, checked_positions, flatnonzero
 from tape.ops.structure.shape import astype
@@ -259,7 +259,7 @@ _trimmed: Op = Op(
     name="trimmed",
     vjp=[
         lambda g, out, x, span, axis: scattered(
-            g, span, index=(*(slice(None),) * axis, _HOLE), shape=x.shape
+            g, span, index=(*(slice(None),) * axis, HOLE), shape=x.shape
         ),
         None,
     ],
