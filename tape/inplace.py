@@ -102,7 +102,7 @@ def augmented(
     op : callable
         The operation without the ``=``.
     added : callable, optional
-        Of ``y``: what is added to ``x``, if that is what the operation does.
+        Of ``y``: what is added to floats, if that is what the operation does to them.
 
     Returns
     -------
@@ -157,8 +157,11 @@ def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
 
 
 def _is_slice(x: Any) -> bool:
-    """Whether a handle is what ``source[index]`` has made, and still stands for elements of the source."""
-    return x.share is not None and x.share.made is not None and x.share.made.op is getitem_op
+    """Whether a handle stands for the floats at ``source[index]``."""
+    share = x.share
+    return (
+        x.dtype.kind in "fc" and share is not None and share.made is not None and share.made.op is getitem_op
+    )
 
 
 def _add_to_slice(x: Any, value: Any) -> None:

@@ -350,8 +350,8 @@ class Var(Handle):
     def __setitem__(self, index: Any, value: Any) -> None:
         write(self, index, value)
 
-    __iadd__ = augmented(ops.add)
-    __isub__ = augmented(ops.subtract)
+    __iadd__ = augmented(ops.add, added=lambda y: y)
+    __isub__ = augmented(ops.subtract, added=ops.negative)
     __imul__ = augmented(ops.multiply)
     __itruediv__ = augmented(ops.divide)
     __ifloordiv__ = augmented(ops.floor_divide)

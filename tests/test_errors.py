@@ -232,7 +232,7 @@ BAD_INPUT = [
     (lambda b: b.v.item(), errors.ConversionError, ["item", "v"]),
     (lambda b: np.add.outer(b.v, "a"), errors.DTypeError, ["<U1"]),
     (lambda b: np.asarray(b.v), errors.ConversionError, ["name='v'", ".value"]),
-    (lambda b: operator.iadd(b.v, np.ones((2, 2, 3))), errors.ShapeError, ["[2, 2, 3]", "[2, 3]", "x = x + y"]),
+    (lambda b: operator.iadd(b.v, np.ones((2, 2, 3))), errors.ShapeError, ["[2, 2, 3]", "x = x + y"]),
     (lambda b: operator.iadd(b.mask, 1.5), errors.DTypeError, ["float64", "bool", "astype"]),
     (lambda b: tape.apply(b.v, np.sum, np.sum), errors.ShapeError, ["apply", "[2, 3]"]),
 ]  # fmt: skip

@@ -195,11 +195,11 @@ def test_nan_is_the_largest_and_takes_it_all():
 
 def test_windows_that_see_only_padding():
     """Nothing flows there, and nothing is divided by no elements."""
-    x, geometry = np.ones((1, 1, 1)), ((1,), ((2, 2),), (3,))
+    x, geometry = np.ones((1, 1, 1)), ((1,), ((2, 3),), (3,))
     y = pooling.max_pool(x, (2,), *geometry)
-    np.testing.assert_array_equal(y, [[[-np.inf, 1]]])
+    np.testing.assert_array_equal(y, [[[-np.inf, -np.inf, 1]]])
     g = np.ones(y.shape)
-    parameters = pooling_parameters(x.shape, (2,), (2,), *geometry)
+    parameters = pooling_parameters(x.shape, (2,), (3,), *geometry)
     for found in (
         pooling.max_pool_vjp(g, x, y, (2,), *geometry),
         run("max_pool_vjp", parameters, x.shape, g, x, y),
@@ -209,7 +209,7 @@ def test_windows_that_see_only_padding():
         pooling.max_pool_jvp(x, x, y, (2,), *geometry),
         run("max_pool_jvp", parameters, y.shape, x, x, y),
     ):
-        np.testing.assert_array_equal(found, [[[0, 1]]])
+        np.testing.assert_array_equal(found, [[[0, 0, 1]]])
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float16, bool])

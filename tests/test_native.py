@@ -46,6 +46,14 @@ def test_kept_code_runs(kept):
     assert len(kept[1]) == 1
 
 
+@pytest.mark.parametrize("group", native._GROUPS)
+def test_no_two_kernels_have_the_same_symbol(group):
+    """Code from two processes is put together: one would run for the other."""
+    code = native._objects(group)
+    assert set(code) == set(native._GROUPS[group])
+    assert len({symbol for symbol, _ in code.values()}) == len(code)
+
+
 def damages(data):
     yield b""
     yield data[:10]

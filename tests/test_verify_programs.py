@@ -118,6 +118,13 @@ def _mlp(w, v, x):
     return tape.value_and_grad(lambda w, v: np.mean((np.tanh(x @ w) @ v) ** 2), argnums=(0, 1))(w, v)
 
 
+def _convolved(x, w):
+    def loss(x, w):
+        return np.sum(tape.nn.max_pool1d(tape.nn.conv1d(x, w, padding=1, stride=2, groups=2), 2) ** 2)
+
+    return tape.grad(loss, argnums=(0, 1))(x, w)
+
+
 def subjects():
     """Programs with rows of all kinds, and arguments for them."""
     rng = np.random.default_rng(0)
@@ -144,6 +151,8 @@ def subjects():
         (lambda x: np.any(x > 1.5, axis=0) & np.all(x > 0, axis=0), (draw(4, 5),)),
         (lambda x: x / 2.0 + tape.apply(x, np.sinc, np.cos), (draw(7),)),
         (lambda x: (np.tanh(x) * 2.0 + x**3, x), (np.float64(1.5),)),
+        (_convolved, (draw(3, 2, 7), draw(4, 1, 3))),
+        (_convolved, (draw(3, 2, 7, dtype=np.float32), draw(4, 1, 3, dtype=np.float32))),
     ]
 
 

@@ -54,7 +54,8 @@ def pooling_parameters(
 
 
 # ---- what is done to element i and window k, which is j-th of its row ------------------------------------
-# The first two arrays are of elements, the others of windows or of a row of them.
+# The first two arrays are of elements, the others of windows or of a row of them. What may be added is read
+# in any case: there is then no branch, which would be a guess for each element.
 
 
 @inner
@@ -65,8 +66,8 @@ def _is_tied(x, i, y, k):  # type: ignore[no-untyped-def]
 
 @inner
 def _raise_to(x, _, largest, __, i, k, j):  # type: ignore[no-untyped-def]
-    stays = (x[i] <= largest[k]) | (largest[k] != largest[k])
-    largest[k] = largest[k] if stays else x[i]
+    new, so_far = x[i], largest[k]
+    largest[k] = so_far if (new <= so_far) | (so_far != so_far) else new
 
 
 @inner
@@ -81,17 +82,19 @@ def _hand_out(total, _, given, __, i, k, j):  # type: ignore[no-untyped-def]
 
 @inner
 def _count(x, _, largest, count, i, k, j):  # type: ignore[no-untyped-def]
-    count[j] += 1 if _is_tied(x, i, largest, k) else 0
+    count[j] += _is_tied(x, i, largest, k)
 
 
 @inner
 def _hand_out_share(x, total, largest, share, i, k, j):  # type: ignore[no-untyped-def]
-    total[i] += share[j] if _is_tied(x, i, largest, k) else 0
+    part = share[j]
+    total[i] += part if _is_tied(x, i, largest, k) else type(part)(0)
 
 
 @inner
 def _add_tied(x, given, largest, total, i, k, j):  # type: ignore[no-untyped-def]
-    total[j] += given[i] if _is_tied(x, i, largest, k) else 0
+    part = given[i]
+    total[j] += part if _is_tied(x, i, largest, k) else type(part)(0)
 
 
 # ---- rows and planes ------------------------------------------------------------------------------------
@@ -170,7 +173,7 @@ def _sum_vjp_row(p, a, b, i, k, g, y, z, work, out):  # type: ignore[no-untyped-
     _hand_out_row(p, a, b, out, out, g, g, i, k)
 
 
-def _for_planes(do_row: Callable[..., None], is_of_elements: bool) -> Any:
+def _for_planes(name: str, do_row: Callable[..., None], is_of_elements: bool) -> Any:
     """The kernel that makes or hands out rows; whether its result has the elements of x, or windows."""
 
     @inner
@@ -184,7 +187,6 @@ def _for_planes(do_row: Callable[..., None], is_of_elements: bool) -> Any:
                 k = (plane * out0 * out1 + row) * out2
                 do_row(p, row // out1, row % out1, plane * size, k, x, y, z, work, out)
 
-    @inner
     def pool(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
         p = parameters + 8
         if dtype == _FLOAT64:
@@ -193,7 +195,8 @@ def _for_planes(do_row: Callable[..., None], is_of_elements: bool) -> Any:
             planes(p, start, stop, _float32(x), _float32(y), _float32(z), _float32(workspace), _float32(out))
         return 1
 
-    return pool
+    pool.__qualname__ = name  # code of one name, though of two processes, would be taken for the same
+    return inner(pool)
 
 
 # ---- what they need -------------------------------------------------------------------------------------
@@ -218,10 +221,10 @@ def _needs(operands: str, out: str) -> Callable[[tuple[int, ...]], Needs]:
 
 _NAMES = {"planes": 1, **GEOMETRY}
 KERNELS = {
-    "max_pool": Kernel(_for_planes(_max_row, False), _NAMES, _needs("x", "y")),
-    "max_pool_vjp": Kernel(_for_planes(_max_vjp_row, True), _NAMES, _needs("yxy", "x")),
-    "max_pool_jvp": Kernel(_for_planes(_max_jvp_row, False), _NAMES, _needs("xxy", "y")),
-    "sum_pool": Kernel(_for_planes(_sum_row, False), _NAMES, _needs("x", "y")),
-    "sum_pool_vjp": Kernel(_for_planes(_sum_vjp_row, True), _NAMES, _needs("y", "x")),
+    "max_pool": Kernel(_for_planes("max_pool", _max_row, False), _NAMES, _needs("x", "y")),
+    "max_pool_vjp": Kernel(_for_planes("max_pool_vjp", _max_vjp_row, True), _NAMES, _needs("yxy", "x")),
+    "max_pool_jvp": Kernel(_for_planes("max_pool_jvp", _max_jvp_row, False), _NAMES, _needs("xxy", "y")),
+    "sum_pool": Kernel(_for_planes("sum_pool", _sum_row, False), _NAMES, _needs("x", "y")),
+    "sum_pool_vjp": Kernel(_for_planes("sum_pool_vjp", _sum_vjp_row, True), _NAMES, _needs("y", "x")),
 }
 """Operands x ``(..., *spatial)`` and y ``(..., *windows)``: x; g as y, x, y; t as x, x, y; x; g as y."""

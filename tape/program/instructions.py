@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tape.kernels.normal import LOOPS
 from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
+from tape.program.ufuncs import own_ufunc
 
 __all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
 
@@ -29,17 +31,19 @@ _UFUNCS = """
 
 
 class _Ufuncs(dict[str, Any]):
-    """Ufuncs by name; SciPy's are None until one is looked up, for the sake of import time."""
+    """Ufuncs by name; SciPy's and our own are None until one is looked up, for the sake of import time."""
 
     def __getitem__(self, name: str) -> np.ufunc:
         found = super().__getitem__(name)
         if found is None:
-            found = self[name] = ufunc_named(name.removeprefix(PREFIX))
+            find = own_ufunc if name in LOOPS else ufunc_named
+            found = self[name] = find(name.removeprefix(PREFIX))
         return found
 
 
 ELEMENTWISE = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
 """Elementwise instructions that are a ufunc; ``where`` and ``cast`` are elementwise too."""
+ELEMENTWISE.update(dict.fromkeys(LOOPS))
 ELEMENTWISE.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp) <= 2})
 
 VIEWS = frozenset({"reshape", "transpose", "broadcast", "slice"})

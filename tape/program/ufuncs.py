@@ -14,6 +14,8 @@ import numpy as np
 from numpy._core import _multiarray_umath
 
 from tape.kernels.normal import LOOPS
+from tape.ops.nn.bodies import Arrays
+from tape.ops.special.scipy_ufuncs import narrowed
 from tape.program.native import native
 
 __all__ = ["own_ufunc"]
@@ -58,3 +60,10 @@ def _c_function(index: int, *arguments: Any) -> Any:
     find.argtypes = (ctypes.py_object, ctypes.c_char_p)
     table = ctypes.cast(find(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
     return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(table[index])
+
+
+def _normal_cdf(x: Any) -> Any:
+    return narrowed(own_ufunc("normal_cdf")(x), (x,))
+
+
+Arrays.normal_cdf = staticmethod(_normal_cdf)

@@ -6,7 +6,7 @@ so that no product of infinity and 0 arises. Those with straight pieces are in `
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import inf, pi, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -42,12 +42,12 @@ _DENSITY = 1 / sqrt(2 * pi)
 
 
 def _gelu(ns: Any, x: Any) -> Any:
-    return ns.maximum(x, -NORMAL_END) * ns.ndtr(x)
+    return ns.maximum(x, -NORMAL_END) * ns.normal_cdf(x)
 
 
 def _gelu_slope(ns: Any, x: Any) -> Any:
     held = ns.minimum(ns.maximum(x, -NORMAL_END), NORMAL_END)
-    return ns.ndtr(x) + held * (_DENSITY * ns.exp(held * held * -0.5))
+    return ns.normal_cdf(x) + held * (_DENSITY * ns.exp(held * held * -0.5))
 
 
 def _gelu_bend(d: Any, x: Any) -> Any:
@@ -65,10 +65,10 @@ _TANH_END = 30.0  # sigmoid(z) is 0 or 1 from here on
 
 def _tanh_gelu_parts(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """Operands held back below, and on both sides; its square; what the first is divided by."""
-    above = ns.maximum(x, -_TANH_END)
-    held = ns.minimum(above, _TANH_END)
+    above = ns.clip(x, -_TANH_END, inf)
+    held = ns.clip(above, -inf, _TANH_END)
     square = held * held
-    return above, held, square, 1 + ns.exp(-(held * (_Z1 + _Z3 * square)))
+    return above, held, square, 1 + ns.exp(held * (-_Z1 - _Z3 * square))
 
 
 def _tanh_gelu(ns: Any, x: Any) -> Any:
@@ -132,17 +132,18 @@ def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
 _SIGMOID_END = 750.0  # exp(-x) is 0 from here on
 
 
-def _sigmoid_divisor(ns: Any, x: Any) -> Any:
-    return 1 + ns.exp(-x)  # which may be inf: what is divided by it is 0
+def _silu_share(ns: Any, x: Any) -> Any:
+    return 1 / (1 + ns.exp(-x))  # what is divided by may be inf
 
 
 def _silu(ns: Any, x: Any) -> Any:
-    return ns.maximum(x, -_SIGMOID_END) / _sigmoid_divisor(ns, x)
+    return ns.clip(x, -_SIGMOID_END, inf) * _silu_share(ns, x)
 
 
 def _silu_slope(ns: Any, x: Any) -> Any:
-    share = 1 / _sigmoid_divisor(ns, x)
-    return share + ns.minimum(_silu(ns, x), _SIGMOID_END) * (1 - share)
+    share = _silu_share(ns, x)
+    held = ns.clip(ns.clip(x, -_SIGMOID_END, inf), -inf, _SIGMOID_END)
+    return share + held * share * (1 - share)
 
 
 def _silu_bend(d: Any, x: Any) -> Any:
@@ -164,20 +165,20 @@ silu = function_of(
 
 def _mish_share(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """tanh(softplus(x)) as ``n / (n + 2)`` with ``n = e (e + 2)``, ``e = exp(x)``; x held back, e and n."""
-    held = ns.minimum(x, 5.5 if x.dtype == np.float16 else 20.0)  # from here on the share is 1
+    held = ns.clip(x, -inf, 5.5 if x.dtype == np.float16 else 20.0)  # from here on the share is 1
     e = ns.exp(held)
     n = e * (e + 2)
     return held, e, n, n / (n + 2)
 
 
 def _mish(ns: Any, x: Any) -> Any:
-    return ns.maximum(x, -_SIGMOID_END) * _mish_share(ns, x)[-1]
+    return ns.clip(x, -_SIGMOID_END, inf) * _mish_share(ns, x)[-1]
 
 
 def _mish_slope(ns: Any, x: Any) -> Any:
     held, e, n, share = _mish_share(ns, x)
     w = 2 / (n + 2)
-    return share + ns.maximum(held, -_SIGMOID_END) * (e * (e + 1) * w * w)
+    return share + ns.clip(held, -_SIGMOID_END, inf) * (e * (e + 1) * w * w)
 
 
 def _mish_bend(d: Any, x: Any) -> Any:
@@ -199,11 +200,11 @@ mish = function_of(
 
 
 def _elu(ns: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
-    return scale * ns.maximum(x, 0) + scale * alpha * ns.expm1(rate * ns.minimum(x, 0))
+    return ns.where(x > 0, scale * x, scale * alpha * ns.expm1(rate * ns.clip(x, -inf, 0)))
 
 
 def _elu_slope(ns: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
-    return ns.where(x > 0, scale, scale * alpha * rate * ns.exp(rate * ns.minimum(x, 0)))
+    return ns.where(x > 0, scale, scale * alpha * rate * ns.exp(rate * ns.clip(x, -inf, 0)))
 
 
 def _elu_bend(d: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:
@@ -281,7 +282,7 @@ def selu(x: Any) -> Any:
 
 
 def _logsigmoid(ns: Any, x: Any) -> Any:
-    return ns.minimum(x, 0) - ns.log1p(ns.exp(-ns.absolute(x)))
+    return ns.clip(x, -inf, 0) - ns.log1p(ns.exp(-ns.absolute(x)))
 
 
 def _falling(ns: Any, x: Any) -> Any:

@@ -258,9 +258,7 @@ _trimmed: Op = Op(
     _trimmed_forward,
     name="trimmed",
     vjp=[
-        lambda g, out, x, span, axis: scattered(
-            g, span, index=(*(slice(None),) * axis, HOLE), shape=x.shape
-        ),
+        lambda g, out, x, span, axis: scattered(g, span, index=(*(slice(None),) * axis, HOLE), shape=x.shape),
         None,
     ],
     taylor=series.linear,
