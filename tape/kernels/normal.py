@@ -3,13 +3,13 @@
 SciPy's takes 40 ns a number, most of a transformer's time in gelu. This one has no branches, so that it is
 made of SIMD instructions; it has all digits in the lower tail too.
 
-With ``t = abs(x)`` the tail is ``exp(-t**2 / 2) * r(t)``, where ``r(t) = exp(t**2 / 2) * erfc(t / sqrt(2)) / 2``
-falls slowly, from 1/2 as 1/t. ``r(t) * (t + 4)`` is a polynomial in ``s = (t - 4) / (t + 4)``, which is the
-change of variables of Shepherd & Laframboise 1981, Math. Comp. 36, 249. The exponential is reduced by
-multiples of log 2, the square being taken of the upper half of the digits of t, which is exact, and the rest
-added after the reduction (Cody & Waite 1980).
+With ``t = abs(x)`` the tail is ``exp(-t**2 / 2) * r(t)``, where ``exp(t**2 / 2) * erfc(t / sqrt(2)) / 2``,
+r(t), falls slowly, from 1/2 as 1/t. ``r(t) * (t + 4)`` is a polynomial in ``s = (t - 4) / (t + 4)``, which is
+the change of variables of Shepherd & Laframboise 1981, Math. Comp. 36, 249. The exponential is reduced by
+multiples of log 2 (Cody & Waite 1980); the square is that of the upper half of the digits of t, which is
+exact, and the rest of it is added after the reduction.
 
-Both polynomials minimise the largest relative error: Remez' algorithm with 40 digits found them, over all t
+Both polynomials minimise the largest relative error: Remez' algorithm found them, with 40 digits, over all t
 whose tail does not underflow, and over half of log 2 on both sides of 0.
 """
 
@@ -152,7 +152,10 @@ def _polynomial(coefficients: Sequence[float], x: _Lanes) -> Any:
 
 
 def _distribution(x: _Lanes, form: _Format) -> _Lanes:
-    """Of the normal distribution; the largest errors found are 3.6 units in the last place, 2.5 of float32."""
+    """Of the normal distribution.
+
+    The largest errors found among 16,000 numbers are 3.6 units in the last place, 2.5 of float32.
+    """
     bits = x.viewed(form.integer)
     magnitude = (1 << form.integer.width - 1) - 1
     t = (bits & magnitude).viewed(form.number).at_most(form.end)

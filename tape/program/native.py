@@ -89,9 +89,8 @@ _GROUPS = {
 """What is compiled at the same time, and kept in one file: what all programs need, and what few do."""
 
 _SOURCES = (
-    columns, convert, copies, folds, indices, kernel, normal, pointers, products, scalars, scans, sums, systems,
-    vectors, windowed, writes, binding, machine, objects,
-    opcodes,
+    columns, convert, copies, folds, indices, kernel, normal, pointers, products, scalars, scans, sums,
+    systems, vectors, windowed, writes, binding, machine, objects, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

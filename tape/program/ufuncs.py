@@ -1,17 +1,17 @@
 """Ufuncs of our own, whose loops are compiled kernels: NumPy calls them on arrays, programs directly.
 
-NumPy makes a ufunc of the addresses of its loops by `PyUFunc_FromFuncAndData`, part of its public C interface,
-which extension modules find in a table.
+NumPy makes a ufunc of the addresses of its loops by `PyUFunc_FromFuncAndData`, part of its public C
+interface, which extension modules find in a table.
 """
 
 from __future__ import annotations
 
 import ctypes
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath
 
 from tape.kernels.normal import LOOPS
 from tape.ops.nn.bodies import Arrays
@@ -55,10 +55,11 @@ def own_ufunc(name: str) -> np.ufunc:
 
 def _c_function(index: int, *arguments: Any) -> Any:
     """A function of NumPy's table, which returns an object."""
+    capsule = import_module("numpy._core._multiarray_umath")._UFUNC_API
     find = ctypes.pythonapi.PyCapsule_GetPointer
     find.restype = ctypes.c_void_p
     find.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    table = ctypes.cast(find(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    table = ctypes.cast(find(capsule, None), ctypes.POINTER(ctypes.c_void_p))
     return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(table[index])
 
 

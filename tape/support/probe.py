@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.node import Handle, traced
+from tape.ops.structure.overwriting import IN_PLACE
 from tape.program import compile
 from tape.support.samples import arguments, data, name_of
 from tape.trace import Trace
@@ -25,6 +26,7 @@ from tape.transforms import grad, jvp
 __all__ = ["Support", "probe"]
 
 _STEP = 1e-5
+_WRITING = {f"np.{function.__name__}" for function in IN_PLACE}
 _TOLERANCE = 1e-6
 
 
@@ -40,7 +42,7 @@ class Support:
         The call that was tried.
     status : str
         ``"derivative"``, ``"no derivative"`` (recorded; zero almost everywhere), ``"answered"`` (from the
-        value or its shape; not recorded), ``"in place"`` or ``"none"``, which raise at the call.
+        value or its shape; not recorded), or ``"none"``, which raises at the call.
     vjp, jvp, second : bool
         Whether reverse mode, forward mode and both together give what differences give.
     is_complex : bool or None
@@ -86,8 +88,6 @@ def probe(sample: str) -> Support:
     try:
         with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
             return _tried(name, sample, subject)
-    except errors.InPlaceError as error:
-        return Support(name, sample, "in place", detail=str(error))
     except errors.TapeError as error:
         return Support(name, sample, "none", detail=str(error))
 
@@ -121,6 +121,7 @@ class Subject:
 
     def __init__(self, sample: str, *size: int) -> None:
         floats = arguments(*size)
+        self.writes = name_of(sample) in _WRITING
         self.code = builtins.compile(sample, sample, "eval")
         self.args = [floats[name] for name in self.code.co_names if name in floats]
         self.names = [name for name in self.code.co_names if name in floats]
@@ -131,9 +132,10 @@ class Subject:
             self.data["scipy"] = scipy
 
     def outs(self, args: Sequence[Any]) -> list[Any]:
-        """All results, flat."""
-        values = dict(zip(self.names, args, strict=True))
-        return list(_flat(eval(self.code, {**self.data, **values})))
+        """All results, flat; of a function that writes in place, what it has made of its arguments."""
+        values = {name: ops.copy(arg) for name, arg in zip(self.names, args, strict=True)}
+        result = eval(self.code, {**self.data, **values})
+        return list(_flat(list(values.values()) if self.writes else result))
 
     def scalar(self, args: Sequence[Any]) -> Any:
         """A number that depends on every element of every result."""

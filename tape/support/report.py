@@ -18,7 +18,6 @@ _STATUS = {
     "derivative": "",
     "no derivative": "recorded; its derivative is zero almost everywhere",
     "answered": "answered from the value or its shape, not recorded",
-    "in place": "raises at the call: it writes in place",
     "none": "raises at the call",
 }
 

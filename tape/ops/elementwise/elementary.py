@@ -11,6 +11,7 @@ import numpy as np
 from tape import batch_rules, series
 from tape.errors import ShapeError
 from tape.functions import elementwise, fused_elementwise
+from tape.kernels.choices import select
 from tape.op import Op
 from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
 
@@ -180,7 +181,7 @@ def _sigmoid(x: Any) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("the logistic function is that of real numbers here")
     decay = np.exp(-np.abs(x))  # never overflows
-    return np.where(x >= 0, 1, decay) / (1 + decay)
+    return select(x >= 0, 1, decay) / (1 + decay)
 
 
 def _sigmoid_partial(d: Any, out: Any) -> Any:
@@ -227,7 +228,7 @@ relu = elementwise(
     lambda x: np.maximum(x, 0),
     lambda d, out, x: _relu_rule(d, out),
     taylor=series.linear,
-    lower=lambda b, x: b.elementwise("maximum", x, 0),
+    lower=lambda b, x: b.where(x < 0, 0, x),
     name="relu",
     doc="``maximum(x, 0)``; the derivative at 0 is 0.",
 )
@@ -240,12 +241,24 @@ _logistic: Callable[..., Any] = elementwise(
     doc="As `sigmoid`, with derivatives that have all digits where it is close to 1 too, in more passes.",
 )
 
+
+def _softplus(x: Any) -> Any:  # as logaddexp has it, whose loop is one of scalars
+    if x.dtype.kind == "c":
+        raise TypeError("softplus is a function of real numbers")
+    return np.maximum(x, 0) + np.log1p(np.exp(0.0 - np.abs(x)))
+
+
+def _lower_softplus(b: Any, x: Any) -> Any:
+    x = b.cast(x, np.float64) if x.dtype.kind in "biu" else x
+    tail = b.elementwise("log1p", b.elementwise("exp", -b.elementwise("absolute", x)))
+    return b.where(x < 0, 0, x) + tail
+
+
 softplus = elementwise(
-    lambda x: np.logaddexp(x, 0),
+    _softplus,
     lambda d, out, x: d * _logistic(x),
     taylor=series.softplus,
-    lower=lambda b, x: b.elementwise("logaddexp", x, 0),
-    name="softplus",
+    lower=_lower_softplus,
     doc="``log(1 + exp(x))``, without overflow.",
 )
 

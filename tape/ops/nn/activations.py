@@ -66,7 +66,7 @@ _TANH_END = 30.0  # sigmoid(z) is 0 or 1 from here on
 def _tanh_gelu_parts(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """Operands held back below, and on both sides; its square; what the first is divided by."""
     above = ns.clip(x, -_TANH_END, inf)
-    held = ns.clip(above, -inf, _TANH_END)
+    held = ns.clip(x, -_TANH_END, _TANH_END)
     square = held * held
     return above, held, square, 1 + ns.exp(held * (-_Z1 - _Z3 * square))
 
@@ -142,8 +142,8 @@ def _silu(ns: Any, x: Any) -> Any:
 
 def _silu_slope(ns: Any, x: Any) -> Any:
     share = _silu_share(ns, x)
-    held = ns.clip(ns.clip(x, -_SIGMOID_END, inf), -inf, _SIGMOID_END)
-    return share + held * share * (1 - share)
+    held = ns.clip(ns.clip(x, -_SIGMOID_END, inf) * share, -inf, _SIGMOID_END)
+    return share + held * (1 - share)
 
 
 def _silu_bend(d: Any, x: Any) -> Any:

@@ -1,7 +1,7 @@
 """Adaptive pooling: as many windows as are wanted, of whatever size that takes.
 
-Axes that split evenly are pooled as `tape.ops.nn.pooling` does it. Otherwise windows overlap and differ in
-size, and are reduced one by one.
+A single window is a reduction. Axes that split evenly are pooled as `tape.ops.nn.pooling` does it. Otherwise
+windows overlap and differ in size, and are reduced one by one.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ def _adaptive(
     x = as_operand(x)
     spatial = image_shape(name, x, rank)[2:]
     counts = _wanted(name, output_size, spatial)
+    axes = tuple(range(-rank, 0))
+    if counts == (1,) * rank:
+        return reduced(x, axes, keepdims=True)
     if not any(length % count for length, count in zip(spatial, counts, strict=True)):
         return pool(x, [length // count for length, count in zip(spatial, counts, strict=True)])
     windows = [
         [slice(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
         for length, count in zip(spatial, counts, strict=True)
     ]
-    axes = tuple(range(-rank, 0))
     results = [reduced(getitem(x, (..., *window)), axes) for window in product(*windows)]
     return reshape(stack(results, axis=-1), (*x.shape[:-rank], *counts))
 

@@ -6,6 +6,7 @@ both sides of a piece is 0 at both of its ends.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -116,13 +117,9 @@ def prelu(x: Any, weight: Any) -> Any:
     return _prelu(x, reshape(weight, (*weights, *(1,) * (len(shape) - 2))))
 
 
-def _clipped(ns: Any, x: Any, low: float, high: float) -> Any:
-    return ns.minimum(ns.maximum(x, low), high)
-
-
 _hardtanh = linear_in_pieces(
     "hardtanh",
-    _clipped,
+    lambda ns, x, low, high: ns.clip(x, low, high),
     lambda d, x, low, high: where(logical_and(x > low, x < high), d, 0),
 )
 
@@ -175,11 +172,13 @@ def relu6(x: Any) -> Any:
     return _hardtanh(x, low=0.0, high=6.0)
 
 
+_SIXTH = 1 / 6  # of 3 and 6, rounded, it is 0.5 and 1 in all dtypes
+
 hardsigmoid = function_of(
     linear_in_pieces(
         "hardsigmoid",
-        lambda ns, x: _clipped(ns, x / 6 + 0.5, 0, 1),
-        lambda d, x: where(abs(x) < 3, d / 6, 0),
+        lambda ns, x: ns.clip(x * _SIXTH + 0.5, 0, 1),
+        lambda d, x: where(abs(x) < 3, d * _SIXTH, 0),
         doc="``relu6(x + 3) / 6``, in pieces what sigmoid is; the derivative at -3 and 3 is 0.",
     ),
     1,
@@ -187,11 +186,12 @@ hardsigmoid = function_of(
 
 
 def _hardswish(ns: Any, x: Any) -> Any:
-    return ns.maximum(x, -3) * _clipped(ns, x / 6 + 0.5, 0, 1)
+    return ns.clip(x, -3, inf) * (ns.clip(x, -3, 3) * _SIXTH + 0.5)
 
 
 def _hardswish_slope(ns: Any, x: Any) -> Any:
-    return ns.where(ns.absolute(x) < 3, x / 3 + 0.5, x >= 3)
+    share = ns.clip(x, -3, 3) * _SIXTH + 0.5
+    return ns.where(ns.absolute(x) < 3, share + x * _SIXTH, share)
 
 
 hardswish = function_of(
@@ -220,7 +220,7 @@ _hardshrink = linear_in_pieces(
 )
 _softshrink = linear_in_pieces(
     "softshrink",
-    lambda ns, x, width: x - _clipped(ns, x, -width, width),
+    lambda ns, x, width: x - ns.clip(x, -width, width),
     lambda d, x, width: where(abs(x) <= width, 0, d),
 )
 
