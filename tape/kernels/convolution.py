@@ -7,7 +7,7 @@ Arguments are what `tape.ops.nn.convolution` has checked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -17,6 +17,9 @@ from tape.kernels.windows import output_lengths, taps
 __all__ = ["conv", "conv_input", "conv_weight"]
 
 Pairs = Sequence[tuple[int, int]]
+
+_NEAR = 1 << 17
+"""Elements of columns that fit into a near cache: fresh memory for all of them takes longer than the product."""
 
 
 def conv(
@@ -51,9 +54,11 @@ def conv(
     """
     kernel = w.shape[2:]
     outputs = output_lengths(x.shape[2:], kernel, stride, padding, dilation)
-    columns = _columns(x, kernel, outputs, stride, padding, dilation, groups)
     rows = w.reshape(groups, len(w) // groups, prod(w.shape[1:]))
-    return np.matmul(rows, columns).reshape(len(x), len(w), *outputs)
+    y = np.empty((len(x), groups, rows.shape[1], prod(outputs)), np.result_type(x, w))
+    for block, columns in _columns(x, kernel, outputs, stride, padding, dilation, groups):
+        np.matmul(rows, columns, out=y[block])
+    return y.reshape(len(x), len(w), *outputs)
 
 
 def conv_input(
@@ -85,11 +90,17 @@ def conv_input(
     """
     count, outputs, kernel = len(g), g.shape[2:], w.shape[2:]
     rows = w.reshape(groups, len(w) // groups, prod(w.shape[1:]))
-    columns = np.matmul(rows.transpose(0, 2, 1), g.reshape(count, groups, rows.shape[1], prod(outputs)))
-    columns = columns.reshape(count, groups * w.shape[1], *kernel, *outputs)
-    x = np.zeros((count, groups * w.shape[1], *spatial), columns.dtype)
-    for position, seen, windows in taps(spatial, kernel, outputs, stride, padding, dilation):
-        x[(..., *seen)] += columns[(slice(None), slice(None), *position, *windows)]
+    adjoint = g.reshape(count, groups, rows.shape[1], prod(outputs))
+    channels = groups * w.shape[1]
+    x = np.zeros((count, channels, *spatial), np.result_type(g, w))
+    found = list(taps(spatial, kernel, outputs, stride, padding, dilation))
+    size, blocks = _blocks(count, channels * prod(kernel) * prod(outputs))
+    columns = np.empty((size, groups, rows.shape[2], prod(outputs)), x.dtype)
+    for block in blocks:
+        some = np.matmul(rows.transpose(0, 2, 1), adjoint[block], out=columns[: len(adjoint[block])])
+        some = some.reshape(len(some), channels, *kernel, *outputs)
+        for position, seen, windows in found:
+            x[(block, ..., *seen)] += some[(slice(None), slice(None), *position, *windows)]
     return x
 
 
@@ -122,19 +133,34 @@ def conv_weight(
     array([[[20., 31., 42.]]])
     """
     count, channels, outputs = len(x), g.shape[1], g.shape[2:]
-    columns = _columns(x, kernel, outputs, stride, padding, dilation, groups)
     rows = g.reshape(count, groups, channels // groups, prod(outputs))
-    products = np.matmul(rows, columns.transpose(0, 1, 3, 2))
-    return products.sum(axis=0).reshape(channels, x.shape[1] // groups, *kernel)
+    width = x.shape[1] // groups * prod(kernel)
+    w = np.zeros((groups, channels // groups, width), np.result_type(x, g))
+    for block, columns in _columns(x, kernel, outputs, stride, padding, dilation, groups):
+        w += np.matmul(rows[block], columns.transpose(0, 1, 3, 2)).sum(axis=0)
+    return w.reshape(channels, x.shape[1] // groups, *kernel)
 
 
 def _columns(
     x: np.ndarray, kernel: Sequence[int], outputs: Sequence[int], stride: Sequence[int], padding: Pairs,
     dilation: Sequence[int], groups: int,
-) -> np.ndarray:  # fmt: skip
-    """What each window sees, as a column: ``(N, groups, C / groups * kernel, windows)``."""
+) -> Iterator[tuple[slice, np.ndarray]]:  # fmt: skip
+    """Some images after the other, and what their windows see, as columns of matrices.
+
+    These are ``(images, groups, C / groups * kernel, windows)``, in memory that the next ones are written to.
+    """
     count, channels, *spatial = x.shape
-    columns = np.zeros((count, channels, *kernel, *outputs), x.dtype)
-    for position, seen, windows in taps(spatial, kernel, outputs, stride, padding, dilation):
-        columns[(slice(None), slice(None), *position, *windows)] = x[(..., *seen)]
-    return columns.reshape(count, groups, channels // groups * prod(kernel), prod(outputs))
+    size, blocks = _blocks(count, channels * prod(kernel) * prod(outputs))
+    columns = np.zeros((size, channels, *kernel, *outputs), x.dtype)  # and zeros they stay, in the padding
+    found = list(taps(spatial, kernel, outputs, stride, padding, dilation))
+    for block in blocks:
+        some = columns[: len(x[block])]
+        for position, seen, windows in found:
+            some[(slice(None), slice(None), *position, *windows)] = x[(block, ..., *seen)]
+        yield block, some.reshape(len(some), groups, channels // groups * prod(kernel), prod(outputs))
+
+
+def _blocks(count: int, elements: int) -> tuple[int, list[slice]]:
+    """How many images to look at together, of so many elements of columns each, and which."""
+    size = max(1, min(count, _NEAR // max(elements, 1)))
+    return size, [slice(start, start + size) for start in range(0, count, size)]

@@ -412,7 +412,7 @@ class Builder:
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
         """What a kernel of `tape.kernels.registry` makes of its operands, which are of its dtype or int64."""
-        indices = REGISTRY[name].indices
+        indices, dtype = REGISTRY[name].indices, np.dtype(dtype)
         if dtype not in (np.float64, np.float32):
             raise CannotLower(f"{name} of {dtype}")
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]

@@ -7,7 +7,7 @@ interface, which extension modules find in a table.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -63,8 +63,9 @@ def _c_function(index: int, *arguments: Any) -> Any:
     return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(table[index])
 
 
-def _normal_cdf(x: Any) -> Any:
-    return narrowed(own_ufunc("normal_cdf")(x), (x,))
+def _called(name: str, x: Any) -> Any:
+    return narrowed(own_ufunc(name)(x), (x,))
 
 
-Arrays.normal_cdf = staticmethod(_normal_cdf)
+for _name in LOOPS:
+    setattr(Arrays, _name, staticmethod(partial(_called, _name)))

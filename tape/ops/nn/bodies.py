@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +28,9 @@ NORMAL_END = 40.0  # exp(-x**2 / 2) is 0 from here on
 
 
 class Arrays:
-    """NumPy, with what it lacks."""
+    """NumPy, with what it lacks; `tape.program`, which loads compiled code, adds ufuncs of our own."""
 
     where = staticmethod(select)
-    normal_cdf: ClassVar[Callable[[Any], Any]]  # as `tape.program`, which loads compiled code, does this
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)

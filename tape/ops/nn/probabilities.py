@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,18 @@ from tape.ops.nn.losses import (
     reals,
     reduced,
 )
-from tape.ops.special.losses import entr
+from tape.ops.special.losses import xlogy
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"]
 
 
 def _binary(ns: Any, p: Any, target: Any) -> Any:
-    yes, no = ns.maximum(ns.log(p), -100.0), ns.maximum(ns.log1p(-p), -100.0)
+    yes, no = ns.clip(ns.log(p), -100.0, inf), ns.clip(ns.log1p(-p), -100.0, inf)
     return (target - 1) * no - target * yes
 
 
 def _log_odds_against(ns: Any, p: Any) -> Any:
-    return ns.maximum(ns.log1p(-p), -100.0) - ns.maximum(ns.log(p), -100.0)
+    return ns.clip(ns.log1p(-p), -100.0, inf) - ns.clip(ns.log(p), -100.0, inf)
 
 
 def _variance(p: Any) -> Any:
@@ -56,7 +57,7 @@ _binary_cross_entropy = elementwise(
 
 
 def _of_logits(ns: Any, x: Any, target: Any) -> Any:
-    return ns.maximum(x, 0) - x * target + ns.log1p(ns.exp(-ns.absolute(x)))
+    return ns.clip(x, 0, inf) - x * target + ns.log1p(ns.exp(-ns.absolute(x)))
 
 
 _binary_cross_entropy_of_logits = elementwise(
@@ -65,6 +66,18 @@ _binary_cross_entropy_of_logits = elementwise(
     lambda d, out, x, target: -(d * x),
     lower=on_values(_of_logits),
     name="binary_cross_entropy_with_logits",
+)
+
+
+def _times_its_log(ns: Any, x: Any) -> Any:
+    return x * ns.log(ns.where(x == 0, 1, x))
+
+
+_negative_entropy = elementwise(  # as xlogy(x, x), whose loop is one of scalars
+    on_arrays("kl_div", _times_its_log),
+    lambda d, out, x: xlogy(d, x) + d,
+    lower=on_values(_times_its_log),
+    name="negative_entropy",
 )
 
 
@@ -213,5 +226,5 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     shape = input.shape
     if is_mean_of_batch and not shape:
         raise ShapeError("kl_div: there is no first axis for reduction='batchmean'. Use 'sum'")
-    losses = exp(target) * (target - input) if log_target else -entr(target) - target * input
+    losses = exp(target) * (target - input) if log_target else _negative_entropy(target) - target * input
     return reduced(losses, "sum") / shape[0] if is_mean_of_batch else reduced(losses, reduction)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log as _log
-from math import pi
+from math import inf, pi
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.elementary import exp, log, square
 from tape.ops.elementwise.selection import maximum, where
-from tape.ops.nn.bodies import number
+from tape.ops.nn.bodies import number, smooth
 from tape.ops.nn.losses import Reduction, check_reduction, check_values, like_shaped, reals, reduced
-from tape.ops.special.losses import huber
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
@@ -67,6 +66,20 @@ def l1_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     return reduced(absolute(input - target), reduction)
 
 
+def _huber_loss(ns: Any, error: Any, delta: float) -> Any:
+    size = ns.absolute(error)
+    inner = ns.clip(size, -inf, delta)
+    return inner * (size - 0.5 * inner)
+
+
+_huber = smooth(
+    "huber_loss",
+    _huber_loss,
+    lambda ns, error, delta: ns.clip(error, -delta, delta),
+    lambda d, error, delta: where(abs(error) < delta, d, 0),
+)
+
+
 def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: float = 1.0) -> Any:
     """``e**2 / 2`` of errors e up to ``delta``, from there on ``delta * (abs(e) - delta / 2)``.
 
@@ -99,7 +112,7 @@ def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: fl
     if not delta > 0:
         raise OptionError(f"huber_loss: delta={delta}. It is the size of an error, which is positive")
     input, target = like_shaped("huber_loss", reduction, input, target)
-    return reduced(huber(delta, input - target), reduction)
+    return reduced(_huber(input - target, delta=delta), reduction)
 
 
 def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta: float = 1.0) -> Any:
@@ -116,7 +129,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta:
         raise OptionError(f"smooth_l1_loss: beta={beta}. It is the size of an error, which is not negative")
     input, target = like_shaped("smooth_l1_loss", reduction, input, target)
     error = input - target
-    return reduced(huber(beta, error) / beta if beta else absolute(error), reduction)
+    return reduced(_huber(error, delta=beta), reduction) / beta if beta else reduced(absolute(error), reduction)
 
 
 def poisson_nll_loss(
