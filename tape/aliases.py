@@ -9,7 +9,7 @@ with it; views of the elements that were written become stale, and say so when t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 from weakref import ref
 
@@ -18,7 +18,17 @@ import numpy as np
 from tape import errors
 from tape.node import Handle, Node, plain
 
-__all__ = ["Family", "Share", "Stale", "is_array", "memory_of", "overlapping", "read_only", "share"]
+__all__ = [
+    "Family",
+    "Share",
+    "Stale",
+    "are_related",
+    "is_array",
+    "memory_of",
+    "overlapping",
+    "read_only",
+    "share",
+]
 
 _WORK = 1 << 10
 """How hard to look for an element that two views have in common."""
@@ -39,6 +49,15 @@ class Family:
             self._members = [member for member in self._members if member() is not None]
             self._limit = 2 * len(self._members) + 32
         self._members.append(ref(handle))
+
+    def forget(self, handles: Iterable[Handle]) -> None:
+        """Make handles stale: they show memory that was written to through another one."""
+        ids = set()
+        for handle in handles:
+            ids.add(id(handle))
+            handle.node = Stale(handle.node)
+        if ids:
+            self._members = [member for member in self._members if id(member()) not in ids]
 
     def __iter__(self) -> Iterator[Handle]:
         for member in self._members:
@@ -149,8 +168,23 @@ def memory_of(handle: Handle) -> np.ndarray:
     return plain(handle.node.value) if handle.share is None else handle.share.where
 
 
+def are_related(x: Any, y: Any) -> bool:
+    """Whether a write to one of two arrays or handles shows in the other, as NumPy has it."""
+    if isinstance(x, Handle) != isinstance(y, Handle):
+        return False
+    if isinstance(x, Handle):
+        if x is y:
+            return bool(memory_of(x).size)
+        if x.share is None or y.share is None or x.share.family is not y.share.family:
+            return False
+        x, y = x.share.where, y.share.where
+    return overlapping(x, y)
+
+
 def overlapping(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two arrays have an element in common; also where that takes too long to find out."""
+    if not np.may_share_memory(x, y):  # which looks at bounds alone, and is fast
+        return False
     try:
         return np.shares_memory(x, y, max_work=_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.node import Handle, settled
+from tape.node import Handle, plain, settled
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -42,6 +42,7 @@ def check_root(trace: Trace, root: Any) -> None:
         raise errors.TraceMismatchError(
             f"the root {root!r} is on {root.trace!r}, not on {trace!r}. Call the method of its own trace"
         )
+    plain(root)  # which a stale view refuses
 
 
 def check_leaf(trace: Trace, leaf: Any, what: str) -> None:

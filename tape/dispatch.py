@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.inplace import nothing_left_behind, overwrite
+from tape.aliases import are_related
+from tape.inplace import check_fits, overwrite, writing
 from tape.node import Handle, plain
 from tape.op import NUMPY, as_operand
 from tape.ops.reduction.methods import METHODS
@@ -39,8 +40,6 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
         np.array_equal,
         np.array_equiv,
         np.allclose,
-        np.shares_memory,
-        np.may_share_memory,
         np.array_repr,
         np.array_str,
         np.array2string,
@@ -55,6 +54,7 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
     }
 )
 
+_ON_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
 """Keywords of ufuncs that say what is so anyway."""
 
@@ -73,7 +73,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
     if method == "at":
         x, *rest = inputs
-        with nothing_left_behind(_target(x, name)):
+        with writing(_target(x, name)):
             return overwrite(x, ufunc_at(x, ufunc, *rest))
     if "out" in kwargs:
         return _call_with_out(ufunc, method, f"{name}(..., out=...)", inputs, **kwargs)
@@ -113,14 +113,17 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     if kwargs.get("out") is not None:
         rest = {key: value for key, value in kwargs.items() if key != "out"}
         x = _target(kwargs["out"], f"{_title(func)}(..., out=...)")
-        with nothing_left_behind(x):
+        with writing(x):
             overwrite(x, func(*args, **rest))
         return x
     function = NUMPY.get(func)
     if function is None:
         if func in IN_PLACE:
             x = _target(args[0] if args else next(iter(kwargs.values())), _title(func))
-            return overwrite(x, IN_PLACE[func](*args, **kwargs), "unsafe")
+            with writing(x):
+                return overwrite(x, IN_PLACE[func](*args, **kwargs), "unsafe")
+        if func in _ON_MEMORY:
+            return are_related(*args[:2])
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
         raise _no_rule(_title(func))
@@ -173,13 +176,16 @@ def _call_with_out(
         else:  # what is not asked for may have no value, and then no derivative: other operands are put there
             harmless = 2 if ufunc is np.arccosh else 0.5
             inputs = tuple([_where_asked(where, x, harmless) for x in inputs])
-    with nothing_left_behind(next(x for x in targets if x is not None)):
+    with writing(next(x for x in targets if x is not None)):
         results = getattr(ufunc, method)(*inputs, **kwargs)
         results = list(results) if isinstance(results, tuple) else [results]
         for k, x in enumerate(targets):
             if x is not None:
                 if where is not True and is_plain_call:
                     results[k] = ops.where(where, results[k], x)
+                check_fits(x, results[k], casting, repeats=is_plain_call)
+        for k, x in enumerate(targets):
+            if x is not None:
                 overwrite(x, results[k], casting, repeats=is_plain_call)
                 results[k] = x
     return results[0] if len(results) == 1 else tuple(results)

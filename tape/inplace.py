@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.aliases import Stale, is_array, overlapping
-from tape.node import Handle
+from tape.aliases import Family, Share, Stale, is_array, memory_of, overlapping
+from tape.node import Handle, plain
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
 from tape.ops.structure.writing import add_at, set_at
 
-__all__ = ["augmented", "nothing_left_behind", "overwrite", "write"]
+__all__ = ["augmented", "check_fits", "overwrite", "write", "writing"]
 
 
 def write(x: Any, index: Any, value: Any) -> None:
@@ -41,13 +41,12 @@ def write(x: Any, index: Any, value: Any) -> None:
     ShapeError, OutOfBoundsError
         If the value does not fit, or the index.
     """
-    _check(x)
-    region: np.ndarray | None = None
-    if x.share is not None:
-        region = _named(x.share.where, index)
-        if region is not None and _is_there(value, region):
-            return  # of x[i] += v: adding to the view has written it already
-    with nothing_left_behind(x):
+    with writing(x):
+        region: np.ndarray | None = None
+        if x.share is not None:
+            region = _named(x.share.where, index)
+            if region is not None and _is_there(value, region, x.share.family):
+                return  # of x[i] += v: adding to the view has written it already
         _move(x, set_at(x, value, index), region)
 
 
@@ -72,7 +71,17 @@ def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = F
     ShapeError, DTypeError
         If the elements do not fit, or cannot be converted.
     """
-    _check(x)
+    with writing(x):
+        check_fits(x, new, casting, repeats=repeats)
+        if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
+            new = set_at(x, new, ...)
+        elif (new.dtype, new.shape) != (x.dtype, x.shape):  # type: ignore[attr-defined]
+            new = ops.broadcast_to(ops.astype(new, x.dtype), x.shape)
+        _move(x, new)
+
+
+def check_fits(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = False) -> None:
+    """See that an array can be written over another one; arguments and errors are those of `overwrite`."""
     shape = np.shape(new)
     if shape != x.shape and not (repeats and _broadcasts(shape, x.shape)):
         raise errors.ShapeError(
@@ -85,11 +94,6 @@ def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = F
             f"{dtype} was to be written over {x.dtype}, which keeps its dtype ({casting} casting). Convert "
             f"with astype({str(x.dtype)!r}), or write x = x + y for x += y"
         )
-    if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
-        new = set_at(x, new, ...)
-    elif dtype != x.dtype or shape != x.shape:
-        new = ops.broadcast_to(ops.astype(new, x.dtype), x.shape)
-    _move(x, new)
 
 
 def augmented(
@@ -113,8 +117,8 @@ def augmented(
     def method(self: Any, other: Any) -> Any:
         if self.trace.is_batch or not is_array(self):
             return NotImplemented  # numbers are not changed: Python adds, and gives the sum the name
-        with nothing_left_behind(self):
-            if added is not None and _is_slice(self):
+        with writing(self):
+            if added is not None and _is_slice(self) and np.result_type(plain(other)).kind in "fc":
                 _add_to_slice(self, added(other))
             else:
                 overwrite(self, op(self, other))
@@ -124,8 +128,14 @@ def augmented(
 
 
 @contextmanager
-def nothing_left_behind(x: Any) -> Iterator[None]:
-    """Take back what was recorded for a write to ``x`` that fails."""
+def writing(x: Any) -> Iterator[None]:
+    """See that a handle can be written to; if that fails on the way, take back what was recorded for it."""
+    if x.trace.is_batch:
+        raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
+    if not is_array(x):
+        raise errors.InPlaceError(
+            f"{x!r} is a number, and NumPy's cannot be written to either. Give it a new value: x = ..."
+        )
     nodes = x.trace.nodes
     count = len(nodes)
     try:
@@ -133,16 +143,6 @@ def nothing_left_behind(x: Any) -> Iterator[None]:
     except BaseException:
         del nodes[count:]
         raise
-
-
-def _check(x: Any) -> None:
-    """See that a handle stands for something that can be written to."""
-    if x.trace.is_batch:
-        raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
-    if not is_array(x):
-        raise errors.InPlaceError(
-            f"{x!r} is a number, and NumPy's cannot be written to either. Give it a new value: x = ..."
-        )
 
 
 def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
@@ -159,9 +159,9 @@ def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
 def _is_slice(x: Any) -> bool:
     """Whether a handle stands for the floats at ``source[index]``."""
     share = x.share
-    return (
-        x.dtype.kind in "fc" and share is not None and share.made is not None and share.made.op is getitem_op
-    )
+    if x.dtype.kind not in "fc" or share is None or share.made is None or share.made.op is not getitem_op:
+        return False
+    return len(share.made.operands) == 1 and not isinstance(share.source.node, Stale)
 
 
 def _add_to_slice(x: Any, value: Any) -> None:
@@ -176,9 +176,9 @@ def _add_to_slice(x: Any, value: Any) -> None:
     _move(x, getitem(whole, index), whole=whole)
 
 
-def _is_there(value: Any, region: np.ndarray) -> bool:
+def _is_there(value: Any, region: np.ndarray, family: Family) -> bool:
     """Whether a view lies exactly at a region of its family's memory."""
-    if not isinstance(value, Handle) or value.share is None:
+    if not isinstance(value, Handle) or value.share is None or value.share.family is not family:
         return False
     where = value.share.where
     return (
@@ -205,37 +205,58 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
         x.id, x.node = new.id, new.node
         return
     written = share.where if region is None else region
-    moves = [(x, new)]
-    source = share.source
-    while source is not None:
-        node = share.made
-        rest = [
-            value if id is None else x.trace[id]
-            for id, value in zip(node.parents[1:], node.operands[1:], strict=True)
-        ]
-        new = whole if whole is not None else node.op.view(source, new, *rest, **node.attrs)
-        new, whole = _laid_out_as(source, new), None
-        moves.append((source, new))
-        share = source.share
+    moves = {id(x): (x, new)}
+    while share.source is not None:
         source = share.source
-    moving = [handle for handle, _ in moves]
-    stale = [
-        other
-        for other in share.family
-        if not any(other is handle for handle in moving) and overlapping(other.share.where, written)
-    ]
-    for handle, new in moves:
+        if whole is None:
+            whole = _with_part(source, share, new)
+        new, whole = _laid_out_as(source, whole), None
+        moves[id(source)] = (source, new)
+        share = source.share
+    for handle, new in moves.values():
+        if isinstance(handle.node, Stale):
+            share.family.add(handle)  # it shows what is there again
         handle.id, handle.node = new.id, new.node
-    for other in stale:
-        if not isinstance(other.node, Stale):
-            other.node = Stale(other.node)
+    share.family.forget(
+        [
+            other
+            for other in share.family
+            if id(other) not in moves and overlapping(other.share.where, written)
+        ]
+    )
+
+
+def _with_part(source: Any, share: Share, part: Any) -> Any:
+    """What an array becomes of which a view is written to."""
+    if isinstance(source.node, Stale):
+        source = _taken_again(source)
+    op = share.made.op  # type: ignore[union-attr]
+    return op.view(source, part, *_others(share, source), **share.made.attrs)  # type: ignore[union-attr]
+
+
+def _taken_again(view: Any) -> Any:
+    """A view of what its source is now."""
+    share = view.share
+    source = _taken_again(share.source) if isinstance(share.source.node, Stale) else share.source
+    return share.made.op(source, *_others(share, source), **share.made.attrs)
+
+
+def _others(share: Any, source: Any) -> list[Any]:
+    """The operands of a view but for what it is taken of, as they may come out in another replay."""
+    node = share.made
+    pairs = zip(node.parents[1:], node.operands[1:], strict=True)
+    return [value if id is None else source.trace[id] for id, value in pairs]
 
 
 def _laid_out_as(x: Any, new: Any) -> Any:
     """A new value as an array that lies in memory as the old one: what is a view of it depends on that."""
+    memory, axes = memory_of(x), slowest_first(x)
+    if x.share is None and not memory.transpose(axes).flags.c_contiguous:  # what has gaps keeps them
+        x.share = Share(memory, None, None, Family())
+        x.share.family.add(x)
     if not new.ndim:  # of arithmetic of arrays without axes, NumPy makes numbers
         return laid_out(new, order="C")
-    return own(new, slowest_first(x))
+    return own(new, axes)
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

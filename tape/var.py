@@ -11,6 +11,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from tape import errors, ops
 from tape.aliases import Stale
 from tape.dispatch import call_function, call_ufunc
-from tape.inplace import augmented, overwrite, write
+from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
 from tape.node import Handle, plain, settled
 from tape.op import NUMPY
@@ -48,6 +49,18 @@ def _reflected(op: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         return op(other, self)
 
     return reflected
+
+
+def _or_into(op: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method: the operation, or NumPy's function where the result is to be written over another array."""
+
+    @wraps(op)
+    def method(self: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return op(self, *args, **kwargs)
+        return function(self, *args, out=out, **kwargs)
+
+    return method
 
 
 class Var(Handle):
@@ -122,10 +135,18 @@ class Var(Handle):
         """The real part."""
         return ops.real(self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        write(self.real, ..., value)
+
     @property
     def imag(self) -> Var:
         """The imaginary part."""
         return ops.imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        write(self.imag, ..., value)
 
     @property
     def nbytes(self) -> int:
@@ -157,10 +178,10 @@ class Var(Handle):
         raise AttributeError(f"a Var has no {name!r}")
 
     def __copy__(self) -> Var:
-        return self.again()
+        return ops.copy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Var:
-        return self.again()
+        return ops.copy(self)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
@@ -342,6 +363,9 @@ class Var(Handle):
 
     # ---- writing: the handle moves on to another node ----------------------------------------------
 
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise errors.InPlaceError(f"{self!r} keeps its shape. Use np.delete, which makes a new array")
+
     @property
     def at(self) -> At:
         """Updates that return a new array: ``x.at[index].set(v)``, and ``add``, ``multiply``, ``min``, ..."""
@@ -370,11 +394,13 @@ class Var(Handle):
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
         """Write the elements over themselves in the order of `tape.ops.sort`."""
-        overwrite(self, ops.sort(self, axis, kind, order, stable=stable))
+        with writing(self):
+            overwrite(self, ops.sort(self, axis, kind, order, stable=stable))
 
     def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
         """Write the elements over themselves in the order of `tape.ops.partition`."""
-        overwrite(self, ops.partition(self, kth, axis, kind, order))
+        with writing(self):
+            overwrite(self, ops.partition(self, kth, axis, kind, order))
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """Write at positions counted in C order, as `numpy.put` does."""
@@ -382,33 +408,33 @@ class Var(Handle):
 
     # ---- methods: the operations whose first argument this is ------------------------------------
 
-    all = ops.all
-    any = ops.any
-    argmax = ops.argmax
-    argmin = ops.argmin
+    all = _or_into(ops.all, np.all)
+    any = _or_into(ops.any, np.any)
+    argmax = _or_into(ops.argmax, np.argmax)
+    argmin = _or_into(ops.argmin, np.argmin)
     argpartition = ops.argpartition
     argsort = ops.argsort
     astype = ops.astype
-    choose = ops.choose
-    cumprod = ops.cumprod
-    cumsum = ops.cumsum
+    choose = _or_into(ops.choose, np.choose)
+    cumprod = _or_into(ops.cumprod, np.cumprod)
+    cumsum = _or_into(ops.cumsum, np.cumsum)
     diagonal = ops.diagonal
-    dot = ops.dot
-    max = ops.max
-    mean = ops.mean
-    min = ops.min
+    dot = _or_into(ops.dot, np.dot)
+    max = _or_into(ops.max, np.max)
+    mean = _or_into(ops.mean, np.mean)
+    min = _or_into(ops.min, np.min)
     nonzero = ops.nonzero
-    prod = ops.prod
+    prod = _or_into(ops.prod, np.prod)
     ravel = ops.ravel
     repeat = ops.repeat
-    round = ops.round
+    round = _or_into(ops.round, np.round)
     searchsorted = ops.searchsorted
     squeeze = ops.squeeze
-    std = ops.std
-    sum = ops.sum
+    std = _or_into(ops.std, np.std)
+    sum = _or_into(ops.sum, np.sum)
     swapaxes = ops.swapaxes
-    take = ops.take
-    var = ops.var
+    take = _or_into(ops.take, np.take)
+    var = _or_into(ops.var, np.var)
 
     def conjugate(self) -> Var:
         """`tape.ops.conjugate` of this; of real numbers it is this itself."""
@@ -424,13 +450,11 @@ class Var(Handle):
         """`tape.ops.ravel` of this, as an array of its own."""
         return ops.ravel(self, order).again()
 
-    def clip(self, min: Any = None, max: Any = None) -> Var:
-        """`tape.ops.clip` of this."""
-        return ops.clip(self, min, max)
-
-    def compress(self, condition: Any, axis: int | None = None) -> Var:
-        """`tape.ops.compress` of this."""
-        return ops.compress(condition, self, axis)
+    clip = _or_into(lambda self, min=None, max=None: ops.clip(self, min, max), np.clip)
+    compress = _or_into(
+        lambda self, condition, axis=None: ops.compress(condition, self, axis),
+        lambda self, condition, axis=None, *, out: np.compress(condition, self, axis, out),
+    )
 
     def reshape(self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None) -> Var:
         """`tape.ops.reshape` of this; the shape as one tuple or as several ints."""

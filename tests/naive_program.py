@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 import tape
+from tape.kernels import convolution, pooling
+from tape.kernels.registry import GROUPS
 from tape.program.instructions import ELEMENTWISE, Instruction, Listing
 from tape.program.verify import slots_of, verify
 
@@ -171,4 +173,45 @@ def _put_rows(total: Any, values: Any, index: Any, parameters: Any) -> Any:
     return out
 
 
-_KERNELS: dict[str, Callable[..., Any]] = {"put_rows": _put_rows}
+def _geometry(parameters: Any) -> Any:
+    """Spatial lengths and window, and what else `tape.kernels.pooling` wants to know of them."""
+    spatial, kernel, windows, stride, low, dilation = (parameters[k : k + 3] for k in range(0, 18, 3))
+    last = [(n - 1) * s + (k - 1) * d for n, s, k, d in zip(windows, stride, kernel, dilation, strict=True)]
+    padding = [(a, b + 1 - n - a) for a, b, n in zip(low, last, spatial, strict=True)]
+    return spatial, kernel, windows, (stride, padding, dilation)
+
+
+def _convolution(name: str) -> Callable[..., Any]:
+    def convolved(a: Any, b: Any, parameters: Any) -> Any:
+        (images, groups, channels, kernels), rest = parameters[:4], parameters[4:]
+        spatial, kernel, windows, geometry = _geometry(rest)
+        x, y = (images, groups * channels, *spatial), (images, groups * kernels, *windows)
+        w = (groups * kernels, channels, *kernel)
+        if name == "conv":
+            return convolution.conv(a.reshape(x), b.reshape(w), *geometry, groups)
+        if name == "conv_input":
+            return convolution.conv_input(a.reshape(y), b.reshape(w), spatial, *geometry, groups)
+        return convolution.conv_weight(a.reshape(x), b.reshape(y), kernel, *geometry, groups)
+
+    return convolved
+
+
+def _pooling(name: str) -> Callable[..., Any]:
+    def pooled(*operands: Any) -> Any:
+        *arrays, parameters = operands
+        spatial, kernel, windows, geometry = _geometry(parameters[1:])
+        x, y = (parameters[0], *spatial), (parameters[0], *windows)
+        shapes = {"max_pool_vjp": (y, x, y), "max_pool_jvp": (x, x, y), "sum_pool_vjp": (y,)}.get(name, (x,))
+        arrays = [a.reshape(shape) for a, shape in zip(arrays, shapes, strict=True)]
+        if name == "sum_pool_vjp":
+            return pooling.sum_pool_vjp(*arrays, spatial, kernel, *geometry)
+        return getattr(pooling, name)(*arrays, kernel, *geometry)
+
+    return pooled
+
+
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "put_rows": _put_rows,
+    **{name: _convolution(name) for name in GROUPS["convolution"]},
+    **{name: _pooling(name) for name in GROUPS["pooling"]},
+}

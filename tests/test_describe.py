@@ -58,7 +58,7 @@ def test_every_instruction_has_a_line():
         assert sorted(shown) == [id for id, i in enumerate(instructions) if i.op not in hidden]
         for id, line in zip(shown, [line for line in lines if line.lstrip().startswith("%")], strict=True):
             instruction = instructions[id]
-            name = instruction.attrs[0] if instruction.op == "fold" else instruction.op
+            name = instruction.attrs[0] if instruction.op in ("fold", "kernel") else instruction.op
             assert f"{name}(" in line or (name == "callback" and "callback " in line)
             assert f"{instruction.dtype}{list(instruction.shape)}" in line
         ops |= {instruction.op for instruction in instructions}

@@ -4,6 +4,7 @@ What NumPy's views would show and a tape cannot raises. ``TAPE_RANDOM_PROGRAMS``
 tried.
 """
 
+import copy
 import os
 
 import numpy as np
@@ -247,8 +248,8 @@ def test_copies_are_written_to_alone():
     trace = tape.Trace()
     x = trace.param(np.ones((2, 3)))
     copies = [x.copy(), np.copy(x), x.flatten(), x.astype(float), np.tile(x, 1), x[[0, 1]], +x]
-    for copy in copies:
-        copy[...] = 0.0
+    for each in copies:
+        each[...] = 0.0
     assert_same(x.value, np.ones((2, 3)))
 
 
@@ -276,7 +277,7 @@ def test_numbers_are_not_written_to():
 def test_what_fails_leaves_all_as_it_was():
     trace = tape.Trace()
     x = trace.param(np.ones((2, 3)))
-    row = x[0]
+    row, diagonal = x[0], np.diagonal(x)
     for write in (
         lambda: x.__iadd__(np.ones((4, 2, 3))),
         lambda: x.__setitem__(5, 0.0),
@@ -284,6 +285,11 @@ def test_what_fails_leaves_all_as_it_was():
         lambda: row.__setitem__(0, 1j),
         lambda: np.add(x, 1j, out=x),
         lambda: np.sum(x, axis=0, out=x),
+        lambda: np.divmod(x, 2, out=(x, np.ones(2))),
+        lambda: np.divmod(x, 2, out=(x, row)),
+        lambda: np.copyto(diagonal, 1.0),
+        lambda: diagonal.sort(),
+        lambda: x.__delitem__(0),
     ):
         count = len(trace)
         with pytest.raises(errors.TapeError):
@@ -291,6 +297,113 @@ def test_what_fails_leaves_all_as_it_was():
         assert len(trace) == count
     assert_same(x.value, np.ones((2, 3)))
     assert_same((row * 1).value, np.ones(3))
+
+
+def test_what_was_saved_can_be_restored():
+    trace = tape.Trace()
+    x = trace.param(np.array([1.0, 2, 3]))
+    saved = x.copy()
+    x[1:] *= 2
+    x[1:] = saved[1:]
+    assert_same(x.value, np.array([1.0, 2, 3]))
+
+
+def test_a_fresh_view_of_a_stale_one_can_be_written_to():
+    trace = tape.Trace()
+    x = trace.param(np.arange(6.0))
+    stale = x[0:4]
+    fresh = stale[0:2]
+    x[3] = 5.0
+    fresh[0] = 1.0
+    assert_same(x.value, np.array([1.0, 1, 2, 5, 4, 5]))
+    assert_same(stale.value, np.array([1.0, 1, 2, 5]))
+    x[1] = 3.0
+    with pytest.raises(errors.InPlaceError):
+        stale + 1
+
+
+@pytest.mark.parametrize("added", [np.uint8(1), np.int8(-128), True, np.array([1, 2, 3], np.uint8), 2, 1.5])
+def test_numbers_of_all_kinds_are_added_and_subtracted(added):
+    trace = tape.Trace()
+    expected = np.arange(4.0)
+    x = trace.param(expected.copy())
+    for array in (x, expected):
+        array[1:] += added
+        array[1:] -= added
+        array[1:] -= added
+    assert_same(x.value, expected)
+
+
+def test_an_index_that_is_a_var_names_a_row_to_add_to():
+    def f(x):
+        x = x.copy()
+        x[x.argmax() // 3] += 1
+        x[tape.ops.argmin(x) // 3, 1:] *= 2
+        return (x * x).sum()
+
+    x = np.arange(6.0).reshape(2, 3)
+    check = tape.testing.check_grads
+    check(f, (x,), order=2)
+    assert_close(tape.compile(f)(x), f(x))
+
+
+STRIDED = {
+    "backwards": (lambda: np.arange(4.0)[::-1], lambda x: x.ravel()),
+    "with gaps": (lambda: np.arange(12.0).reshape(3, 4)[:, ::2], lambda x: x.ravel()),
+    "copied": (lambda: np.arange(12.0).reshape(3, 4)[:, ::2], lambda x: copy.copy(x).ravel()),
+    "order A": (lambda: np.arange(16.0).reshape(4, 4).T, lambda x: x[::2].reshape(-1, order="A")),
+    "a copy by reshape": (lambda: np.arange(4.0), lambda x: np.reshape(x, (2, 2), copy=True)),
+    "not clipped": (lambda: np.arange(4.0), lambda x: np.clip(x, None, None)),
+    "contiguous": (lambda: np.arange(6.0).reshape(2, 3), lambda x: tape.numpy.ascontiguousarray(x.T)),
+    "in Fortran order": (lambda: np.arange(6.0).reshape(2, 3), lambda x: tape.numpy.asarray(x, order="F")),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_what_is_a_view_in_numpy_is_one_after_writing(name):
+    make, viewed = STRIDED[name]
+    plain, trace = make(), tape.Trace()
+    x = trace.param(make())
+    found = []
+    for array in (plain, x):
+        array += 1
+        part = viewed(array)
+        part[...] = np.arange(part.size).reshape(part.shape)
+        found.append(np.shares_memory(part, array))
+    assert found[0] == found[1]
+    assert_same(x.value, plain)
+
+
+def test_parts_of_complex_numbers_are_written_to_alone():
+    z = np.array([3 + np.inf * 1j, 1 + 2j, -1 + 2j])
+    trace = tape.Trace()
+    x = trace.param(z.copy())
+    for array in (x, z):
+        array.real[0] = 2.0
+        array.imag[1] = np.inf
+        array.imag[2:] *= -0.0
+        array.real += 1.0
+        array.imag = np.array([np.inf, np.inf, -0.0])
+    np.testing.assert_array_equal(x.value, z)
+    assert np.signbit(x.value.imag[2])
+
+
+@pytest.mark.parametrize(
+    "name", ["all", "any", "argmax", "cumsum", "max", "mean", "prod", "std", "sum", "clip"]
+)
+def test_methods_write_into_vars(name):
+    trace = tape.Trace()
+    plain = np.array([[1.0, 2.0], [3.0, 0.5]])
+    args = (1.5, 2.5) if name == "clip" else ()
+    expected = getattr(plain, name)(*args)
+    x, out = trace.param(plain), trace.input(np.zeros_like(expected))
+    if expected.ndim:
+        assert getattr(x, name)(*args, out=out) is out
+        assert_close(out.value, expected)
+    else:
+        out = trace.input(np.zeros(2, expected.dtype))
+        assert getattr(x, name)(axis=0, out=out) is out
+        assert_close(out.value, getattr(plain, name)(axis=0))
 
 
 def test_dtypes_stay_as_numpys_do():
@@ -307,6 +420,23 @@ def test_dtypes_stay_as_numpys_do():
 
 
 # ---- several traces --------------------------------------------------------------------------------
+
+
+def test_stale_views_are_not_returned():
+    def f(x):
+        view = x[:2]
+        x[0] = 5.0
+        return view
+
+    for transform in (tape.compile, tape.jacobian):
+        with pytest.raises(errors.InPlaceError, match="Take the view again"):
+            transform(f)(np.zeros(3))
+    trace = tape.Trace()
+    x = trace.param(np.zeros(3))
+    stale = f(x)
+    for sweep in (trace.backward, lambda root: trace.jvp(root, {trace.params[0]: np.ones(3)})):
+        with pytest.raises(errors.InPlaceError, match="Take the view again"):
+            sweep(stale)
 
 
 def test_a_pullback_is_not_changed_by_what_is_written_later():

@@ -258,6 +258,7 @@ def test_operands_in_any_order():
 def test_programs_with_kernels_are_saved_described_and_profiled(tmp_path):
     x, w, *_ = shared_work()
     f = tape.compile(tape.value_and_grad(lambda w, x: np.sum(tape.nn.max_pool2d(tape.nn.conv2d(x, w), 2))))
+    f(w, x)
     value, gradient = f(w, x)
     (made,) = f.programs.values()
     report = made.explain()

@@ -1,4 +1,4 @@
-"""The distribution function of the normal distribution, made for SIMD: digits, tails, strides, lengths."""
+"""The normal distribution, made for SIMD: digits, tails, strides, lengths, and gelu."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,20 @@ def normal_cdf():
     return own_ufunc("normal_cdf")
 
 
+@pytest.fixture(scope="module")
+def normal_moment():
+    return own_ufunc("normal_moment")
+
+
+def density(x):
+    """Of float64 numbers, without its factor, with all digits."""
+    upper = x.astype(np.float32).astype(float)  # its square is exact
+    return np.exp(-upper * upper / 2) * np.exp(-(x - upper) * (x + upper) / 2)
+
+
 def from_tail(x):
     """Float64 numbers, by way of erfcx, which has all digits."""
-    tail = special.erfcx(np.abs(x) / np.sqrt(2)) / 2
-    upper = x.astype(np.float32).astype(float)  # its square is exact
-    return tail * np.exp(-upper * upper / 2) * np.exp(-(x - upper) * (x + upper) / 2)
+    return special.erfcx(np.abs(x) / np.sqrt(2)) / 2 * density(x)
 
 
 def test_float32_has_all_digits(normal_cdf):
@@ -53,6 +62,18 @@ DIGITS = {
 def test_numbers_known_to_all_digits(normal_cdf):
     x, expected = np.array(list(DIGITS)), np.array(list(DIGITS.values()))
     assert (np.abs(normal_cdf(x) - expected) <= UNITS[np.float64] * np.spacing(expected)).all()
+
+
+@BOTH
+def test_the_density_times_x_has_all_digits(normal_moment, dtype):
+    x = np.linspace(0.9 * UNDERFLOW[dtype], 6, 100_001).astype(dtype)
+    expected = x * density(x.astype(float)) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(normal_moment(x), expected, rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_array_equal(normal_moment(-x), -normal_moment(x))
+    far = np.array([-np.inf, -100, 0, np.finfo(dtype).max, np.inf], dtype)
+    np.testing.assert_array_equal(normal_moment(far), np.zeros(5))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(normal_moment(dtype(np.nan)))
 
 
 @BOTH

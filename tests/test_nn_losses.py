@@ -9,7 +9,7 @@ import tape
 from tape import ops
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError
 from tape.ops import nn
-from tests.oracles import assert_close, assert_same, vjp
+from tests.oracles import assert_close, assert_same, derivative, record, vjp
 from tests.test_nn_activations import assert_as_in_torch
 
 RNG = np.random.default_rng(3)
@@ -213,6 +213,49 @@ def test_derivatives_at_kinks():
     ones = np.ones(3)
     np.testing.assert_array_equal(vjp(lambda x: nn.hinge_embedding_loss(x, -ones), [ones])[0], 0)
     np.testing.assert_array_equal(vjp(lambda x: nn.margin_ranking_loss(x, ones, ones), [ones])[0], 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_huber_loss_is_right_on_both_sides_of_delta_and_far_out(dtype):
+    errors = np.array([-np.inf, -1e30, -2, -0.5, -0.25, 0, 0.25, 0.5, 2, 1e30, np.inf], dtype)
+    size = np.abs(errors)
+    inner = np.minimum(size, 0.5)
+    expected = np.where(size < 0.5, inner**2 / 2, 0.5 * (size - 0.25))
+    zeros = np.zeros_like(errors)
+
+    def loss(x):
+        return nn.huber_loss(x, zeros, "none", delta=0.5)
+
+    for f in (loss, tape.compile(loss)):
+        np.testing.assert_array_equal(f(errors), expected)
+    for f in (derivative(loss, 1), tape.compile(derivative(loss, 1))):
+        np.testing.assert_array_equal(f(errors), np.clip(errors, -0.5, 0.5))
+    assert_close(nn.smooth_l1_loss(errors[2:-2], zeros[2:-2], "none", beta=0.5), 2 * expected[2:-2], 1e-15)
+
+
+def test_a_probability_of_0_adds_nothing_to_a_divergence():
+    logs, target, seed = np.log(np.full(3, 0.5)), np.array([0.0, 1.0, 0.0]), np.array([0.0, 1.0, 1.0])
+    trace, _, losses = record(lambda t: nn.kl_div(logs, t, "none"), [target])
+    assert_close(losses.value, [0, np.log(2), 0], 1e-15)
+    (gradient,) = trace.backward_param_grads(losses, seed)  # also where the derivative is not asked for
+    np.testing.assert_array_equal(gradient, [0, 1 + np.log(2), -np.inf])
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        nn.huber_loss, nn.smooth_l1_loss, nn.binary_cross_entropy, nn.binary_cross_entropy_with_logits,
+        nn.kl_div, nn.soft_margin_loss, nn.poisson_nll_loss,
+    ],
+)  # fmt: skip
+def test_what_takes_time_in_a_program_has_vector_instructions(loss):
+    compiled = tape.compile(lambda x, t: tape.value_and_grad(lambda x: loss(x, t))(x))
+    x = np.linspace(0.25, 0.75, 512, dtype=np.float32)
+    compiled(x, x)
+    (program,) = compiled.programs.values()
+    assert not program.explain().callbacks
+    names = {instruction.op for instruction in program.plan.instructions}
+    assert not {name for name in names if name.startswith("special") or name == "logaddexp"}
 
 
 def test_vectors_of_zeros_have_cosine_zero_and_a_finite_gradient():

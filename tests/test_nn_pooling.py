@@ -89,6 +89,12 @@ def test_adaptive_pooling_equals_pytorch(kind, shape, output_size):
     check_against_torch(f"adaptive_{kind}_pool{rank}d", numbers(*shape), np.float64, output_size)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_global_pooling_equals_pytorch(dtype):
+    for kind, rank in product(("avg", "max"), (1, 2, 3)):
+        check_against_torch(f"adaptive_{kind}_pool{rank}d", numbers(2, 3, *range(4, 4 + rank)), dtype, 1)
+
+
 def test_divisors_and_images_alone_equal_pytorch():
     check_against_torch("avg_pool2d", numbers(2, 4, 5), np.float64, 2, divisor_override=3)
     check_against_torch("avg_pool3d", numbers(2, 4, 5, 3), np.float32, 2, divisor_override=-1)

@@ -19,7 +19,7 @@ __all__ = ["conv", "conv_input", "conv_weight"]
 Pairs = Sequence[tuple[int, int]]
 
 _NEAR = 1 << 17
-"""Elements of columns that fit into a near cache: fresh memory for all of them takes longer than the product."""
+"""Elements of columns that fit into a near cache: fresh memory for all takes longer than the product."""
 
 
 def conv(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops
+from tape.aliases import memory_of
 from tape.errors import ConversionError, OptionError, ShapeError, describe
 from tape.node import Handle
 from tape.op import as_operand
@@ -29,6 +30,10 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
+
+_ORDERS = {"C": {"C", "CONTIGUOUS", "C_CONTIGUOUS"}, "F": {"F", "FORTRAN", "F_CONTIGUOUS"}}
+_OWN = {"O", "OWNDATA"}
+"""What `require` can be asked for, in NumPy's words."""
 
 
 # ---- nested lists ----------------------------------------------------------------------------------
@@ -134,6 +139,12 @@ def check_device(device: Any) -> None:
         raise OptionError(f"device={device!r}: there is none but 'cpu'")
 
 
+def lies_in(a: Any, order: str | None) -> bool:
+    """Whether an array of NumPy's in the place of a Var would lie in memory in this order."""
+    flags = memory_of(a).flags
+    return {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order or "K", True)
+
+
 def _of_dtype(a: Any, dtype: Any) -> Any:
     return a if dtype is None else ops.astype(a, dtype, copy=False)
 
@@ -161,7 +172,7 @@ def array(
     copy : bool, optional
         True makes an array of its own; False raises where one has to be made; None makes one where needed.
     order, subok
-        How a plain array lies in memory, and whether it may be of a subclass; Vars have neither.
+        How it lies in memory, and whether a plain array may be of a subclass.
     ndmin : int
         How many axes there are at least; new ones are put in front.
     ndmax : int
@@ -182,7 +193,7 @@ def array(
     DTypeError
         If such a list holds anything but numbers, or ``dtype`` is no type of numbers.
     OptionError
-        If ``copy`` is False for such a list.
+        If ``copy`` is False for such a list, or another dtype or order takes a copy.
 
     Examples
     --------
@@ -195,7 +206,11 @@ def array(
     """
     converted = _of_dtype(object, dtype)
     if copy and converted is object:
-        converted = ops.copy(converted)
+        converted = ops.copy(converted, order or "K")
+    elif not lies_in(converted, order):
+        converted = ops.copy(converted, order)
+    if copy is False and converted is not object:
+        raise OptionError("array: another dtype or order takes a copy, and copy=False forbids one")
     if 0 < ndmax < converted.ndim:
         raise ShapeError(f"array: {describe(converted)} has more axes than ndmax={ndmax}. Leave that out")
     missing = ndmin - converted.ndim
@@ -222,15 +237,15 @@ def _asarray(
     True
     """
     check_device(device)
-    return array(a, dtype, copy=copy)
+    return array(a, dtype, copy=copy, order=order)
 
 
 asarray = or_numpy(np.asarray)(_asarray)
 asanyarray = or_numpy(np.asanyarray)(_asarray)
 
 
-def _in_order(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """What is given as an array of one axis at least, which if plain lies in this order in memory.
+def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """What is given as an array of one axis at least, in C order.
 
     Arguments and errors as `array`.
 
@@ -241,11 +256,16 @@ def _in_order(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     >>> np.ascontiguousarray(tr.param(1.0)).shape
     (1,)
     """
-    return array(a, dtype, copy=None, ndmin=1)
+    return array(a, dtype, copy=None, order="C", ndmin=1)
 
 
-ascontiguousarray = or_numpy(np.ascontiguousarray)(_in_order)
-asfortranarray = or_numpy(np.asfortranarray)(_in_order)
+def _fortran(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The same in Fortran order."""
+    return array(a, dtype, copy=None, order="F", ndmin=1)
+
+
+ascontiguousarray = or_numpy(np.ascontiguousarray)(_contiguous)
+asfortranarray = or_numpy(np.asfortranarray)(_fortran)
 
 
 @or_numpy(np.asarray_chkfinite)
@@ -267,12 +287,12 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> An
     """
     if not ops.all(ops.isfinite(a)):
         raise OptionError(f"asarray_chkfinite: {a!r} holds NaN or infinity. Look for where they come from")
-    return array(a, dtype, copy=None)
+    return array(a, dtype, copy=None, order=order)
 
 
 @or_numpy(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """What is given as an array with certain properties: of a Var, its dtype. It has no memory to ask of.
+    """What is given as an array with certain properties: of a Var, its dtype and order in memory.
 
     Parameters
     ----------
@@ -296,4 +316,8 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     >>> np.require(tr.param([1.0, 2.0]), np.float32, "C").dtype
     dtype('float32')
     """
-    return array(a, dtype, copy=None)
+    wanted = {str(one).upper() for one in requirements or ()}
+    orders = [order for order, names in _ORDERS.items() if wanted & names]
+    if len(orders) > 1:
+        raise OptionError("require: an array does not lie in C order and in Fortran order")
+    return array(a, dtype, copy=bool(wanted & _OWN) or None, order=orders[0] if orders else None)

@@ -17,7 +17,7 @@ import numpy as np
 from tape import errors
 from tape.kernels.folds import DTYPE_CODES
 from tape.program.instructions import ELEMENTWISE, Instruction, Listing
-from tape.program.kinds import RULES, Flaw, Kind, is_shape, kind, number_of, of_ufunc, refuse, told, want
+from tape.program.kinds import RULES, Flaw, Kind, is_shape, kind_of, number_of, of_ufunc, refuse, told, want
 
 __all__ = ["check"]
 
@@ -59,7 +59,7 @@ def check(listing: Listing) -> None:
             operands = [_operand(instructions, x, id) for x in instruction.operands]
             shape, dtype = _kind_of(instruction, operands, listing)
             if instruction.shape != shape or instruction.dtype != dtype:
-                said, made = (f"{d}{list(s)}" for s, d in (kind(instruction), (shape, dtype)))
+                said, made = (f"{d}{list(s)}" for s, d in (kind_of(instruction), (shape, dtype)))
                 refuse(f"it says {said}, and makes {made}")
         except Flaw as flaw:
             raise errors.ProgramError(f"instruction {id}, {instruction.op}: {flaw}") from None
@@ -118,7 +118,7 @@ def _of_input(instruction: Instruction, listing: Listing) -> Kind:
         and listing.instructions[place] is instruction,
         f"input {number} is elsewhere",
     )
-    return kind(instruction)
+    return kind_of(instruction)
 
 
 def _of_constant(instruction: Instruction, listing: Listing) -> Kind:
@@ -162,7 +162,7 @@ def _of_callback(instruction: Instruction, listing: Listing) -> Kind:
     _, places, _ = listing.callbacks[number_of(instruction, len(listing.callbacks))]
     count = sum(place is None for place in places)
     want(len(instruction.operands) == count, f"it has {len(instruction.operands)} operands")
-    return kind(instruction)
+    return kind_of(instruction)
 
 
 # ---- what goes in and comes out ---------------------------------------------------------------------

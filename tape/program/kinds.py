@@ -22,7 +22,7 @@ __all__ = [
     "Kind",
     "are_ints",
     "is_shape",
-    "kind",
+    "kind_of",
     "number_of",
     "of_ufunc",
     "refuse",
@@ -76,7 +76,7 @@ def _is_int(number: Any) -> bool:
     return type(number) is int or isinstance(number, np.integer)
 
 
-def kind(instruction: Instruction) -> Kind:
+def kind_of(instruction: Instruction) -> Kind:
     """What an instruction says that it makes."""
     return instruction.shape, instruction.dtype
 
@@ -236,12 +236,12 @@ def _of_matmul_add(instruction: Instruction, operands: list[Instruction]) -> Kin
 def _of_scan(instruction: Instruction, operands: list[Instruction]) -> Kind:
     attrs, x = instruction.attrs, operands[0]
     want(len(attrs) == 3 and isinstance(attrs[0], str) and type(attrs[2]) is bool, "its attributes are none")
-    kind, axis, _ = attrs
+    name, axis, _ = attrs
     want(_is_int(axis) and 0 <= axis < len(x.shape), "it has another axis than its operand")
-    want(has_scan(kind, x.dtype), f"there is no {kind} of {x.dtype}")
-    want(len(operands) == 1 + (kind == "linear"), f"it has {len(operands)} operands")
-    want(all(kind(y) == kind(x) for y in operands), "its operands are not alike")
-    return kind(x)
+    want(has_scan(name, x.dtype), f"there is no {name} of {x.dtype}")
+    want(len(operands) == 1 + (name == "linear"), f"it has {len(operands)} operands")
+    want(all(kind_of(y) == kind_of(x) for y in operands), "its operands are not alike")
+    return kind_of(x)
 
 
 def _of_solve(instruction: Instruction, operands: list[Instruction]) -> Kind:
@@ -292,8 +292,8 @@ def _of_ravel_index(instruction: Instruction, operands: list[Instruction]) -> Ki
     lengths = instruction.attrs[0]
     want(is_shape(lengths) and len(lengths) == len(operands), "its lengths are none")
     for x in operands:
-        want(kind(x) == kind(operands[0]) and x.dtype == _INT64, f"it does not take {told(operands)}")
-    return kind(operands[0])
+        want(kind_of(x) == kind_of(operands[0]) and x.dtype == _INT64, f"it does not take {told(operands)}")
+    return kind_of(operands[0])
 
 
 def _of_add_at(instruction: Instruction, operands: list[Instruction]) -> Kind:
@@ -305,7 +305,7 @@ def _of_add_at(instruction: Instruction, operands: list[Instruction]) -> Kind:
         want(values.shape == shape, "its values do not fit")
     else:
         _within(instruction.attrs, total.shape, values.shape)
-    return kind(total)
+    return kind_of(total)
 
 
 def _of_put(instruction: Instruction, operands: list[Instruction]) -> Kind:
@@ -313,7 +313,7 @@ def _of_put(instruction: Instruction, operands: list[Instruction]) -> Kind:
     want(total.dtype == values.dtype, f"it does not take {told(operands)}")
     _copyable(total)
     _within(instruction.attrs, total.shape, values.shape)
-    return kind(total)
+    return kind_of(total)
 
 
 def _of_concatenate(instruction: Instruction, operands: list[Instruction]) -> Kind:
@@ -337,7 +337,7 @@ def _of_kernel(instruction: Instruction, operands: list[Instruction]) -> Kind:
     want([(x.dtype, prod(x.shape)) for x in operands] == wanted, f"it does not take {told(operands)}")
     want(dtype in _FLOATS and prod(instruction.shape) == needs.out, "it makes something else")
     want(16 * needs.workspace < _MOST_BYTES, "it needs too much memory")
-    return kind(instruction)
+    return kind_of(instruction)
 
 
 _Rule = Callable[[Instruction, list[Instruction]], Kind]

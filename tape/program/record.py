@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import tree
 from tape.kernels._jit import avoided
-from tape.node import Handle, Node
+from tape.node import Handle, Node, plain
 from tape.program.traced import Guard, Recorder, Sealed
 from tape.program.weak import Weak, exact
 
@@ -125,6 +125,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         if not isinstance(out, Handle):
             outputs.append(Constant(out))
         elif out.trace_ref is trace.ref:
+            plain(out)  # which a stale view refuses
             outputs.append(out.id)
         else:
             outside.refuse(out)

@@ -36,6 +36,25 @@ def _lower_same(b: Any, x: Any) -> Any:
     return b.value(x)  # programs know no complex numbers
 
 
+def _joined(re: Any, im: Any) -> Any:
+    shape = np.broadcast_shapes(np.shape(re), np.shape(im))
+    out = np.empty(shape, np.result_type(re, im, np.complex64))
+    out.real, out.imag = re, im  # where re + 1j * im would make NaN of infinities
+    return out[()]
+
+
+_of_parts = elementwise(
+    _joined,
+    lambda d, out, re, im: d,
+    lambda d, out, re, im: multiply(d, 1j),
+    taylor=lambda op, out, series, attrs: [
+        None if re is None and im is None else op(0.0 if re is None else re, 0.0 if im is None else im)
+        for re, im in zip(*series, strict=True)
+    ],
+    name="of_parts",
+    doc="The complex number of a real and an imaginary part.",
+)
+
 real: Callable[..., Any] = elementwise(
     np.real,
     lambda d, out, x: d,
@@ -43,7 +62,7 @@ real: Callable[..., Any] = elementwise(
     lower=_lower_same,
     name="real",
     numpy=np.real,
-    view=lambda x, part: part + 1j * imag(x) if x.dtype.kind == "c" else part,
+    view=lambda x, part: _of_parts(part, imag(x)) if x.dtype.kind == "c" else part,
     doc="The real part.",
 )
 
@@ -54,7 +73,7 @@ imag: Callable[..., Any] = elementwise(
     lower=lambda b, x: b.value(x) * 0,
     name="imag",
     numpy=np.imag,
-    view=lambda x, part: real(x) + 1j * part,
+    view=lambda x, part: _of_parts(real(x), part),
     doc="The imaginary part; of a real number 0.",
 )
 

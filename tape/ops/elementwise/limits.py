@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import batch_rules, errors, series
-from tape.node import Handle
+from tape.node import Handle, settled
 from tape.op import Op, as_operand, implements
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
@@ -60,7 +60,9 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
         lower = np.result_type(np.result_type(a), *bounds).type(lower)
     if lower is not None:
         a = maximum(a, lower)
-    return a if upper is None else minimum(a, upper)
+    if upper is not None:
+        a = minimum(a, upper)
+    return settled(a)
 
 
 def _finite_only(d: Any, out: Any, x: Any, **replacements: Any) -> Any:

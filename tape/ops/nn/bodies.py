@@ -1,8 +1,8 @@
 """What activations and losses are made of: values and slopes, each written once.
 
 A body is written in the names of NumPy's ufuncs, ``body(ns, x, **attrs)``. On arrays it computes, on values
-of a program it makes instructions. ``ns.clip`` takes an infinite bound for none. Bends, the second derivatives, are written with operations, which take it
-from there to all higher orders.
+of a program it makes instructions. ``ns.clip`` takes an infinite bound for none. Bends, the second
+derivatives, are written with operations, which take it from there to all higher orders.
 """
 
 from __future__ import annotations
@@ -19,12 +19,9 @@ from tape.kernels.choices import select
 from tape.node import Handle
 from tape.op import Op
 
-__all__ = ["NORMAL_END", "Arrays", "linear_in_pieces", "number", "on_arrays", "on_values", "smooth"]
+__all__ = ["Arrays", "linear_in_pieces", "number", "on_arrays", "on_values", "smooth"]
 
 Body = Callable[..., Any]
-
-
-NORMAL_END = 40.0  # exp(-x**2 / 2) is 0 from here on
 
 
 class Arrays:
@@ -33,7 +30,11 @@ class Arrays:
     where = staticmethod(select)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
+        found = self.__dict__[name] = getattr(np, name)
+        return found
+
+    def clip(self, x: Any, low: float, high: float) -> Any:
+        return x.clip(low, high)  # without the three calls in between
 
 
 class _Instructions:

@@ -128,21 +128,42 @@ def _lower_picked(b: Any, x: Any, target: Any) -> Any:
     return b.reshape(b.picked(rows, b.reshape(target, (target.size,))), target.shape)
 
 
-def _batch_picked(op: Any, operands: Any, is_batched: Any, attrs: Any, size: int) -> Any:
-    return op(*(x if inside else expand_dims(x, 0) for x, inside in zip(operands, is_batched, strict=True)))
+def _batch(op: Any, operands: Any, is_batched: Any, attrs: Any, size: int) -> Any:
+    inner = (x if many else expand_dims(x, 0) for x, many in zip(operands, is_batched, strict=True))
+    return op(*inner, **attrs)
 
 
-_pick = Op(  # not take_along_axis, in which classes may count from the end
+_pick: Op = Op(  # not take_along_axis, in which classes may count from the end
     _picked,
     name="pick",
-    vjp=[
-        lambda g, out, x, target: expand_dims(g, -1) * _one_hot(target, classes=x.shape[-1], dtype=x.dtype),
-        None,
-    ],
+    vjp=[lambda g, out, x, target: _place(g, target, classes=x.shape[-1]), None],
     taylor=series.linear,
-    batch=_batch_picked,
+    batch=_batch,
     lower=_lower_picked,
     doc="The element of each row, along the last axis, that its target names.",
+)
+
+
+def _placed(g: Any, target: Any, *, classes: int) -> Any:
+    _check_classes("nll_loss", target, classes)
+    g, target = np.broadcast_arrays(g, target)
+    rows = np.zeros((target.size, classes), g.dtype)
+    rows[np.arange(target.size), target.reshape(-1)] = g.reshape(-1)
+    return rows.reshape((*target.shape, classes))
+
+
+def _lower_placed(b: Any, g: Any, target: Any, classes: int) -> Any:
+    return _lower_one_hot(b, target, classes, g.dtype) * b.reshape(g, (*g.shape, 1))
+
+
+_place: Op = Op(
+    _placed,
+    name="place",
+    vjp=[lambda d, out, g, target, classes: _pick(d, target), None],
+    taylor=series.linear,
+    batch=_batch,
+    lower=_lower_placed,
+    doc="The transpose of `pick`: rows of zeros, but for the element that the target names.",
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ _AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 def image_shape(name: str, x: Any, rank: int) -> Counts:
     """The shape of an operand that may lack its batch axis, with one."""
-    shape = np.shape(x)
+    shape = getattr(x, "shape", ())
     if len(shape) not in (rank + 1, rank + 2):
         axes = _AXES[rank]
         raise ShapeError(f"{name}: x has shape {list(shape)}. It must be (N, C, {axes}) or (C, {axes})")
@@ -94,10 +95,12 @@ def per_axis(name: str, what: str, value: Any, rank: int, least: int) -> Counts:
 
 def paddings(name: str, value: Any, rank: int) -> Paddings:
     """A pair (low, high) for each spatial axis, given ints or pairs."""
-    given = value if isinstance(value, (tuple, list)) else (value,) * rank
-    if len(given) != rank:
+    if not isinstance(value, (tuple, list)):
+        size = whole(name, "padding", value, 0)
+        return ((size, size),) * rank
+    if len(value) != rank:
         raise OptionError(f"{name}: padding={value!r}. It takes an int, or {rank} ints or pairs (low, high)")
-    pairs = [per_axis(name, "padding", pair, 2, 0) for pair in given]
+    pairs = [per_axis(name, "padding", pair, 2, 0) for pair in value]
     return tuple([(low, high) for low, high in pairs])
 
 
@@ -109,6 +112,7 @@ def extents(size: Sequence[int], dilation: Sequence[int]) -> Counts:
     return tuple([(n - 1) * d + 1 for n, d in zip(size, dilation, strict=True)])
 
 
+@lru_cache
 def window_counts(
     name: str, spatial: Counts, size: Counts, stride: Counts, padding: Paddings, dilation: Counts
 ) -> Counts:

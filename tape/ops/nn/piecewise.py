@@ -71,9 +71,10 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     >>> tape.ops.nn.leaky_relu(np.array([-1.0, 2.0]), 0.5)
     array([-0.5,  2. ])
     """
-    if np.ndim(negative_slope):
+    negative_slope = as_operand(negative_slope)
+    if getattr(negative_slope, "ndim", 0):
         raise ShapeError(
-            f"leaky_relu: negative_slope has shape {list(np.shape(negative_slope))}. It is one number; prelu "
+            f"leaky_relu: negative_slope has shape {list(negative_slope.shape)}. It is one number; prelu "
             "takes one for each channel"
         )
     return _prelu(x, negative_slope)
@@ -106,7 +107,7 @@ def prelu(x: Any, weight: Any) -> Any:
     array([[-0.5 , -0.25,  3.  ]])
     """
     x, weight = as_operand(x), as_operand(weight)
-    shape, weights = np.shape(x), np.shape(weight)
+    shape, weights = getattr(x, "shape", ()), getattr(weight, "shape", ())
     if weights in ((), (1,)):
         return _prelu(x, reshape(weight, ()) if weights else weight)
     if len(shape) < 2 or weights != shape[1:2]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import log as _log
 from math import inf, pi
+from math import log as _log
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,9 @@ def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta:
         raise OptionError(f"smooth_l1_loss: beta={beta}. It is the size of an error, which is not negative")
     input, target = like_shaped("smooth_l1_loss", reduction, input, target)
     error = input - target
-    return reduced(_huber(error, delta=beta), reduction) / beta if beta else reduced(absolute(error), reduction)
+    if not beta:
+        return reduced(absolute(error), reduction)
+    return reduced(_huber(error, delta=beta), reduction) / beta
 
 
 def poisson_nll_loss(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.aliases import memory_of
 from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import Handle, plain
@@ -17,6 +18,7 @@ from tape.op import broadcast_to as _broadcast_to
 from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy
+from tape.ops.structure.layout import copy as copy_of  # `copy` is an argument of some
 from tape.ops.structure.layout import is_laid_out, slowest_first
 from tape.ops.structure.layout import laid_out as laid_out
 
@@ -116,7 +118,7 @@ def _is_fortran(a: Any, order: str) -> bool:
     """Whether elements are taken in Fortran order; "A" asks how the array lies in memory."""
     if order not in ("C", "F", "A"):
         raise OptionError(f"order={order!r}: it is 'C', 'F' or 'A'")
-    return order == "F" or (order == "A" and np.isfortran(plain(a)))
+    return order == "F" or (order == "A" and np.isfortran(memory_of(a) if isinstance(a, Handle) else a))
 
 
 @implements(np.reshape)
@@ -161,7 +163,7 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
         except NUMPY_ERRORS as error:
             raise errors.explain("reshape", (a,), error) from error
     reshaped = (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=shape)
-    return reshaped if isinstance(a, Handle) or not copy else np.array(reshaped)
+    return copy_of(reshaped) if copy else reshaped
 
 
 @implements(np.ravel)
