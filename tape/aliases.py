@@ -170,15 +170,11 @@ def memory_of(handle: Handle) -> np.ndarray:
 
 def are_related(x: Any, y: Any) -> bool:
     """Whether a write to one of two arrays or handles shows in the other, as NumPy has it."""
-    if isinstance(x, Handle) != isinstance(y, Handle):
-        return False
-    if isinstance(x, Handle):
-        if x is y:
-            return bool(memory_of(x).size)
-        if x.share is None or y.share is None or x.share.family is not y.share.family:
+    if isinstance(x, Handle) and isinstance(y, Handle):
+        if x is not y and (x.share is None or y.share is None or x.share.family is not y.share.family):
             return False
-        x, y = x.share.where, y.share.where
-    return overlapping(x, y)
+        return overlapping(memory_of(x), memory_of(y))
+    return overlapping(plain(x), plain(y))
 
 
 def overlapping(x: np.ndarray, y: np.ndarray) -> bool:

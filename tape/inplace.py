@@ -250,7 +250,8 @@ def _others(share: Any, source: Any) -> list[Any]:
 
 def _laid_out_as(x: Any, new: Any) -> Any:
     """A new value as an array that lies in memory as the old one: what is a view of it depends on that."""
-    memory, axes = memory_of(x), slowest_first(x)
+    memory = memory_of(x)
+    axes = slowest_first(memory)
     if x.share is None and not memory.transpose(axes).flags.c_contiguous:  # what has gaps keeps them
         x.share = Share(memory, None, None, Family())
         x.share.family.add(x)
