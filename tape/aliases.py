@@ -9,11 +9,12 @@ with it; views of the elements that were written become stale, and say so when t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container
 from typing import Any, NoReturn
 from weakref import ref
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from tape import errors
 from tape.node import Handle, Node, plain
@@ -50,20 +51,21 @@ class Family:
             self._limit = 2 * len(self._members) + 32
         self._members.append(ref(handle))
 
-    def forget(self, handles: Iterable[Handle]) -> None:
-        """Make handles stale: they show memory that was written to through another one."""
-        ids = set()
-        for handle in handles:
-            ids.add(id(handle))
-            handle.node = Stale(handle.node)
-        if ids:
-            self._members = [member for member in self._members if id(member()) not in ids]
-
-    def __iter__(self) -> Iterator[Handle]:
+    def written(self, memory: np.ndarray, writers: Container[int]) -> None:
+        """Make handles stale that show memory which was written to through others, of these ids."""
+        start, stop = byte_bounds(memory)
+        kept = []
         for member in self._members:
             handle = member()
-            if handle is not None:
-                yield handle
+            if handle is None:
+                continue
+            share: Any = handle.share
+            low, high = share.bounds
+            if low < stop and start < high and id(handle) not in writers and overlapping(share.where, memory):
+                handle.node = Stale(handle.node)
+            else:
+                kept.append(member)
+        self._members = kept
 
 
 class Share:
@@ -80,13 +82,21 @@ class Share:
     family : Family
     """
 
-    __slots__ = ("family", "made", "source", "where")
+    __slots__ = ("_bounds", "family", "made", "source", "where")
 
     def __init__(self, where: np.ndarray, source: Handle | None, made: Node | None, family: Family) -> None:
+        self._bounds: tuple[int, int] | None = None
         self.where = where
         self.source = source
         self.made = made
         self.family = family
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first byte of the memory, and the first one behind it."""
+        if self._bounds is None:
+            self._bounds = byte_bounds(self.where)
+        return self._bounds
 
 
 class Stale(Node):
@@ -179,8 +189,6 @@ def are_related(x: Any, y: Any) -> bool:
 
 def overlapping(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two arrays have an element in common; also where that takes too long to find out."""
-    if not np.may_share_memory(x, y):  # which looks at bounds alone, and is fast
-        return False
     try:
         return np.shares_memory(x, y, max_work=_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.aliases import Family, Share, Stale, is_array, memory_of, overlapping
+from tape.aliases import Family, Share, Stale, is_array, memory_of
 from tape.node import Handle, plain
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
@@ -217,13 +217,7 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
         if isinstance(handle.node, Stale):
             share.family.add(handle)  # it shows what is there again
         handle.id, handle.node = new.id, new.node
-    share.family.forget(
-        [
-            other
-            for other in share.family
-            if id(other) not in moves and overlapping(other.share.where, written)
-        ]
-    )
+    share.family.written(written, moves)
 
 
 def _with_part(source: Any, share: Share, part: Any) -> Any:

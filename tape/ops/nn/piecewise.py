@@ -6,10 +6,7 @@ both sides of a piece is 0 at both of its ends.
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
-
-import numpy as np
 
 from tape.errors import OptionError, ShapeError
 from tape.functions import elementwise, function_of
@@ -187,12 +184,12 @@ hardsigmoid = function_of(
 
 
 def _hardswish(ns: Any, x: Any) -> Any:
-    return ns.clip(x, -3, inf) * (ns.clip(x, -3, 3) * _SIXTH + 0.5)
+    return ns.where(x <= -3, 0, ns.where(x >= 3, x, x * (x * _SIXTH + 0.5)))
 
 
 def _hardswish_slope(ns: Any, x: Any) -> Any:
-    share = ns.clip(x, -3, 3) * _SIXTH + 0.5
-    return ns.where(ns.absolute(x) < 3, share + x * _SIXTH, share)
+    sixth = x * _SIXTH
+    return ns.where(x <= -3, 0, ns.where(x >= 3, 1, sixth + 0.5 + sixth))
 
 
 hardswish = function_of(
