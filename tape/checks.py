@@ -114,7 +114,7 @@ def start_of(trace: Trace, root: Any, seed: Any) -> tuple[int, Any]:
             f"{root!r} is of dtype {dtype}, which has no derivative. Differentiate a float"
         )
     if seed is not None:
-        return root.id, check_cotangent(trace, seed, value, f"the seed for {root!r}")
+        return root.id, check_cotangent(trace, seed, value, partial("the seed for {!r}".format, root))
     if dtype.kind == "c":
         raise errors.DTypeError(
             f"{root!r} is complex, and has no gradient by itself. Differentiate its real or imaginary "

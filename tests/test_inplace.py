@@ -113,7 +113,7 @@ def run(seed, x):
                 arrays.append(READS[rng.integers(len(READS))](a, rng))
             else:
                 WRITES[rng.integers(len(WRITES))](a, b, rng, arrays)
-        except (errors.InPlaceError, errors.ConversionError):
+        except errors.InPlaceError:
             raise
         except (ValueError, IndexError, TypeError, AttributeError):
             return arrays, step

@@ -213,7 +213,7 @@ def _needs(operands: str, out: str) -> Callable[[tuple[int, ...]], Needs]:
         sizes = {"x": planes * prod(spatial), "y": planes * prod(windows)}
         # The windows' lengths are among it so that memory limits these, too, and how long a row takes.
         workspace = 2 * windows[-1] + sum(kernel)
-        work = sizes["y"] * prod(kernel) * len(operands)
+        work = 4 * sizes["y"] * prod(kernel) * len(operands)  # load, compare, choose, store; no SIMD
         return Needs(tuple([sizes[letter] for letter in operands]), sizes[out], workspace, planes, work)
 
     return needs
