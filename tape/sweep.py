@@ -13,9 +13,9 @@ import numpy as np
 
 from tape import errors
 from tape.kernels.accumulate import Scattered, accumulate
-from tape.node import Handle, Node
+from tape.node import Handle, Node, settled
 
-__all__ = ["forget_values", "pull_back", "push_forward", "recompute", "rerun"]
+__all__ = ["forget_values", "pull_back", "push_forward", "recompute", "rerun", "unshared"]
 
 
 def pull_back(
@@ -95,6 +95,19 @@ def pull_back(
     if len(nodes) != length:
         _refuse_recording(nodes, length, where)
     return adjoints
+
+
+def unshared(adjoints: Sequence[Any], seeds: Mapping[int, Any]) -> list[Any]:
+    """Adjoints to give away: none of them shares memory with another one, or with a seed."""
+    taken = {id(seed) for seed in seeds.values()}
+    given = []
+    for adjoint in adjoints:
+        if type(adjoint) is np.ndarray:
+            if adjoint.base is not None or id(adjoint) in taken:
+                adjoint = adjoint.copy()
+            taken.add(id(adjoint))
+        given.append(settled(adjoint))
+    return given
 
 
 def push_forward(

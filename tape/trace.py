@@ -25,7 +25,7 @@ from tape.checks import (
 )
 from tape.listing import listing
 from tape.node import Handle, Leaf, Node, settled
-from tape.sweep import pull_back, push_forward, recompute
+from tape.sweep import pull_back, push_forward, recompute, unshared
 
 if TYPE_CHECKING:
     from tape.op import Op
@@ -62,16 +62,7 @@ class Trace:
     [array([2., 4.])]
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_handles",
-        "_is_enclosing",
-        "_params",
-        "level",
-        "name",
-        "nodes",
-        "ref",
-    )
+    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params", "level", "name", "nodes", "ref")
 
     is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
@@ -103,16 +94,12 @@ class Trace:
     def __exit__(self, *exception: object) -> None:
         scope.remove(self)
 
-    def __copy__(self) -> NoReturn:
+    def __copy__(self, *ignored: object) -> NoReturn:
         raise errors.UnsupportedError(
             f"{self!r} cannot be copied or pickled: its Vars belong to it alone. Record again, or replay"
         )
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        self.__copy__()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        self.__copy__()
+    __deepcopy__ = __reduce_ex__ = __copy__
 
     # ---- recording ---------------------------------------------------------------------------
 
@@ -344,16 +331,7 @@ class Trace:
         [62.0]
         """
         adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
-        gradients: list[Any] = []
-        taken = {id(seed) for seed in seeds.values()}
-        for param in self._params:
-            gradient = adjoints[param] if param < len(adjoints) else None
-            if type(gradient) is np.ndarray:
-                if gradient.base is not None or id(gradient) in taken:  # not ours alone
-                    gradient = gradient.copy()
-                taken.add(id(gradient))
-            gradients.append(settled(gradient))
-        return gradients
+        return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
 
     def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
         """Forward sweep: the derivative of ``root`` along the given tangents of leaves.
