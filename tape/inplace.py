@@ -220,12 +220,11 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
     share.family.written(written, moves)
 
 
-def _with_part(source: Any, share: Share, part: Any) -> Any:
+def _with_part(source: Any, share: Any, part: Any) -> Any:
     """What an array becomes of which a view is written to."""
     if isinstance(source.node, Stale):
         source = _taken_again(source)
-    op = share.made.op  # type: ignore[union-attr]
-    return op.view(source, part, *_others(share, source), **share.made.attrs)  # type: ignore[union-attr]
+    return share.made.op.view(source, part, *_others(share, source), **share.made.attrs)
 
 
 def _taken_again(view: Any) -> Any:

@@ -208,7 +208,7 @@ def array(
     if copy and converted is object:
         converted = ops.copy(converted, order or "K")
     elif not lies_in(converted, order):
-        converted = ops.copy(converted, order)
+        converted = ops.copy(converted, order or "K")
     if copy is False and converted is not object:
         raise OptionError("array: another dtype or order takes a copy, and copy=False forbids one")
     if 0 < ndmax < converted.ndim:
