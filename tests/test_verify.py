@@ -41,6 +41,7 @@ def number(name, *dtypes):
 STRIDED = {"count": 6, "ndim": 2, "lengths": (2, 3), "strides": (-32, 8)}
 POOL = pooling_parameters((2, 3, 5), (2, 3), (2, 2), (1, 2), ((0, 0), (1, 1)), (1, 1))
 CONV = convolution_parameters((2, 2, 3), (2, 2, 2), (2,), (1,), ((0, 0),), (1,), 1)
+STACK = (2, 2, 32, 64, -96, 0, 48, 96)  # two of two matrices; from a to a, b to b and c to c
 LETTERS = ord("N") | ord("T") << 8
 RIGHT_LETTERS = int.from_bytes(b"LUTN", "little")
 ROWS_BY_KIND = {
@@ -67,9 +68,9 @@ ROWS_BY_KIND = {
     "store": lambda: {"itemsize": 8, **STRIDED, "x": IN, "out": packed(OUTPUT, 32)},
     "add_store": lambda: {"dtype": FLOAT64, **STRIDED, "x": IN, "out": packed(OUTPUT, 32)},
     "gemm": lambda: {
-        "function": blas_number("dgemm"), "batch": 2, "m": 2, "n": 3, "k": 4, "lda": 2, "ldb": 3, "ldc": 2,
-        "transposed": LETTERS, "alpha": -1, "beta": 7, "stride_a": 64, "stride_b": -96, "stride_c": 48,
-        "a": IN, "b": packed(INPUT, 160), "c": ARENA_AT,
+        "function": blas_number("dgemm"), "stack": STACK, "m": 2, "n": 3, "k": 4, "lda": 2, "ldb": 3,
+        "ldc": 2, "transposed": LETTERS, "alpha": -1, "beta": 7, "a": IN, "b": packed(INPUT, 160),
+        "c": ARENA_AT,
     },
     "gesv": lambda: {
         "function": blas_number("sgesv"), "batch": 2, "n": 3, "columns": 2, "itemsize": 4, "a": REGISTER,
@@ -263,8 +264,13 @@ BAD = {
         ("function", {"function": lambda: number("sin", "d", "d")}), ("lda", {"lda": 1}),
         ("ldb", {"ldb": 2}), ("ldc", {"ldc": 1}), ("transposed", {"transposed": 0}),
         ("transposed", {"transposed": LETTERS | 1 << 16}), ("transposed", {"transposed": -1}),
-        ("stride_c", {"stride_c": 40}), ("c", {"batch": 20, "stride_a": 0, "stride_b": 0}),
-        ("a", {"batch": 8, "stride_b": 0}), ("b", {"batch": 3}),
+        ("stack", {"stack": (0, *STACK[1:])}), ("stack", {"stack": (2, -1, *STACK[2:])}),
+        ("stack", {"stack": (2**62, 2**62, 0, 0, 0, 0, 0, 0)}), ("stack", {"stack": 0}),
+        ("stack", {"stack": (2, 11, 0, 0, 0, 0, 0, 0)}), ("stack", {"stack": STACK[:7]}),
+        ("stack", {"stack": (2, 2, 32, 63, *STACK[4:])}),
+        ("stack", {"stack": (*STACK[:4], -(2**63), 0, 0, 0)}),
+        ("c", {"stack": (2, 2, 0, 0, 0, 0, 48, 848)}), ("c", {"stack": (2, 2, 0, 0, 0, 0, 0, -144)}),
+        ("a", {"stack": (2, 2, 32, 384, 0, 0, 0, 48)}), ("b", {"stack": (2, 2, 0, 0, -96, -96, 0, 48)}),
         ("lda", {"transposed": LETTERS ^ ord("N") ^ ord("T")}), ("c", {"a": packed(ARENA, 160)}),
         ("c", {"b": packed(ARENA, 128 + 96)}), ("m", {"m": 0}),
     ],

@@ -24,7 +24,7 @@ __all__ = ["Encoded", "encode"]
 
 _TABLES = {
     opcode(name): [
-        1 + fields.index(field) for field in ("lengths", "strides", "parameters") if field in fields
+        1 + fields.index(field) for field in ("lengths", "strides", "parameters", "stack") if field in fields
     ]
     for name, fields in FIELDS.items()
 }

@@ -132,7 +132,7 @@ def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
 def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
     """One operand after the other."""
     (axis,) = instruction.attrs
-    strides = c_strides(instruction.shape, instruction.dtype.itemsize)
+    strides = w.place(id).strides
     offset = 0
     for x in instruction.operands:
         w.write_view("store", instruction.dtype.itemsize, x, id, offset, strides)

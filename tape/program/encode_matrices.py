@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tape.program.functions import blas_number
 from tape.program.instructions import Instruction
+from tape.program.layouts import broadcast_strides
 from tape.program.opcodes import REGISTERS, packed
 from tape.program.writer import Writer, rounded
 
@@ -31,18 +32,26 @@ def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int
     width = instruction.dtype.itemsize
     rows, columns = instruction.shape[-2:]
     inner = w.plan.instructions[a].shape[-1]
-    batch = instruction.size // (rows * columns)
     lda, a_turned = _leading(w, a, width)
     ldb, b_turned = _leading(w, b, width)
+    ldc = max(columns, w.place(id).strides[-2] // width)
     alpha = instruction.attrs[0] if instruction.attrs else 1.0
     letters = [ord("T" if turned else "N") for turned in (b_turned, a_turned)]
     w.emit(
-        "gemm", function=_lapack("gemm", width), batch=batch, m=columns, n=rows,
-        k=inner, lda=ldb, ldb=lda, ldc=columns, transposed=letters[0] | letters[1] << 8,
-        alpha=_bits(alpha, width), beta=_bits(beta, width),
-        stride_a=_batch_stride(w, b), stride_b=_batch_stride(w, a), stride_c=rows * columns * width,
-        a=w.at(b), b=w.at(a), c=w.at(id),
+        "gemm", function=_lapack("gemm", width), stack=w.table(_stack(w, instruction.shape[:-2], (b, a, id))),
+        m=columns, n=rows, k=inner, lda=ldb, ldb=lda, ldc=ldc, transposed=letters[0] | letters[1] << 8,
+        alpha=_bits(alpha, width), beta=_bits(beta, width), a=w.at(b), b=w.at(a), c=w.at(id),
     )  # fmt: skip
+
+
+def _stack(w: Writer, lengths: tuple[int, ...], matrices: Sequence[int]) -> list[int]:
+    """Two lengths, outer and inner, and the strides of each stack of matrices, from one to the next."""
+    steps = []
+    for id in matrices:
+        shape, strides = w.plan.instructions[id].shape[:-2], w.place(id).strides[:-2]
+        steps.append(broadcast_strides(shape, strides, lengths))
+    missing = 2 - len(lengths)
+    return [*(1,) * missing, *lengths, *[step for of in steps for step in (*(0,) * missing, *of)]]
 
 
 def solve(w: Writer, id: int, instruction: Instruction) -> None:

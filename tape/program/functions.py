@@ -74,8 +74,9 @@ def prepare() -> Native:
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:
-            library = ctypes.CDLL(None) if name.startswith("pthread") else ctypes.pythonapi
-            FUNCTION_TABLE[number] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+            library = ctypes.CDLL(None) if name.startswith(("pthread", "sched")) else ctypes.pythonapi
+            found = getattr(library, name, None)
+            FUNCTION_TABLE[number] = (ctypes.cast(found, ctypes.c_void_p).value if found else 0) or 0
     return code
 
 

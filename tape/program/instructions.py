@@ -131,6 +131,16 @@ class Listing:
     callbacks: list[Any] = field(default_factory=list)
     effects: dict[str, int] = field(default_factory=dict)
 
+    def uses(self) -> list[int]:
+        """How often each value is read, or is an output."""
+        uses = [0] * len(self.instructions)
+        for instruction in self.instructions:
+            for operand in instruction.operands:
+                uses[operand] += 1
+        for id in self.outputs:
+            uses[id] += 1
+        return uses
+
     def drop_dead(self) -> None:
         """Drop what no output and no guard depends on, and number the rest anew."""
         old = self.instructions

@@ -216,13 +216,15 @@ def _of_matmul(instruction: Instruction, operands: list[Instruction]) -> Kind:
     if instruction.attrs:
         want(len(instruction.attrs) == 1 and type(instruction.attrs[0]) is float, "its factor is no float")
     want(a.dtype == b.dtype and a.dtype in _FLOATS, f"it does not take {told(operands)}")
-    want(2 <= len(a.shape) <= 3 and 2 <= len(b.shape) <= 3, f"{told(operands)} are no matrices")
+    want(2 <= len(a.shape) <= 4 and 2 <= len(b.shape) <= 4, f"{told(operands)} are no matrices")
     want(a.shape[-1] == b.shape[-2], f"{told(operands)} do not fit together")
     sizes = (*a.shape, *b.shape)
     want(min(sizes) > 0 and max(sizes) < _MOST_OF_BLAS, f"{told(operands)} are too small or too large")
-    (*stack_a, rows, _), (*stack_b, _, columns) = a.shape, b.shape
-    want(not stack_a or not stack_b or stack_a == stack_b or 1 in (*stack_a, *stack_b), "the stacks differ")
-    return (*np.broadcast_shapes(tuple(stack_a), tuple(stack_b)), rows, columns), a.dtype
+    try:
+        stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        refuse("the stacks differ")
+    return (*stack, a.shape[-2], b.shape[-1]), a.dtype
 
 
 def _of_matmul_add(instruction: Instruction, operands: list[Instruction]) -> Kind:

@@ -43,6 +43,8 @@ from tape.program.opcodes import (
     OFFSET_BITS,
     OFFSET_MASK,
     OTHERS,
+    PLACE_BYTES,
+    PLACES,
     REGISTERS,
     RING,
     ROWS,
@@ -75,6 +77,7 @@ _DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
 _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
+_CPU = _NUMBER["sched_getcpu"]
 _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
@@ -198,6 +201,10 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
     table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
     part = ((count + block - 1) // block + threads - 1) // threads * block
     do_work = int64_at(table + _DO_WORK)  # by address, so that it is compiled once
+    places = _field(frame, PLACES) if threads > 1 else 0
+    if places:
+        cpu = call1(int64_at(table + _CPU), (0,)) & 0xFFFFFFFF
+        places = places + PLACE_BYTES * (1 + cpu) if cpu < int64_at(places) else 0
     started = 0
     for k in range(1, threads):
         other = _field(frame, OTHERS) + (k - 1) * stride
@@ -210,7 +217,7 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
         set_int64(other + 8 * JOB_THREAD, 0)
         thread = other + 8 * JOB_THREAD
         # A C int comes back in the lower half.
-        if call4(int64_at(table + _CREATE), (thread, 0, do_work, other)) & 0xFFFFFFFF:
+        if call4(int64_at(table + _CREATE), (thread, places, do_work, other)) & 0xFFFFFFFF:
             call1(do_work, (other,))
         else:
             started |= 1 << k
@@ -230,21 +237,27 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
 @inner
 def _gemm(row, frame):  # type: ignore[no-untyped-def]
     function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
-    a, b = _address(frame, _field(row, 15)), _address(frame, _field(row, 16))
-    c = _address(frame, _field(row, 17))
+    stack = _field(frame, CODE) + 8 * _field(row, 2)
+    outer_a, outer_b = _address(frame, _field(row, 12)), _address(frame, _field(row, 13))
+    outer_c = _address(frame, _field(row, 14))
     # Fortran takes all by address: letters, sizes and numbers are read where they stand in the row.
     letters, sizes, leading, scales = row + 72, row + 24, row + 48, row + 80
-    for _ in range(_field(row, 2)):
-        call13(
-            function,
-            (
-                letters, letters + 1, sizes, sizes + 8, sizes + 16, scales, a, leading, b, leading + 8,
-                scales + 8, c, leading + 16,
-            ),
-        )  # fmt: skip
-        a += _field(row, 12)
-        b += _field(row, 13)
-        c += _field(row, 14)
+    for _ in range(_field(stack, 0)):
+        a, b, c = outer_a, outer_b, outer_c
+        for _ in range(_field(stack, 1)):
+            call13(
+                function,
+                (
+                    letters, letters + 1, sizes, sizes + 8, sizes + 16, scales, a, leading, b, leading + 8,
+                    scales + 8, c, leading + 16,
+                ),
+            )  # fmt: skip
+            a += _field(stack, 3)
+            b += _field(stack, 5)
+            c += _field(stack, 7)
+        outer_a += _field(stack, 2)
+        outer_b += _field(stack, 4)
+        outer_c += _field(stack, 6)
 
 
 @inner

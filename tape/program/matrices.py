@@ -1,6 +1,6 @@
 """Products of matrices and systems of equations as instructions.
 
-Stacks of stacks become one stack, right-hand sides rows.
+Of stacks of matrices, two axes are left; right-hand sides become rows.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
         return b.reshape(product, (*x.shape[:-1], columns))
-    if len(batch) > 1:
+    if len(batch) > 2:  # more than the machine counts
         x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
-        x, y = (b.reshape(a, (prod(batch), *a.shape[-2:])) for a in (x, y))
+        x, y = (b.reshape(a, (prod(batch[:-1]), batch[-1], *a.shape[-2:])) for a in (x, y))
         return b.reshape(matmul(b, x, y), (*batch, rows, columns))
     return b.push("matmul", (x, y), (), (*batch, rows, columns), dtype)
 

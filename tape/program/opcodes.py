@@ -31,6 +31,8 @@ __all__ = [
     "OFFSET_BITS",
     "OFFSET_MASK",
     "OTHERS",
+    "PLACES",
+    "PLACE_BYTES",
     "REGISTERS",
     "RESULT",
     "RING",
@@ -57,9 +59,10 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 # functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
 # How many threads there are, where the frames of the others are, their size; in each of those what it is
-# to do, and whether it could.
-THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE = range(14, 22)
+# to do, and whether it could; where threads may start (see `tape.program.placing`).
+THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
 SLOTS = 24
+PLACE_BYTES = 64  # of what a thread is started with
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
@@ -69,8 +72,8 @@ HEADER, LEAF, RESULT = 3, 8, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
-    "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "Py_True", "Py_False",
-    "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
+    "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "sched_getcpu",
+    "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "sum_product", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """What the first numbers in the table of functions stand for."""
@@ -89,9 +92,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "copy": ("bytes", "x", "out"),
     "store": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
     "add_store": ("dtype", "count", "ndim", "lengths", "strides", "x", "out"),
+    # its stack is a table: two lengths, then the strides of a, b and c from matrix to matrix, two of each
     "gemm": (
-        "function", "batch", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta",
-        "stride_a", "stride_b", "stride_c", "a", "b", "c",
+        "function", "stack", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta", "a", "b", "c",
     ),
     "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x"),
     "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),

@@ -10,13 +10,15 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tape.program.instructions import VIEWS, Instruction, Listing
 from tape.program.values import Value
 
 if TYPE_CHECKING:
     from tape.program.builder import Builder
 
-__all__ = ["WRITES", "held_slices", "put", "read", "skip_overwritten"]
+__all__ = ["WRITES", "held_slices", "join_parts", "put", "read", "skip_overwritten"]
 
 Shape = tuple[int, ...]
 Part = list[tuple[int, int, int]]
@@ -144,12 +146,7 @@ def skip_overwritten(listing: Listing) -> None:
     writes = [id for id, instruction in enumerate(instructions) if instruction.op == "put"]
     if not writes:
         return
-    readers = [0] * len(instructions)
-    for instruction in instructions:
-        for operand in instruction.operands:
-            readers[operand] += 1
-    for output in listing.outputs:
-        readers[output] += 1
+    readers = listing.uses()
     for id in writes:
         later = instructions[id]
         total, values = later.operands
@@ -162,6 +159,64 @@ def skip_overwritten(listing: Listing) -> None:
                 break
             total = earlier.operands[0]
         later.operands = (total, values)
+
+
+def join_parts(listing: Listing) -> None:
+    """Make sums that fill zeros part after part, each along all of one axis, a `concatenate`.
+
+    Parameters
+    ----------
+    listing : Listing
+        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    """
+    instructions = listing.instructions
+    if not any(instruction.op == "add_at" for instruction in instructions):
+        return
+    readers = listing.uses()
+    taken: set[int] = set()
+    for id in range(len(instructions) - 1, -1, -1):
+        chain = [] if id in taken else _filling(instructions, readers, id)
+        if not chain:
+            continue
+        taken.update(chain)
+        parts = [_written(instructions[k], instructions[instructions[k].operands[1]].shape) for k in chain]
+        axis = _axis_of(parts, instructions[id].shape)
+        if axis is not None:
+            order = sorted(range(len(chain)), key=lambda k: parts[k][axis][0])
+            values = tuple([instructions[chain[k]].operands[1] for k in order])
+            of = instructions[id]
+            instructions[id] = Instruction("concatenate", values, (axis,), of.shape, of.dtype)
+
+
+def _filling(instructions: list[Instruction], readers: list[int], id: int) -> list[int]:
+    """The additions that lead from zeros to this one, which nobody else reads."""
+    chain: list[int] = []
+    while instructions[id].op == "add_at" and len(instructions[id].attrs) == 2:
+        if chain and readers[id] != 1:
+            return []
+        chain.append(id)
+        id = instructions[id].operands[0]
+    base = instructions[id]
+    if base.op == "broadcast":
+        base = instructions[base.operands[0]]
+    is_zero = base.op == "literal" and not np.frombuffer(base.attrs[1], base.attrs[0])[0]
+    return chain if is_zero else []
+
+
+def _axis_of(parts: list[Part], shape: Shape) -> int | None:
+    """The axis along which parts follow each other and are all of an array."""
+    for axis, length in enumerate(shape):
+        at = 0
+        for part in sorted(parts, key=lambda part: part[axis][0]):
+            wanted = [(0, 1, n) for n in shape]
+            wanted[axis] = (at, 1, part[axis][2])
+            if any((a, b if n > 1 else 1, n) != want for (a, b, n), want in zip(part, wanted, strict=True)):
+                break
+            at += part[axis][2]
+        else:
+            if at == length:
+                return axis
+    return None
 
 
 def held_slices(listing: Listing) -> set[int]:

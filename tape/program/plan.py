@@ -29,12 +29,16 @@ from tape.program.pause import collector_paused
 
 __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 
+Shape = tuple[int, ...]
+
 _GROUPED_BYTES = 16384
 """Elementwise results above this size are computed in blocks."""
 _FALLIBLE = frozenset(
     {"solve", "cholesky", "triangular_solve", "take", "ravel_index", "add_at", "kernel", "callback", "guard"}
 )
 _GIVEN = frozenset({"input", "constant", "literal"})
+_ANY_ORDER = frozenset({"matmul", "concatenate"})
+"""What can write its result with axes in another order, but for the last."""
 _BLOCKWISE = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 
 
@@ -129,8 +133,9 @@ class _Planner:
     def _lay_out(self) -> list[int]:
         place: list[int] = []
         held = held_slices(self.listing)
+        orders = _orders(self.listing)
         for k, old in enumerate(self.listing.instructions):
-            id = self._add(old, tuple([place[operand] for operand in old.operands]))
+            id = self._add(old, tuple([place[operand] for operand in old.operands]), orders.get(k))
             place.append(self._copied(id) if k in held else id)
         self.inputs = [None if id is None else place[id] for id in self.listing.inputs]
         outputs: list[int] = []
@@ -141,7 +146,8 @@ class _Planner:
             outputs.append(self._push_copy(id) if not is_own or id in outputs else id)
         return outputs
 
-    def _add(self, old: Instruction, operands: tuple[int, ...]) -> int:
+    def _add(self, old: Instruction, operands: tuple[int, ...], order: Shape | None) -> int:
+        """Lay out an instruction; its axes may follow each other in another order in memory."""
         shape, dtype = old.shape, old.dtype
         strides, size = _dense(shape, dtype)
         if old.op in VIEWS:
@@ -157,6 +163,8 @@ class _Planner:
                 )
             if old.op == "constant":
                 strides = self.listing.constants[old.attrs[0]].strides
+            if order is not None:
+                strides = _strides_in(order, shape, dtype.itemsize)
             layout = Layout(len(self.instructions), 0, strides)
         if operands != old.operands:
             old = Instruction(old.op, operands, old.attrs, shape, dtype)
@@ -305,6 +313,29 @@ class _Planner:
 def _dense(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], int]:
     """The strides of an array in C order, and its bytes."""
     return c_strides(shape, dtype.itemsize), prod(shape) * dtype.itemsize
+
+
+def _strides_in(order: Shape, shape: Shape, itemsize: int) -> Shape:
+    """The strides of an array whose axes lie in this order in memory."""
+    strides = [0] * len(order)
+    for axis, stride in zip(order, c_strides(tuple([shape[axis] for axis in order]), itemsize), strict=True):
+        strides[axis] = stride
+    return tuple(strides)
+
+
+def _orders(listing: Listing) -> dict[int, Shape]:
+    """How results should lie that are only read transposed: as that wants them, if it can be written so."""
+    instructions = listing.instructions
+    orders: dict[int, Shape] = {}
+    for instruction in instructions:
+        if instruction.op == "transpose" and instructions[instruction.operands[0]].op in _ANY_ORDER:
+            (order,) = instruction.attrs
+            if order[-1] == len(order) - 1:
+                orders[instruction.operands[0]] = order
+    if orders:
+        uses = listing.uses()
+        orders = {id: order for id, order in orders.items() if uses[id] == 1}
+    return orders
 
 
 # ---- which operands an instruction takes as they are ----------------------------------------------------

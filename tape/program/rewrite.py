@@ -18,7 +18,7 @@ from tape.op import Op
 from tape.program.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.contract import contract
 from tape.program.instructions import Listing
-from tape.program.parts import skip_overwritten
+from tape.program.parts import join_parts, skip_overwritten
 from tape.program.pause import collector_paused
 from tape.program.weak import Weak, weak
 
@@ -71,18 +71,19 @@ def rewrite(recorded: Recorded) -> Listing:
     listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(listing.instructions)
     skip_overwritten(listing)
+    join_parts(listing)
     listing.drop_dead()
     alive = len(listing.instructions)
-    contract(listing)
+    added = contract(listing)
     listing.effects = {
         "recorded": len(nodes),
         "needed": sum(needed),
-        "lowered": made + builder.merged + builder.folded + builder.simplified,
+        "lowered": made + added + builder.merged + builder.folded + builder.simplified,
         "merged": builder.merged,
         "folded": builder.folded,
         "simplified": builder.simplified,
         "dropped": made - alive,
-        "contracted": alive - len(listing.instructions),
+        "contracted": alive + added - len(listing.instructions),
     }
     return listing
 

@@ -51,6 +51,7 @@ _FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
 _SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in _DTYPES] for kind in SCANS])
 _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
+_STACK = 8  # numbers in the table of a stack of matrices
 _TRIANGLES = [ord("U"), ord("L")]
 _TRIANGULAR = [
     int.from_bytes(f"L{triangle}{turned}{diagonal}".encode(), "little")
@@ -416,25 +417,34 @@ class _Verifier:
 
     def _gemm(self, group: Rows) -> None:
         size = self._blas(group, "dgemm", "sgemm")
-        batch = group.between("batch", 0, _MOST)
         # BLAS reads 32 bits of them.
         m, n = group.between("m", 1, _MOST_INT32), group.between("n", 1, _MOST_INT32)
         k = group.between("k", 0, _MOST_INT32)
         letters = group.one_of("transposed", [a | b << 8 for a in (_N, _T) for b in (_N, _T)])
+        at = group.between("stack", self.rows * WIDTH, len(self.code) - _STACK)
+        outer, inner, *strides = (self.code[at + i] for i in range(_STACK))
+        for count in (outer, inner):
+            group.need((count >= 1) & (count <= _MOST), "stack", "A length there is out of range")
+        # Each element of a result takes memory, which limits how long a row runs.
+        elements = outer * inner.astype(float) * m * n
+        group.need(elements * size <= self.claims.sizes.max(initial=0), "stack", "It is of too many matrices")
         touched = []
-        for matrix, rows, columns, is_turned in (
-            ("a", m, k, letters & 0xFF == _T),
-            ("b", k, n, letters >> 8 == _T),
-            ("c", m, n, np.zeros(len(group), bool)),
+        for matrix, rows, columns, is_turned, steps in (
+            ("a", m, k, letters & 0xFF == _T, strides[:2]),
+            ("b", k, n, letters >> 8 == _T, strides[2:4]),
+            ("c", m, n, np.zeros(len(group), bool), strides[4:]),
         ):
             height, width = np.where(is_turned, (columns, rows), (rows, columns))
             leading = group.between(f"ld{matrix}", np.maximum(height, 1), _MOST_INT32)
             part = np.where(height * width > 0, ((width - 1.0) * leading + height) * size, 0)
-            step = group[f"stride_{matrix}"]
-            if matrix == "c":
-                self._need_spread(group, "stride_c", step, part)
+            low = high = np.zeros(len(group))
+            for count, step in zip((outer, inner), steps, strict=True):
+                is_stride = (step >= -_MOST) & (step <= _MOST) & (step % size == 0)
+                group.need(is_stride, "stack", f"A stride of {matrix} there is none")
+                reach = (count - 1.0) * step
+                low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
             touched.append(
-                self.claims.add(group, matrix, size, batch, step=step, part=part, is_written=matrix == "c")
+                self.claims.add(group, matrix, size, part=part, low=low, high=high, is_written=matrix == "c")
             )
         for factor in touched[:2]:
             self.claims.keep_apart(touched[2], factor)

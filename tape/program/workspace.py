@@ -15,12 +15,14 @@ from tape.program.opcodes import (
     FUNCTIONS,
     LITERALS,
     OTHERS,
+    PLACES,
     REGISTERS,
     ROWS,
     SLOTS,
     SPEC,
     THREADS,
 )
+from tape.program.placing import places
 from tape.program.plan import ALIGNMENT
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ class Workspace:
             memory = memory_of(registers)
             self._threads.append(memory)
             frame[SLOTS + REGISTERS] = memory.ctypes.data
+        where = places() if count > 1 else None
+        self.frame[PLACES] = 0 if where is None else where.ctypes.data
         self.frame[THREADS], self.frame[OTHERS], self.frame[FRAME_BYTES] = (
             count,
             others.ctypes.data,

@@ -1,0 +1,46 @@
+"""Threads start on another processor than the caller's, and where they cannot the caller does it all."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tape.program.placing import places
+
+pytestmark = pytest.mark.skipif(places() is None, reason="the C library knows of no processors")
+
+
+def mask_of(attributes):
+    mask = np.zeros(128, np.uint8)
+    get = ctypes.CDLL(None).pthread_attr_getaffinity_np
+    assert (
+        get(ctypes.c_void_p(attributes.ctypes.data), ctypes.c_size_t(128), ctypes.c_void_p(mask.ctypes.data))
+        == 0
+    )
+    return set(np.flatnonzero(np.unpackbits(mask, bitorder="little")).tolist())
+
+
+def test_a_thread_may_start_anywhere_but_where_the_caller_is():
+    table, usable = places(), os.sched_getaffinity(0)
+    assert table[0, 0] == max(usable) + 1
+    for cpu in usable:
+        assert mask_of(table[1 + cpu]) == usable - {cpu}
+
+
+def test_work_is_done_where_no_thread_can_start():
+    """On one processor, with two threads asked for."""
+    code = """
+import os
+import numpy as np
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.environ["TAPE_NUM_THREADS"] = "2"
+import tape
+x = np.linspace(0, 1, 300_000)
+f = tape.compile(lambda x: np.exp(np.sin(x)) * 2)
+f(x)
+np.testing.assert_allclose(f(x), np.exp(np.sin(x)) * 2, rtol=1e-14)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
