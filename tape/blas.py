@@ -34,6 +34,7 @@ __all__ = [
     "kernels_to_ask_for",
     "lapack_function",
     "numpy_library",
+    "openblas_function",
     "products_library",
 ]
 
@@ -202,6 +203,24 @@ def lapack_function(name: str) -> int:
     True
     """
     return _address("scipy.linalg.cython_lapack", name)
+
+
+def openblas_function(name: str) -> int:
+    """The address of a function of the OpenBLAS that products go through; 0 if it is another library.
+
+    Parameters
+    ----------
+    name : str
+        Without its prefix: ``"set_num_threads"``.
+
+    Examples
+    --------
+    >>> from tape.blas import openblas_function
+    >>> openblas_function("no_such_function")
+    0
+    """
+    function = _openblas_function(_products_module(), name)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.blas import blas_function, lapack_function, openblas_function
 from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.instructions import ELEMENTWISE
 from tape.program.native import Native, native
@@ -71,6 +72,8 @@ def prepare() -> Native:
             continue
         elif name == "memmove":
             FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+        elif name.startswith("openblas_"):
+            FUNCTION_TABLE[number] = openblas_function(name.removeprefix("openblas_"))
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:
@@ -107,8 +110,6 @@ def blas_number(name: str) -> int:
     key = ("blas", name)
     number = _numbers.get(key)
     if number is None:
-        from tape.blas import blas_function, lapack_function
-
         address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
         number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
     return number

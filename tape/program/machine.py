@@ -58,6 +58,8 @@ from tape.program.opcodes import (
 
 __all__ = ["call", "run", "work"]
 
+_SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
+"""Products of so many multiplications OpenBLAS shares among its threads, which need not be."""
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
@@ -78,6 +80,7 @@ _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
 _CPU = _NUMBER["sched_getcpu"]
+_GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
 _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
@@ -236,6 +239,20 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _gemm(row, frame):  # type: ignore[no-untyped-def]
+    """A stack of products. Where a thread of BLAS's own has little to do, one waits for it longer than it works."""
+    table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
+    threads = 0
+    if _SINGLE_FROM < size < _SINGLE_TO and int64_at(table + _SET_THREADS):
+        threads = call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF
+    if threads > 1:
+        call1(int64_at(table + _SET_THREADS), (1,))
+    _products(row, frame)
+    if threads > 1:
+        call1(int64_at(table + _SET_THREADS), (threads,))
+
+
+@inner
+def _products(row, frame):  # type: ignore[no-untyped-def]
     function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
     stack = _field(frame, CODE) + 8 * _field(row, 2)
     outer_a, outer_b = _address(frame, _field(row, 12)), _address(frame, _field(row, 13))
