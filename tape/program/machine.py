@@ -59,7 +59,8 @@ from tape.program.opcodes import (
 __all__ = ["call", "run", "work"]
 
 _SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
-"""Products of so many multiplications OpenBLAS shares among its threads, which need not be."""
+"""Products of so many multiplications OpenBLAS would share among threads that are waited for longer than they
+work: on a busy machine a hundred times as long."""
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
@@ -238,17 +239,40 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _gemm(row, frame):  # type: ignore[no-untyped-def]
-    """A stack of products. Where a thread of BLAS's own has little to do, one waits for it longer than it works."""
-    table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
-    threads = 0
-    if _SINGLE_FROM < size < _SINGLE_TO and int64_at(table + _SET_THREADS):
-        threads = call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF
+def _one_thread_of_blas(table):  # type: ignore[no-untyped-def]
+    """Keep BLAS to the thread that calls it; how many it had."""
+    if not int64_at(table + _SET_THREADS):
+        return 0
+    threads = call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF
     if threads > 1:
         call1(int64_at(table + _SET_THREADS), (1,))
-    _products(row, frame)
+    return threads
+
+
+@inner
+def _threads_of_blas(table, threads):  # type: ignore[no-untyped-def]
+    """As many as it had."""
     if threads > 1:
         call1(int64_at(table + _SET_THREADS), (threads,))
+
+
+@inner
+def _gemm(row, frame):  # type: ignore[no-untyped-def]
+    """A stack of products."""
+    table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
+    threads = _one_thread_of_blas(table) if _SINGLE_FROM < size < _SINGLE_TO else 0
+    _products(row, frame)
+    _threads_of_blas(table, threads)
+
+
+@inner
+def _kernel(row, frame):  # type: ignore[no-untyped-def]
+    """A kernel, whose tasks are shared among threads of the machine and not among those of BLAS."""
+    table = _field(frame, FUNCTIONS)
+    threads = _one_thread_of_blas(table) if _field(row, 2) else 0
+    is_done = _shared(row, frame)
+    _threads_of_blas(table, threads)
+    return is_done
 
 
 @inner
@@ -335,11 +359,12 @@ def run(frame, at):  # type: ignore[no-untyped-def]
         elif kind == _SCALAR:
             x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
-        elif kind == _BLOCKS or kind == _KERNEL:  # noqa: SIM109
-            if not _shared(row, frame):
+        elif kind == _BLOCKS:
+            _shared(row, frame)
+            at += _field(row, 1)
+        elif kind == _KERNEL:
+            if not _kernel(row, frame):
                 return at
-            if kind == _BLOCKS:
-                at += _field(row, 1)
         elif kind == _FOLD:
             x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
             before, reduced, after = _field(row, 3), _field(row, 4), _field(row, 5)
