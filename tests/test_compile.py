@@ -208,8 +208,8 @@ def test_exceptions_of_the_function_itself():
 
 
 def test_where_a_refusal_came_from_is_told():
-    with pytest.raises(errors.InPlaceError, match="fill_diagonal") as caught:
-        tape.compile(lambda x: np.fill_diagonal(x, 0.0))(np.ones((2, 2)))
+    with pytest.raises(errors.InPlaceError, match=r"np\.resize") as caught:
+        tape.compile(lambda x: x.resize(3))(np.ones((2, 2)))
     assert any("tape.compile" in note for note in caught.value.__notes__)
 
 

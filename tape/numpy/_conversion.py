@@ -205,9 +205,7 @@ def array(
            [1., 2.]], dtype=float32)
     """
     converted = _of_dtype(object, dtype)
-    if copy and converted is object:
-        converted = ops.copy(converted, order or "K")
-    elif not lies_in(converted, order):
+    if (copy and converted is object) or not lies_in(converted, order):
         converted = ops.copy(converted, order or "K")
     if copy is False and converted is not object:
         raise OptionError("array: another dtype or order takes a copy, and copy=False forbids one")
