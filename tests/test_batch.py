@@ -10,7 +10,7 @@ from tape import errors, ops, scope
 from tape.batch import Batch, Lanes
 from tape.batch_rules import elementwise
 from tape.op import Op
-from tests.op_table import CASES
+from tests.op_table import CASES, by_operation
 from tests.oracles import assert_close, is_float, record
 
 SIZE = 3
@@ -33,12 +33,12 @@ def same(x):
     return x
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
+@by_operation(DIFFERENTIABLE)
 def test_sweeping_a_batch_equals_sweeping_one_by_one(case):
     check_sweeps(case, SIZE)
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE[::10], ids=repr)
+@by_operation(DIFFERENTIABLE[::10])
 def test_a_batch_may_hold_a_single_value(case):
     check_sweeps(case, 1)
 
@@ -59,7 +59,7 @@ def check_sweeps(case, size):
                 assert batch.dtype == one.dtype
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE[::8], ids=repr)
+@by_operation(DIFFERENTIABLE[::8])
 def test_an_empty_batch_gives_empty_results(case):
     trace, _, out = record(case.on(ops), case.args())
     tangents = [np.zeros((0, *p.shape)) for p in trace.params]
@@ -77,7 +77,7 @@ def test_an_empty_batch_gives_empty_results(case):
 # ---- operations ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", CASES, ids=repr)
+@by_operation(CASES)
 def test_an_operation_on_batches_equals_the_loop(case):
     """For every choice of operands that are batches, the others being one for all."""
     several = [case.args(salt=salt) for salt in range(SIZE)]

@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape import ops
 from tests import naive, plain
-from tests.op_table import CASES, TWO_OF_EACH, Case
+from tests.op_table import CASES, TWO_OF_EACH, Case, by_operation
 from tests.oracles import (
     LAYOUTS,
     assert_close,
@@ -38,10 +38,10 @@ NARROWABLE = [  # NumPy promotes arrays of ints and narrow floats to float64
 OF_SEVERAL = [case for case in TWO_OF_EACH if case.has_derivative and len(case.arguments) > 1]
 PLAIN = [case for case in TWO_OF_EACH if plain.has(case.op)]
 
-every_case = pytest.mark.parametrize("case", CASES, ids=repr)
-every_derivative = pytest.mark.parametrize("case", DIFFERENTIABLE, ids=repr)
-each_operation = pytest.mark.parametrize("case", TWO_OF_EACH, ids=repr)
-each_derivative = pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if c.has_derivative], ids=repr)
+every_case = by_operation(CASES)
+every_derivative = by_operation(DIFFERENTIABLE)
+each_operation = by_operation(TWO_OF_EACH)
+each_derivative = by_operation([c for c in TWO_OF_EACH if c.has_derivative])
 
 
 def seed_for(case: Case, args: list[np.ndarray]) -> np.ndarray:
@@ -98,7 +98,7 @@ def test_recorded_value_is_the_computed_one(case):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", PLAIN, ids=repr)
+@by_operation(PLAIN)
 def test_numpy_functions_record_the_same_nodes(case):
     args = case.args()
     by_ops, by_numpy = record(case.on(ops), args)[0], record(case.on(plain), args)[0]
@@ -120,7 +120,7 @@ def test_replay_equals_recording_anew(case):
         assert_same(replayed.value, recorded.value)
 
 
-@pytest.mark.parametrize("case", CONSTANT, ids=repr)
+@by_operation(CONSTANT)
 def test_piecewise_constants_carry_no_derivative(case):
     args = case.args()
     trace, _, out = record(case.on(ops), args)
@@ -227,7 +227,7 @@ def test_dtype_in_is_dtype_out(case, dtype):
         assert_close(tangent, jvp(case.on(ops), wide, directions), 1e-4)
 
 
-@pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if any(a.shape for a in c.arguments)], ids=repr)
+@by_operation([c for c in TWO_OF_EACH if any(a.shape for a in c.arguments)])
 def test_memory_layout_does_not_matter(case):
     args = case.args()
     expected = case.on(ops)(*args)
@@ -265,7 +265,7 @@ def test_gradients_own_their_memory_and_inputs_keep_their_values(case):
         np.testing.assert_array_equal(node.value, value)
 
 
-@pytest.mark.parametrize("case", OF_SEVERAL, ids=repr)
+@by_operation(OF_SEVERAL)
 def test_each_operand_alone_gets_the_gradient_it_gets_in_company(case):
     args = case.args()
     seed = seed_for(case, args)

@@ -13,13 +13,13 @@ import tape
 from tape import ops
 from tests import naive_program
 from tests.naive_program import compiled_for
-from tests.op_table import CASES, TWO_OF_EACH
+from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
-every_case = pytest.mark.parametrize("case", CASES, ids=repr)
-each_operation = pytest.mark.parametrize("case", TWO_OF_EACH, ids=repr)
-derivatives_of_each = pytest.mark.parametrize("case", [c for c in TWO_OF_EACH if c.has_derivative], ids=repr)
+every_case = by_operation(CASES)
+each_operation = by_operation(TWO_OF_EACH)
+derivatives_of_each = by_operation([c for c in TWO_OF_EACH if c.has_derivative])
 
 
 def assert_equal(found, expected, computed_in=np.float64):

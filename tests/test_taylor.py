@@ -13,7 +13,7 @@ from numpy.polynomial.hermite import Hermite
 import tape
 from tape import errors, ops
 from tape.op import Op
-from tests.op_table import CASES, TWO_OF_EACH
+from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.oracles import assert_close, assert_same, is_float, unit_directions
 
 
@@ -66,7 +66,7 @@ def constants_are_fine():
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@pytest.mark.parametrize("case", EXPANDED, ids=repr)
+@by_operation(EXPANDED)
 def test_series_of_every_operation_equal_nested_derivatives(case):
     args = case.args()
     f, x = of_floats(case, args)
@@ -78,7 +78,7 @@ ONE_EACH = {(case.op, is_complex(case)): case for case in EXPANDED if "(0,3)" no
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@pytest.mark.parametrize("case", ONE_EACH.values(), ids=repr)
+@by_operation(ONE_EACH.values())
 def test_series_of_gradients_equal_nested_derivatives(case):
     """What reverse rules record has recurrences too."""
     args = case.args()
@@ -299,7 +299,7 @@ def test_a_constant_result_has_zero_derivatives_and_a_warning():
 
 
 @pytest.mark.usefixtures("constants_are_fine")
-@pytest.mark.parametrize("case", ONE_EACH.values(), ids=repr)
+@by_operation(ONE_EACH.values())
 def test_float32_stays_float32(case):
     args = case.args(np.float32)
     f, x = of_floats(case, args)

@@ -6,8 +6,11 @@ case's name is the operation; adding one means adding its line to the file of it
 name of the file in ``tape/ops``.
 """
 
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pkgutil import iter_modules
+
+import pytest
 
 from tests.op_table.case import Case
 
@@ -27,3 +30,25 @@ def _two_of_each() -> list[Case]:
 
 TWO_OF_EACH = _two_of_each()
 """What stands for all cases where an operation as such is looked at, and not its rules."""
+
+
+def by_operation(cases: Iterable[Case]) -> Callable[[Callable[[Case], None]], Callable[[list[Case]], None]]:
+    """Make a test of a case one of all cases of an operation: a test for each case takes time to manage."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.op, []).append(case)
+
+    def decorate(test: Callable[[Case], None]) -> Callable[[list[Case]], None]:
+        @pytest.mark.parametrize("group", groups.values(), ids=list(groups))
+        def test_all(group: list[Case]) -> None:
+            for case in group:
+                try:
+                    test(case)
+                except BaseException as error:
+                    error.add_note(f"case {case}")
+                    raise
+
+        test_all.__name__, test_all.__doc__ = test.__name__, test.__doc__
+        return test_all
+
+    return decorate
