@@ -250,6 +250,8 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 def celu(x: Any, alpha: float = 1.0) -> Any:
     """``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``, which has no kink; as `elu`, alpha not 0.
 
+    PyTorch rounds 1 / alpha to float32 in gradients of float64, which shows where that is not exact.
+
     Examples
     --------
     >>> import numpy as np, tape
