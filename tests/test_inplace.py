@@ -120,6 +120,9 @@ def test_what_fails_leaves_all_as_it_was():
         lambda: np.copyto(diagonal, 1.0),
         lambda: diagonal.sort(),
         lambda: x.__delitem__(0),
+        lambda: row.__iadd__("a"),
+        lambda: row.__iadd__(None),
+        lambda: row.__iadd__([[1.0], [2.0]]),
     ):
         count = len(trace)
         with pytest.raises(errors.TapeError):
@@ -152,7 +155,20 @@ def test_a_fresh_view_of_a_stale_one_can_be_written_to():
         stale + 1
 
 
-@pytest.mark.parametrize("added", [np.uint8(1), np.int8(-128), True, np.array([1, 2, 3], np.uint8), 2, 1.5])
+@pytest.mark.parametrize(
+    "added",
+    [
+        np.uint8(1),
+        np.int8(-128),
+        True,
+        np.array([1, 2, 3], np.uint8),
+        2,
+        1.5,
+        [1.0, 2.0, 3.0],
+        (1, 2, 3),
+        range(3),
+    ],
+)
 def test_numbers_of_all_kinds_are_added_and_subtracted(added):
     trace = tape.Trace()
     expected = np.arange(4.0)
