@@ -129,3 +129,16 @@ def test_gradients_of_parts_are_joined(cuts, is_joined):
     compiled, program = compiled_for(tape.grad(f), x)
     assert ("concatenate" in counts(program.listing)) == is_joined
     assert_close(compiled(x), tape.grad(f)(x), 1e-14)
+
+
+def test_what_is_turned_for_a_product_is_turned_once():
+    def f(x, y):
+        product = np.transpose(x @ y)  # of which nothing but the transpose is read
+        return product, np.transpose(y) * 2, np.transpose(x) + 1
+
+    x, y = normal(3, 3), normal(3, 3) + 1
+    compiled, program = compiled_for(f, x, y)
+    turned = [one.operands for one in program.listing.instructions if one.op == "transpose"]
+    assert len(turned) == len(set(turned)) == 2
+    for found, expected in zip(compiled(x, y), f(x, y), strict=True):
+        assert_close(found, expected, 1e-14)

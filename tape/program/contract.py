@@ -198,15 +198,19 @@ def _turn_products(listing: Listing) -> int:
         return 0
     new: list[Instruction] = []
     place: list[int] = []
+    turns: dict[int, int] = {}  # where the transpose of each is
     for id, instruction in enumerate(old):
         if id in turned:
             product = new[place[instruction.operands[0]]]
-            factors = [_transposed(new, x) for x in product.operands[::-1]]
+            factors = [_transposed(new, x, turns) for x in product.operands[::-1]]
             instruction = Instruction(
                 "matmul", tuple(factors), product.attrs, instruction.shape, instruction.dtype
             )
         else:
             instruction.operands = tuple([place[x] for x in instruction.operands])
+            if _is_turned(instruction) and turns.setdefault(instruction.operands[0], len(new)) < len(new):
+                place.append(turns[instruction.operands[0]])  # a product has needed it before
+                continue
         place.append(len(new))
         new.append(instruction)
     listing.instructions = new
@@ -215,11 +219,14 @@ def _turn_products(listing: Listing) -> int:
     return len(new) - len(old)
 
 
-def _transposed(instructions: list[Instruction], id: int) -> int:
+def _transposed(instructions: list[Instruction], id: int, turns: dict[int, int]) -> int:
     """A stack of matrices, each transposed."""
     x = instructions[id]
     if _is_turned(x):
         return x.operands[0]
+    if id in turns:
+        return turns[id]
+    turns[id] = len(instructions)
     ndim = len(x.shape)
     order = (*range(ndim - 2), ndim - 1, ndim - 2)
     shape = tuple([x.shape[axis] for axis in order])
