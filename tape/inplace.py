@@ -18,6 +18,7 @@ from tape.node import Handle, plain
 from tape.op import as_operand
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
+from tape.ops.structure.shape import broadcasts
 from tape.ops.structure.writing import add_at, set_at
 
 __all__ = ["augmented", "check_fits", "overwrite", "write", "writing"]
@@ -84,7 +85,7 @@ def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = F
 def check_fits(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = False) -> None:
     """See that an array can be written over another one; arguments and errors are those of `overwrite`."""
     shape = np.shape(new)
-    if shape != x.shape and not (repeats and _broadcasts(shape, x.shape)):
+    if shape != x.shape and not (repeats and broadcasts(shape, x.shape)):
         raise errors.ShapeError(
             f"an array of shape {list(shape)} was to be written over one of shape {list(x.shape)}, which "
             "keeps its shape. Write x = x + y for x += y where x shall grow"
@@ -169,7 +170,7 @@ def _is_slice(x: Any) -> bool:
 def _add_to_slice(x: Any, value: Any) -> None:
     """Add to elements of what ``x`` is a slice of: the others are not touched, nor their adjoints."""
     shape = np.shape(value)
-    if not _broadcasts(shape, x.shape):
+    if not broadcasts(shape, x.shape):
         raise errors.ShapeError(
             f"an array of shape {list(shape)} was to be added to one of shape {list(x.shape)} in place"
         )
@@ -253,10 +254,3 @@ def _laid_out_as(x: Any, new: Any) -> Any:
     if not new.ndim:  # of arithmetic of arrays without axes, NumPy makes numbers
         return laid_out(new, order="C")
     return own(new, axes)
-
-
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    try:
-        return np.broadcast_shapes(shape, to) == to
-    except ValueError:
-        return False

@@ -119,7 +119,7 @@ def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.gelu(np.array([-np.inf, 0.0, 1.0]))
+    >>> tape.nn.gelu(np.array([-np.inf, 0.0, 1.0]))
     array([-0.        ,  0.        ,  0.84134475])
     """
     if approximate not in ("none", "tanh"):
@@ -241,7 +241,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.elu(np.array([-np.inf, 0.0, 2.0]))
+    >>> tape.nn.elu(np.array([-np.inf, 0.0, 2.0]))
     array([-1.,  0.,  2.])
     """
     return _elu_op(x, alpha=number("elu: alpha", alpha), scale=1.0, rate=1.0)
@@ -255,7 +255,7 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.celu(np.array([-np.inf, 2.0]), alpha=0.5)
+    >>> tape.nn.celu(np.array([-np.inf, 2.0]), alpha=0.5)
     array([-0.5,  2. ])
     """
     alpha = number("celu: alpha", alpha)
@@ -274,7 +274,7 @@ def selu(x: Any) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.selu(np.array([-np.inf, 1.0]))
+    >>> tape.nn.selu(np.array([-np.inf, 1.0]))
     array([-1.75809934,  1.05070099])
     """
     return _elu_op(x, alpha=_SELU_ALPHA, scale=_SELU_SCALE, rate=1.0)
@@ -335,7 +335,7 @@ def tanhshrink(x: Any) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.tanhshrink(np.array([0.0, np.inf]))
+    >>> tape.nn.tanhshrink(np.array([0.0, np.inf]))
     array([ 0., inf])
     """
     x = as_operand(x)
@@ -365,7 +365,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.glu(np.array([1.0, 2.0, 0.0, 100.0]))
+    >>> tape.nn.glu(np.array([1.0, 2.0, 0.0, 100.0]))
     array([0.5, 2. ])
     """
     x = as_operand(x)

@@ -97,7 +97,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     Examples
     --------
     >>> import tape
-    >>> tape.ops.nn.one_hot([2, 0], 3)
+    >>> tape.nn.one_hot([2, 0], 3)
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
@@ -269,7 +269,7 @@ def nll_loss(
     --------
     >>> import numpy as np, tape
     >>> log_probabilities = np.log([[0.5, 0.5], [0.25, 0.75]])
-    >>> tape.ops.nn.nll_loss(log_probabilities, np.array([0, 1]), reduction="none")
+    >>> tape.nn.nll_loss(log_probabilities, np.array([0, 1]), reduction="none")
     array([0.69314718, 0.28768207])
     """
     check_reduction("nll_loss", reduction)
@@ -328,7 +328,7 @@ def cross_entropy(
     Examples
     --------
     >>> import numpy as np, tape
-    >>> float(tape.ops.nn.cross_entropy(np.zeros((3, 4)), np.array([0, 1, -100])))  # log 4
+    >>> float(tape.nn.cross_entropy(np.zeros((3, 4)), np.array([0, 1, -100])))  # log 4
     1.3862943611198...
     """
     name = "cross_entropy"

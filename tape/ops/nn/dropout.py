@@ -10,6 +10,7 @@ import numpy as np
 from tape.errors import OptionError, ShapeError
 from tape.op import as_operand
 from tape.ops.elementwise.selection import where
+from tape.ops.structure.shape import broadcasts
 
 __all__ = ["dropout", "dropout_mask"]
 
@@ -22,11 +23,7 @@ def _checked_probability(name: str, p: float) -> float:
 
 def check_mask(name: str, mask: Any, shape: tuple[int, ...], of: str = "x") -> None:
     """Raise unless a mask broadcasts to this shape, that of what ``of`` says."""
-    try:
-        fits = np.broadcast_shapes(np.shape(mask), shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts(np.shape(mask), shape):
         raise ShapeError(
             f"{name}: a mask of shape {list(np.shape(mask))} does not broadcast to "
             f"{list(shape)}, that of {of}"

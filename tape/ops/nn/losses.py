@@ -14,7 +14,7 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe_all
 from tape.node import plain
 from tape.op import as_operand
 from tape.ops.reduction.reducing import _mean, _sum
-from tape.ops.structure.shape import astype
+from tape.ops.structure.shape import astype, broadcasts
 
 __all__ = ["Reduction", "check_fits", "check_reduction", "check_values", "like_shaped", "reals", "reduced"]
 
@@ -59,11 +59,7 @@ def like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]
 
 def check_fits(name: str, what: str, array: Any, shape: tuple[int, ...]) -> None:
     """See that an array broadcasts to a shape."""
-    try:
-        fits = np.broadcast_shapes(array.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts(array.shape, shape):
         raise ShapeError(
             f"{name}: {what} has shape {list(array.shape)}, which does not broadcast to {list(shape)}"
         )

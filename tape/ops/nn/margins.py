@@ -58,7 +58,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.cosine_similarity(np.eye(2), np.array([[3.0, 4.0]]))
+    >>> tape.nn.cosine_similarity(np.eye(2), np.array([[3.0, 4.0]]))
     array([0.6, 0.8])
     """
     eps = number("cosine_similarity: eps", eps)
@@ -119,7 +119,7 @@ def cosine_embedding_loss(
     --------
     >>> import numpy as np, tape
     >>> x, y = np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0]])
-    >>> np.round(tape.ops.nn.cosine_embedding_loss(x, y, np.array([1, 1]), reduction="none"), 6)
+    >>> np.round(tape.nn.cosine_embedding_loss(x, y, np.array([1, 1]), reduction="none"), 6)
     array([0., 1.])
     """
     name = "cosine_embedding_loss"
@@ -172,7 +172,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.hinge_embedding_loss(np.array([0.25, 0.25]), np.array([1, -1]), reduction="none")
+    >>> tape.nn.hinge_embedding_loss(np.array([0.25, 0.25]), np.array([1, -1]), reduction="none")
     array([0.25, 0.75])
     """
     margin = number("hinge_embedding_loss: margin", margin)
@@ -214,7 +214,7 @@ def margin_ranking_loss(
     --------
     >>> import numpy as np, tape
     >>> high, low = np.array([2.0, 1.0]), np.array([1.0, 2.0])
-    >>> tape.ops.nn.margin_ranking_loss(high, low, np.array([1, 1]), reduction="none")
+    >>> tape.nn.margin_ranking_loss(high, low, np.array([1, 1]), reduction="none")
     array([0., 1.])
     """
     name = "margin_ranking_loss"
@@ -230,7 +230,7 @@ def soft_margin_loss(input: Any, target: Any, reduction: Reduction = "mean") -> 
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.soft_margin_loss(np.array([-1000.0, 1000.0]), np.array([1, 1]), "none")
+    >>> tape.nn.soft_margin_loss(np.array([-1000.0, 1000.0]), np.array([1, 1]), "none")
     array([1000.,    0.])
     """
     input, target = like_shaped("soft_margin_loss", reduction, input, target)
@@ -282,7 +282,7 @@ def triplet_margin_loss(
     --------
     >>> import numpy as np, tape
     >>> anchor, near, far = np.zeros((1, 2)), np.zeros((1, 2)), np.array([[0.3, 0.4]])
-    >>> round(float(tape.ops.nn.triplet_margin_loss(anchor, near, far)), 5)
+    >>> round(float(tape.nn.triplet_margin_loss(anchor, near, far)), 5)
     0.5
     """
     name = "triplet_margin_loss"

@@ -65,7 +65,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.leaky_relu(np.array([-1.0, 2.0]), 0.5)
+    >>> tape.nn.leaky_relu(np.array([-1.0, 2.0]), 0.5)
     array([-0.5,  2. ])
     """
     negative_slope = as_operand(negative_slope)
@@ -100,7 +100,7 @@ def prelu(x: Any, weight: Any) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.prelu(np.array([[-1.0, -1.0, 3.0]]), np.array([0.5, 0.25, 0.0]))
+    >>> tape.nn.prelu(np.array([[-1.0, -1.0, 3.0]]), np.array([0.5, 0.25, 0.0]))
     array([[-0.5 , -0.25,  3.  ]])
     """
     x, weight = as_operand(x), as_operand(weight)
@@ -149,7 +149,7 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.hardtanh(np.array([-3.0, 0.5, 2.0]))
+    >>> tape.nn.hardtanh(np.array([-3.0, 0.5, 2.0]))
     array([-1. ,  0.5,  1. ])
     """
     low, high = number("hardtanh: min_val", min_val), number("hardtanh: max_val", max_val)
@@ -164,7 +164,7 @@ def relu6(x: Any) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.relu6(np.array([-3.0, 0.5, 7.0]))
+    >>> tape.nn.relu6(np.array([-3.0, 0.5, 7.0]))
     array([0. , 0.5, 6. ])
     """
     return _hardtanh(x, low=0.0, high=6.0)
@@ -251,7 +251,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.hardshrink(np.array([-2.0, 0.25, 0.75]))
+    >>> tape.nn.hardshrink(np.array([-2.0, 0.25, 0.75]))
     array([-2.  ,  0.  ,  0.75])
     """
     return _hardshrink(x, width=_checked_width("hardshrink", lambd))
@@ -263,7 +263,7 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.softshrink(np.array([-2.0, 0.25, 0.75]))
+    >>> tape.nn.softshrink(np.array([-2.0, 0.25, 0.75]))
     array([-1.5 ,  0.  ,  0.25])
     """
     return _softshrink(x, width=_checked_width("softshrink", lambd))
@@ -303,7 +303,7 @@ def threshold(x: Any, threshold: float, value: float) -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.threshold(np.array([-2.0, 0.25]), 0.0, -1.0)
+    >>> tape.nn.threshold(np.array([-2.0, 0.25]), 0.0, -1.0)
     array([-1.  ,  0.25])
     """
     least, value = number("threshold: threshold", threshold), number("threshold: value", value)

@@ -126,7 +126,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.binary_cross_entropy(np.array([0.5, 0.0]), np.array([1, 0]), reduction="none")
+    >>> tape.nn.binary_cross_entropy(np.array([0.5, 0.0]), np.array([1, 0]), reduction="none")
     array([0.69314718, 0.        ])
     """
     name = "binary_cross_entropy"
@@ -172,7 +172,7 @@ def binary_cross_entropy_with_logits(
     --------
     >>> import numpy as np, tape
     >>> logits = np.array([1000.0, -1000.0])
-    >>> tape.ops.nn.binary_cross_entropy_with_logits(logits, np.array([1, 1]), reduction="none")
+    >>> tape.nn.binary_cross_entropy_with_logits(logits, np.array([1, 1]), reduction="none")
     array([   0., 1000.])
     """
     name = "binary_cross_entropy_with_logits"
@@ -217,7 +217,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.kl_div(np.log([0.5, 0.5]), np.array([0.5, 0.0]), "none")
+    >>> tape.nn.kl_div(np.log([0.5, 0.5]), np.array([0.5, 0.0]), "none")
     array([0., 0.])
     """
     check_reduction("kl_div", reduction, "batchmean")

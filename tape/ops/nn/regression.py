@@ -46,7 +46,7 @@ def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> float(tape.ops.nn.mse_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
+    >>> float(tape.nn.mse_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     2.0
     """
     input, target = like_shaped("mse_loss", reduction, input, target)
@@ -59,7 +59,7 @@ def l1_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> float(tape.ops.nn.l1_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
+    >>> float(tape.nn.l1_loss(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     1.0
     """
     input, target = like_shaped("l1_loss", reduction, input, target)
@@ -105,7 +105,7 @@ def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: fl
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.huber_loss(np.array([0.5, 3.0]), np.zeros(2), "none")
+    >>> tape.nn.huber_loss(np.array([0.5, 3.0]), np.zeros(2), "none")
     array([0.125, 2.5  ])
     """
     delta = number("huber_loss: delta", delta)
@@ -121,7 +121,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.smooth_l1_loss(np.array([0.5, 3.0]), np.zeros(2), "none", beta=2.0)
+    >>> tape.nn.smooth_l1_loss(np.array([0.5, 3.0]), np.zeros(2), "none", beta=2.0)
     array([0.0625, 2.    ])
     """
     beta = number("smooth_l1_loss: beta", beta)
@@ -177,7 +177,7 @@ def poisson_nll_loss(
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.poisson_nll_loss(np.zeros(2), np.array([0.0, 3.0]), reduction="none")
+    >>> tape.nn.poisson_nll_loss(np.zeros(2), np.array([0.0, 3.0]), reduction="none")
     array([1., 1.])
     """
     eps = number("poisson_nll_loss: eps", eps)
@@ -232,7 +232,7 @@ def gaussian_nll_loss(
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.ops.nn.gaussian_nll_loss(np.array([0.0, 2.0]), np.zeros(2), np.ones(2), reduction="none")
+    >>> tape.nn.gaussian_nll_loss(np.array([0.0, 2.0]), np.zeros(2), np.ones(2), reduction="none")
     array([0., 2.])
     """
     name = "gaussian_nll_loss"

@@ -20,8 +20,8 @@ from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumsum
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.positions import checked_positions
-from tape.ops.structure.shape import astype, ravel, reshape
-from tape.ops.structure.taking import _broadcasts, put_along_axis
+from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
+from tape.ops.structure.taking import put_along_axis
 from tape.ops.structure.writing import set_at
 
 __all__ = ["IN_PLACE", "copied_to", "diagonal_filled", "filled", "placed", "put_masked", "putted"]
@@ -225,7 +225,7 @@ def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True)
             f"copyto: {errors.describe(src)} does not fit into {errors.describe(dst)} with "
             f"casting={casting!r}. Convert one with astype"
         )
-    if not _broadcasts(np.shape(mask), np.shape(dst)):
+    if not broadcasts(np.shape(mask), np.shape(dst)):
         raise ShapeError(
             f"copyto: where, of shape {list(np.shape(mask))}, does not broadcast to {list(np.shape(dst))}"
         )

@@ -20,7 +20,6 @@ from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy
 from tape.ops.structure.layout import copy as copy_of  # `copy` is an argument of some
 from tape.ops.structure.layout import is_laid_out, slowest_first
-from tape.ops.structure.layout import laid_out as laid_out
 
 __all__ = [
     "astype",
@@ -319,6 +318,14 @@ def _at_least(function: Any, arys: Sequence[Any]) -> Any:
         shape = function(np.broadcast_to(0, np.shape(a))).shape
         results.append(a if shape == np.shape(a) else _reshape(a, shape=shape))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether an array of one shape broadcasts to another shape."""
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
 
 
 @implements(np.broadcast_to)

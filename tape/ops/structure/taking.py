@@ -15,7 +15,7 @@ from tape.op import Op, as_operand, broadcast_to, implements
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, scattered
 from tape.ops.structure.positions import Shape, checked_axis, checked_positions
-from tape.ops.structure.shape import astype, ravel, reshape
+from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
 
 __all__ = ["put_along_axis", "take", "take_along_axis"]
 
@@ -183,13 +183,6 @@ def _without(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], 1, *shape[axis + 1 :])
 
 
-def _broadcasts(shape: Shape, to: Shape) -> bool:
-    try:
-        return np.broadcast_shapes(shape, to) == to
-    except ValueError:
-        return False
-
-
 @implements(np.take)
 def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """Elements along an axis, by position.
@@ -330,7 +323,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any
     whole = np.shape(arr)
     indices, shape, position = _rows("put_along_axis", arr, indices, axis)
     read = np.broadcast_shapes(_without(shape, position), np.shape(indices))
-    if not _broadcasts(np.shape(values), read):
+    if not broadcasts(np.shape(values), read):
         raise ShapeError(
             f"put_along_axis: values of shape {list(np.shape(values))} do not broadcast to {list(read)}"
         )

@@ -19,8 +19,7 @@ from tape.ops.elementwise.arithmetic import negative
 from tape.ops.elementwise.selection import equal
 from tape.ops.reduction.reductions import max as _max
 from tape.ops.structure.indexing import filled_index, getitem, getitem_op, parsed
-from tape.ops.structure.shape import reshape
-from tape.ops.structure.taking import _broadcasts
+from tape.ops.structure.shape import broadcasts, reshape
 from tape.ops.structure.writing import add_at, set_at, strong
 
 __all__ = ["At", "ufunc_at"]
@@ -245,7 +244,7 @@ def in_rounds(name: str, x: Any, index: Any, f: Callable[..., Any], *values: Any
     static, arrays = parsed(index)
     shape = _shape_at(name, x, static, arrays)
     for value in values:
-        if not _broadcasts(np.shape(value), shape):
+        if not broadcasts(np.shape(value), shape):
             raise ShapeError(
                 f"{name}: {errors.describe(value)} does not broadcast to what is at the index, which has "
                 f"shape {list(shape)}"
