@@ -51,6 +51,10 @@ class Trace:
         Nesting depth. An operation records on the deepest trace among its operands, the others are
         constants to it. A trace is nested in another one by making leaves from its Vars. One that is
         opened in a ``with`` block is deeper than all that are not, and than those opened around it.
+    adjoints : list or None
+        What the last `backward` returned, for listings and pictures; None before it and after a `replay`.
+    root : Var or None
+        What that was the sweep of.
 
     Examples
     --------
@@ -62,7 +66,18 @@ class Trace:
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params", "level", "name", "nodes", "ref")
+    __slots__ = (
+        "__weakref__",
+        "_handles",
+        "_is_enclosing",
+        "_params",
+        "adjoints",
+        "level",
+        "name",
+        "nodes",
+        "ref",
+        "root",
+    )
 
     is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
@@ -79,6 +94,8 @@ class Trace:
             self._nest_in(around, around.level + 1)
         self._params: list[int] = []  # ids: handles may be written to, and move on
         self._handles: list[Var] = []  # as `param` returned them
+        self.adjoints: list[Any] | None = None
+        self.root: Var | None = None
 
     def __enter__(self) -> Trace:
         if scope.is_open(self):
@@ -251,7 +268,9 @@ class Trace:
         """
         root_id, seed = start_of(self, root, seed)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
-        return adjoints + [None] * (len(self.nodes) - len(adjoints))
+        self.adjoints = adjoints + [None] * (len(self.nodes) - len(adjoints))
+        self.root = root.again()
+        return self.adjoints
 
     def backward_param_grads(
         self, root: Any, seed: Any = None, *, unreached: Literal["raise", "zero"] = "raise"
@@ -445,6 +464,7 @@ class Trace:
             Whatever an operation raises for the new values.
         """
         recompute(self.nodes, where=self)
+        self.adjoints = self.root = None
 
     def compile(self, root: Var) -> TraceProgram:
         """The tape up to a root and the reverse sweep from there, as a program that runs without Python.

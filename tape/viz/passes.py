@@ -1,0 +1,210 @@
+"""The passes over a tape, step by step: forward, backward, and forward mode, for pictures that move.
+
+Each step is what a sweep does at one node. Works on a copy of the nodes that holds plain arrays, so that
+nothing is recorded or changed, whatever the trace is nested in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tape import errors
+from tape.checks import check_root, checked_tangents, start_of
+from tape.kernels.accumulate import Scattered
+from tape.node import Node, plain
+
+if TYPE_CHECKING:
+    from tape.trace import Trace
+    from tape.var import Var
+
+__all__ = ["Phase", "Step", "Write", "ancestors", "backward_steps", "forward_steps", "root_of", "tangent_steps"]
+
+Phase = Literal["forward", "backward", "tangent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a step does to one node.
+
+    Attributes
+    ----------
+    id : int
+        The node that is written to.
+    added : array
+        What the step brings: a value, a contribution to an adjoint, a tangent.
+    total : array
+        What the node holds afterwards: the same, or for an adjoint the sum so far.
+    """
+
+    id: int
+    added: Any
+    total: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a pass does at one node.
+
+    Attributes
+    ----------
+    phase : {"forward", "backward", "tangent"}
+        Of which pass.
+    node : int
+        Whose operation runs: forwards, its rule backwards, or its rule forwards.
+    reads : tuple of int
+        The nodes whose values, adjoints or tangents it needs: of a backward step itself and its parents.
+    writes : tuple of Write
+        Forwards and in forward mode one, to the node itself; backwards one for each parent that receives
+        a contribution; of the first step backwards one to the root, the seed.
+    """
+
+    phase: Phase
+    node: int
+    reads: tuple[int, ...]
+    writes: tuple[Write, ...]
+
+
+def root_of(trace: Trace, root: Var | None = None) -> Var | None:
+    """The node that derivatives are of: as given, that of the last sweep, or the last one on the tape.
+
+    Returns
+    -------
+    Var or None
+        None if the last node is no active one of a real float dtype: then there is nothing to differentiate.
+
+    Raises
+    ------
+    TraceMismatchError
+        If ``root`` is not a Var of this trace.
+    """
+    if root is not None:
+        check_root(trace, root)
+        return root
+    if trace.root is not None:
+        return trace.root
+    if not trace.nodes:
+        return None
+    last = trace[-1]
+    is_real = plain(last.node.value).dtype.kind == "f"
+    return last if is_real and last.node.is_active else None
+
+
+def ancestors(trace: Trace, root: Var) -> bytearray:
+    """For every node up to the root 1 if the root depends on it, the root included, else 0."""
+    wanted = bytearray(root.id + 1)
+    wanted[root.id] = 1
+    for id in range(root.id, -1, -1):
+        if wanted[id]:
+            for parent in trace.nodes[id].parents:
+                if parent is not None:
+                    wanted[parent] = 1
+    return wanted
+
+
+def forward_steps(trace: Trace) -> Iterator[Step]:
+    """How the values came about: a step for each node.
+
+    Examples
+    --------
+    >>> import tape
+    >>> from tape.viz.passes import forward_steps
+    >>> tr = tape.Trace()
+    >>> y = tr.param(3.0) * 2.0
+    >>> [(step.node, step.reads, float(step.writes[0].total)) for step in forward_steps(tr)]
+    [(0, (), 3.0), (1, (0,), 6.0)]
+    """
+    for id, node in enumerate(trace.nodes):
+        value = plain(node.value)
+        yield Step("forward", id, _parents(node), (Write(id, value, value),))
+
+
+def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
+    """How the adjoints come about: the seed, then a step for each node that passes one on.
+
+    Raises
+    ------
+    TraceMismatchError, SeedError, DTypeError
+        As `Trace.backward`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> from tape.viz.passes import backward_steps
+    >>> tr = tape.Trace()
+    >>> x = tr.param(3.0)
+    >>> for step in backward_steps(tr, x * x):
+    ...     print(step.node, [(write.id, float(write.added), float(write.total)) for write in step.writes])
+    1 [(1, 1.0, 1.0)]
+    1 [(0, 3.0, 3.0), (0, 3.0, 6.0)]
+    """
+    start, seed = start_of(trace, root, seed)
+    seed = plain(seed)
+    adjoints: list[Any] = [None] * (start + 1)
+    adjoints[start] = seed
+    yield Step("backward", start, (), (Write(start, seed, seed),))
+    for id in range(start, -1, -1):
+        node = trace.nodes[id]
+        pull = node.call.pull
+        if adjoints[id] is None or pull is None:
+            continue
+        writes = []
+        for parent, contribution in pull(_plain(node), adjoints[id]):
+            added = contribution.dense() if isinstance(contribution, Scattered) else contribution
+            so_far = adjoints[parent]
+            adjoints[parent] = added if so_far is None else so_far + added
+            writes.append(Write(parent, added, adjoints[parent]))
+        yield Step("backward", id, (id, *_parents(node)), tuple(writes))
+
+
+def tangent_steps(trace: Trace, tangents: Mapping[Var, Any] | None = None) -> Iterator[Step]:
+    """How the tangents come about: a step for each leaf that moves, and each node that moves with it.
+
+    Parameters
+    ----------
+    trace : Trace
+        Any.
+    tangents : mapping of Var to array_like, optional
+        As for `Trace.jvp`. By default ones for every param.
+
+    Raises
+    ------
+    TraceMismatchError, SeedError
+        As `Trace.jvp`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> from tape.viz.passes import tangent_steps
+    >>> tr = tape.Trace()
+    >>> x = tr.param(3.0)
+    >>> y = x * x
+    >>> [(step.node, float(step.writes[0].total)) for step in tangent_steps(tr)]
+    [(0, 1.0), (1, 6.0)]
+    """
+    if tangents is None:
+        tangents = {param: np.ones_like(plain(param.node.value)) for param in trace.params}
+    seeds = checked_tangents(trace, tangents)
+    found: list[Any] = [None] * len(trace.nodes)
+    for id, node in enumerate(trace.nodes):
+        parents = _parents(node)
+        if node.op is None:
+            found[id] = plain(seeds.get(id))
+        elif any(found[parent] is not None for parent in parents):
+            incoming = [None if parent is None else found[parent] for parent in node.parents]
+            found[id] = node.op.push_forward(_plain(node), incoming)
+        if found[id] is not None:
+            yield Step("tangent", id, parents, (Write(id, found[id], found[id]),))
+
+
+def _parents(node: Node) -> tuple[int, ...]:
+    """The nodes it came from, each once."""
+    return tuple(dict.fromkeys(parent for parent in node.parents if parent is not None))
+
+
+def _plain(node: Node) -> Node:
+    """A node as it would be without nesting: its rules then compute, and record nothing."""
+    return Node(plain(node.value), node.call, tuple(plain(part) for part in node.inputs))
