@@ -8,8 +8,10 @@ from tape.blas import choose_kernels
 from tape.config import show_config
 from tape.memory import keep_freed
 from tape.node import Node
+from tape.nonfinite import find_nonfinite
 from tape.ops import apply
 from tape.program import Program, compile, load
+from tape.sites import name_scope
 from tape.trace import Trace
 from tape.transforms import (
     checkpoint,
@@ -38,6 +40,7 @@ from tape.transforms import (
     vjp,
 )
 from tape.var import Var
+from tape.watching import debug
 
 
 def __getattr__(name: str) -> Any:
@@ -62,10 +65,12 @@ __all__ = [
     "compile",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "directional_derivative",
     "divergence",
     "elementwise_grad",
     "errors",
+    "find_nonfinite",
     "fixed_point",
     "gnvp",
     "grad",
@@ -76,6 +81,7 @@ __all__ = [
     "laplacian",
     "linearize",
     "load",
+    "name_scope",
     "nn",
     "no_grad",
     "numpy",

@@ -22,8 +22,10 @@ __all__ = [
     "ConversionError",
     "DTypeError",
     "DerivativeError",
+    "ExpressionError",
     "InPlaceError",
     "MissingAttributeError",
+    "NonFiniteError",
     "NotCompiledWarning",
     "OptionError",
     "OutOfBoundsError",
@@ -107,6 +109,10 @@ class ConvergenceError(TapeError, ArithmeticError):
     """An iteration or integration did not arrive."""
 
 
+class NonFiniteError(TapeError, FloatingPointError):
+    """A NaN or an infinity was made out of finite numbers, on a trace that checks."""
+
+
 class SingularMatrixError(TapeError, np.linalg.LinAlgError):
     """A system of linear equations that has no unique solution."""
 
@@ -117,6 +123,32 @@ class OptionError(TapeError, ValueError):
 
 class DerivativeError(TapeError, AssertionError):
     """A derivative that differs from what it was checked against."""
+
+
+class ExpressionError(TapeError, SyntaxError):
+    """A text that is no expression: what is refused, the line it stands in, and where in it.
+
+    Python shows the place as it does for its own syntax errors; `line` and `column` count from 1.
+    """
+
+    def __init__(self, reason: str, text: str = "", line: int = 1, column: int = 1, width: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.filename = "<expression>"
+        self.lineno = self.end_lineno = self.line = line
+        self.offset = self.column = column
+        self.end_offset = column + width
+        self.text = text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.text, self.line, self.column, self.end_offset - self.column)
+
+    def __str__(self) -> str:
+        start = max(self.column - 60, 0)  # of a long line only what is around the place
+        shown = "".join(c if c.isprintable() else " " for c in self.text[start : start + 100])
+        carets = "^" * max(1, min(self.end_offset - self.column, len(shown) - (self.column - 1 - start)))
+        indent = " " * (self.column - 1 - start)
+        return f"{self.msg}\n  line {self.line}, column {self.column}\n    {shown}\n    {indent}{carets}"
 
 
 class ProgramError(TapeError, ValueError):
@@ -139,12 +171,17 @@ class PathLimitWarning(UserWarning):
     """A compiled function branches in more ways than there may be programs: further ones run in Python."""
 
 
+def is_foreign(filename: str) -> bool:
+    """Whether a file is this package's or one of those it runs on, rather than the user's."""
+    return filename.startswith(_FOREIGN)
+
+
 def user_place() -> str:
     """The innermost ``file:line`` outside this package and NumPy, or an empty string."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        if not filename.startswith(_FOREIGN):
+        if not is_foreign(filename):
             return f"{filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
@@ -153,7 +190,7 @@ def user_place() -> str:
 def user_depth() -> int:
     """How many frames, counted from the caller, lie between it and the user's code."""
     depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOREIGN):
+    while frame.f_back is not None and is_foreign(frame.f_code.co_filename):
         depth, frame = depth + 1, frame.f_back
     return depth
 

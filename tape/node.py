@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tape import errors
 from tape.kernels.accumulate import Scattered
+from tape.sites import Place, Site
 
 if TYPE_CHECKING:
     from tape.aliases import Share
@@ -61,11 +62,16 @@ class Node:
         Whether this is a leaf to differentiate by.
     name : str or None
         The name the user gave.
+    site : Site or None
+        The place in the user's code that recorded it, if the trace keeps that.
     """
 
     # The environment of the vjp closure is the node itself, and a node refers to as little as it can:
     # on a long scalar tape, every further slot costs memory and makes each garbage collection longer.
-    __slots__ = ("call", "inputs", "value")
+    # The one for the site costs neither: allocation rounds three up to four, and it is mostly empty.
+    __slots__ = ("_site", "call", "inputs", "value")
+
+    _site: Place | None  # where it was recorded, if that was asked for; otherwise not there at all
 
     is_param = False
     name: str | None = None
@@ -94,6 +100,12 @@ class Node:
     def operands(self) -> tuple[Any, ...]:
         """The value of each operand."""
         return self.inputs[1::2]
+
+    @property
+    def site(self) -> Site | None:
+        """The place in the user's code that recorded it; None unless the trace keeps that."""
+        place = getattr(self, "_site", None)
+        return None if place is None else Site(*place)
 
     @property
     def vjp(self) -> Callable[[Any], Contributions] | None:

@@ -71,7 +71,7 @@ def pull_back(
         try:
             contributions = pull(node, adjoint)
         except Exception as error:
-            error.add_note(f"in the vjp of {node.op!r}, node %{i} of {where!r}")
+            error.add_note(f"in the vjp of {_place(node, i, where)}")
             raise
         for parent, contribution in contributions:
             so_far = adjoints[parent]
@@ -137,6 +137,7 @@ def push_forward(
         if i < count:
             tangents[i] = seed
     length = len(nodes)
+    watched = getattr(nodes, "push_forward", None)
     first = min(seeds, default=count) + 1
     last_use = _last_uses(nodes, first, count, roots)
     for i in range(first, count):
@@ -151,14 +152,22 @@ def push_forward(
         else:
             continue
         try:
-            tangents[i] = node.call.op.push_forward(node, incoming)  # type: ignore[union-attr]
+            if watched is None:
+                tangents[i] = node.call.op.push_forward(node, incoming)  # type: ignore[union-attr]
+            else:
+                tangents[i] = watched(node, incoming)
         except Exception as error:
-            error.add_note(f"in the jvp of {node.op!r}, node %{i} of {where!r}")
+            error.add_note(f"in the jvp of {_place(node, i, where)}")
             raise
         _drop_used(tangents, inputs, last_use, i)
     if len(nodes) != length:
         _refuse_recording(nodes, length, where)
     return [tangents[root] for root in roots]
+
+
+def _place(node: Node, i: int, where: object) -> str:
+    recorded = f", recorded at {node.site}" if node.site else ""
+    return f"{node.op!r}, node %{i} of {where!r}{recorded}"
 
 
 def _refuse_recording(nodes: list[Node], length: int, where: object) -> NoReturn:
@@ -232,7 +241,7 @@ def rerun(
         try:
             values[i] = op(*operands, **node.call.attrs)
         except Exception as error:
-            error.add_note(f"in {op!r}, node %{i} of {where!r}")
+            error.add_note(f"in {_place(node, i, where)}")
             raise
         _drop_used(values, inputs, last_use, i)
     return [values[root] for root in roots]
@@ -259,7 +268,7 @@ def recompute(nodes: Sequence[Node], *, where: object) -> None:
         try:
             values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
         except Exception as error:
-            error.add_note(f"in the replay of {node.op!r}, node %{len(values)} of {where!r}")
+            error.add_note(f"in the replay of {_place(node, len(values), where)}")
             raise
     for node, value, renewed_inputs in zip(nodes, values, inputs, strict=True):
         node.value, node.inputs = value, renewed_inputs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
 
-from tape import errors, scope
+from tape import errors, scope, watching
 from tape.checks import (
     check_leaf,
     check_replacement,
@@ -42,6 +42,17 @@ class Trace:
     ----------
     name : str, optional
         Shown in messages and listings.
+    sites : bool
+        Whether each node keeps the place in the user's code that recorded it, as `Node.site`.
+    check : bool
+        Whether the first NaN or infinity that is made out of finite numbers raises, forwards or backwards, and
+        names the place.
+
+    Raises
+    ------
+    NonFiniteError
+        With ``check``: while recording or sweeping, saying what made it, out of what, where, and what usually
+        cures it.
 
     Attributes
     ----------
@@ -83,9 +94,9 @@ class Trace:
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
     compiler: ClassVar[Callable[[Trace, Any], Any]]  # as `tape.program` does this
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, *, sites: bool = False, check: bool = False) -> None:
         self.name = name
-        self.nodes: list[Node] = []
+        self.nodes: list[Node] = watching.nodes_for(sites, check) if sites or check or watching.OPEN else []
         self.level = 0
         self.ref = weakref.ref(self)
         self._is_enclosing = False

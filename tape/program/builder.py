@@ -120,8 +120,7 @@ class Builder:
             instruction = self.listing.instructions[instruction.operands[0]]
         if instruction.op != "literal":
             return None
-        char, data = instruction.attrs
-        return np.frombuffer(data, char)[0]
+        return instruction.number
 
     def made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
         """The operands of the instruction behind a value, if it is of this kind."""

@@ -93,7 +93,7 @@ def _merged(
     if user.op == "multiply":
         if other.op != "literal":
             return None
-        factor *= _number(other)
+        factor *= float(other.number)
         if not _is_exact(factor, dtype):
             return None
         return Instruction("matmul", product.operands, (factor,), shape, dtype)
@@ -101,11 +101,6 @@ def _merged(
         return None
     sign = -1.0 if user.op == "subtract" else 1.0
     return Instruction("matmul_add", (other_id, *product.operands), (sign * factor,), shape, dtype)
-
-
-def _number(literal: Instruction) -> float:
-    char, data = literal.attrs
-    return float(np.frombuffer(data, char)[0])
 
 
 def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
@@ -162,7 +157,7 @@ def _scale(instructions: list[Instruction], id: int) -> tuple[int, float] | None
         return None
     for literal, source in (instruction.operands, instruction.operands[::-1]):
         if instructions[literal].op == "literal" and instructions[source].shape == instruction.shape:
-            return source, _number(instructions[literal])
+            return source, float(instructions[literal].number)
     return None
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.listing import short
 from tape.program.instructions import VIEWS, Instruction
@@ -95,8 +93,7 @@ class Names:
         if instruction.op == "constant":
             return f"c{instruction.attrs[0]}"
         if instruction.op == "literal":
-            char, data = instruction.attrs
-            return str(np.frombuffer(data, char)[0])
+            return str(instruction.number)
         return f"%{id}"
 
     def made(self, id: int) -> str:

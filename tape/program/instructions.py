@@ -88,6 +88,12 @@ class Instruction:
         return count
 
     @property
+    def number(self) -> Any:
+        """The number of a literal."""
+        char, data = self.attrs
+        return np.frombuffer(data, char)[0]
+
+    @property
     def is_elementwise(self) -> bool:
         """Whether each element of the result is made of one element of every operand."""
         return self.op in ELEMENTWISE or self.op in ("where", "cast")

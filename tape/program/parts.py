@@ -10,8 +10,6 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tape.program.instructions import VIEWS, Instruction, Listing
 from tape.program.values import Value
 
@@ -199,7 +197,7 @@ def _filling(instructions: list[Instruction], readers: list[int], id: int) -> li
     base = instructions[id]
     if base.op == "broadcast":
         base = instructions[base.operands[0]]
-    is_zero = base.op == "literal" and not np.frombuffer(base.attrs[1], base.attrs[0])[0]
+    is_zero = base.op == "literal" and not base.number
     return chain if is_zero else []
 
 

@@ -23,7 +23,7 @@ from tape.program.workspace import Workspace
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["Profile", "Timing", "profile"]
+__all__ = ["Profile", "Timing", "leaves_for", "profile"]
 
 _BLOCKS, _CALLBACK, _GUARD = opcode("blocks"), opcode("callback"), opcode("guard")
 
@@ -134,7 +134,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise errors.OptionError(f"repeats is {repeats!r}. It is an int, 1 or more")
-    leaves = _leaves(program, args)
+    leaves = leaves_for(program, args)
     segments = list(_segments(program))
     best = [float("inf")] * len(segments)
     whole = overhead = float("inf")
@@ -157,7 +157,8 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     return Profile(program.name, tuple(timings), whole)
 
 
-def _leaves(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
+def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
+    """The dynamic leaves of arguments, as a program takes them."""
     leaves = [native(leaf) for leaf in tree.flatten(tuple(args))[0] if is_dynamic(leaf)]
     if len(leaves) != len(program.leaves):
         raise errors.ShapeError(

@@ -38,13 +38,18 @@ class TraceProgram(Program):
     _nodes: list[Leaf]
     _eager: Any
 
+    @property
+    def present(self) -> tuple[Any, ...]:
+        """The values that the params and inputs of the trace have now, in the order of the tape."""
+        return tuple([node.value for node in self._nodes])
+
     def run(self, leaves: tuple[Any, ...] | None = None) -> Any:
         """Run for the present leaves, or for others.
 
         Parameters
         ----------
         leaves : tuple, optional
-            By default the values that the params and inputs of the trace have now, in the order of the tape.
+            By default `present`.
 
         Returns
         -------
@@ -52,7 +57,7 @@ class TraceProgram(Program):
             The value of the root, and the list of gradients of `Trace.backward_param_grads`; all for leaves
             of other shapes too, but slower.
         """
-        given = tuple([node.value for node in self._nodes]) if leaves is None else leaves
+        given = self.present if leaves is None else leaves
         try:
             out = super().run(given)
         except Rerun:

@@ -1,0 +1,190 @@
+"""`find_nonfinite`: where the first NaN or infinity of a function or a program comes from.
+
+A function runs on a watched trace (`tape.watching`), gradients inside it on watched traces of their own. A
+program runs once with every intermediate value among its results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tape import errors, tree
+from tape.node import Handle, Node, plain
+from tape.program import Program
+from tape.program.describe import Names
+from tape.program.intermediates import intermediates
+from tape.program.profile import leaves_for
+from tape.program.replay import TraceProgram
+from tape.trace import Trace
+from tape.transforms._record import name_of
+from tape.watching import watched
+from tape.watching.finite import Finite, Origin, all_finite, first_bad, told_of
+
+__all__ = ["NonFinite", "find_nonfinite"]
+
+
+@dataclass(frozen=True)
+class NonFinite:
+    """What `find_nonfinite` has found: true if there is a NaN or an infinity; printed, it is a report.
+
+    Attributes
+    ----------
+    name : str
+        Of the function or program.
+    origin : Origin or None
+        The operation that made the first one out of finite numbers; None if there is none.
+    given : tuple of str
+        Arguments and constants that hold some, when they reach the result and nothing else is to blame.
+    """
+
+    name: str
+    origin: Origin | None = None
+    given: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.origin is not None or bool(self.given)
+
+    def __str__(self) -> str:
+        if self.origin is not None:
+            return f"{self.name}: {self.origin}"
+        if self.given:
+            return "\n".join(
+                [f"{self.name}: what it is given is not finite", *(f"  {it}" for it in self.given)]
+            )
+        return f"{self.name}: all is finite"
+
+    __repr__ = __str__
+
+
+def find_nonfinite(f: Callable[..., Any], *args: Any, derivative: bool = True) -> NonFinite:
+    """Find the first operation, forwards or backwards, that makes NaN or infinity out of finite numbers.
+
+    Parameters
+    ----------
+    f : callable
+        A function of trees, gradients of any order included; a compiled function, of which the Python code is
+        run; or a `Program`.
+    *args
+        What it is called with. Of a program made by `Trace.compile` none: the present leaves count.
+    derivative : bool
+        Whether a backward pass from the results is looked at, too. Programs have theirs in them, if any.
+
+    Returns
+    -------
+    NonFinite
+        False if all is finite. Printed, it tells the operation, its operands where it happened, the line, and
+        what usually cures it.
+
+    Raises
+    ------
+    TapeError
+        Whatever ``f`` raises.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> def loss(x):
+    ...     return np.sum(np.where(x > 0, np.sqrt(x), 0.0))
+    >>> print(tape.find_nonfinite(loss, np.array([4.0, 0.0])))
+    loss: the derivative of sqrt (node %2) made nan at [1] of float64[2]
+      at ...
+      operand 0: 0.0 there, in float64[2] from 0 to 4
+      adjoint: 0.0 there, in float64[2] from 0 to 1
+      The adjoint is 0 there, and 0 times an infinite derivative is NaN. If a where or a mask leaves ...
+    >>> bool(tape.find_nonfinite(loss, np.array([4.0, 1.0])))
+    False
+    """
+    if isinstance(f, Program):
+        return _in_program(f, args)
+    finite = Finite()
+    name = name_of(f)
+    with np.errstate(all="ignore"), watched(finite):
+        try:
+            trace, leaves, results = _run(f, name, args, derivative)
+        except errors.NonFiniteError:
+            if finite.origin is None:  # somebody else's
+                raise
+        if finite.origin is not None:  # which ``f`` may have caught
+            return NonFinite(name, finite.origin)
+    if all(map(all_finite, results)):
+        return NonFinite(name)
+    return NonFinite(name, given=(*_bad_arguments(args, leaves), *_bad_constants(trace.nodes)))
+
+
+def _run(
+    f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: bool
+) -> tuple[Trace, list[Any], list[Any]]:
+    """Run forwards and backwards: the trace, the leaves of the arguments, results and gradients."""
+    leaves, structure = tree.flatten(args)
+    with Trace(name) as trace:
+        given = [trace.param(leaf) if _is_float(leaf) else leaf for leaf in leaves]
+        outs = tree.flatten(f(*tree.restore(structure, given)))[0]
+    roots = [out for out in outs if isinstance(out, Handle) and out.trace_ref is trace.ref]
+    results = [plain(root) for root in roots]
+    if derivative:
+        seeds = {root.id: np.ones_like(plain(root)) for root in roots if plain(root).dtype.kind in "fc"}
+        results += [plain(gradient) for gradient in trace.pull_back(seeds) if gradient is not None]
+    return trace, leaves, results
+
+
+def _is_float(leaf: Any) -> bool:
+    if isinstance(leaf, Handle):
+        return plain(leaf).dtype.kind in "fc"
+    return isinstance(leaf, (float, complex)) or (
+        isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc"
+    )
+
+
+def _bad_arguments(args: tuple[Any, ...], leaves: Sequence[Any]) -> list[str]:
+    names = tree.names(tree.flatten(args)[1], "args")
+    return [
+        f"{name} holds {_told_bad(leaf)}"
+        for name, leaf in zip(names, leaves, strict=True)
+        if _is_float(leaf) and not all_finite(leaf)
+    ]
+
+
+def _bad_constants(nodes: Sequence[Node]) -> list[str]:
+    """The constants among operands that are not finite, by the node that has them."""
+    found = []
+    for id, node in enumerate(nodes):
+        place = f"node %{id}, at {node.site}" if node.site else f"node %{id}"
+        for k, (parent, operand) in enumerate(zip(node.parents, node.operands, strict=True)):
+            if parent is None and _is_float(operand) and not all_finite(operand):
+                found.append(f"operand {k} of {node.op!r} ({place}), a constant, holds {_told_bad(operand)}")
+    return found
+
+
+def _told_bad(value: Any) -> str:
+    array = np.asarray(plain(value))
+    index = first_bad(array, ())
+    assert index is not None
+    return f"{array[index]} at {list(index)}, {told_of(array)}" if index else f"{array[()]}"
+
+
+def _in_program(program: Program, args: tuple[Any, ...]) -> NonFinite:
+    leaves = program.present if isinstance(program, TraceProgram) and not args else leaves_for(program, args)
+    with np.errstate(all="ignore"):
+        values = intermediates(program, leaves)
+    names = Names(program)
+    instructions = program.plan.instructions
+    for id, value in values.items():
+        step = instructions[id]
+        if not step.operands or all_finite(value):
+            continue
+        operands = tuple(values[operand] for operand in step.operands)
+        index = first_bad(value, operands)
+        if index is not None:
+            op = step.op if step.op not in ("fold", "kernel") else step.attrs[0]
+            made = f"%{id} = {names.made(id)}"
+            origin = Origin(op, "forward", None, value, index, None, operands, None, value, None, made)
+            return NonFinite(program.name, origin)
+    if all(all_finite(values[out]) for out in program.plan.outputs):
+        return NonFinite(program.name)
+    bad = [id for id, step in enumerate(instructions) if id in values and not step.operands]
+    given = [f"{names.value(id)} holds {_told_bad(values[id])}" for id in bad if not all_finite(values[id])]
+    return NonFinite(program.name, given=tuple(given))

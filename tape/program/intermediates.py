@@ -1,0 +1,81 @@
+"""Every value that a program computes, not just its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tape import errors
+from tape.program.instructions import Listing
+from tape.program.run import Flip, Rerun, Runner
+
+if TYPE_CHECKING:
+    from tape.program.program import Program
+
+__all__ = ["intermediates"]
+
+_MAKE_NOTHING = ("input", "constant", "literal", "guard")
+
+
+def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
+    """The values of all instructions, from a program like this one that returns them.
+
+    Parameters
+    ----------
+    program : Program
+        Any.
+    leaves : sequence
+        The dynamic leaves of the arguments, as they must be.
+
+    Returns
+    -------
+    dict of int to array
+        By number in the list that ``print(program)`` shows: arguments and constants, too, but no guards.
+
+    Raises
+    ------
+    UnsupportedError
+        If the program takes another path for these arguments, or cannot go on.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.program.intermediates import intermediates
+    >>> f = tape.compile(lambda x: np.exp(x) * 2)
+    >>> out = f(np.zeros(2))
+    >>> (program,) = f.programs.values()
+    >>> [value.tolist() for value in intermediates(program, (np.zeros(2),)).values()]
+    [[0.0, 0.0], [1.0, 1.0], 2.0, [2.0, 2.0]]
+    """
+    plan = program.plan
+    made = [id for id, step in enumerate(plan.instructions) if step.op not in _MAKE_NOTHING]
+    listing = Listing(
+        list(plan.instructions),
+        list(plan.inputs),
+        list(plan.constants),
+        made,
+        list(plan.guards),
+        list(program.listing.callbacks),
+    )
+    showing = Runner(listing, program.leaves, [None] * len(made), frozenset(), program.name)
+    try:
+        out = showing.run(tuple(leaves))
+    except Rerun as rerun:
+        raise errors.UnsupportedError(
+            f"{program.name}: the machine stops at {rerun}: an index is out of range, or a matrix singular. "
+            "Look at the arguments"
+        ) from None
+    if isinstance(out, Flip):
+        raise errors.UnsupportedError(
+            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which "
+            "has one path. Take the program of the other path"
+        )
+    values = dict(zip(made, out, strict=True))
+    for id, step in enumerate(plan.instructions):
+        if step.op == "input":
+            values[id] = leaves[step.attrs[0]]
+        elif step.op == "constant":
+            values[id] = plan.constants[step.attrs[0]]
+        elif step.op == "literal":
+            values[id] = step.number
+    return dict(sorted(values.items()))
