@@ -10,6 +10,7 @@ from tape.memory import keep_freed
 from tape.node import Node
 from tape.nonfinite import find_nonfinite
 from tape.ops import apply
+from tape.profiling import profile
 from tape.program import Program, compile, load
 from tape.sites import name_scope
 from tape.trace import Trace
@@ -88,6 +89,7 @@ __all__ = [
     "odeint",
     "ops",
     "optim",
+    "profile",
     "root",
     "rop",
     "scipy",

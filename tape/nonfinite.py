@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.node import Handle, Node, plain
+from tape.node import Node, plain
 from tape.program import Program
 from tape.program.describe import Names
 from tape.program.intermediates import intermediates
 from tape.program.profile import leaves_for
 from tape.program.replay import TraceProgram
-from tape.trace import Trace
 from tape.transforms._record import name_of
+from tape.transforms._trial import Trial, is_float
 from tape.watching import watched
 from tape.watching.finite import Finite, Origin, all_finite, first_bad, told_of
 
@@ -104,47 +104,24 @@ def find_nonfinite(f: Callable[..., Any], *args: Any, derivative: bool = True) -
     name = name_of(f)
     with np.errstate(all="ignore"), watched(finite):
         try:
-            trace, leaves, results = _run(f, name, args, derivative)
+            trial = Trial(f, name, args, derivative)
         except errors.NonFiniteError:
             if finite.origin is None:  # somebody else's
                 raise
         if finite.origin is not None:  # which ``f`` may have caught
             return NonFinite(name, finite.origin)
-    if all(map(all_finite, results)):
+    if all(map(all_finite, trial.results)):
         return NonFinite(name)
-    return NonFinite(name, given=(*_bad_arguments(args, leaves), *_bad_constants(trace.nodes)))
+    return NonFinite(name, given=(*_bad_arguments(args), *_bad_constants(trial.trace.nodes)))
 
 
-def _run(
-    f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: bool
-) -> tuple[Trace, list[Any], list[Any]]:
-    """Run forwards and backwards: the trace, the leaves of the arguments, results and gradients."""
+def _bad_arguments(args: tuple[Any, ...]) -> list[str]:
     leaves, structure = tree.flatten(args)
-    with Trace(name) as trace:
-        given = [trace.param(leaf) if _is_float(leaf) else leaf for leaf in leaves]
-        outs = tree.flatten(f(*tree.restore(structure, given)))[0]
-    roots = [out for out in outs if isinstance(out, Handle) and out.trace_ref is trace.ref]
-    results = [plain(root) for root in roots]
-    if derivative:
-        seeds = {root.id: np.ones_like(plain(root)) for root in roots if plain(root).dtype.kind in "fc"}
-        results += [plain(gradient) for gradient in trace.pull_back(seeds) if gradient is not None]
-    return trace, leaves, results
-
-
-def _is_float(leaf: Any) -> bool:
-    if isinstance(leaf, Handle):
-        return plain(leaf).dtype.kind in "fc"
-    return isinstance(leaf, (float, complex)) or (
-        isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc"
-    )
-
-
-def _bad_arguments(args: tuple[Any, ...], leaves: Sequence[Any]) -> list[str]:
-    names = tree.names(tree.flatten(args)[1], "args")
+    names = tree.names(structure, "args")
     return [
         f"{name} holds {_told_bad(leaf)}"
         for name, leaf in zip(names, leaves, strict=True)
-        if _is_float(leaf) and not all_finite(leaf)
+        if is_float(leaf) and not all_finite(leaf)
     ]
 
 
@@ -154,7 +131,7 @@ def _bad_constants(nodes: Sequence[Node]) -> list[str]:
     for id, node in enumerate(nodes):
         place = f"node %{id}, at {node.site}" if node.site else f"node %{id}"
         for k, (parent, operand) in enumerate(zip(node.parents, node.operands, strict=True)):
-            if parent is None and _is_float(operand) and not all_finite(operand):
+            if parent is None and is_float(operand) and not all_finite(operand):
                 found.append(f"operand {k} of {node.op!r} ({place}), a constant, holds {_told_bad(operand)}")
     return found
 

@@ -45,8 +45,7 @@ class Trace:
     sites : bool
         Whether each node keeps the place in the user's code that recorded it, as `Node.site`.
     check : bool
-        Whether the first NaN or infinity that is made out of finite numbers raises, forwards or backwards, and
-        names the place.
+        Whether the first NaN or infinity that is made out of finite numbers raises, forwards or backwards.
 
     Raises
     ------

@@ -19,6 +19,7 @@ from tape import errors, tree
 from tape.node import Handle
 from tape.program import objects
 from tape.program.calling import unshared
+from tape.program.profile import Profile
 from tape.program.program import Program
 from tape.program.record import is_dynamic, native, record
 from tape.program.run import MISSED, Flip, Rerun
@@ -208,6 +209,20 @@ class Compiled:
     def explain(self) -> str:
         """What every program consists of, and what makes it slower than it might be."""
         return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
+
+    def profile(self, *args: Any, repeats: int = 20) -> Profile:
+        """The time of each instruction of the program for these arguments, which is made if there is none.
+
+        As `Program.profile`.
+        """
+        self(*args)
+        latest = self._latest
+        if latest is None or not latest.paths:
+            raise errors.UnsupportedError(
+                f"{self._name} has no program for these arguments, and runs as plain Python. Profile "
+                "the function itself"
+            )
+        return latest.paths[0].program.profile(*args, repeats=repeats)
 
     # ---- from arguments to a program -------------------------------------------------------------
 

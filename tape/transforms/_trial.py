@@ -1,0 +1,58 @@
+"""A function run once forwards and once backwards, for the sake of what there is to see on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape import tree
+from tape.node import Handle, plain
+from tape.trace import Trace
+
+__all__ = ["Trial", "is_float"]
+
+
+class Trial:
+    """One run of a function on a trace, with every float among its arguments a param.
+
+    Unlike a `Recording` it takes any function: of what can be differentiated, if that is anything, the
+    derivative is taken.
+
+    Parameters
+    ----------
+    f : callable
+        Of trees.
+    name : str
+        What to call it.
+    args : tuple
+        What it is called with.
+    derivative : bool
+        Whether it is followed by a reverse sweep from ones at all results that are floats.
+
+    Attributes
+    ----------
+    trace : Trace
+    results : list
+        The recorded leaves of the result, then the gradients, without nesting.
+    """
+
+    def __init__(self, f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: bool) -> None:
+        leaves, structure = tree.flatten(args)
+        with Trace(name) as self.trace:
+            given = [self.trace.param(leaf) if is_float(leaf) else leaf for leaf in leaves]
+            outs = tree.flatten(f(*tree.restore(structure, given)))[0]
+        roots = [out for out in outs if isinstance(out, Handle) and out.trace_ref is self.trace.ref]
+        self.results = [plain(root) for root in roots]
+        if derivative:
+            seeds = {root.id: np.ones_like(plain(root)) for root in roots if is_float(plain(root))}
+            self.results += [plain(g) for g in self.trace.pull_back(seeds) if g is not None]
+
+
+def is_float(leaf: Any) -> bool:
+    """Whether a value is an array, a number or a Var that can be differentiated by."""
+    value = plain(leaf)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "fc"
+    return isinstance(value, (float, complex))

@@ -1,0 +1,268 @@
+"""`tape.find_nonfinite` and ``check=True``: the first NaN or infinity, by operation, place and cure."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape.errors import NonFiniteError
+from tape.watching.finite import all_finite, first_bad
+
+ZERO = np.array([1.0, 0.0])
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+# ---- what is found -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "op", "phase", "value", "cure"),
+    [
+        (lambda x: np.log(x), ZERO, "log", "forward", -np.inf, "positive"),
+        (lambda x: np.sum(1.0 / x), ZERO, "divide", "forward", np.inf, "divides by zero"),
+        (lambda x: np.exp(1000 * x), ZERO, "exp", "forward", np.inf, "logsumexp"),
+        (lambda x: (x - 2.0) ** 0.5, ZERO, "power", "forward", np.nan, "negative number"),
+        (lambda x: x**-1.0, ZERO, "power", "forward", np.inf, "negative power"),
+        (lambda x: np.arccos(x + 1.0), ZERO, "arccos", "forward", np.nan, "between -1 and 1"),
+        (lambda x: (1e200 * x) * (1e200 * x), ZERO, "multiply", "forward", np.inf, "Scale"),
+        (lambda x: np.sqrt(x), ZERO, "sqrt", "backward", np.inf, "sqrt(x + eps)"),
+        (lambda x: np.sqrt(np.sum(x * x)), 0 * ZERO, "sqrt", "backward", np.inf, "np.linalg.norm"),
+        (lambda x: x**0.5, ZERO, "power", "backward", np.inf, "positive"),
+        (lambda x: np.arcsin(x), ZERO, "arcsin", "backward", np.inf, "Clip"),
+        (lambda x: np.where(x > 0, np.sqrt(x), 0.0), ZERO, "sqrt", "backward", np.nan, "np.where(ok"),
+    ],
+)
+def test_the_culprit_is_named_with_a_cure(f, x, op, phase, value, cure) -> None:
+    found = tape.find_nonfinite(f, x)
+    assert found
+    assert (found.origin.op, found.origin.phase) == (op, phase)
+    np.testing.assert_equal(found.origin.value, value)
+    assert cure in str(found)
+    assert str(inspect.getsourcelines(f)[1]) in str(found.origin.site)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.linalg.norm(x),
+        lambda x: np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)), 0.0),
+        lambda x: tape.ops.logsumexp(1000.0 * x),
+        lambda x: np.sum(np.abs(x)),
+        lambda x: np.where(x > 0, x, -np.inf).max(),
+        lambda x: np.exp(np.where(x > 0, x, -np.inf)),
+        lambda x: [x.copy(), {"a": x[:0]}],
+    ],
+)
+def test_what_is_finite_is_false_and_infinite_masks_are_no_culprits(f) -> None:
+    found = tape.find_nonfinite(f, ZERO)
+    if found:  # an infinity that was given
+        assert found.origin is None
+        assert "constant" in str(found)
+    else:
+        assert "all is finite" in str(found)
+
+
+def test_the_index_and_the_operands_there_are_told() -> None:
+    x = np.array([[4.0, 2.0], [0.0, 1.0]])
+    found = tape.find_nonfinite(lambda x, y: x / y, np.array([1.0, 3.0]), x)
+    assert found.origin.index == (1, 0)
+    assert "operand 0: 1.0 there, in float64[2]" in str(found)
+    assert "operand 1: 0.0 there, in float64[2, 2]" in str(found)
+
+
+def test_the_expression_is_underlined() -> None:
+    def f(x):
+        return np.sin(x) + np.log(x)
+
+    text = str(tape.find_nonfinite(f, 0.0)).splitlines()
+    (line,) = [k for k, part in enumerate(text) if "return" in part]
+    begin = text[line + 1].index("^")
+    assert text[line][begin : begin + text[line + 1].count("^")] == "np.log(x)"
+
+
+def test_orders_of_derivatives_name_the_operation_whose_rule_it_was() -> None:
+    def f(x):
+        return x**1.5
+
+    assert not tape.find_nonfinite(f, 0.0)
+    for order in (tape.grad(f), tape.grad(tape.grad(f))):
+        found = tape.find_nonfinite(order, 0.0)
+        assert found.origin.site.text == "return x**1.5"
+    assert found.origin.within.node.op.name == "power"
+    assert "in the derivative of power" in str(found)
+
+
+def test_forward_mode_is_looked_at() -> None:
+    found = tape.find_nonfinite(lambda x: tape.jvp(np.sqrt, (x,), (np.ones(2),))[1], ZERO, derivative=False)
+    assert "forward derivative of sqrt" in str(found)
+    with pytest.raises(NonFiniteError, match="forward derivative of sqrt"), tape.debug(check=True):
+        tape.jvp(np.sqrt, (ZERO,), (np.ones(2),))
+
+
+def test_without_the_derivative_only_the_function_counts() -> None:
+    assert tape.find_nonfinite(np.sqrt, ZERO)
+    assert not tape.find_nonfinite(np.sqrt, ZERO, derivative=False)
+
+
+def test_nan_that_is_given_is_said_to_be_given() -> None:
+    found = tape.find_nonfinite(lambda p: p["a"] * 2, {"a": np.array([1.0, np.nan]), "b": 1.0})
+    assert found.origin is None
+    assert found.given == ("args[0]['a'] holds nan at [1], float64[2] from 1 to 1",)
+    assert not tape.find_nonfinite(lambda x: np.nansum(x), np.array([1.0, np.nan]))
+    found = tape.find_nonfinite(lambda x: x * np.inf, 2.0)
+    assert "operand 1 of <op multiply>" in str(found)
+
+
+def test_traces_and_gradients_inside_are_looked_at() -> None:
+    def step(w):
+        tr = tape.Trace()
+        p = tr.param(w)
+        return tr.backward_param_grads(np.sum(np.sqrt(p)))
+
+    found = tape.find_nonfinite(step, ZERO)
+    assert found.origin.site.text == "return tr.backward_param_grads(np.sum(np.sqrt(p)))"
+
+
+def test_an_error_that_the_function_swallows_is_found_all_the_same() -> None:
+    def f(x):
+        try:
+            return np.log(x)
+        except ArithmeticError:
+            return x
+
+    assert tape.find_nonfinite(f, 0.0).origin.op == "log"
+
+
+def test_errors_of_the_function_are_its_own() -> None:
+    with pytest.raises(tape.errors.ShapeError):
+        tape.find_nonfinite(lambda x: x + np.ones(3), ZERO)
+
+
+# ---- programs ------------------------------------------------------------------------------------------
+
+
+def test_a_compiled_function_is_looked_at_as_the_code_it_is_of() -> None:
+    compiled = tape.compile(tape.grad(lambda x: np.sum(np.sqrt(x))))
+    compiled(ZERO)
+    assert "sqrt" in str(tape.find_nonfinite(compiled, ZERO))
+    assert not tape.find_nonfinite(compiled, ZERO + 1)
+
+
+def test_a_program_names_the_instruction_that_its_listing_shows() -> None:
+    compiled = tape.compile(tape.grad(lambda x: np.sum(np.where(x > 0, np.sqrt(x), 0.0))))
+    compiled(ZERO)
+    (program,) = compiled.programs.values()
+    found = tape.find_nonfinite(program, ZERO)
+    line = found.origin.made_by
+    id, made = line.split(" = ")
+    assert any(
+        row.split() == [id, *made.split(), *row.split()[1 + len(made.split()) :]]
+        for row in str(program).splitlines()
+    )
+    assert found.origin.index == (1,)
+    assert not tape.find_nonfinite(program, ZERO + 1)
+
+
+def test_a_program_says_what_it_was_given() -> None:
+    compiled = tape.compile(lambda x: 2 * x)
+    compiled(ZERO)
+    (program,) = compiled.programs.values()
+    assert tape.find_nonfinite(program, ZERO * np.nan).given == (
+        "in0 holds nan at [0], float64[2] of nothing finite",
+    )
+
+
+def test_a_program_of_a_tape_takes_its_present_leaves() -> None:
+    tr = tape.Trace(name="mine")
+    w = tr.param(ZERO.copy())
+    program = tr.compile(np.sum(np.sqrt(w)))
+    assert "mine" in str(tape.find_nonfinite(program))
+    tr.set(w, ZERO + 1)
+    assert not tape.find_nonfinite(program)
+
+
+def test_programs_with_guards_and_callbacks() -> None:
+    @tape.compile
+    def f(x):
+        if np.sum(x) > 0:
+            return np.log(np.linalg.eigvalsh(np.outer(x, x)))
+        return x
+
+    f(ZERO)
+    (program,) = f.programs.values()
+    assert "log" in str(tape.find_nonfinite(program, ZERO))
+    with pytest.raises(tape.errors.UnsupportedError, match="branch"):
+        tape.find_nonfinite(program, -ZERO)
+
+
+# ---- check=True ----------------------------------------------------------------------------------------
+
+
+def test_a_trace_that_checks_raises_at_the_line() -> None:
+    tr = tape.Trace(check=True)
+    x = tr.param(ZERO)
+    with pytest.raises(NonFiniteError, match=r"log .* made -inf at \[1\]") as failure:
+        np.log(x)
+    assert __file__ in str(failure.value)
+    assert len(tr) == 1
+    y = np.sum(np.sqrt(x))
+    with pytest.raises(NonFiniteError, match="derivative of sqrt"):
+        tr.backward_param_grads(y)
+    with pytest.raises(FloatingPointError):
+        tr.backward(y)
+    with pytest.raises(NonFiniteError, match="forward derivative"):
+        tr.jvp(y, {x: np.ones(2)})
+
+
+def test_what_was_infinite_already_passes() -> None:
+    tr = tape.Trace(check=True)
+    x = tr.param(np.array([np.inf, np.nan]))
+    y = (x * 2.0 + np.array([-np.inf, 1.0])).sum()
+    tr.backward_param_grads(y)
+
+
+def test_nan_made_out_of_infinities_is_an_origin() -> None:
+    tr = tape.Trace(check=True)
+    x = tr.param(np.array([np.inf]))
+    with pytest.raises(NonFiniteError, match=r"subtract .* made nan"):
+        x - x
+
+
+# ---- looking at arrays ---------------------------------------------------------------------------------
+
+_DTYPES = st.sampled_from(["f2", "f4", "f8", "c8", "c16", "i4", "?"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(_DTYPES, st.integers(0, 40), st.sampled_from([1.0, 1e30, 1e200]), st.data())
+def test_all_finite_says_what_numpy_says(dtype, size, scale, data) -> None:
+    with np.errstate(all="ignore"):
+        array = (np.linspace(-1, 1, size) * scale).astype(dtype)
+    if size and array.dtype.kind in "fc" and data.draw(st.booleans()):
+        array[data.draw(st.integers(0, size - 1))] = data.draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    for view in (array, array[::2], array.reshape(1, -1).T):
+        expected = bool(np.isfinite(view).all())
+        assert all_finite(view) == expected
+        index = first_bad(view, ())
+        assert (index is None) == expected
+        if index is not None:
+            assert not np.isfinite(view[index])
+
+
+def test_nested_values_and_numbers_are_looked_at() -> None:
+    tr = tape.Trace()
+    assert all_finite(tr.param(1.0))
+    assert not all_finite(tr.param(np.nan))
+    assert not all_finite(np.float32(np.inf))
+    assert all_finite(3)
+    assert not all_finite(complex(0, np.inf))

@@ -1,0 +1,114 @@
+"""`tape.watching`: what watches are told, and that nothing is different for it."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape.watching import OPEN, Watch, Watched, watched
+
+
+class _Diary(Watch):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str | None]] = []
+
+    def _note(self, event, node):
+        self.events.append((event, node.op and node.op.name))
+
+    def recorded(self, node, nodes):
+        self._note("recorded", node)
+
+    def pulling(self, node, nodes):
+        self._note("pulling", node)
+
+    def pulled(self, node, adjoint, contributions, nodes):
+        assert all(parent in node.parents for parent, _ in contributions)
+        self._note("pulled", node)
+
+    def pushing(self, node, nodes):
+        self._note("pushing", node)
+
+    def pushed(self, node, incoming, tangent, nodes):
+        self._note("pushed", node)
+
+
+def _f(x):
+    return np.sum(np.sin(x) * x)
+
+
+def test_nodes_are_a_plain_list_unless_watched() -> None:
+    assert type(tape.Trace().nodes) is list
+    with tape.debug():
+        assert type(tape.Trace().nodes) is Watched
+    assert type(tape.Trace().nodes) is list
+    assert not OPEN
+
+
+def test_a_watch_is_told_of_both_sweeps() -> None:
+    diary = _Diary()
+    with watched(diary):
+        tr = tape.Trace()
+    x = tr.param(np.ones(2))
+    y = _f(x)
+    tr.backward_param_grads(y)
+    tr.jvp(y, {x: np.ones(2)})
+    names = ["sin", "multiply", "sum"]
+    assert diary.events == [
+        ("recorded", None),
+        *[("recorded", name) for name in names],
+        *[(event, name) for name in reversed(names) for event in ("pulling", "pulled")],
+        *[(event, name) for name in names for event in ("pushing", "pushed")],
+    ]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        tape.grad,
+        lambda f: lambda x: tape.jvp(f, (x,), (x,)),
+        tape.hessian,
+        lambda f: tape.grad(lambda x: tape.grad(f)(x) @ x),
+        tape.jacobian,
+        lambda f: lambda x: tape.taylor(f, x, np.ones(3), 3),
+        lambda f: tape.grad(tape.checkpoint(f)),
+        lambda f: tape.compile(tape.grad(f)),
+    ],
+)
+def test_results_are_the_same_watched_or_not(transform) -> None:
+    x = np.array([0.3, -1.2, 2.0])
+    plain = transform(_f)(x)
+    with tape.debug(check=True):
+        found = transform(_f)(x)
+    for a, b in zip(np.atleast_1d(plain), np.atleast_1d(found), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_a_watch_raises_leaves_the_tape_as_it_was() -> None:
+    class Refusing(Watch):
+        def recorded(self, node, nodes):
+            if node.op is not None:
+                raise KeyError("no")
+
+    with watched(Refusing()):
+        tr = tape.Trace()
+    x = tr.param(1.0)
+    with pytest.raises(KeyError):
+        np.sin(x)
+    assert len(tr) == 1
+
+
+def test_contexts_nest_and_end_in_any_order() -> None:
+    first, second = watched(_Diary()), watched(_Diary())
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert type(tape.Trace().nodes) is Watched
+    second.__exit__(None, None, None)
+    assert type(tape.Trace().nodes) is list
+
+
+@pytest.mark.parametrize("options", [{"sites": 1}, {"check": "yes"}])
+def test_options_are_true_or_false(options) -> None:
+    with pytest.raises(tape.errors.OptionError, match="True or False"), tape.debug(**options):
+        pass
