@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape.kernels.accumulate import Scattered
+from tape.listing import byte_size
 from tape.node import Node, plain
 from tape.program import Program
 from tape.program.compiled import Compiled
@@ -334,15 +335,6 @@ def _table(what: str, rows: Sequence[Row], whole: float) -> list[str]:
         share = f"{row.seconds / whole:6.1%}" if whole else ""
         lines.append(
             f"{row.name:<{width}} {share:>6} {row.calls:>8,} {duration(row.forward):>9} "
-            f"{duration(row.backward):>9} {_size(row.bytes):>9}  {row.text[:60]}".rstrip()
+            f"{duration(row.backward):>9} {byte_size(row.bytes):>9}  {row.text[:60]}".rstrip()
         )
     return lines
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.{0 if unit == 'B' else 1}f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -1,35 +1,333 @@
-"""The tape as text."""
+"""The tape as text, as a table of rich, and as HTML."""
+
+import io
+import re
+import sys
+from html import unescape
+from html.parser import HTMLParser
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+import tape
+from tape.listing import digest, listing, listing_html, listing_table, number, short
+from tape.listing._words import columns_of, cut, one_line
+
+LINE = 110
+HOSTILE = "<script>alert(1)</script> [bold]&amp; \"'\n\t\x1b[31m名前\u202e\u2028" + "x" * 300
 
 
-def test_the_listing_has_one_line_a_node(trace):
-    a = trace.param(3.0, name="a")
-    b = trace.input(np.ones((2, 3), np.float32), name="data")
-    _ = (a * 2.0 + b).sum(axis=0)
-    lines = str(trace).splitlines()
-    assert lines[0] == "<Trace T: 5 nodes, 1 params>"
-    assert [line.split()[0] for line in lines[1:]] == ["%0", "%1", "%2", "%3", "%4"]
-    for line, parts in zip(
-        lines[1:],
-        [
-            ("a", "param", "float64[]", "3.0"),
-            ("data", "input", "float32[2, 3]"),
-            ("multiply(%0, 2.0)", "float64[]", "6.0"),
-            ("add(%2, %1)", "[2, 3]"),
-            ("sum(%3", "axis=(0,)", "keepdims=False", "[3]"),
-        ],
-        strict=True,
-    ):
-        assert all(part in line for part in parts), line
-    assert len({line.index("float") for line in lines[1:]}) == 1  # aligned
+# ---- random tapes and values -------------------------------------------------------------------------
 
 
-def test_a_long_listing_leaves_out_the_middle(trace):
+DTYPES = [
+    np.float16,
+    np.float32,
+    np.float64,
+    np.longdouble,
+    np.complex64,
+    np.complex128,
+    np.int8,
+    np.uint64,
+    bool,
+]
+VALUES = st.sampled_from(DTYPES).flatmap(
+    lambda dtype: arrays(dtype, array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5))
+)
+NAMES = st.none() | st.text(max_size=30) | st.just(HOSTILE)
+
+
+@st.composite
+def tapes(draw):
+    """A trace of a few leaves and operations that take any values, swept or not, nested or not."""
+    trace = tape.Trace(draw(NAMES))
+    outer = tape.Trace("outer")
+    handles = []
+    for _ in range(draw(st.integers(1, 4))):
+        value, name = draw(VALUES), draw(NAMES)
+        if draw(st.booleans()):
+            value = outer.input(value)
+        add = trace.param if value.dtype.kind in "fc" and draw(st.booleans()) else trace.input
+        handles.append(add(value, name=name))
+    with np.errstate(all="ignore"):
+        for _ in range(draw(st.integers(0, 8))):
+            handle = draw(st.sampled_from(handles))
+            operation = draw(st.sampled_from([np.ravel, np.negative, np.exp, lambda x: x[..., None], np.sum]))
+            if handle.dtype.kind == "b" and operation is np.negative:
+                continue
+            handles.append(operation(handle))
+        if handles[-1].dtype.kind in "fc" and draw(st.booleans()):
+            root = handles[-1]
+            trace.backward(root, seed=np.ones(root.shape, root.dtype))
+    return trace
+
+
+def on_screen(line):
+    """A character for each column of a terminal."""
+    return "".join([char + "\0" * (columns_of(char) - 1) for char in line if columns_of(char)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(tapes())
+def test_every_node_has_one_short_line_and_columns_are_aligned(trace):
+    lines = [on_screen(line) for line in listing(trace).splitlines()]
+    rows = [line for line in lines[1:] if line.startswith("%")]
+    assert [row.split()[0].rstrip("*·") for row in rows] == [f"%{id}" for id in range(len(trace))]
+    assert len(lines) - len(rows) <= 3  # title, titles of columns, legend
+    assert all(len(line) <= LINE and line == line.rstrip() for line in lines)
+    types = [tape.errors.describe(node.value)[:7] for node in trace.nodes]
+    where = {match.start() for match in re.finditer(re.escape(types[0]), rows[0])}
+    assert any(all(row[at:].startswith(of) for row, of in zip(rows, types, strict=True)) for at in where)
+    if lines[1].startswith("id "):
+        starts = [match.start() for match in re.finditer(r"\S+", lines[1])]
+        assert all(row.ljust(at)[at - 2 : at] == "  " for row in rows for at in starts[1:])
+
+
+@settings(max_examples=60, deadline=None)
+@given(tapes(), st.sampled_from([20, 40, 80, 120, None]))
+def test_the_table_of_rich_fits_any_terminal(trace, width):
+    console = pytest.importorskip("rich.console", reason="needs rich")
+    cells = pytest.importorskip("rich.cells", reason="needs rich")
+    screen = console.Console(width=width or 300, force_terminal=True, file=io.StringIO())
+    with screen.capture() as capture:
+        screen.print(listing_table(trace, width))
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capture.get()).splitlines()
+    assert all(cells.cell_len(line) <= (width or 300) for line in lines)
+    titles = max(k for k, line in enumerate(lines) if line.startswith("id"))
+    rows = [line for line in lines[titles:] if line.startswith("%")]
+    assert [row.split()[0].rstrip("*·") for row in rows] == [f"%{id}" for id in range(len(trace))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(tapes())
+def test_html_is_balanced_and_shows_the_cells(trace):
+    page = Page(listing_html(trace))
+    assert not page.open
+    assert page.tags <= {"div", "style", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+    assert len(page.rows) == 1 + len(trace)
+    assert all(len(row) == len(page.rows[0]) for row in page.rows)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, st.integers(12, 40))
+def test_a_digest_is_one_short_line_for_any_value(value, width):
+    text = digest(value, width)
+    assert 0 < len(text) <= width
+    assert text.isprintable()
+    assert len(short(value, width)) <= max(width, 40)
+    if value.dtype.kind in "fc" and value.ndim:  # a scalar says so in itself
+        assert ("nan" in text) or not np.isnan(value).any() or np.isinf(value).any()
+        assert ("inf" in text) or not np.isinf(value).any() or len(text) + 10 > width or "nan" in text
+
+
+class Page(HTMLParser):
+    """Which tags there are, which are not closed, and the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.rows = [], set(), []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+# ---- what it looks like ------------------------------------------------------------------------------
+
+
+def test_a_short_tape():
+    trace = tape.Trace("demo")
+    a, b, c = (trace.param(value, name=name) for value, name in ((123.0, "a"), (321.0, "b"), (42.0, "c")))
+    y = (a + b) * c
+    assert listing(trace) == (
+        "<Trace demo: 5 nodes, 3 params>\n"
+        "%0  a  param             float64[]  123.0\n"
+        "%1  b  param             float64[]  321.0\n"
+        "%2  c  param             float64[]  42.0\n"
+        "%3     add(%0, %1)       float64[]  444.0\n"
+        "%4     multiply(%3, %2)  float64[]  18648.0"
+    )
+    trace.backward(y)
+    assert listing(trace) == (
+        "<Trace demo: 5 nodes, 3 params>\n"
+        "id   name  operation         type       value    adjoint\n"
+        "%0   a     param             float64[]  123.0    42.0\n"
+        "%1   b     param             float64[]  321.0    42.0\n"
+        "%2   c     param             float64[]  42.0     444.0\n"
+        "%3         add(%0, %1)       float64[]  444.0    42.0\n"
+        "%4*        multiply(%3, %2)  float64[]  18648.0  1.0\n"
+        "* root"
+    )
+
+
+def test_arrays_nan_and_what_depends_on_no_param():
+    trace = tape.Trace("layer")
+    x = trace.input(np.arange(24.0, dtype=np.float32).reshape(8, 3), name="x")
+    w = trace.param(np.ones((3, 2), np.float32), name="w")
+    scaled = x / np.abs(x).max(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        y = np.log((scaled @ w)[1:, :1] * 0).sum() + np.array([1.0, np.nan])
+        before = listing(trace)
+        trace.backward(y)
+    assert before == (
+        "<Trace layer: 11 nodes, 1 params>\n"
+        "%0   x  input                           float32[8, 3]  0 .. 23, mean 11.5\n"
+        "%1   w  param                           float32[3, 2]  [[1. 1.] [1. 1.] [1. 1.]]\n"
+        "%2·     absolute(%0)                    float32[8, 3]  0 .. 23, mean 11.5\n"
+        "%3·     max(%2, axis=1, keepdims=True)  float32[8, 1]  2 .. 23, mean 12.5\n"
+        "%4·     divide(%0, %3)                  float32[8, 3]  0 .. 1, mean 0.8575\n"
+        "%5      matmul(%4, %1)                  float32[8, 2]  1.5 .. 2.87, mean 2.573\n"
+        "%6      getitem(%5, index=[1:, :1])     float32[7, 1]  2.4 .. 2.87, mean 2.726\n"
+        "%7      multiply(%6, 0)                 float32[7, 1]  all 0\n"
+        "%8      log(%7)                         float32[7, 1]  7 -inf\n"
+        "%9      sum(%8)                         float32[]      -inf\n"
+        "%10     add(%9, [1. nan])               float64[2]     [-inf nan]\n"
+        "· depends on no param"
+    )
+    assert listing(trace) == (
+        "<Trace layer: 11 nodes, 1 params>\n"
+        "id    name  operation                       type           value                    adjoint\n"
+        "%0    x     input                           float32[8, 3]  0 .. 23, mean 11.5\n"
+        "%1    w     param                           float32[3, 2]  all 1                    3 nan, all 0\n"
+        "%2·         absolute(%0)                    float32[8, 3]  0 .. 23, mean 11.5\n"
+        "%3·         max(%2, axis=1, keepdims=True)  float32[8, 1]  2 .. 23, mean 12.5\n"
+        "%4·         divide(%0, %3)                  float32[8, 3]  0 .. 1, mean 0.8575\n"
+        "%5          matmul(%4, %1)                  float32[8, 2]  1.5 .. 2.87, mean 2.573  7 nan, all 0\n"
+        "%6          getitem(%5, index=[1:, :1])     float32[7, 1]  2.4 .. 2.87, mean 2.726  7 nan\n"
+        "%7          multiply(%6, 0)                 float32[7, 1]  all 0                    7 inf\n"
+        "%8          log(%7)                         float32[7, 1]  7 -inf                   all 2\n"
+        "%9          sum(%8)                         float32[]      -inf                     2.0\n"
+        "%10*        add(%9, [1. nan])               float64[2]     [-inf nan]               [1. 1.]\n"
+        "* root, · depends on no param"
+    )
+
+
+def test_nested_traces_show_the_plain_value_and_say_so():
+    outer, inner = tape.Trace("outer"), tape.Trace("inner")
+    a = outer.param(2.0, name="a")
+    u = inner.param(a, name="u")
+    inner.backward(u * u * outer.input(np.array([0.5, 0.25])))
+    assert listing(inner) == (
+        "<Trace inner: 3 nodes, 1 params>\n"
+        "id   name  operation                      type        value         adjoint\n"
+        "%0   u     param                          float64[]   Var(2.0)      Var(3.0)\n"
+        "%1         multiply(%0, %0)               float64[]   Var(4.0)      Var(0.75)\n"
+        "%2*        multiply(%1, Var([0.5 0.25]))  float64[2]  Var([2. 1.])  [1. 1.]\n"
+        "* root"
+    )
+
+
+def test_sites_have_a_column_of_their_own():
+    with tape.debug():
+        trace = tape.Trace("T")
+        _ = trace.param(1.0) * 2
+    line = listing(trace).splitlines()[-1]
+    assert re.fullmatch(r"%1  multiply\(%0, 2\)  float64\[\]  2\.0    test_listing\.py:\d+", line), line
+
+
+def test_a_long_listing_leaves_out_the_middle_and_never_looks_at_it(trace):
     v = trace.param(1.0)
     for _ in range(500):
         v = v + 1.0
+    trace.nodes[100].value = object()
     lines = str(trace).splitlines()
     assert len(lines) == 1 + 40 + 1 + 20
     assert lines[41] == "... 441 nodes ..."
     assert lines[-1].startswith("%500")
+    page = Page(listing_html(trace))
+    assert len(page.rows) == 1 + 40 + 1 + 20
+    assert page.rows[41] == ["... 441 nodes ..."]
+
+
+def test_nothing_in_a_tape_is_printed_for_an_empty_one():
+    assert listing(tape.Trace("T")) == "<Trace T: 0 nodes, 0 params>"
+    assert Page(listing_html(tape.Trace("T"))).rows == [["id", "operation", "type", "value"]]
+
+
+def test_print_options_of_the_user_change_nothing(trace):
+    _ = trace.param(np.array([1.0, 2 / 3, np.nan])) * np.linspace(0, 1, 60).reshape(20, 3)
+    before = listing(trace), listing_html(trace)
+    with np.printoptions(
+        precision=1, threshold=1, linewidth=5, nanstr="?", sign="+", formatter={"all": lambda x: "!\n"}
+    ):
+        assert (listing(trace), listing_html(trace)) == before
+
+
+def test_text_of_the_user_is_escaped(trace):
+    _ = trace.param(1.0, name=HOSTILE) * 2.0
+    text = listing_html(trace)
+    assert "<script" not in text
+    assert Page(text).rows[1][1] == unescape(cut(one_line(HOSTILE), 200).replace("&amp;", "&amp;amp;"))
+    pytest.importorskip("rich.console", reason="needs rich")
+    assert "[bold]" in listing_table(trace).columns[1]._cells[0].plain
+
+
+def test_rich_missing_is_an_error_that_says_so(trace, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    with pytest.raises(tape.errors.UnsupportedError, match="pip install rich"):
+        listing_table(trace)
+
+
+# ---- words -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float32(0.1), "0.1"),
+        (0.1 + 0.2, "0.3"),
+        (1e300, "1e+300"),
+        (np.float16(65504), "65500.0"),
+        (-0.0, "-0.0"),
+        (complex("nan+infj"), "nan+infj"),
+        (np.longdouble("1e4000") if np.finfo(np.longdouble).maxexp > 16000 else np.inf, None),
+        (True, "True"),
+        (-(2**63), "-9223372036854775808"),
+    ],
+)
+def test_numbers_in_a_few_digits(value, text):
+    assert number(value) == text or text is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.array([]), "empty"),
+        (np.full((30, 4), 1e308), "all 1e+308"),
+        (np.array([1e308, 1.5e308] * 10), "1e+308 .. 1.5e+308, mean 1.25e+308"),
+        (np.array([np.inf, -np.inf, np.nan, 1.0, 3.0] * 2), "2 nan, 2 inf, 2 -inf, 1 .. 3, mean 2"),
+        (np.arange(8) % 2 == 0, "4 of 8 true"),
+        (np.arange(100) < 30, "30 of 100 true"),
+        (np.arange(100, dtype=np.uint8), "0 .. 99, mean 49.5"),
+        (np.full(20, 3 + 4j), "abs all 5"),
+        (np.full(20, np.nan), "20 nan"),
+        (np.array([[1.0, 2.0], [3.0, 4.5]]), "[[1. 2.] [3. 4.5]]"),
+    ],
+)
+def test_digests(value, text):
+    assert digest(value, 40) == text
+
+
+@given(st.text())
+def test_text_on_one_line_stays_there(text):
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in line)
+    line.encode()  # no lone surrogates
+    assert columns_of(cut(line, 10)) <= 10

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tape.kernels.registry import REGISTRY, needs_of
-from tape.listing import short
+from tape.listing import byte_size, short
 from tape.program.instructions import VIEWS, Instruction
 from tape.program.opcodes import ARENA, LITERALS, REGISTERS
 
@@ -308,13 +308,13 @@ class Explanation:
             f"{self.rows}; {self.grouped} instructions in {self.groups} groups; {self.guards} guards",
         )
         share = (
-            f", {self.arena_share:.0%} of all values' {_size(self.value_bytes)}" if self.value_bytes else ""
+            f", {self.arena_share:.0%} of all values' {byte_size(self.value_bytes)}" if self.value_bytes else ""
         )
-        yield "arena", f"{_size(self.arena_bytes)}{share}"
-        yield "registers", _size(self.register_bytes)
-        yield "constants", f"{self.constants}, {_size(self.constant_bytes)}"
+        yield "arena", f"{byte_size(self.arena_bytes)}{share}"
+        yield "registers", byte_size(self.register_bytes)
+        yield "constants", f"{self.constants}, {byte_size(self.constant_bytes)}"
         yield "results", f"{self.donated} in memory of arguments"
-        yield "work", f"{self.flops:,} FLOPs, {_size(self.bytes_moved)} moved"
+        yield "work", f"{self.flops:,} FLOPs, {byte_size(self.bytes_moved)} moved"
         share = f", {self.callback_share:.0%} of the time" if self.callback_share is not None else ""
         yield "callbacks", f"{sum(self.callbacks.values())}{share if self.callbacks else ''}"
         for name, count in self.callbacks.items():
@@ -412,13 +412,3 @@ def _hint(op: Any) -> str:
     if op.lower is None:
         return "runs in Python. Write it with operations that have instructions, if the time matters"
     return "has no instructions for these dtypes or shapes; float64, float32 and whole axes mostly do"
-
-
-def _size(bytes: int) -> str:
-    """Bytes in a few characters."""
-    size = float(bytes)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

@@ -20,7 +20,7 @@ from tape.sites import here
 from tape.watching.finite import Finite
 from tape.watching.watch import AT_WORK, Rule, Watch
 
-__all__ = ["OPEN", "Watch", "Watched", "debug", "nodes_for", "watched"]
+__all__ = ["OPEN", "Watch", "Watched", "debug", "nodes_for", "unwatched", "watched"]
 
 OPEN: list[tuple[bool, Sequence[Watch]]] = []
 """What new traces of any thread are to be watched by: nearly always nothing."""
@@ -101,7 +101,13 @@ class Watched(list[Node]):
             finally:
                 rules.pop()
 
+        tell.__wrapped__ = pull  # type: ignore[attr-defined]
         return tell
+
+
+def unwatched(pull: Pull) -> Pull:
+    """What a node calls for its vjp, so that no watch is told."""
+    return getattr(pull, "__wrapped__", pull)
 
 
 def nodes_for(sites: bool, check: bool) -> list[Node]:
