@@ -1,1 +1,16 @@
-"""Pictures of a tape: the graph, the arcs, the stepper, the animation; and of training."""
+"""Pictures: of a tape (`arc`, `graph`, `dot`, `html`, `animate`), of time (`flame`), of a training.
+
+Nothing here is needed to compute, and no function changes the trace that it draws.
+"""
+
+from tape.viz.arc import arc
+from tape.viz.curve import curve
+from tape.viz.dot import dot
+from tape.viz.drawing import Drawing
+from tape.viz.flame import flame
+from tape.viz.graph import graph
+from tape.viz.histograms import histograms
+from tape.viz.landscape import landscape
+from tape.viz.slices import Slice, slice_of
+
+__all__ = ["Drawing", "Slice", "arc", "curve", "dot", "flame", "graph", "histograms", "landscape", "slice_of"]

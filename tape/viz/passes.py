@@ -12,16 +12,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tape import errors
 from tape.checks import check_root, checked_tangents, start_of
 from tape.kernels.accumulate import Scattered
 from tape.node import Node, plain
+from tape.watching import unwatched
 
 if TYPE_CHECKING:
     from tape.trace import Trace
     from tape.var import Var
 
-__all__ = ["Phase", "Step", "Write", "ancestors", "backward_steps", "forward_steps", "root_of", "tangent_steps"]
+__all__ = [
+    "Phase",
+    "Step",
+    "Write",
+    "ancestors",
+    "backward_steps",
+    "forward_steps",
+    "root_of",
+    "tangent_steps",
+]
 
 Phase = Literal["forward", "backward", "tangent"]
 
@@ -152,7 +161,7 @@ def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
         if adjoints[id] is None or pull is None:
             continue
         writes = []
-        for parent, contribution in pull(_plain(node), adjoints[id]):
+        for parent, contribution in unwatched(pull)(_plain(node), adjoints[id]):
             added = contribution.dense() if isinstance(contribution, Scattered) else contribution
             so_far = adjoints[parent]
             adjoints[parent] = added if so_far is None else so_far + added

@@ -1,0 +1,159 @@
+"""The look all pictures of a tape share: one palette for light grounds and one for dark ones.
+
+Colours only. A node's fill says what state it is in, its shape (drawn elsewhere) what kind of node it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "STATES", "Palette", "css", "paint"]
+
+SANS = "Helvetica,Arial,sans-serif"
+MONOSPACE = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
+
+STATES = ("active", "adjoint", "highlight", "inactive", "tangent")
+"""What a node can be in: for each there is a fill and, for outlines and arcs, a ``_line`` of the same hue."""
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours as ``#rrggbb``, by what they stand for.
+
+    Attributes
+    ----------
+    ground, ink, muted, line, cluster : str
+        The background; text; text of less weight; arcs and rules; the background of a name scope.
+    active, active_line : str
+        Nodes that have been evaluated and depend on a param (green), and their outlines.
+    adjoint, adjoint_line : str
+        Nodes that hold an adjoint (yellow).
+    adjoint_ink : str
+        Text that is an adjoint.
+    highlight, highlight_line : str
+        What the reader shall look at (red).
+    inactive, inactive_line : str
+        Nodes that depend on no param (grey).
+    tangent, tangent_line : str
+        Nodes that hold a tangent, in pictures of the forward mode (blue).
+
+    Examples
+    --------
+    >>> from tape.viz.style import LIGHT
+    >>> LIGHT.ground
+    '#ffffff'
+    """
+
+    ground: str
+    ink: str
+    muted: str
+    line: str
+    cluster: str
+    active: str
+    active_line: str
+    adjoint: str
+    adjoint_line: str
+    adjoint_ink: str
+    highlight: str
+    highlight_line: str
+    inactive: str
+    inactive_line: str
+    tangent: str
+    tangent_line: str
+
+
+LIGHT = Palette(
+    ground="#ffffff",
+    ink="#1d2329",
+    muted="#5b6570",
+    line="#a9b2bb",
+    cluster="#f4f6f8",
+    active="#c3ecce",
+    active_line="#2f9e51",
+    adjoint="#ffe9a0",
+    adjoint_line="#c98a00",
+    adjoint_ink="#7a4b00",
+    highlight="#ffb3ab",
+    highlight_line="#d92d20",
+    inactive="#e8ebee",
+    inactive_line="#8a949e",
+    tangent="#bfdcff",
+    tangent_line="#2a78d6",
+)
+"""On a white ground."""
+
+DARK = Palette(
+    ground="#14181d",
+    ink="#e8ecf0",
+    muted="#9aa5b1",
+    line="#55606b",
+    cluster="#1c2229",
+    active="#1e4d2e",
+    active_line="#4cc274",
+    adjoint="#5e4708",
+    adjoint_line="#f0b429",
+    adjoint_ink="#f7c95c",
+    highlight="#7a1f19",
+    highlight_line="#ff6f61",
+    inactive="#2b323a",
+    inactive_line="#75808c",
+    tangent="#173f6b",
+    tangent_line="#62a8ff",
+)
+"""On a near-black ground."""
+
+
+def css(selector: str) -> str:
+    """The palettes as CSS variables, light by default and dark where the reader's system is.
+
+    Parameters
+    ----------
+    selector : str
+        Which elements have them: a class of the picture's own, so that nothing else on a page changes.
+
+    Returns
+    -------
+    str
+        ``--active``, ``--active-line``, ... for each field of `Palette`.
+
+    Examples
+    --------
+    >>> from tape.viz.style import css
+    >>> print(css(".picture")[:60])
+    .picture{--ground:#ffffff;--ink:#1d2329;--muted:#5b6570;--li
+    """
+    return (
+        f"{selector}{{{_variables(LIGHT)}}}"
+        f"@media(prefers-color-scheme:dark){{{selector}{{{_variables(DARK)}}}}}"
+    )
+
+
+def paint(attribute: str, colour: str) -> str:
+    """A CSS declaration of a colour, given twice: the light one is for programs that know no variables.
+
+    Parameters
+    ----------
+    attribute : str
+        What is painted, such as ``fill``.
+    colour : str
+        A field of `Palette`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from tape.viz.style import paint
+    >>> paint("stroke", "active_line")
+    'stroke:#2f9e51;stroke:var(--active-line)'
+    """
+    return f"{attribute}:{getattr(LIGHT, colour)};{attribute}:var({_variable(colour)})"
+
+
+def _variable(colour: str) -> str:
+    return f"--{colour.replace('_', '-')}"
+
+
+def _variables(palette: Palette) -> str:
+    return "".join(f"{_variable(name)}:{colour};" for name, colour in asdict(palette).items())

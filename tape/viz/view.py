@@ -1,0 +1,349 @@
+"""What a picture of a tape shows: which nodes, in which state, and in which words.
+
+Every picture draws a `View`, which `look` makes; it reads a trace and never changes it. Words are plain
+text here, on one line and printable: escaping them is up to who draws.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors
+from tape.checks import check_root
+from tape.listing import short
+from tape.node import Handle, Node, plain
+from tape.viz.passes import ancestors, backward_steps
+
+if TYPE_CHECKING:
+    from tape.trace import Trace
+
+__all__ = ["View", "cut", "digits", "look", "node_id", "node_ids"]
+
+_SMALL, _SHORT = 9, 30  # of how many elements and characters an array may be to be shown in full
+
+
+@dataclass(frozen=True)
+class View:
+    """The part of a tape that is drawn, and what there is to say about each node.
+
+    Attributes
+    ----------
+    nodes : sequence of Node
+        The whole tape.
+    ids : sequence of int
+        Which nodes are drawn, in order.
+    adjoints : sequence
+        One entry for each of the first nodes of the tape; None where nothing flows.
+    root : int or None
+        What is differentiated.
+    drawn : frozenset of int
+        The same, to ask for membership.
+    highlighted : frozenset of int
+        Which nodes stand out.
+    precision : int
+        Significant digits of numbers.
+    """
+
+    nodes: Sequence[Node]
+    ids: Sequence[int]
+    adjoints: Sequence[Any]
+    root: int | None
+    drawn: frozenset[int]
+    highlighted: frozenset[int]
+    precision: int
+
+    def kind(self, i: int) -> str:
+        """``"param"``, ``"input"`` or ``"op"``."""
+        node = self.nodes[i]
+        if node.op is not None:
+            return "op"
+        return "param" if node.is_param else "input"
+
+    def state(self, i: int) -> str:
+        """What decides about the colour: one of `tape.viz.style.STATES`."""
+        if i in self.highlighted:
+            return "highlight"
+        if self.has_adjoint(i):
+            return "adjoint"
+        return "active" if self.nodes[i].is_active else "inactive"
+
+    def has_adjoint(self, i: int) -> bool:
+        """Whether something flows back to a node."""
+        return i < len(self.adjoints) and self.adjoints[i] is not None
+
+    def name(self, i: int) -> str:
+        """The name the user gave; empty if there is none."""
+        return cut(self.nodes[i].name or "", 32)
+
+    def op_name(self, i: int) -> str:
+        """The name of the operation; ``param`` or ``input`` for leaves."""
+        op = self.nodes[i].op
+        return self.kind(i) if op is None else cut(op.name, 32)
+
+    def arguments(self, i: int, width: int = 40) -> str:
+        """Operands and attributes as in a call, ``(%0, 2, axis=0)``; attributes that are off are left out."""
+        node = self.nodes[i]
+        if node.op is None:
+            return ""
+        attrs = {key: value for key, value in node.attrs.items() if value is not None and value is not False}
+        return cut(f"({self._listed(node, attrs)})", width)
+
+    def type(self, i: int) -> str:
+        """The dtype and shape; empty for numbers of double precision, which need no mention."""
+        value = plain(self.nodes[i].value)
+        text = cut(errors.describe(value), 40)
+        return "" if text == "float64[]" else text
+
+    def value(self, i: int) -> str:
+        """The value, in short."""
+        return digits(self.nodes[i].value, self.precision)
+
+    def adjoint(self, i: int) -> str:
+        """The adjoint, in short; empty where nothing flows."""
+        return digits(self.adjoints[i], self.precision) if self.has_adjoint(i) else ""
+
+    def scope(self, i: int) -> tuple[str, ...]:
+        """The name scopes a node was recorded in, outermost first, as they are."""
+        site = self.nodes[i].site
+        return () if site is None else site.scope
+
+    def tooltip(self, i: int) -> list[str]:
+        """All there is to say about a node, in lines."""
+        node = self.nodes[i]
+        call = node.op and f"({self._listed(node, node.attrs)})"
+        name = f"{self.name(i)} = " if node.name else ""
+        lines = [f"%{i}  {name}{self.op_name(i)}{call or ''}", errors.describe(plain(node.value))]
+        lines.append(f"value {self.value(i)}")
+        if self.has_adjoint(i):
+            lines.append(f"adjoint {self.adjoint(i)}")
+        elif not node.is_active:
+            lines.append("depends on no param")
+        if self.scope(i):
+            lines.append(f"in {' / '.join(self.scope(i))}")
+        if node.site is not None:
+            lines += [str(node.site), node.site.text]
+        return [cut(line, 200) for line in lines if line]
+
+    def _listed(self, node: Node, attrs: dict[str, Any]) -> str:
+        operands = (
+            self._constant(operand) if parent is None else f"%{parent}"
+            for parent, operand in zip(node.parents, node.operands, strict=True)
+        )
+        return ", ".join([*operands, *(f"{key}={short(value)}" for key, value in attrs.items())])
+
+    def _constant(self, operand: Any) -> str:
+        operand = plain(operand)
+        if isinstance(operand, np.ndarray) and operand.ndim:
+            return errors.describe(operand)
+        if isinstance(operand, int | float | complex | np.generic | np.ndarray):
+            return digits(operand, self.precision)
+        return short(operand)
+
+
+def look(
+    trace: Trace,
+    root: Any = None,
+    *,
+    adjoints: bool = True,
+    highlight: Any = (),
+    ids: range | None = None,
+    precision: int = 4,
+    limit: int,
+    otherwise: str,
+) -> View:
+    """Choose what to draw of a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+        Stays as it is.
+    root : Var, optional
+        Draw only what this depends on.
+    adjoints : bool
+        Whether to show adjoints: those of the trace's last sweep; if it was not from ``root``, of one from
+        there.
+    highlight : Var, int, or iterable of these
+        What shall stand out.
+    ids : range, optional
+        Draw only these nodes.
+    precision : int
+        Significant digits, 1 to 17.
+    limit : int
+        How many nodes there may be at most.
+    otherwise : str
+        What else to do where there are more, for the message.
+
+    Returns
+    -------
+    View
+
+    Raises
+    ------
+    OptionError
+        If there are more nodes than ``limit``, or an option is out of range.
+    TraceMismatchError
+        If ``root`` or what is highlighted is not on this trace.
+    OutOfBoundsError
+        If an id is not on the tape.
+    """
+    if not isinstance(precision, int) or not 1 <= precision <= 17:
+        raise errors.OptionError(f"precision is a number of digits from 1 to 17, not {precision!r}")
+    drawn: Sequence[int] = range(len(trace.nodes))
+    if root is not None:
+        drawn = [i for i, is_needed in enumerate(ancestors(trace, root)) if is_needed]
+    if ids is not None:
+        drawn = _within(trace, drawn, ids)
+    if len(drawn) > limit:
+        raise errors.OptionError(
+            f"{len(drawn)} nodes are too many for this picture (limit={limit}). Pass a root, a range as in "
+            f"ids=range(100, 200), or a larger limit; {otherwise}"
+        )
+    shown = _adjoints(trace, root) if adjoints else []
+    root_id = root.id if root is not None else trace.root.id if trace.root is not None else None
+    members = frozenset(drawn)
+    return View(trace.nodes, drawn, shown, root_id, members, node_ids(trace, highlight, members), precision)
+
+
+def node_ids(trace: Trace, given: Any, drawn: frozenset[int]) -> frozenset[int]:
+    """The ids of what a user pointed at: one or several Vars or ids."""
+    if isinstance(given, Handle | int | np.integer):
+        given = [given]
+    return frozenset(node_id(trace, one, drawn) for one in given)
+
+
+def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
+    """The id of a Var or id, which must be among the nodes drawn."""
+    if isinstance(given, Handle):
+        check_root(trace, given)
+        id = given.id
+    else:
+        try:
+            id = range(len(trace.nodes))[operator.index(given)]
+        except TypeError:
+            raise errors.OptionError(f"nodes are given as Vars or ids, not as {given!r}") from None
+        except IndexError:
+            raise errors.OutOfBoundsError(
+                f"there is no node {given} on {trace!r}: ids run from 0 to {len(trace.nodes) - 1}"
+            ) from None
+    if id not in drawn:
+        raise errors.OptionError(
+            f"node %{id} is not in the picture: it is outside of ids, or the root does not depend on it. "
+            "Leave it out, or draw more of the tape"
+        )
+    return id
+
+
+def digits(value: Any, precision: int) -> str:
+    """A value in short: numbers and small arrays by element, larger ones by what lies between what.
+
+    Parameters
+    ----------
+    value : array, number, or Var
+        Of any dtype and shape.
+    precision : int
+        Significant digits; whole numbers keep all of theirs up to a million.
+
+    Returns
+    -------
+    str
+        On one line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.viz.view import digits
+    >>> digits(18648.0, 4), digits(1 / 3, 2), digits(np.eye(2), 4)
+    ('18648', '0.33', '[[1, 0], [0, 1]]')
+    >>> digits(np.array([0.0, np.nan, *range(10)]), 4)
+    '0 … 9, 1 nan'
+    """
+    array = np.asarray(plain(value))
+    if array.ndim == 0:
+        return _number(array[()], precision)
+    if array.size <= _SMALL:
+        text = np.array2string(
+            array,
+            max_line_width=10**6,
+            threshold=_SMALL,
+            separator=", ",
+            formatter={"all": lambda x: _number(x, precision)},
+        )
+        text = " ".join(text.split())
+        if len(text) <= _SHORT:
+            return text
+    return _extent(array, precision)
+
+
+def _number(x: Any, precision: int) -> str:
+    if isinstance(x, bool | np.bool_):
+        return str(bool(x))
+    if isinstance(x, int | np.integer):
+        return str(x)
+    if isinstance(x, complex | np.complexfloating):
+        imaginary = _number(x.imag, precision)
+        return f"{_number(x.real, precision)}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
+    text = f"{float(x):.{precision}g}"
+    return f"{float(x):.0f}" if "e+" in text and abs(x) < 1e6 else text
+
+
+def _extent(array: np.ndarray, precision: int) -> str:
+    """From the least to the greatest finite element, and how many others there are."""
+    if array.dtype.kind == "b":
+        return f"{np.count_nonzero(array)} of {array.size} True"
+    is_complex = array.dtype.kind == "c"
+    nans = np.count_nonzero(np.isnan(array))
+    finite = array[np.isfinite(array)]
+    infinities = array.size - finite.size - nans
+    if is_complex:
+        with np.errstate(over="ignore"):
+            finite = np.abs(finite)
+    parts = []
+    if finite.size:
+        low, high = (_number(x, precision) for x in (finite.min(), finite.max()))
+        text = f"all {low}" if low == high else f"{low} … {high}"
+        parts.append(f"|·| {text}" if is_complex else text)
+    parts += [f"{count} {what}" for count, what in ((nans, "nan"), (infinities, "inf")) if count]
+    return ", ".join(parts)
+
+
+def cut(text: Any, width: int) -> str:
+    """A text on one line, of printable characters only, and not longer than ``width``.
+
+    Examples
+    --------
+    >>> from tape.viz.view import cut
+    >>> cut("two\\nlines, the second one long", 14)
+    'two lines, th…'
+    """
+    line = " ".join(str(text).split())[: width + 1]
+    line = "".join(c if c.isprintable() else "�" for c in line)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _within(trace: Trace, drawn: Iterable[int], ids: Any) -> list[int]:
+    if not isinstance(ids, range):
+        raise errors.OptionError(f"ids is a range of node ids, as in range(100, 200), not {ids!r}")
+    if not all(0 <= end < len(trace.nodes) for end in (*ids[:1], *ids[-1:])):
+        raise errors.OutOfBoundsError(
+            f"ids={ids} reaches beyond {trace!r}: ids run from 0 to {len(trace.nodes) - 1}"
+        )
+    return [i for i in drawn if i in ids]
+
+
+def _adjoints(trace: Trace, root: Any) -> Sequence[Any]:
+    """Those of the last sweep, or of one from ``root`` that leaves the trace as it is."""
+    swept = trace.adjoints
+    if swept is not None and (root is None or (trace.root is not None and trace.root.id == root.id)):
+        return swept
+    if root is None or not root.node.is_active or root.dtype.kind != "f":
+        return []
+    adjoints: list[Any] = [None] * (root.id + 1)
+    for step in backward_steps(trace, root):
+        for write in step.writes:
+            adjoints[write.id] = write.total
+    return adjoints
