@@ -308,7 +308,9 @@ class Explanation:
             f"{self.rows}; {self.grouped} instructions in {self.groups} groups; {self.guards} guards",
         )
         share = (
-            f", {self.arena_share:.0%} of all values' {byte_size(self.value_bytes)}" if self.value_bytes else ""
+            f", {self.arena_share:.0%} of all values' {byte_size(self.value_bytes)}"
+            if self.value_bytes
+            else ""
         )
         yield "arena", f"{byte_size(self.arena_bytes)}{share}"
         yield "registers", byte_size(self.register_bytes)

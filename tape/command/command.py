@@ -1,0 +1,60 @@
+"""What a subcommand is: its words for `--help`, its arguments, and the function that runs it.
+
+Knows nothing of the subcommands themselves; each has a file of its own beside this one.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+__all__ = ["FILE", "Command", "did_you_mean"]
+
+FILE = "FILE"
+"""The metavar of arguments that name a file: shells complete them so."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand of ``tape``.
+
+    Attributes
+    ----------
+    name : str
+        As it is typed.
+    summary : str
+        One line, for the list of subcommands.
+    description : str
+        What its own ``--help`` says first.
+    examples : tuple of str
+        Command lines to copy, for the end of ``--help``; each may end with a ``# comment``.
+    add_arguments : callable
+        Declares its arguments on a parser.
+    run : callable
+        Does the work; returns the exit status.
+    passes_on : bool
+        Whether arguments it does not know are for another program, and kept as ``options.rest``.
+    """
+
+    name: str
+    summary: str
+    description: str
+    examples: tuple[str, ...]
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace], int]
+    passes_on: bool = False
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A question to end a message with, beginning with a space; empty if nothing is near.
+
+    Examples
+    --------
+    >>> from tape.command.command import did_you_mean
+    >>> did_you_mean("gard", ["grad", "plot"])
+    ' Did you mean grad?'
+    """
+    near = get_close_matches(name, known, 3, 0.6)
+    return f" Did you mean {' or '.join(near)}?" if near else ""

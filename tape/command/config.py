@@ -1,0 +1,30 @@
+"""``tape config``: what tape runs on here, and what holds speed back."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from tape.command.command import Command
+
+__all__ = ["CONFIG"]
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    """It takes none."""
+
+
+def _run(options: Namespace) -> int:
+    from tape.config import show_config
+
+    print(show_config())
+    return 0
+
+
+CONFIG = Command(
+    name="config",
+    summary="what tape runs on here, and what holds speed back",
+    description="Print versions, cores, BLAS, threads and caches, and advice where something costs speed.",
+    examples=("tape config",),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,168 @@
+"""``tape grad``: the value of an expression, its derivatives, and the tape they come from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors
+from tape.command.command import FILE, Command
+from tape.command.values import assignments, check_names, expression_text, is_assignment, pieces, value
+
+if TYPE_CHECKING:
+    from tape.command.derivatives import Derivatives
+
+__all__ = ["GRAD", "positive"]
+
+_STDOUT = "-"
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("expression", metavar="EXPR", help="as 'a * sin(b)'; - reads stdin, @FILE a file")
+    parser.add_argument(
+        "values",
+        nargs="*",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a number (0.3, 2*pi), an array ([1,2,3], [[1,2],[3,4]]), or a file (@x.npy, @x.csv)",
+    )
+    parser.add_argument("--wrt", metavar="NAME,...", help="differentiate by these alone; all if not given")
+    parser.add_argument(
+        "--order",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="all derivatives up to this order: by one variable, all mixed ones by several numbers, or "
+        "(N = 2) the Hessian by arrays",
+    )
+    parser.add_argument(
+        "--jvp", metavar="NAME=VALUE,...", help="the derivative along this direction; others stand still"
+    )
+    parser.add_argument(
+        "--dot",
+        nargs="?",
+        const=_STDOUT,
+        metavar=FILE,
+        help="the graph as DOT, to a file or instead of the report",
+    )
+    parser.add_argument(
+        "--html", metavar=FILE, help="the stepper: both passes step by step, as one HTML file"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="everything as JSON; what JSON has no number for is a string: 'NaN'",
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 up; what argparse makes of other text is a usage error."""
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    return int(text)
+
+
+def _run(options: Namespace) -> int:
+    from tape.command.derivatives import along, differentiate, higher
+    from tape.expression import expression
+
+    if options.dot is not None and is_assignment(options.dot):  # `--dot a=1`: no file was meant
+        options.values = [*options.values, options.dot]
+        options.dot = _STDOUT
+    text = expression_text(options.expression)
+    given = assignments(options.values)
+    f = expression(text)
+    names = list(f.variables)
+    if is_assignment(text) and not names and not given:
+        raise errors.OptionError(
+            f"{text} is a value, and there is no expression. Write it first: tape grad 'a*b' a=1 b=2"
+        )
+    check_names(given, names, "the command line")
+    missing = [name for name in names if name not in given]
+    if missing:
+        example = " ".join(f"{name}=0.5" for name in missing)
+        raise errors.OptionError(f"{', '.join(missing)} {_has(missing)} no value. Add {example}")
+    values = {name: value(given[name], name) for name in names}
+    wanted = names if options.wrt is None else pieces(options.wrt)
+    check_names(wanted, names, "--wrt")
+    tangents = _tangents(options.jvp, names)
+    if options.dot == _STDOUT and options.json:
+        raise errors.OptionError("--dot and --json both write to stdout. Give --dot a file")
+    with np.errstate(all="ignore"):  # the report says what is not finite, and where it came from
+        found = differentiate(f, values, wanted)
+        if options.jvp is not None:
+            along(found, tangents)
+        if options.order > 1:
+            higher(found, options.order)
+    _write(found, options)
+    return 0
+
+
+def _has(names: list[str]) -> str:
+    return "has" if len(names) == 1 else "have"
+
+
+def _tangents(text: str | None, names: list[str]) -> dict[str, Any]:
+    if text is None:
+        return {}
+    given = assignments(pieces(text))
+    check_names(given, names, "--jvp")
+    return {name: value(tangent, name) for name, tangent in given.items()}
+
+
+def _write(found: Derivatives, options: Namespace) -> None:
+    from tape.command.report import as_json, as_text
+
+    written = []
+    if options.html is not None:
+        _need_root(found, "--html")
+        from tape.viz.stepper import html
+
+        html(found.trace, options.html)
+        written.append(options.html)
+    if options.dot is not None:
+        _need_root(found, "--dot")
+        from tape.viz.dot import dot
+
+        graph = dot(found.trace, root=found.root)
+        if options.dot != _STDOUT:
+            Path(options.dot).write_text(graph + "\n", encoding="utf-8")
+            written.append(options.dot)
+    if options.dot == _STDOUT:
+        print(graph)
+    elif options.json:
+        print(json.dumps(as_json(found), indent=2, allow_nan=False))
+    else:
+        print(as_text(found))
+    for path in written:
+        print(f"wrote {path}", file=sys.stderr)
+
+
+def _need_root(found: Derivatives, option: str) -> None:
+    if found.root is None:
+        raise errors.OptionError(f"{option}: the expression has no variables, so there is no tape to show")
+
+
+GRAD = Command(
+    name="grad",
+    summary="the value and the derivatives of an expression, and its tape",
+    description=(
+        "Evaluate an expression, differentiate it by all its variables, and show the tape (the Wengert list) "
+        "with the adjoint of every node. Of an array, the sum of the elements is differentiated."
+    ),
+    examples=(
+        "tape grad 'sin(a) + 0.2*sin(5*a)' a=0.3",
+        "tape grad 'a * exp(-b)' a=2 b=0.5 --order 2    # and all second derivatives",
+        "tape grad 'sum(tanh(W @ x))' W='[[1,2],[3,4]]' x='[0.1,0.2]' --wrt W",
+        "tape grad 'a*b' a=3 b=4 --jvp a=1,b=0          # along a direction",
+        "tape grad 'a*b' a=3 b=4 --dot | dot -Tsvg > graph.svg",
+        "tape grad 'a*b' a=3 b=4 --html passes.html     # step through both passes",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

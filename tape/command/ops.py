@@ -1,0 +1,68 @@
+"""``tape ops``: the support table, tried out on the spot."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
+
+from tape import errors
+from tape.command.command import Command, did_you_mean
+
+__all__ = ["OPS"]
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="FUNCTION",
+        help="as np.sum, or a part of names, as linalg; all if none is given",
+    )
+    parser.add_argument("--markdown", action="store_true", help="as a table in Markdown")
+    parser.add_argument("--list", action="store_true", help="the names alone, without trying them out")
+
+
+def _run(options: Namespace) -> int:
+    from tape.support.report import functions, markdown, report, text
+
+    names = _chosen(options.names, sorted(functions(), key=str.lower))
+    if options.list:
+        print("\n".join(names))
+        return 0
+    is_bar_shown = sys.stderr.isatty() and len(names) > 20 and find_spec("tqdm") is not None
+    found = report(names, progress=is_bar_shown)
+    print((markdown if options.markdown else text)(found).rstrip("\n"))
+    return 0
+
+
+def _chosen(asked: list[str], known: list[str]) -> list[str]:
+    """The names that are meant: each that is known as it stands, or all that have it for a part."""
+    chosen: dict[str, None] = {}
+    for name in asked:
+        exact = [one for one in known if one in (name, f"np.{name}", f"scipy.special.{name}")]
+        near = exact or [one for one in known if name.lower() in one.lower()]
+        if not near:
+            raise errors.OptionError(
+                f"there is no function {name}.{did_you_mean(name, known) or ' See tape ops --list'}"
+            )
+        chosen |= dict.fromkeys(near)
+    return list(chosen) if asked else known
+
+
+OPS = Command(
+    name="ops",
+    summary="what every function can do: derivatives, modes, programs",
+    description=(
+        "Try functions out and print what they can do: reverse mode (vjp), forward mode (jvp), second order, "
+        "complex numbers, and whether programs run them natively. All of them take some seconds."
+    ),
+    examples=(
+        "tape ops",
+        "tape ops np.sum exp          # these two",
+        "tape ops linalg              # all that have linalg in their names",
+        "tape ops --markdown > ops.md",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,155 @@
+"""The parsers of the subcommands, the overview of them all, and what is said about wrong command lines."""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any, NoReturn
+
+from tape import errors
+from tape.command.bench import BENCH
+from tape.command.command import Command, did_you_mean
+from tape.command.completion import COMPLETION
+from tape.command.config import CONFIG
+from tape.command.grad import GRAD
+from tape.command.ops import OPS
+from tape.command.plot import PLOT
+
+__all__ = ["COMMANDS", "Parser", "overview", "parse", "parser_of"]
+
+COMMANDS: tuple[Command, ...] = (GRAD, PLOT, OPS, CONFIG, BENCH, COMPLETION)
+
+_WIDTH = 80
+_OVERVIEW = """\
+usage: tape SUBCOMMAND ...        (or python -m tape SUBCOMMAND ...)
+
+Derivatives of expressions: printed, drawn, stepped through.
+
+subcommands:
+{subcommands}
+
+options:
+  -h, --help    this
+  --version     which tape this is
+
+`tape SUBCOMMAND --help` says more, with examples. A first one:
+  tape grad 'sin(a) + 0.2*sin(5*a)' a=0.3
+
+exit status:
+  0    done
+  1    the computation failed, or the expression has a mistake
+  2    the command line asks for something that is not there
+  130  interrupted (Ctrl-C)
+"""
+
+
+class Parser(ArgumentParser):
+    """A parser that remembers what was declared, and raises `OptionError` instead of leaving the program.
+
+    Attributes
+    ----------
+    declared : list of argparse.Action
+        Its arguments, in order.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.declared: list[Action] = []
+        super().__init__(**settings)
+
+    def add_argument(self, *names: str, **settings: Any) -> Action:
+        """As argparse's, and remembered."""
+        action = super().add_argument(*names, **settings)
+        self.declared.append(action)
+        return action
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        raise errors.OptionError(f"{message}. See {self.prog} --help")
+
+    @property
+    def options(self) -> list[str]:
+        """All its options, with their dashes."""
+        return [name for action in self.declared for name in action.option_strings]
+
+
+def _formatter(prog: str) -> HelpFormatter:
+    return RawDescriptionHelpFormatter(prog, max_help_position=24, width=_WIDTH)
+
+
+def parser_of(command: Command) -> Parser:
+    """The parser of a subcommand.
+
+    Examples
+    --------
+    >>> from tape.command.grad import GRAD
+    >>> from tape.command.parser import parser_of
+    >>> parser_of(GRAD).parse_args(["a*b", "a=1", "b=2"]).values
+    ['a=1', 'b=2']
+    """
+    examples = "\n".join(f"  {example}" for example in command.examples)
+    parser = Parser(
+        prog=f"tape {command.name}",
+        description=fill(command.description, _WIDTH - 2),
+        epilog=f"examples:\n{examples}",
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    return parser
+
+
+def overview() -> str:
+    """What ``tape --help`` prints."""
+    lines = [f"  {command.name:<12}  {command.summary}" for command in COMMANDS]
+    return _OVERVIEW.format(subcommands="\n".join(lines))
+
+
+def parse(arguments: Sequence[str]) -> tuple[Command, Namespace]:
+    """The subcommand a command line names, and its options.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The name of a subcommand first.
+
+    Returns
+    -------
+    Command, argparse.Namespace
+        With ``rest``, the arguments that are for another program.
+
+    Raises
+    ------
+    OptionError
+        If there is no such subcommand or option, or one is not used as it should be.
+
+    Examples
+    --------
+    >>> from tape.command.parser import parse
+    >>> command, options = parse(["grad", "-x**2", "x=3", "--order", "2"])
+    >>> command.name, options.expression.strip(), options.order
+    ('grad', '-x**2', 2)
+    """
+    name, *others = arguments
+    commands = {command.name: command for command in COMMANDS}
+    if name not in commands:
+        what = "option" if name.startswith("-") else "subcommand"
+        near = did_you_mean(name, [*commands, "--help", "--version"])
+        raise errors.OptionError(f"there is no {what} {name}.{near or ' See tape --help'}")
+    command = commands[name]
+    parser = parser_of(command)
+    if command.passes_on and others[:1] not in (["-h"], ["--help"]):
+        return command, Namespace(rest=others[1:] if others[:1] == ["--"] else others)
+    options, unknown = parser.parse_known_intermixed_args([_shielded(text) for text in others])
+    if unknown:
+        what = "option" if unknown[0].startswith("-") else "argument"
+        near = did_you_mean(unknown[0].partition("=")[0], parser.options)
+        raise errors.OptionError(f"there is no {what} {unknown[0]}.{near or f' See {parser.prog} --help'}")
+    options.rest = []
+    return command, options
+
+
+def _shielded(text: str) -> str:
+    """An argument that begins with a minus sign, as ``-x**2``, so that it is not taken for an option."""
+    is_option = text.startswith("--") or text in ("-", "-h")
+    return f" {text}" if text.startswith("-") and not is_option else text
