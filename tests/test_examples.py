@@ -25,10 +25,14 @@ NAMES = [
     "rosenbrock",
     "tanh_derivatives",
     "taylor_sin",
+    "curves",
+    "diamond",
+    "gaussian",
 ]
 newton, curve_fit, peak_separation, path_smoothing, rosenbrock, tanh_derivatives, taylor_sin = (
-    import_module(f"examples.{name}") for name in NAMES
+    import_module(f"examples.{name}") for name in NAMES[:7]
 )
+curves, diamond, gaussian = (import_module(f"examples.{name}") for name in NAMES[7:])
 descend = import_module("_common").descend
 
 
@@ -137,6 +141,33 @@ def test_taylor_polynomials_of_sin_are_as_close_as_the_next_term():
         assert np.all(error <= np.abs(x) ** (order + 2) / factorial(order + 2) + 1e-14)
 
 
+def test_curves():
+    a = np.linspace(-6, 6, 49)
+    slopes = [np.cos(a), np.cos(a) + np.cos(5 * a), 0.25 / np.cosh(a / 2) ** 2]
+    for f, slope in zip(curves.CURVES, slopes, strict=True):
+        np.testing.assert_allclose(tape.elementwise_grad(f)(a), slope, rtol=1e-12, atol=1e-15)
+        trace = curves.record(f)
+        (at_one,) = trace.backward_param_grads(trace[-1])
+        assert at_one == tape.grad(f)(curves.AT)
+
+
+def test_contributions_of_both_ways_add_up():
+    a = np.linspace(-4, 4, 33)
+    by_b, by_c = diamond.contributions(a)
+    np.testing.assert_allclose(by_b, np.cos(a) * a**2, atol=1e-15)
+    np.testing.assert_allclose(by_c, np.sin(a) * 2 * a, atol=1e-15)
+    np.testing.assert_allclose(by_b + by_c, tape.elementwise_grad(diamond.diamond)(a), rtol=1e-15, atol=1e-15)
+
+
+def test_derivatives_of_the_gaussian_are_exact():
+    assert gaussian.X.tolist() == [x / 10 for x in range(-50, 50)]
+    for order in range(gaussian.HIGHEST + 1):
+        assert np.max(np.abs(gaussian.distance(order))) < 4.5e-16
+    trace, slope = gaussian.recorded_slope()
+    (second,) = trace.backward_param_grads(slope)
+    assert second == pytest.approx(float(gaussian.derivative(2)(gaussian.AT)), rel=1e-15)
+
+
 # ---- what all of them do -------------------------------------------------------------------------
 
 
@@ -153,10 +184,31 @@ def test_figures_are_printed_and_the_picture_is_written(name, capsys, tmp_path):
         "rosenbrock": ["(0.6837118569, 0.4659526837)", "(1.0000000000, 1.0000000000)"],
         "tanh_derivatives": ["0.6650910448", "-277.062135603", "2571"],
         "taylor_sin": ["0 1 -0 -1 0 1"],
+        "curves": ["0.540302305868", "0.823964491331", "0.196611933241"],
+        "diamond": ["-1.664587346189", "3.637189707303", "1.972602361114"],
+        "gaussian": ["3.8940039153570  4e-16", "8 nodes"],
     }[name]:
         assert figure in printed
     assert str(path) in printed
     assert path.read_bytes().startswith(SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    ("name", "animations"),
+    [
+        ("curves", ["curves_mixed_sine", "curves_sigmoid", "curves_sine"]),
+        ("diamond", ["diamond_tape"]),
+        ("gaussian", ["gaussian_tape"]),
+    ],
+)
+def test_animations_are_written_next_to_the_picture(name, animations, capsys, tmp_path):
+    import_module(f"examples.{name}").main(["--output", str(tmp_path / f"{name}.png")])
+    written = sorted(path for path in tmp_path.iterdir() if path.suffix == ".svg")
+    assert [path.stem for path in written] == animations
+    printed = capsys.readouterr().out
+    for path in written:
+        assert f"animation saved as {path}" in printed
+        assert path.read_text().startswith("<svg")
 
 
 def test_no_picture_if_none_is_wanted(capsys, tmp_path, monkeypatch):

@@ -7,12 +7,13 @@ from tape.listing._html import listing_html
 from tape.listing._rich import listing_table
 from tape.listing._summary import OpTotal, Summary, summary
 from tape.listing._text import listing
-from tape.listing._words import byte_size, digest, number, short
+from tape.listing._words import byte_size, columns_of, digest, number, short
 
 __all__ = [
     "OpTotal",
     "Summary",
     "byte_size",
+    "columns_of",
     "digest",
     "listing",
     "listing_html",

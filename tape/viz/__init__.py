@@ -3,6 +3,7 @@
 Nothing here is needed to compute, and no function changes the trace that it draws.
 """
 
+from tape.viz.animate import Animation, animate
 from tape.viz.arc import arc
 from tape.viz.curve import curve
 from tape.viz.dot import dot
@@ -13,4 +14,17 @@ from tape.viz.histograms import histograms
 from tape.viz.landscape import landscape
 from tape.viz.slices import Slice, slice_of
 
-__all__ = ["Drawing", "Slice", "arc", "curve", "dot", "flame", "graph", "histograms", "landscape", "slice_of"]
+__all__ = [
+    "Animation",
+    "Drawing",
+    "Slice",
+    "animate",
+    "arc",
+    "curve",
+    "dot",
+    "flame",
+    "graph",
+    "histograms",
+    "landscape",
+    "slice_of",
+]

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
-from unicodedata import east_asian_width
 
 from tape import errors
-from tape.viz.drawing import Drawing, format_of
+from tape.listing import columns_of
+from tape.viz.drawing import Drawing, format_of, px
 from tape.viz.style import MONOSPACE, STATES, css, paint
 from tape.viz.view import View, cut, look
 
@@ -66,7 +66,7 @@ class Arc(NamedTuple):
         """
         far = x - self.reach * 4 / 3  # a Bezier curve goes three quarters of the way to its control points
         top, bottom = y + self.top, y + self.bottom
-        return f"M{_px(x)} {_px(top)}C{_px(far)} {_px(top)} {_px(far)} {_px(bottom)} {_px(x)} {_px(bottom)}"
+        return f"M{px(x)} {px(top)}C{px(far)} {px(top)} {px(far)} {px(bottom)} {px(x)} {px(bottom)}"
 
 
 def arcs(parents: Sequence[Sequence[int]], *, step: float = _STEP, reach: float = _REACH) -> list[Arc]:
@@ -224,7 +224,7 @@ def _svg(view: View, name: str, values: bool, step: float | None) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="tape-arc{size}" role="img" aria-label="{title}" '
-            f'width="{_px(width)}" height="{_px(height)}" viewBox="0 0 {_px(width)} {_px(height)}">',
+            f'width="{px(width)}" height="{px(height)}" viewBox="0 0 {px(width)} {px(height)}">',
             f"<style>{_CSS}</style>",
             '<rect class="ground" width="100%" height="100%" rx="8"/>',
             labels.get(_HEADER, ""),
@@ -302,12 +302,12 @@ def _group(
 
 def _dot(kind: str, x: float, y: float, r: float) -> str:
     if kind == "op":
-        return f'<circle class="dot" cx="{_px(x)}" cy="{_px(y)}" r="{_px(r)}"/>'
+        return f'<circle class="dot" cx="{px(x)}" cy="{px(y)}" r="{px(r)}"/>'
     if kind == "param":
-        side = _px(2 * r)
-        return f'<rect class="dot" x="{_px(x - r)}" y="{_px(y - r)}" width="{side}" height="{side}"/>'
+        side = px(2 * r)
+        return f'<rect class="dot" x="{px(x - r)}" y="{px(y - r)}" width="{side}" height="{side}"/>'
     d = 1.2 * r
-    corners = f"{_px(x)},{_px(y - d)} {_px(x + d)},{_px(y)} {_px(x)},{_px(y + d)} {_px(x - d)},{_px(y)}"
+    corners = f"{px(x)},{px(y - d)} {px(x + d)},{px(y)} {px(x)},{px(y + d)} {px(x - d)},{px(y)}"
     return f'<polygon class="dot" points="{corners}"/>'
 
 
@@ -325,13 +325,13 @@ def _listed(
     heads = ("", "name", "operation", "type", "value", "adjoint", "scope")
     lefts, right = [], x
     for column, head in enumerate(heads):
-        width = max((_columns(row[column][1]) for row in table), default=0)
+        width = max((columns_of(row[column][1]) for row in table), default=0)
         lefts.append(right)
         if width:
             right += max(width, len(head)) * _CHARACTER + _GAP
     labels = {
-        k: f'<rect class="row" x="{_px(x - 6)}" y="{_px(y + (k - 0.5) * step)}" width="{_px(right - x)}" '
-        f'height="{_px(step)}" rx="4"/>'
+        k: f'<rect class="row" x="{px(x - 6)}" y="{px(y + (k - 0.5) * step)}" width="{px(right - x)}" '
+        f'height="{px(step)}" rx="4"/>'
         + _texts(((left, kind, text) for left, (kind, text) in zip(lefts, row, strict=True)), y + k * step)
         for k, row in enumerate(table)
     }
@@ -370,7 +370,7 @@ def _landmarks(
             continue
         if strip not in strips or rank < strips[strip][0]:
             strips[strip] = rank, k, text
-    width = max((_columns(text) for _, _, text in strips.values()), default=0)
+    width = max((columns_of(text) for _, _, text in strips.values()), default=0)
     labels = {
         k: _texts([(x, "muted" if rank else "name", text)], y + (strip + 0.5) * _TEXT)
         for strip, (rank, k, text) in strips.items()
@@ -391,16 +391,7 @@ def _landmark(view: View, id: int) -> tuple[int, str]:
 
 def _texts(texts: Iterable[tuple[float, str, str]], y: float) -> str:
     return "".join(
-        f'<text class="{kind}" x="{_px(x)}" y="{_px(y + _BASELINE)}">{escape(text)}</text>'
+        f'<text class="{kind}" x="{px(x)}" y="{px(y + _BASELINE)}">{escape(text)}</text>'
         for x, kind, text in texts
         if text
     )
-
-
-def _columns(text: str) -> int:
-    """How many characters of a fixed width a text takes: wide ones take two."""
-    return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _px(x: float) -> str:
-    return f"{x:.1f}".removesuffix(".0")

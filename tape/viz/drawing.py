@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tape import errors
 
-__all__ = ["FORMATS", "Drawing", "format_of"]
+__all__ = ["FORMATS", "Drawing", "format_of", "px"]
 
 FORMATS = ("svg", "png")
 
@@ -94,3 +94,15 @@ def format_of(path: str | os.PathLike[str] | None, format: str | None) -> str:
     if not path.parent.is_dir():
         raise errors.OptionError(f"there is no folder {str(path.parent)!r}. Make it first, or save elsewhere")
     return extension
+
+
+def px(length: float) -> str:
+    """A length in pixels as SVG has it, to a tenth.
+
+    Examples
+    --------
+    >>> from tape.viz.drawing import px
+    >>> px(3.0), px(1 / 3)
+    ('3', '0.3')
+    """
+    return f"{length:.1f}".removesuffix(".0")

@@ -103,7 +103,14 @@ def root_of(trace: Trace, root: Var | None = None) -> Var | None:
 
 
 def ancestors(trace: Trace, root: Var) -> bytearray:
-    """For every node up to the root 1 if the root depends on it, the root included, else 0."""
+    """For every node up to the root 1 if the root depends on it, the root included, else 0.
+
+    Raises
+    ------
+    TraceMismatchError
+        If ``root`` is not a Var of this trace.
+    """
+    check_root(trace, root)
     wanted = bytearray(root.id + 1)
     wanted[root.id] = 1
     for id in range(root.id, -1, -1):

@@ -1,0 +1,207 @@
+"""The passes over a tape as an animation: an SVG that plays in any browser, or a GIF.
+
+Public face of `tape.viz.movie`: checks what is asked for, and puts its stages together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tape import errors
+from tape.viz.movie.frames import SLOTS, frames_of
+from tape.viz.movie.gif import gif
+from tape.viz.movie.scene import scene_of
+from tape.viz.movie.svg import svg
+from tape.viz.passes import Phase, root_of
+from tape.viz.view import cut, look
+
+if TYPE_CHECKING:
+    from tape.trace import Trace
+    from tape.var import Var
+
+__all__ = ["Animation", "animate"]
+
+
+@dataclass(frozen=True)
+class Animation:
+    """A picture that moves, as the bytes of a file; the last value of a notebook cell plays there.
+
+    Attributes
+    ----------
+    data : bytes
+        The file: SVG in UTF-8, or GIF.
+    format : {"svg", "gif"}
+        Which of the two.
+    frames : int
+        How many there are.
+    seconds : float
+        How long it takes, the pause at the end included.
+    """
+
+    data: bytes
+    format: Literal["svg", "gif"]
+    frames: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f"<Animation {self.format}: {self.frames} frames, {self.seconds:g} s, {len(self.data)} bytes>"
+
+    def _repr_mimebundle_(self, **ignored: Any) -> dict[str, Any]:
+        if self.format == "svg":
+            return {"image/svg+xml": self.data.decode()}
+        return {"image/gif": self.data}
+
+
+def animate(
+    trace: Trace,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    root: Var | None = None,
+    seed: Any = None,
+    tangents: Mapping[Var, Any] | None = None,
+    passes: Sequence[Phase] | None = None,
+    layout: Literal["graph", "arc"] = "graph",
+    direction: Literal["TB", "LR"] = "TB",
+    seconds: float = 0.8,
+    pause: float = 2.4,
+    precision: int = 4,
+    ids: range | None = None,
+    limit: int = 200,
+) -> Animation:
+    """Show how values, adjoints and tangents come about: a frame for each node that is visited.
+
+    In each frame the node at work has a thick red outline and what it reads a thin one; the edges in use
+    and what is written stand out, sums as sums. Nodes turn green when they are evaluated, yellow when they
+    get an adjoint, blue when they get a tangent; grey ones depend on no param. Then it starts again.
+
+    Parameters
+    ----------
+    trace : Trace
+        Stays as it is.
+    path : path, optional
+        Where to save it: .svg plays in browsers, sharp at any size, in light or dark as the reader's system
+        is; .gif plays everywhere else, and needs Pillow. By default an SVG that is not saved.
+    root : Var, optional
+        What is differentiated; only what it depends on is drawn. By default the root of the last
+        `backward`, or the last node, and the whole tape is drawn.
+    seed : array_like, optional
+        The adjoint of the root that the backward pass starts from. Ones by default.
+    tangents : mapping of Var to array_like, optional
+        How the leaves move in the pass "tangent", as for `Trace.jvp`. By default ones for every param.
+    passes : sequence of {"forward", "backward", "tangent"}, optional
+        What is shown, in this order. By default forward; then tangent if there are tangents, else backward
+        if there is something to differentiate.
+    layout : {"graph", "arc"}
+        Boxes in layers, or the tape as it is: a row for each node, with arcs to its parents.
+    direction : {"TB", "LR"}
+        Of the graph: from top to bottom, or from left to right.
+    seconds, pause : float
+        How long each frame takes, and how much longer the last one.
+    precision : int
+        Significant digits, 1 to 17.
+    ids : range, optional
+        Draw only these nodes, as in ``ids=range(100, 200)``.
+    limit : int
+        How many nodes are drawn at most. For more, there is `tape.viz.html`.
+
+    Returns
+    -------
+    Animation
+        Which notebooks play; ``.data`` is the file.
+
+    Raises
+    ------
+    OptionError
+        If there is nothing to draw, or more than ``limit`` nodes; if there is nothing to differentiate, but
+        a backward pass is asked for; if the file cannot be written there, or an option is not among the
+        choices.
+    UnsupportedError
+        If a GIF is asked for and Pillow is not installed.
+    TraceMismatchError, SeedError, DTypeError
+        As `Trace.backward` and `Trace.jvp`.
+
+    Examples
+    --------
+    >>> import tape
+    >>> from tape.viz.animate import animate
+    >>> tr = tape.Trace()
+    >>> a, b = tr.param(3.0, name="a"), tr.param(2.0, name="b")
+    >>> y = a * b + a
+    >>> animate(tr)
+    <Animation svg: 8 frames, 8.8 s, ... bytes>
+    """
+    format = _format_of(path)
+    _check_options(passes, layout, direction, seconds, pause)
+    end = root_of(trace, root)
+    view = look(
+        trace,
+        root,
+        adjoints=False,
+        ids=ids,
+        precision=precision,
+        limit=limit,
+        otherwise="tape.viz.html steps through tapes of any length",
+    )
+    if not view.ids:
+        raise errors.OptionError(f"there is nothing to draw: no node of {trace!r}. Record operations first")
+    shown = _passes(passes, end, tangents)
+    if "backward" in shown and end is None:
+        raise errors.OptionError(
+            "the last node depends on no param, or is no real float: there is nothing to differentiate. Pass "
+            "the result as root=, or passes=['forward']"
+        )
+    frames = frames_of(trace, view, shown, end, seed, tangents)
+    title = cut(f"{' and '.join(shown)} pass over {trace.name or 'a tape'}", 120)
+    scene = scene_of(view, frames, shown, title=title, layout=layout, direction=direction)
+    data = svg(scene, seconds, pause).encode() if format == "svg" else gif(scene, seconds, pause)
+    if path is not None:
+        Path(path).write_bytes(data)
+    return Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6))
+
+
+def _format_of(path: str | os.PathLike[str] | None) -> Literal["svg", "gif"]:
+    """What is asked for, by the extension; checked before work is done."""
+    if path is None:
+        return "svg"
+    path = Path(path)
+    extension = path.suffix.lower()
+    if extension not in (".svg", ".gif"):
+        raise errors.OptionError(
+            f"{str(path)!r} does not end in .svg or .gif. Name the file after what it is"
+        )
+    if not path.parent.is_dir():
+        raise errors.OptionError(f"there is no folder {str(path.parent)!r}. Make it first, or save elsewhere")
+    return "svg" if extension == ".svg" else "gif"
+
+
+def _check_options(passes: Any, layout: Any, direction: Any, seconds: Any, pause: Any) -> None:
+    known = list(SLOTS)
+    if passes is not None and (
+        isinstance(passes, str)
+        or not passes
+        or any(p not in known for p in passes)
+        or len({*passes}) < len(passes)
+    ):
+        raise errors.OptionError(
+            f"passes are some of {known}, each once, as in passes=['forward'], not {passes!r}"
+        )
+    if layout not in ("graph", "arc"):
+        raise errors.OptionError(f"layout is 'graph' or 'arc', not {layout!r}")
+    if direction not in ("TB", "LR"):
+        raise errors.OptionError(f"direction is 'TB' or 'LR', not {direction!r}")
+    if not 0.02 <= seconds <= 60:
+        raise errors.OptionError(f"seconds is how long a frame takes, from 0.02 to 60, not {seconds!r}")
+    if not 0 <= pause <= 60:
+        raise errors.OptionError(f"pause is a time in seconds, from 0 to 60, not {pause!r}")
+
+
+def _passes(given: Sequence[Phase] | None, root: Var | None, tangents: object) -> Sequence[Phase]:
+    if given is not None:
+        return given
+    if tangents is not None:
+        return ["forward", "tangent"]
+    return ["forward"] if root is None else ["forward", "backward"]

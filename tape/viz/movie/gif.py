@@ -1,0 +1,202 @@
+"""A scene as an animated GIF, painted and saved by Pillow, which is imported when it is needed.
+
+Frames are painted twice as large as they are shown: that makes edges smooth.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tape import errors
+from tape.viz.layers import Point
+from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Scene, Shape, Text
+from tape.viz.style import LIGHT
+
+if TYPE_CHECKING:
+    from PIL import Image
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont
+
+__all__ = ["gif"]
+
+_ZOOM = 2
+_COLOURS = 128  # enough for a dozen of flat ones and the shades between them
+_LARGEST = 4e8  # pixels in all frames together: more take minutes, and memory by the gigabyte
+
+
+def gif(scene: Scene, seconds: float, pause: float) -> bytes:
+    """The animation: each frame takes ``seconds``, the last one ``pause`` more, then it starts again.
+
+    Raises
+    ------
+    UnsupportedError
+        If Pillow is not installed.
+    OptionError
+        If it would be too large.
+    """
+    if find_spec("PIL") is None:
+        raise errors.UnsupportedError(
+            "GIFs are written by Pillow, which is not installed: pip install pillow. Or save as .svg, "
+            "which needs nothing"
+        )
+    if scene.frames * scene.width * scene.height > _LARGEST:
+        raise errors.OptionError(
+            f"{scene.frames} frames of {scene.width:.0f} x {scene.height:.0f} pixels are too many for a GIF. "
+            "Save as .svg, or draw less: pass a root, ids=range(100, 200), or layout='arc'"
+        )
+    images = _frames(scene)
+    first = next(images)
+    file = io.BytesIO()
+    times = [round(1000 * seconds)] * (scene.frames - 1) + [round(1000 * (seconds + pause))]
+    first.save(file, "GIF", save_all=True, append_images=images, duration=times, loop=0, disposal=1)
+    return file.getvalue()
+
+
+def _frames(scene: Scene) -> Iterator[Image.Image]:
+    """All frames, in the colours of one palette."""
+    from PIL import Image, ImageDraw
+
+    size = (round(scene.width) * _ZOOM, round(scene.height) * _ZOOM)
+    ground = Image.new("RGB", size, LIGHT.ground)
+    still = list(takewhile(lambda shape: shape.seen is None, scene.shapes))
+    painter = ImageDraw.Draw(ground)
+    for shape in still:
+        _paint(painter, shape)
+    moving = scene.shapes[len(still) :]
+
+    def painted(k: int) -> Image.Image:
+        image = ground.copy()
+        painter = ImageDraw.Draw(image)
+        for shape in moving:
+            if shape.seen is None or any(first <= k < last for first, last in shape.seen):
+                _paint(painter, shape)
+        return image.reduce(_ZOOM)
+
+    palette = _palette([painted(k) for k in range(0, scene.frames, max(1, scene.frames // 12))])
+    for k in range(scene.frames):
+        yield painted(k).quantize(palette=palette, dither=Image.Dither.NONE)
+
+
+def _palette(samples: list[Image.Image]) -> Image.Image:
+    """The commonest colours of some frames: flat ones stay what they are, shades become similar ones."""
+    from PIL import Image
+
+    counts: Counter[Any] = Counter()
+    for sample in samples:
+        for count, colour in sample.getcolors(1 << 16) or ():
+            counts[colour] += count
+    chosen: list[tuple[int, int, int]] = []
+    for colour, _ in counts.most_common():
+        # Pillow takes colours that differ by less for the same, and might pick the rarer one.
+        if all(max(abs(a - b) for a, b in zip(colour, other, strict=True)) >= 8 for other in chosen):
+            chosen.append(colour)
+            if len(chosen) == _COLOURS:
+                break
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in chosen for part in colour])
+    return palette
+
+
+def _paint(painter: ImageDraw, shape: Shape) -> None:
+    look = LOOKS[shape.look]
+    fill = getattr(LIGHT, look.fill) if look.fill else None
+    line = getattr(LIGHT, look.line) if look.line else None
+    width = round(look.width * _ZOOM)
+    match shape:
+        case Box():
+            corners = (shape.x, shape.y, shape.x + shape.width, shape.y + shape.height)
+            painter.rounded_rectangle(
+                [c * _ZOOM for c in corners], min(shape.radius, shape.height / 2) * _ZOOM, fill, line, width
+            )
+        case Curve():
+            painter.line([(x * _ZOOM, y * _ZOOM) for x, y in _sampled(shape.points)], line, width, "curve")
+        case Head():
+            painter.polygon([(x * _ZOOM, y * _ZOOM) for x, y in shape.corners], fill)
+        case Text():
+            _write(painter, shape, fill)
+
+
+def _sampled(points: tuple[Point, ...], count: int = 16) -> Iterator[Point]:
+    """Points on a chain of Bezier curves."""
+    yield points[0]
+    for k in range(0, len(points) - 1, 3):
+        p, q, r, s = points[k : k + 4]
+        if p[0] == s[0] == q[0] or p[1] == s[1] == q[1]:  # straight
+            yield s
+            continue
+        for i in range(1, count + 1):
+            t = i / count
+            a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+            yield (
+                a * p[0] + b * q[0] + c * r[0] + d * s[0],
+                a * p[1] + b * q[1] + c * r[1] + d * s[1],
+            )
+
+
+# ---- text --------------------------------------------------------------------------------------------
+
+
+def _write(painter: ImageDraw, text: Text, fill: Any) -> None:
+    """A line of text, smaller if it is wider than the room it has."""
+    size = text.size
+    font, said = _font_for(text.text, size)
+    wide = _width(font, said)
+    if wide > text.room * _ZOOM:
+        size *= text.room * _ZOOM / wide
+        font, said = _font_for(text.text, size)
+        wide = _width(font, said)
+    x = text.x * _ZOOM - {"start": 0.0, "middle": wide / 2, "end": wide}[text.anchor]
+    y, em = text.y * _ZOOM, size * _ZOOM
+    stroke = (
+        0.5 if text.is_bold else 0
+    )  # the font has one weight: an outline of the same colour makes it bold
+    for k, part in enumerate(said.split("-")):
+        if k:
+            left, right, middle = x + 0.1 * em, x + (_MINUS - 0.1) * em, y - 0.29 * em
+            painter.line([(left, middle), (right, middle)], fill, round(0.08 * em + stroke))
+            x += _MINUS * em
+        painter.text((x, y), part, fill, font, "ls", stroke_width=stroke)
+        x += font.getlength(part)
+
+
+_MINUS = 0.57  # as wide as a digit: the font's hyphen is too short for a sign
+
+
+def _width(font: FreeTypeFont, said: str) -> float:
+    return font.getlength(said.replace("-", "")) + said.count("-") * _MINUS * font.size
+
+
+def _font_for(text: str, size: float) -> tuple[FreeTypeFont, str]:
+    """A font that has the characters; where none is found, question marks stand for them."""
+    if all(c.isascii() or c in "…·" for c in text):
+        return _font("", size), text
+    for name in ("DejaVuSans.ttf", _of_matplotlib()):
+        try:
+            return _font(name, size), text
+        except OSError:
+            continue
+    return _font("", size), "".join(c if c.isascii() or c in "…·" else "?" for c in text)
+
+
+@cache
+def _font(name: str, size: float) -> FreeTypeFont:
+    from PIL import ImageFont
+
+    if name:
+        return ImageFont.truetype(name, size * _ZOOM)
+    return ImageFont.load_default(size * _ZOOM)  # type: ignore[return-value]
+
+
+@cache
+def _of_matplotlib() -> str:
+    """Where matplotlib keeps a font with most alphabets; it need not be imported for that."""
+    found = find_spec("matplotlib")
+    folder = Path(found.origin).parent if found and found.origin else Path()
+    return str(folder / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf")
