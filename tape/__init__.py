@@ -6,6 +6,7 @@ from typing import Any
 from tape import errors, nn, ops, optim, scipy, testing
 from tape.blas import choose_kernels
 from tape.config import show_config
+from tape.expression import Expression, expression
 from tape.memory import keep_freed
 from tape.node import Node
 from tape.nonfinite import find_nonfinite
@@ -43,10 +44,12 @@ from tape.transforms import (
 from tape.var import Var
 from tape.watching import debug
 
+_LATE = ("numpy", "viz")  # a drop-in for NumPy, and pictures: imported when they are first needed
+
 
 def __getattr__(name: str) -> Any:
-    if name == "numpy":  # a drop-in for NumPy, which most do not need
-        return import_module("tape.numpy")
+    if name in _LATE:
+        return import_module(f"tape.{name}")
     raise AttributeError(f"module 'tape' has no attribute {name!r}")
 
 
@@ -56,6 +59,7 @@ choose_kernels()
 __version__ = "0.1.0"
 
 __all__ = [
+    "Expression",
     "Node",
     "Program",
     "Trace",
@@ -71,6 +75,7 @@ __all__ = [
     "divergence",
     "elementwise_grad",
     "errors",
+    "expression",
     "find_nonfinite",
     "fixed_point",
     "gnvp",
@@ -98,5 +103,6 @@ __all__ = [
     "taylor",
     "testing",
     "value_and_grad",
+    "viz",
     "vjp",
 ]

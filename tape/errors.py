@@ -131,6 +131,9 @@ class ExpressionError(TapeError, SyntaxError):
     Python shows the place as it does for its own syntax errors; `line` and `column` count from 1.
     """
 
+    text: str
+    end_offset: int
+
     def __init__(self, reason: str, text: str = "", line: int = 1, column: int = 1, width: int = 1) -> None:
         super().__init__(reason)
         self.reason = reason

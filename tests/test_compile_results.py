@@ -131,6 +131,13 @@ ARITHMETIC = {
         np.maximum(a, 1.0) * b,
         np.multiply(a, 2.0),
     ),
+    "remainders": lambda a, b: (
+        a // 2 * b,
+        b * (a % 2),
+        (2 // (a + 5)) * b,
+        divmod(a, 2)[1] * b,
+        divmod(7, a + 5),
+    ),
     "choices": lambda a, b: (np.where(a > 1, a, b), np.clip(b * 1.0, 0.0, a)),
 }
 
@@ -148,7 +155,10 @@ def test_dtypes_are_those_of_eager(name, a):
 
 def test_python_floats_stay_python_floats():
     alike(
-        check(lambda a, b: (a, a * b, -a / b, a**2, 2 - a, abs(a)), (2.0, 4.0), (3.0, 0.5))(1.0, 2.0)[1], 2.0
+        check(lambda a, b: (a, a * b, -a / b, a**2, 2 - a, a // b, 7 % a, abs(a)), (2.0, 4.0), (3.0, 0.5))(
+            1.0, 2.0
+        )[1],
+        2.0,
     )
 
 
@@ -164,6 +174,8 @@ def test_a_python_float_widens_what_eager_widens(f):
 @pytest.mark.parametrize(("f", "args"), [
     (lambda a, b: a / b, (1.0, 0.0)),
     (lambda a, b: 1 / (a - b), (1.0, 1.0)),
+    (lambda a, b: a // b, (1.0, 0.0)),
+    (lambda a, b: 1.0 % (a - b), (1.0, 1.0)),
     (lambda a, b: a**b, (0.0, -1.0)),
     (lambda a, b: a**b, (10.0, 400.0)),
 ])  # fmt: skip

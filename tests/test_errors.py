@@ -56,6 +56,8 @@ BUILTIN = {
     errors.ConvergenceError: ArithmeticError,
     errors.SingularMatrixError: np.linalg.LinAlgError,
     errors.DerivativeError: AssertionError,
+    errors.ExpressionError: SyntaxError,
+    errors.NonFiniteError: FloatingPointError,
     errors.ProgramError: ValueError,
     errors.ProgramFileError: ValueError,
     errors.MissingAttributeError: AttributeError,

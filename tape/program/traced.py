@@ -290,8 +290,18 @@ class Traced(Var):
     __rmul__ = _weakly_reflected(ops.multiply, operator.mul)
     __truediv__ = _weakly(ops.divide, operator.truediv)
     __rtruediv__ = _weakly_reflected(ops.divide, operator.truediv)
+    __floordiv__ = _weakly(ops.floor_divide, operator.floordiv)
+    __rfloordiv__ = _weakly_reflected(ops.floor_divide, operator.floordiv)
+    __mod__ = _weakly(ops.remainder, operator.mod)
+    __rmod__ = _weakly_reflected(ops.remainder, operator.mod)
     __pow__ = _weakly(ops.power, operator.pow)
     __rpow__ = _weakly_reflected(ops.power, operator.pow)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __neg__(self) -> Any:
         return _weakened(ops.negative(self), -exact(plain(self))) if _is_weak(self) else ops.negative(self)
@@ -315,6 +325,9 @@ def _is_weak(operand: Any) -> bool:
     )
 
 
+_DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
+
+
 def _among_numbers(
     function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any], x: Any, y: Any
 ) -> Any:
@@ -326,7 +339,7 @@ def _among_numbers(
             f"{x!r} ** {y!r} is complex, and with other numbers it would be real. Take the power of the "
             "absolute value, or of a complex number"
         )
-    if arithmetic is operator.truediv and isinstance(y, Handle):
+    if arithmetic in _DIVISIONS and isinstance(y, Handle):
         bool(y != 0)  # a guard: a call with zero must get here, and raise as Python does
     out = function(x, y)
     if arithmetic is operator.pow:

@@ -86,6 +86,8 @@ class Weak:
     __sub__, __rsub__ = _on_numpy(operator.sub)
     __mul__, __rmul__ = _on_numpy(operator.mul)
     __truediv__, __rtruediv__ = _on_numpy(operator.truediv)
+    __floordiv__, __rfloordiv__ = _on_numpy(operator.floordiv)
+    __mod__, __rmod__ = _on_numpy(operator.mod)
     __pow__, __rpow__ = _on_numpy(operator.pow)
 
     def __neg__(self) -> Any:

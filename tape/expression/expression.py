@@ -1,0 +1,269 @@
+"""`Expression`: the function that a text stands for.
+
+Relies on `parse` for its steps, and on `functions` for what they do.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.expression.functions import FUNCTIONS
+from tape.expression.parse import Step, parse, suggestion
+from tape.expression.scan import refuse
+from tape.expression.symbolic import from_sympy, to_sympy
+from tape.op import NUMPY_ERRORS, as_operand
+
+__all__ = ["Expression", "expression"]
+
+
+class Expression:
+    """A function written as text; made by `expression`, which says what a text may hold.
+
+    It is called with its variables, by position in order of first appearance or by name, each a number, an
+    array or a Var; arrays broadcast. Called with numbers alone it returns a number, of Python's own.
+
+    Attributes
+    ----------
+    text : str
+        What it was made from.
+    variables : tuple of str
+        Its arguments, in order of first appearance.
+    steps : tuple of tape.expression.parse.Step
+        What it does: variables, numbers, and functions of earlier steps.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.expression import expression
+    >>> f = expression("sin(a) + 0.2*sin(b*a)")
+    >>> f.variables
+    ('a', 'b')
+    >>> round(f(0.3, b=5), 4)
+    0.495
+    >>> tape.grad(f, argnums=1)(np.float32(0.5), np.float32(0.0))
+    np.float32(0.1)
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._source = text.replace("\r\n", "\n").replace("\r", "\n")
+        steps, self._result = parse(self._source)
+        self.steps = tuple(steps)
+        self.variables = tuple(step.leaf for step in steps if isinstance(step.leaf, str))
+        self.__name__ = self.__qualname__ = "expression"
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.variables])
+        self._slots: list[Any] = [None] * len(steps)  # of all that does not depend on variables, the values
+        self._arguments = tuple(slot for slot, step in enumerate(steps) if isinstance(step.leaf, str))
+        self._calls: list[tuple[int, Callable[..., Any], Step]] = []
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compute what is constant, once; it is a number of Python's own, which leaves float32 what it is."""
+        constant: set[int] = set()
+        for slot, step in enumerate(self.steps):
+            if isinstance(step.leaf, str):
+                continue
+            if step.function is None:
+                self._slots[slot] = step.leaf
+                constant.add(slot)
+            elif constant.issuperset(step.operands):
+                self._slots[slot] = self._constant(step)
+                constant.add(slot)
+            else:
+                self._calls.append((slot, FUNCTIONS[step.function].call, step))
+
+    def _constant(self, step: Step) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                value = self._run(FUNCTIONS[str(step.function)].call, step, self._slots)
+                number = np.asarray(value).item()
+        except NUMPY_ERRORS as error:
+            complaint = str(error).partition(" [at ")[0]
+            refuse(f"this cannot be computed: {complaint}", self._source, step.place)
+        return float(number) if type(number) is int else number
+
+    def __call__(self, /, *positions: Any, **values: Any) -> Any:
+        slots = self._slots.copy()
+        arguments = self._bind(positions, values)
+        for slot, value in zip(self._arguments, arguments, strict=True):
+            slots[slot] = value
+        for slot, function, step in self._calls:
+            slots[slot] = self._run(function, step, slots)
+        result = slots[self._result]
+        if all(type(value) in (float, complex) for value in arguments) and hasattr(result, "item"):
+            return result.item()
+        return result
+
+    def _run(self, function: Callable[..., Any], step: Step, slots: list[Any]) -> Any:
+        try:
+            return function(*[slots[k] for k in step.operands])
+        except errors.TapeError as error:
+            line = self._source.split("\n")[step.place.line - 1]
+            shown = line[step.place.column - 1 : step.place.column - 1 + step.place.width]
+            error.add_note(f"in the expression, line {step.place.line}, column {step.place.column}: {shown}")
+            raise
+
+    def _bind(self, positions: tuple[Any, ...], values: dict[str, Any]) -> list[Any]:
+        """The arguments in the order of the variables, numbers as floats."""
+        names = self.variables
+        if len(positions) > len(names):
+            what = f"{self!r} takes {len(names)} values, not {len(positions)}"
+            raise errors.OptionError(f"{what}. Its variables: {_listed(names)}")
+        given = dict(zip(names, positions, strict=False))
+        for name in values:
+            if name in given:
+                raise errors.OptionError(f"{self!r} got {name} twice, by position and by name. Give it once")
+            if name not in names:
+                hint = suggestion(name, names) or f". Its variables: {_listed(names)}"
+                raise errors.OptionError(f"{self!r} has no variable {name}{hint}")
+        given |= values
+        if missing := [name for name in names if name not in given]:
+            advice = f"Give all of {_listed(names)}, by position or by name"
+            raise errors.OptionError(f"{self!r} needs a value for {_listed(missing)}. {advice}")
+        return [_operand(given[name]) for name in names]
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
+        return f"expression({text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Expression) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((Expression, self.text))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expression, (self.text,)
+
+    def to_sympy(self) -> Any:
+        """The same function as an expression of SymPy's; its variables become symbols.
+
+        Returns
+        -------
+        sympy.Expr
+
+        Raises
+        ------
+        UnsupportedError
+            If SymPy has no counterpart for a function, such as those of matrices; or is not installed.
+
+        Examples
+        --------
+        >>> import pytest; _ = pytest.importorskip("sympy")
+        >>> from tape.expression import expression
+        >>> expression("log1p(x) / 2").to_sympy()
+        log(x + 1)/2
+        """
+        return to_sympy(self.steps, self._result)
+
+    @classmethod
+    def from_sympy(cls, expr: Any) -> Expression:
+        """A function of the symbols in an expression of SymPy's.
+
+        Parameters
+        ----------
+        expr : sympy.Expr
+            Its symbols must have names that are variables here. Or a number.
+
+        Returns
+        -------
+        Expression
+            Call it by names: the order of variables is that of SymPy's terms.
+
+        Raises
+        ------
+        UnsupportedError
+            If a function or a name has no counterpart here; or SymPy is not installed.
+
+        Examples
+        --------
+        >>> import pytest; sympy = pytest.importorskip("sympy")
+        >>> from tape.expression import Expression
+        >>> x = sympy.Symbol("x")
+        >>> Expression.from_sympy(sympy.diff(sympy.tan(x)))
+        expression('tan(x)**2 + 1')
+        """
+        return cls(from_sympy(expr))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _operand(value: Any) -> Any:
+    """An argument as operations take it; a plain number is a float."""
+    try:
+        return float(value) if type(value) in (int, bool) else as_operand(value)
+    except OverflowError as error:
+        raise errors.DTypeError("a number is too large for a float. Divide it, or give inf") from error
+
+
+def expression(text: str) -> Expression:
+    """A function from text, such as ``"sin(a) + 0.2*sin(5*a)"``.
+
+    The text is read by Python's parser but never run by it: it becomes a list of operations, and can do
+    nothing else. What is refused is refused with its place. It may hold
+
+    - numbers, which are floats, complex with ``j``; ``pi e tau euler_gamma inf nan``;
+    - variables: any other name of ASCII letters, digits and ``_`` that begins with a letter;
+    - ``+ - * / // % **`` and ``@``, the product of matrices;
+    - ``== != < <= > >=``, also ``a < b < c``, element by element; ``and``, ``or`` and ``not`` of them, which
+      give truth values of arrays too, and ``& | ~`` of comparisons in parentheses;
+    - ``x if c else y``, which computes both and chooses element by element, as ``where(c, x, y)``;
+    - calls of every elementwise function of `tape.ops`, `tape.ops.special` and `tape.ops.nn`, by name;
+      ``max`` and ``min`` of an array or of several values; ``sum mean prod var std norm dot any all
+      logsumexp`` over whole arrays; ``transpose trace det inv solve matmul``;
+    - several lines, or statements separated by ``;``, each ``name = ...`` but the last, whose value is the
+      result; lines go on in parentheses; comments after ``#``.
+
+    Parameters
+    ----------
+    text : str
+        At most 100,000 characters and 1,000 operators a statement, nested at most 100 deep. The cost of a
+        call is bounded by the number of operations times the size of the broadcast arrays, or of the products
+        of matrices.
+
+    Returns
+    -------
+    Expression
+        A function of the variables in order of first appearance; names are keywords.
+
+    Raises
+    ------
+    ExpressionError
+        If the text is no expression; a SyntaxError with line and column.
+    DTypeError
+        If it is no text.
+
+    Notes
+    -----
+    Numbers follow IEEE arithmetic as NumPy does: ``1/0`` is inf, ``(-8)**(1/3)`` is nan.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> from tape.expression import expression
+    >>> f = expression("sin(a) + 0.2*sin(5*a)")
+    >>> round(tape.grad(f)(0.3), 4)
+    np.float64(1.0261)
+    >>> smooth = expression('''
+    ...     r = norm(x - center)
+    ...     r**2 / 2 if r < 1 else r - 1/2
+    ... ''')
+    >>> float(smooth(np.array([3.0, 4.0]), center=0))
+    4.5
+    >>> expression("sni(a)")
+    Traceback (most recent call last):
+    tape.errors.ExpressionError: there is no function sni. Did you mean sin?
+    """
+    if not isinstance(text, str):
+        raise errors.DTypeError(
+            f"expression takes text, not {errors.describe(text)}. Write expression('x + 1')"
+        )
+    return Expression(text)
