@@ -47,6 +47,7 @@ _FOREIGN = (
     join(dirname(__file__), ""),
     *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
     contextlib.__file__,  # between the user's code and ours when a context manager is
+    "<frozen ",  # what starts `python -m tape`
 )
 
 

@@ -9,25 +9,57 @@ from __future__ import annotations
 import linecache
 import sys
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import count, islice
 from types import CodeType, FrameType
 from typing import Any
 
 from tape import errors
 
-__all__ = ["Place", "Site", "here", "name_scope"]
+__all__ = ["NOW", "Place", "Site", "Text", "here", "name_scope"]
 
-Place = tuple[CodeType, int, tuple[str, ...]]
+
+class Text:
+    """A text that is computed with, such as an expression: to a `Site` it is what code is.
+
+    Parameters
+    ----------
+    text : str
+        Of any number of lines.
+    name : str
+        What to call it.
+    spans : sequence of tuple
+        Line, counted from 1, first and last column, counted from 0, of each part that may be a place.
+    """
+
+    def __init__(self, text: str, name: str, spans: Sequence[tuple[int, int, int]]) -> None:
+        self.co_filename = f"<{name} {next(_numbers)}>"
+        self.co_name = name
+        self.co_firstlineno = 1
+        self._spans = spans
+        linecache.cache[self.co_filename] = (len(text), None, text.splitlines(True), self.co_filename)
+        weakref.finalize(self, linecache.cache.pop, self.co_filename, None)
+
+    def co_positions(self) -> Iterator[tuple[int, int, int, int]]:
+        """As of code: first and last line, first and last column, for every second offset."""
+        return ((line, line, begin, end) for line, begin, end in self._spans)
+
+
+Place = tuple[CodeType | Text, int, tuple[str, ...]]
 """A place as nodes keep it: code, offset, names of the scopes around."""
 
-
-class _Names(threading.local):
-    path: tuple[str, ...] = ()
+_numbers = count(1)
 
 
-_names = _Names()
+class _Now(threading.local):
+    scope: tuple[str, ...] = ()
+    part: tuple[Text, int] | None = None
+
+
+NOW = _Now()
+"""Where this thread is: the scopes that are open, and the part of a text that is computed, if one is."""
 
 
 @contextmanager
@@ -59,12 +91,12 @@ def name_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str) or not name:
         raise errors.OptionError(f"the name of a scope is {name!r}. Give it a string")
-    outer = _names.path
-    _names.path = (*outer, name)
+    outer = NOW.scope
+    NOW.scope = (*outer, name)
     try:
         yield
     finally:
-        _names.path = outer
+        NOW.scope = outer
 
 
 class Site:
@@ -89,7 +121,7 @@ class Site:
 
     __slots__ = ("_code", "_offset", "scope")
 
-    def __init__(self, code: CodeType, offset: int, scope: tuple[str, ...]) -> None:
+    def __init__(self, code: CodeType | Text, offset: int, scope: tuple[str, ...]) -> None:
         self._code = code
         self._offset = offset
         self.scope = scope
@@ -122,6 +154,15 @@ class Site:
     def text(self) -> str:
         """The line itself, without the blanks around it; empty if it is not to be had."""
         return linecache.getline(self.filename, self.line).strip()
+
+    @property
+    def excerpt(self) -> list[str]:
+        """The line, without the blanks around it; below it marks under the expression, if that is known."""
+        text, columns = self.text, self.columns
+        if not text or columns is None:
+            return [text] if text else []
+        begin, end = (column - self.indent for column in columns)
+        return [text, " " * begin + "^" * (end - begin)]
 
     @property
     def indent(self) -> int:
@@ -162,14 +203,16 @@ _is_foreign = _IsForeign()
 
 
 def here() -> Place | None:
-    """The user's line that is running: the innermost frame outside this package; None if there is none.
+    """The user's line that is running, or part of a text: the innermost frame outside this package.
 
-    To be called by what runs when a node is appended, three frames above any user's.
+    None if there is none. To be called by what runs when a node is appended, three frames above any user's.
     """
+    if NOW.part is not None:
+        return *NOW.part, NOW.scope
     frame: FrameType | None = sys._getframe(3)
     while frame is not None:
         code = frame.f_code
         if not _is_foreign[code.co_filename]:
-            return code, frame.f_lasti, _names.path
+            return code, frame.f_lasti, NOW.scope
         frame = frame.f_back
     return None

@@ -1,7 +1,9 @@
 """Expressions: what a text computes, its derivatives and dtypes, how it is called, what errors say."""
 
 import copy
+import gc
 import inspect
+import linecache
 import pickle
 import traceback
 
@@ -375,3 +377,35 @@ def test_what_is_within_the_limits_is_read():
     assert expression("\n".join(["y = x", *["y = y + x**2"] * 6000, "y"]))(1) == 6001
     assert expression("\t x \t")(2) == 2
     assert expression("-(" * 50 + "x" + ")" * 50)(2) == 2
+
+
+def test_nodes_know_the_part_of_the_text_that_they_come_from():
+    f = expression("r = x**2 + y\n  sqrt(r) * 2 + sin(x)")
+    trace = tape.Trace(sites=True)
+    x, y = trace.param(1.0), trace.param(2.0)
+    f(x, y)
+    sites = [node.site for node in trace.nodes[2:]]
+    parts = [site.text[slice(*(column - site.indent for column in site.columns))] for site in sites]
+    assert parts == ["x**2", "x**2 + y", "sqrt(r)", "sqrt(r) * 2", "sin(x)", "sqrt(r) * 2 + sin(x)"]
+    assert [site.line for site in sites] == [1, 1, 2, 2, 2, 2]
+    assert x.node.site.filename == __file__
+    assert np.sin(x).node.site.filename == __file__  # after the call, places are those of Python again
+
+
+def test_a_failing_expression_leaves_places_alone_and_lines_are_freed_with_it():
+    f = expression("x @ x")
+    trace = tape.Trace(sites=True)
+    x = trace.param(1.0)
+    with pytest.raises(errors.TapeError):
+        f(x)
+    assert np.sin(x).node.site.filename == __file__
+    filename = f._site.co_filename
+    assert linecache.getline(filename, 1) == "x @ x"
+    del f
+    gc.collect()
+    assert filename not in linecache.cache
+
+
+def test_not_finite_is_underlined_in_the_text():
+    found = tape.find_nonfinite(expression("1 + log(x)*2"), 0.0)
+    assert found.origin.site.excerpt == ["1 + log(x)*2", "    ^^^^^^"]

@@ -69,7 +69,9 @@ class Derivatives:
         return f"sum of {np.size(self.value)} elements" if shape else "value"
 
 
-def differentiate(f: Expression, values: dict[str, Any], wanted: Sequence[str]) -> Derivatives:
+def differentiate(
+    f: Expression, values: dict[str, Any], wanted: Sequence[str], *, sites: bool = False
+) -> Derivatives:
     """Run an expression on a trace, and sweep backwards.
 
     Parameters
@@ -80,6 +82,8 @@ def differentiate(f: Expression, values: dict[str, Any], wanted: Sequence[str]) 
         One for each variable, in their order.
     wanted : sequence of str
         The variables to differentiate by; the others are inputs.
+    sites : bool
+        Whether nodes shall know their place in the text.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def differentiate(f: Expression, values: dict[str, Any], wanted: Sequence[str]) 
     >>> float(found.value), {name: float(partial) for name, partial in found.partials.items()}
     (12.0, {'a': 4.0})
     """
-    trace = Trace(name="f")
+    trace = Trace(name="f", sites=sites)
     leaves = {
         name: (trace.param if name in wanted else trace.input)(v, name=name) for name, v in values.items()
     }

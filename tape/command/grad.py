@@ -94,7 +94,7 @@ def _run(options: Namespace) -> int:
     if options.dot == _STDOUT and options.json:
         raise errors.OptionError("--dot and --json both write to stdout. Give --dot a file")
     with np.errstate(all="ignore"):  # the report says what is not finite, and where it came from
-        found = differentiate(f, values, wanted)
+        found = differentiate(f, values, wanted, sites=options.html is not None)
         if options.jvp is not None:
             along(found, tangents)
         if options.order > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
@@ -90,9 +89,10 @@ def _not_finite(found: Derivatives) -> str:
     origin = find_nonfinite(found.f, *found.values.values()).origin
     if origin is None:
         return "not finite: derivatives of higher order alone"
-    head, *others = str(replace(origin, site=None)).splitlines()  # no line of Python is to blame
-    indented = [fill(line.strip(), 78, initial_indent="  ", subsequent_indent="  ") for line in others]
-    return "\n".join([f"not finite: {head}", *indented])
+    excerpt = [] if origin.site is None else [f"    {line}" for line in origin.site.excerpt]
+    told = [*origin.circumstances, origin.cure]
+    filled = [fill(line, 78, initial_indent="  ", subsequent_indent="  ") for line in told]
+    return "\n".join([f"not finite: {origin.headline}", *excerpt, *filled])
 
 
 # ---- JSON ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tape.expression.parse import Step, parse, suggestion
 from tape.expression.scan import refuse
 from tape.expression.symbolic import from_sympy, to_sympy
 from tape.op import NUMPY_ERRORS, as_operand
+from tape.sites import NOW, Text
 
 __all__ = ["Expression", "expression"]
 
@@ -62,6 +63,8 @@ class Expression:
         self._arguments = tuple(slot for slot, step in enumerate(steps) if isinstance(step.leaf, str))
         self._calls: list[tuple[int, Callable[..., Any], Step]] = []
         self._prepare()
+        spans = [(place.line, place.column - 1, place.column - 1 + place.width) for *_, place in steps]
+        self._site = Text(self._source, "expression", spans)
 
     def _prepare(self) -> None:
         """Compute what is constant, once; it is a number of Python's own, which leaves float32 what it is."""
@@ -93,8 +96,13 @@ class Expression:
         arguments = self._bind(positions, values)
         for slot, value in zip(self._arguments, arguments, strict=True):
             slots[slot] = value
-        for slot, function, step in self._calls:
-            slots[slot] = self._run(function, step, slots)
+        outer = NOW.part
+        try:
+            for slot, function, step in self._calls:
+                NOW.part = (self._site, 2 * slot)
+                slots[slot] = self._run(function, step, slots)
+        finally:
+            NOW.part = outer
         result = slots[self._result]
         if all(type(value) in (float, complex) for value in arguments) and hasattr(result, "item"):
             return result.item()

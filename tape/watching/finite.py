@@ -112,9 +112,7 @@ class Origin:
         lines = [self.headline]
         if self.site is not None:
             lines.append(f"  at {self.site}, in {self.site.function}")
-            if self.site.text:
-                lines.append(f"    {self.site.text}")
-                lines += [f"    {marks}" for marks in (_underline(self.site),) if marks]
+            lines += [f"    {line}" for line in self.site.excerpt]
         lines += [f"  {line}" for line in self.circumstances]
         return "\n".join([*lines, f"  {self.cure}"])
 
@@ -268,13 +266,3 @@ def _name(node: Node) -> str:
 
 def _id(node: Node, nodes: Sequence[Node]) -> int | None:
     return next((id for id, other in enumerate(nodes) if other is node), None)
-
-
-def _underline(site: Site) -> str:
-    """Marks under the expression, below the line without the blanks around it."""
-    columns = site.columns
-    if columns is None:
-        return ""
-    begin, end = columns
-    indent = site.indent
-    return " " * (begin - indent) + "^" * (end - begin) if begin >= indent else ""
