@@ -187,7 +187,7 @@ def _unary(op: Op) -> Callable[..., Any]:
             try:
                 value = forward(a)
             except NUMPY_ERRORS as error:
-                op.fail((a,), error)
+                op.fail((a,), error, (x,))
         call = active if parent.call.pull is not None or parent.is_param else inactive
         node = _new(Node)
         node.value = value
@@ -254,7 +254,7 @@ def _binary(op: Op) -> Callable[..., Any]:
             try:
                 value = forward(a, b)
             except NUMPY_ERRORS as error:
-                op.fail((a, b), error)
+                op.fail((a, b), error, (x, y))
             if type(value) is complex:  # what Python makes of its own and of a NumPy scalar
                 value = np.complex128(value)
         node = _new(Node)

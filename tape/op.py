@@ -181,11 +181,13 @@ class Op:
             raise errors.UnsupportedError(f"{self.name} returned {len(value)} results. An Op has one")
         return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
 
-    def fail(self, operands: Sequence[Any], error: Exception) -> NoReturn:
-        """Raise what an error in forward means to the caller."""
+    def fail(self, operands: Sequence[Any], error: Exception, given: Sequence[Any] = ()) -> NoReturn:
+        """Raise what an error in forward means to the caller, who has given Vars or values."""
         if not self.explains_errors or isinstance(error, errors.TapeError):
             raise error
-        raise errors.explain(self.name, operands, error) from error
+        explained = errors.explain(self.name, operands, error)
+        tell_places(explained, given)
+        raise explained from error
 
     def record(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute and append a node to the deepest trace, or do what the region around says instead."""
@@ -218,7 +220,11 @@ class Op:
             active.append(is_ours and operand.node.is_active)
         values = inputs[1::2]
         is_nested = trace.level and any(isinstance(value, Handle) for value in values)
-        value = self(*values, **attrs) if is_nested else self.compute(values, attrs)
+        try:
+            value = self(*values, **attrs) if is_nested else self.compute(values, attrs)
+        except errors.TapeError as error:
+            tell_places(error, operands)
+            raise
         pull = self.pull_for(tuple(active)) if True in active else None
         var = trace.push(Node(value, Call(self, attrs, pull), tuple(inputs)))
         if self.view is not None and inputs[0] is not None:
@@ -295,6 +301,15 @@ def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> boo
         and total.dtype == part.dtype
         and not any(total is tangent for tangent in tangents)
     )
+
+
+def tell_places(error: Exception, operands: Sequence[Any]) -> None:
+    """Add to an error where its operands were recorded, as far as their traces know."""
+    for k, operand in enumerate(operands):
+        site = operand.node.site if isinstance(operand, Handle) else None
+        if site is not None:
+            shown = errors.describe(operand.node.value)
+            error.add_note(f"operand {k}, {shown}, is node %{operand.id}, recorded at {site}: {site.text}")
 
 
 def as_operand(operand: Any) -> Any:

@@ -145,3 +145,28 @@ def test_a_sweep_that_fails_says_where_the_node_was_recorded() -> None:
         tr.replay()
     assert f"recorded at {__file__}:{line}" in failure.value.__notes__[0]
     assert y.shape == (3,)
+
+
+def test_errors_in_shape_say_where_the_operands_come_from() -> None:
+    tr = tape.Trace(sites=True)
+    x = tr.param(np.ones(3), name="x")
+    h, line = x * 2.0, _line()
+    for wrong in (
+        lambda: h + np.ones(4),
+        lambda: np.ones(4) @ h,
+        lambda: np.concatenate([h, np.ones((2, 2))]),
+    ):
+        with pytest.raises(tape.errors.ShapeError) as failure:
+            wrong()
+        (note,) = failure.value.__notes__
+        place = f"float64[3], is node %1, recorded at {__file__}:{line}: h, line = x * 2.0, _line()"
+        assert note.endswith(place)
+    assert len(tr) == 2
+
+
+def test_errors_have_no_places_unless_asked() -> None:
+    tr = tape.Trace()
+    x = tr.param(np.ones(3))
+    with pytest.raises(tape.errors.ShapeError) as failure:
+        x + np.ones(4)
+    assert not hasattr(failure.value, "__notes__")
