@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
 
-from tape import errors, scope, watching
-from tape.checks import (
-    check_leaf,
-    check_replacement,
-    check_root,
-    checked_tangents,
-    fail_unreached,
-    leaf_value,
-    start_of,
-)
-from tape.listing import Summary, listing, listing_html, listing_table, summary
+from tape import checks, errors, scope, watching
+from tape.listing import Shown
 from tape.node import Handle, Leaf, Node, settled
 from tape.sweep import pull_back, push_forward, recompute, unshared
 
@@ -35,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Trace"]
 
 
-class Trace:
+class Trace(Shown):
     """A tape: records operations while Python runs, then sweeps over them.
 
     Parameters
@@ -45,13 +36,8 @@ class Trace:
     sites : bool
         Whether each node keeps the place in the user's code that recorded it, as `Node.site`.
     check : bool
-        Whether the first NaN or infinity that is made out of finite numbers raises, forwards or backwards.
-
-    Raises
-    ------
-    NonFiniteError
-        With ``check``: while recording or sweeping, saying what made it, out of what, where, and what usually
-        cures it.
+        Whether the first NaN or infinity that is made out of finite numbers, forwards or backwards, raises
+        `NonFiniteError`, which says what made it, out of what, where, and what usually cures it.
 
     Attributes
     ----------
@@ -76,18 +62,8 @@ class Trace:
     [array([2., 4.])]
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_handles",
-        "_is_enclosing",
-        "_params",
-        "adjoints",
-        "level",
-        "name",
-        "nodes",
-        "ref",
-        "root",
-    )
+    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params",
+                 "adjoints", "level", "name", "nodes", "ref", "root")  # fmt: skip
 
     is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
@@ -238,34 +214,6 @@ class Trace:
         name = self.name or f"{id(self):#x}"
         return f"<Trace {name}: {len(self.nodes)} nodes, {len(self._params)} params>"
 
-    def __str__(self) -> str:
-        return listing(self)
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        yield listing_table(self, options.max_width)
-
-    def _repr_html_(self) -> str:
-        return listing_html(self)
-
-    def summary(self) -> Summary:
-        """What is on the tape: nodes, memory and FLOPs by operation, the longest chain, the params.
-
-        Returns
-        -------
-        Summary
-            The figures; printed, or in a notebook, it is a table. Takes about 3 us a node.
-
-        Examples
-        --------
-        >>> import numpy as np, tape
-        >>> tr = tape.Trace()
-        >>> y = np.tanh(tr.param(np.ones((3, 2))) @ np.ones(2))
-        >>> found = tr.summary()
-        >>> found.longest_chain, found.value_bytes
-        (3, 96)
-        """
-        return summary(self)
-
     # ---- sweeping ----------------------------------------------------------------------------
 
     def backward(self, root: Var, seed: Any = None) -> list[Any]:
@@ -301,7 +249,7 @@ class Trace:
         >>> [float(adjoint) for adjoint in tr.backward(a * b)]
         [4.0, 3.0, 1.0]
         """
-        root_id, seed = start_of(self, root, seed)
+        root_id, seed = checks.start_of(self, root, seed)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         self.adjoints = adjoints + [None] * (len(self.nodes) - len(adjoints))
         self.root = root.again()
@@ -347,14 +295,14 @@ class Trace:
             raise errors.OptionError(f"unreached is 'raise' or 'zero', not {unreached!r}")
         if unreached == "zero" and not isinstance(root, Handle):
             return [_zeros_like(self.nodes[id].value) for id in self._params]  # a constant reaches none
-        root_id, seed = start_of(self, root, seed)
+        root_id, seed = checks.start_of(self, root, seed)
         gradients = self.pull_back({root_id: seed})
         for k, gradient in enumerate(gradients):
             if type(gradient) is np.ndarray or isinstance(gradient, Handle):
                 continue
             if gradient is None:
                 if unreached == "raise":
-                    fail_unreached(root, self.params, gradients)
+                    checks.fail_unreached(root, self.params, gradients)
                 gradient = _zeros_like(self.nodes[self._params[k]].value)
             gradients[k] = np.asarray(gradient)
         return gradients
@@ -417,8 +365,8 @@ class Trace:
         >>> tr.jvp(x * x, {x: [1.0, 0.5]})
         array([2., 2.])
         """
-        check_root(self, root)
-        (tangent,) = self.push_forward(checked_tangents(self, tangents), [root.id])
+        checks.check_root(self, root)
+        (tangent,) = self.push_forward(checks.checked_tangents(self, tangents), [root.id])
         if tangent is None:
             return _zeros_like(root.node.value)
         # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
@@ -482,9 +430,9 @@ class Trace:
         >>> float(y)
         9.0
         """
-        check_leaf(self, leaf, "the first argument of set")
+        checks.check_leaf(self, leaf, "the first argument of set")
         value = self._leaf_value(value, leaf.node.is_param)
-        check_replacement(leaf, value)
+        checks.check_replacement(leaf, value)
         leaf.node.value = value
 
     def replay(self) -> None:
@@ -526,7 +474,7 @@ class Trace:
     # ---- helpers -----------------------------------------------------------------------------
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
-        value = leaf_value(self, scope.resolve(value), is_param)
+        value = checks.leaf_value(self, scope.resolve(value), is_param)
         if isinstance(value, Handle):
             if self.level <= value.trace.level:
                 self._nest_in(value.trace, value.trace.level + 1)

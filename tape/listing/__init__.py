@@ -5,12 +5,14 @@ Works on anything with ``nodes``, ``adjoints`` and ``root``; knows nothing of re
 
 from tape.listing._html import listing_html
 from tape.listing._rich import listing_table
+from tape.listing._shown import Shown
 from tape.listing._summary import OpTotal, Summary, summary
 from tape.listing._text import listing
 from tape.listing._words import byte_size, columns_of, digest, number, short
 
 __all__ = [
     "OpTotal",
+    "Shown",
     "Summary",
     "byte_size",
     "columns_of",
