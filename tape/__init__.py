@@ -6,7 +6,7 @@ from typing import Any
 from tape import errors, nn, ops, optim, scipy, testing
 from tape.blas import choose_kernels
 from tape.config import show_config
-from tape.expression import Expression, expression
+from tape.expressions import Expression, expression
 from tape.memory import keep_freed
 from tape.node import Node
 from tape.nonfinite import find_nonfinite

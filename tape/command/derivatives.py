@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.errors import describe
-from tape.expression import Expression
+from tape.expressions import Expression
 from tape.node import plain
 from tape.trace import Trace
 from tape.transforms import hessian, jacobian, taylor
@@ -99,7 +99,7 @@ def differentiate(
     --------
     >>> import numpy as np
     >>> from tape.command.derivatives import differentiate
-    >>> from tape.expression import expression
+    >>> from tape.expressions import expression
     >>> found = differentiate(expression("a * b"), {"a": np.float64(3), "b": np.float64(4)}, ["a"])
     >>> float(found.value), {name: float(partial) for name, partial in found.partials.items()}
     (12.0, {'a': 4.0})

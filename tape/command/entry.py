@@ -8,7 +8,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Sequence
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from textwrap import fill
 
 import tape
@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.stdout, sys.stderr = sys.stdout or StringIO(), sys.stderr or StringIO()  # closed ones, as by `>&-`
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal cannot show is a question mark there
             stream.reconfigure(errors="replace")

@@ -63,13 +63,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def positive(text: str) -> int:
     """A whole number from 1 up; what argparse makes of other text is a usage error."""
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+        raise ArgumentTypeError(f"{text.strip()!r} is not a whole number from 1 up")
     return int(text)
 
 
 def _run(options: Namespace) -> int:
     from tape.command.derivatives import along, differentiate, higher
-    from tape.expression import expression
+    from tape.expressions import expression
 
     if options.dot is not None and is_assignment(options.dot):  # `--dot a=1`: no file was meant
         options.values = [*options.values, options.dot]

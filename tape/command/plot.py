@@ -46,7 +46,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from tape.command.sampling import sample
-    from tape.expression import expression
+    from tape.expressions import expression
 
     if options.out is None and options.no_terminal:
         raise errors.OptionError("--no-terminal without --out draws nothing. Add --out plot.png")

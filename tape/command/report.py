@@ -26,7 +26,7 @@ def as_text(found: Derivatives) -> str:
     >>> import numpy as np
     >>> from tape.command.derivatives import differentiate
     >>> from tape.command.report import as_text
-    >>> from tape.expression import expression
+    >>> from tape.expressions import expression
     >>> print(as_text(differentiate(expression("a * a"), {"a": np.float64(3)}, ["a"])))
     f = a * a
     <BLANKLINE>

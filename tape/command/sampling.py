@@ -96,7 +96,8 @@ def sample(f: Callable[[Any], Any], x: np.ndarray, order: int, text: str) -> lis
     ['f', "f'", "f''"]
     """
     with np.errstate(all="ignore"):
-        series = np.asarray(taylor(f, x, np.ones_like(x), order + 1))
+        # Times one, what is true or false is drawn as 1 or 0.
+        series = np.asarray(taylor(lambda x: 1.0 * f(x), x, np.ones_like(x), order + 1))
         if np.iscomplexobj(series):
             raise errors.OptionError(f"{text} has complex values. Plot its real, imag or abs")
         if series.shape == (order + 2,):  # a constant is one number

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -26,6 +28,8 @@ def expression_text(text: str) -> str:
     """The expression an argument stands for: itself, standard input for ``-``, a file for ``@FILE``."""
     try:
         if text.strip() == "-":
+            if sys.stdin is None:  # as after `<&-`
+                raise errors.OptionError("standard input is closed. Write the expression, or @FILE")
             return sys.stdin.read().strip()
         if text.startswith("@"):
             return Path(text[1:]).read_text(encoding="utf-8").strip()
@@ -151,10 +155,12 @@ def number(text: str, name: str) -> Any:
         return float(text)
     except ValueError:
         pass
-    from tape.expression import expression
+    from tape.expressions import expression
 
     if not text:
         raise errors.OptionError(f"{name}= has no value. Write {name}=0.3, or {name}=[1,2,3] for an array")
+    if len(pieces(text)) > 1:
+        raise errors.OptionError(f"{name}={text} is more than one number. Write {name}=[{text}] for an array")
     f = expression(text)
     if f.variables:
         raise errors.OptionError(
@@ -223,8 +229,10 @@ def _loaded(path: str, name: str) -> np.ndarray:
     try:
         if path.endswith(".npy"):
             return np.load(path, allow_pickle=False)
-        return np.loadtxt(path, delimiter="," if path.endswith(".csv") else None)
-    except (ValueError, EOFError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # that there is nothing in it
+            return np.loadtxt(path, delimiter="," if path.endswith(".csv") else None)
+    except (ValueError, EOFError, BadZipFile, UserWarning) as error:
         raise errors.OptionError(
             f"{name}=@{path} cannot be read: {error}. Save it with numpy.save or numpy.savetxt"
         ) from None

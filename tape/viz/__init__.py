@@ -13,10 +13,12 @@ from tape.viz.graph import graph
 from tape.viz.histograms import histograms
 from tape.viz.landscape import landscape
 from tape.viz.slices import Slice, slice_of
+from tape.viz.stepper import Page, html
 
 __all__ = [
     "Animation",
     "Drawing",
+    "Page",
     "Slice",
     "animate",
     "arc",
@@ -25,6 +27,7 @@ __all__ = [
     "flame",
     "graph",
     "histograms",
+    "html",
     "landscape",
     "slice_of",
 ]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape.errors import UnsupportedError
-from tape.expression import Expression, expression
+from tape.expressions import Expression, expression
 
 sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
 x, y = sympy.symbols("x y")

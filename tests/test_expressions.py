@@ -12,8 +12,8 @@ import pytest
 
 import tape
 from tape import batch_rules, errors, ops
-from tape.expression import Expression, expression
-from tape.expression.functions import CONSTANTS, FUNCTIONS
+from tape.expressions import Expression, expression
+from tape.expressions.functions import CONSTANTS, FUNCTIONS
 from tape.testing import check_grads
 
 X = np.array([0.2, 0.7, 1.3])

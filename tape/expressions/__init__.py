@@ -8,6 +8,6 @@ and each step names a function of the table in `functions`. Nothing is evaluated
 Relies on `tape.ops`.
 """
 
-from tape.expression.expression import Expression, expression
+from tape.expressions.expression import Expression, expression
 
 __all__ = ["Expression", "expression"]

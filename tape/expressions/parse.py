@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
 from tape.errors import ExpressionError
-from tape.expression.functions import CONSTANTS, FUNCTIONS, Function
-from tape.expression.scan import DEPTH, Place, Statement, refuse, statements
+from tape.expressions.functions import CONSTANTS, FUNCTIONS, Function
+from tape.expressions.scan import DEPTH, Place, Statement, refuse, statements
 
 __all__ = ["Step", "parse", "suggestion"]
 
@@ -82,7 +82,7 @@ def parse(text: str) -> tuple[list[Step], int]:
 
     Examples
     --------
-    >>> from tape.expression.parse import parse
+    >>> from tape.expressions.parse import parse
     >>> steps, result = parse("y = sin(x); x * y")
     >>> for step in steps:
     ...     print(step.function or step.leaf, step.operands)

@@ -116,7 +116,7 @@ def statements(text: str) -> list[Statement]:
 
     Examples
     --------
-    >>> from tape.expression.scan import statements
+    >>> from tape.expressions.scan import statements
     >>> [(s.target, s.source) for s in statements("y = 2*x  # twice")]
     [('y', '2*x')]
     """

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.expression.functions import FUNCTIONS
-from tape.expression.parse import Step, parse, suggestion
-from tape.expression.scan import refuse
-from tape.expression.symbolic import from_sympy, to_sympy
+from tape.expressions.functions import FUNCTIONS
+from tape.expressions.parse import Step, parse, suggestion
+from tape.expressions.scan import refuse
+from tape.expressions.symbolic import from_sympy, to_sympy
 from tape.op import NUMPY_ERRORS, as_operand
 from tape.sites import NOW, Text
 
@@ -34,13 +34,13 @@ class Expression:
         What it was made from.
     variables : tuple of str
         Its arguments, in order of first appearance.
-    steps : tuple of tape.expression.parse.Step
+    steps : tuple of tape.expressions.parse.Step
         What it does: variables, numbers, and functions of earlier steps.
 
     Examples
     --------
     >>> import numpy as np, tape
-    >>> from tape.expression import expression
+    >>> from tape.expressions import expression
     >>> f = expression("sin(a) + 0.2*sin(b*a)")
     >>> f.variables
     ('a', 'b')
@@ -164,7 +164,7 @@ class Expression:
         Examples
         --------
         >>> import pytest; _ = pytest.importorskip("sympy")
-        >>> from tape.expression import expression
+        >>> from tape.expressions import expression
         >>> expression("log1p(x) / 2").to_sympy()
         log(x + 1)/2
         """
@@ -192,7 +192,7 @@ class Expression:
         Examples
         --------
         >>> import pytest; sympy = pytest.importorskip("sympy")
-        >>> from tape.expression import Expression
+        >>> from tape.expressions import Expression
         >>> x = sympy.Symbol("x")
         >>> Expression.from_sympy(sympy.diff(sympy.tan(x)))
         expression('tan(x)**2 + 1')
@@ -256,7 +256,7 @@ def expression(text: str) -> Expression:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> from tape.expression import expression
+    >>> from tape.expressions import expression
     >>> f = expression("sin(a) + 0.2*sin(5*a)")
     >>> round(tape.grad(f)(0.3), 4)
     np.float64(1.0261)

@@ -14,10 +14,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tape.errors import UnsupportedError
-from tape.expression.functions import CONSTANTS, FUNCTIONS
+from tape.expressions.functions import CONSTANTS, FUNCTIONS
 
 if TYPE_CHECKING:
-    from tape.expression.parse import Step
+    from tape.expressions.parse import Step
 
 __all__ = ["from_sympy", "to_sympy"]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import tape
 from tape.errors import ExpressionError
-from tape.expression import expression
-from tape.expression.functions import FUNCTIONS
-from tape.expression.parse import Step
+from tape.expressions import expression
+from tape.expressions.functions import FUNCTIONS
+from tape.expressions.parse import Step
 from tape.testing import check_grads
 
 # ---- nothing but the table -----------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_no_builtin_can_be_called(name):
 @pytest.mark.parametrize("node", [kind for kind in vars(ast).values() if isinstance(kind, type)])
 def test_the_walk_knows_what_it_allows(node):
     """Python's grammar may grow: a kind of expression that is not on the list is refused, whatever it is."""
-    from tape.expression.parse import _Writer
+    from tape.expressions.parse import _Writer
 
     allowed = (ast.BinOp, ast.Call, ast.Name, ast.Constant, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
     if not issubclass(node, ast.expr) or issubclass(node, allowed) or node is ast.expr:
