@@ -48,7 +48,7 @@ class Trace(Shown):
         constants to it. A trace is nested in another one by making leaves from its Vars. One that is
         opened in a ``with`` block is deeper than all that are not, and than those opened around it.
     adjoints : list or None
-        What the last `backward` returned, for listings and pictures; None before it and after a `replay`.
+        What the last `backward` has found, for listings and pictures: kept until the next one or a `replay`.
     root : Var or None
         What that was the sweep of.
 
@@ -251,9 +251,9 @@ class Trace(Shown):
         """
         root_id, seed = checks.start_of(self, root, seed)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
-        self.adjoints = adjoints + [None] * (len(self.nodes) - len(adjoints))
-        self.root = root.again()
-        return self.adjoints
+        adjoints += [None] * (len(self.nodes) - len(adjoints))
+        self.adjoints, self.root = list(adjoints), root.again()
+        return adjoints
 
     def backward_param_grads(
         self, root: Any, seed: Any = None, *, unreached: Literal["raise", "zero"] = "raise"

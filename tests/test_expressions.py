@@ -346,7 +346,7 @@ def test_the_message_shows_the_place():
     *_, shown, carets = str(caught.value).split("\n")
     assert shown == "    1 + sni(y)"
     assert carets == "        ^^^"
-    assert "test_expression.py" in str(caught.value)
+    assert "test_expressions.py" in str(caught.value)
     report = "".join(traceback.format_exception(caught.value))
     assert 'File "<expression>", line 2' in report
     assert report.count("1 + sni(y)") == 1

@@ -16,8 +16,10 @@ from tape.expressions.functions import FUNCTIONS
 from tape.expressions.parse import Step, parse, suggestion
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
+from tape.node import Handle
 from tape.op import NUMPY_ERRORS, as_operand
 from tape.sites import NOW, Text
+from tape.watching import Watched
 
 __all__ = ["Expression", "expression"]
 
@@ -96,10 +98,12 @@ class Expression:
         arguments = self._bind(positions, values)
         for slot, value in zip(self._arguments, arguments, strict=True):
             slots[slot] = value
+        is_watched = any(isinstance(x, Handle) and type(x.trace.nodes) is Watched for x in arguments)
         outer = NOW.part
         try:
             for slot, function, step in self._calls:
-                NOW.part = (self._site, 2 * slot)
+                if is_watched:
+                    NOW.part = (self._site, 2 * slot)
                 slots[slot] = self._run(function, step, slots)
         finally:
             NOW.part = outer
