@@ -39,14 +39,17 @@ class NonFinite:
         The operation that made the first one out of finite numbers; None if there is none.
     given : tuple of str
         Arguments and constants that hold some, when they reach the result and nothing else is to blame.
+    results : tuple of str
+        Results and gradients that hold some, when no operation was seen to make it and none was given.
     """
 
     name: str
     origin: Origin | None = None
     given: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return self.origin is not None or bool(self.given)
+        return self.origin is not None or bool(self.given or self.results)
 
     def __str__(self) -> str:
         if self.origin is not None:
@@ -54,6 +57,15 @@ class NonFinite:
         if self.given:
             return "\n".join(
                 [f"{self.name}: what it is given is not finite", *(f"  {it}" for it in self.given)]
+            )
+        if self.results:
+            return "\n".join(
+                [
+                    f"{self.name}: no operation on the tape has made it, but",
+                    *(f"  {it}" for it in self.results),
+                    "  Finite contributions to a gradient may add up to more than its dtype holds: scale the "
+                    "numbers. What is computed of plain arrays is not seen: pass those as arguments, floats",
+                ]
             )
         return f"{self.name}: all is finite"
 
@@ -110,9 +122,15 @@ def find_nonfinite(f: Callable[..., Any], *args: Any, derivative: bool = True) -
                 raise
         if finite.origin is not None:  # which ``f`` may have caught
             return NonFinite(name, finite.origin)
-    if all(map(all_finite, trial.results)):
+    results = tuple(
+        f"{what} holds {_told_bad(value)}"
+        for what, value in trial.results
+        if is_float(value) and not all_finite(value)
+    )
+    if not results:
         return NonFinite(name)
-    return NonFinite(name, given=(*_bad_arguments(args), *_bad_constants(trial.trace.nodes)))
+    given = (*_bad_arguments(args), *_bad_constants(trial.trace.nodes))
+    return NonFinite(name, given=given) if given else NonFinite(name, results=results)
 
 
 def _bad_arguments(args: tuple[Any, ...]) -> list[str]:

@@ -149,7 +149,7 @@ class _Clock(Watch):
         self.begin = self._last = perf_counter()
         self.own = 0.0  # seconds that looking takes
 
-    def recorded(self, node: Node, nodes: Sequence[Node]) -> None:
+    def recorded(self, node: Node, id: int) -> None:
         """Book the time since the last event to the operation, or to the rule that has recorded it."""
         now = perf_counter()
         if AT_WORK.rules:

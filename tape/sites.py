@@ -12,9 +12,11 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count, islice
+from contextvars import ContextVar
+from itertools import count
 from types import CodeType, FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tape import errors
 
@@ -53,13 +55,15 @@ Place = tuple[CodeType | Text, int, tuple[str, ...]]
 _numbers = count(1)
 
 
+_scope: ContextVar[tuple[str, ...]] = ContextVar("name scopes", default=())
+
+
 class _Now(threading.local):
-    scope: tuple[str, ...] = ()
     part: tuple[Text, int] | None = None
 
 
 NOW = _Now()
-"""Where this thread is: the scopes that are open, and the part of a text that is computed, if one is."""
+"""The part of a text that this thread computes, if it does."""
 
 
 @contextmanager
@@ -91,12 +95,14 @@ def name_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str) or not name:
         raise errors.OptionError(f"the name of a scope is {name!r}. Give it a string")
-    outer = NOW.scope
-    NOW.scope = (*outer, name)
+    _scope.set((*_scope.get(), name))
     try:
         yield
     finally:
-        NOW.scope = outer
+        scope = _scope.get()
+        if name in scope:  # not always the last: generators with blocks of their own may end in any order
+            last = len(scope) - 1 - scope[::-1].index(name)
+            _scope.set(scope[:last] + scope[last + 1 :])
 
 
 class Site:
@@ -188,7 +194,15 @@ class Site:
 
     @property
     def _position(self) -> tuple[int | None, int | None, int | None, int | None]:
-        return next(islice(self._code.co_positions(), self._offset // 2, None), (None, None, None, None))
+        positions = _positions.get(self._code)
+        if positions is None:
+            positions = _positions[self._code] = tuple(self._code.co_positions())
+        k = self._offset // 2
+        return positions[k] if k < len(positions) else (None, None, None, None)
+
+
+_positions: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
+"""Those of each code that was asked for."""
 
 
 class _IsForeign(dict[str, bool]):
@@ -208,11 +222,11 @@ def here() -> Place | None:
     None if there is none. To be called by what runs when a node is appended, three frames above any user's.
     """
     if NOW.part is not None:
-        return *NOW.part, NOW.scope
+        return *NOW.part, _scope.get()
     frame: FrameType | None = sys._getframe(3)
     while frame is not None:
         code = frame.f_code
         if not _is_foreign[code.co_filename]:
-            return code, frame.f_lasti, NOW.scope
+            return code, frame.f_lasti, _scope.get()
         frame = frame.f_back
     return None

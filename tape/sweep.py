@@ -260,6 +260,7 @@ def recompute(nodes: Sequence[Node], *, where: object) -> None:
     """Compute every value anew from the leaves; on an error nothing has changed."""
     values: list[Any] = []
     inputs: list[tuple[Any, ...]] = []
+    watched = getattr(nodes, "replayed", None)
     for node in nodes:
         renewed: list[Any] = []
         for parent, operand in zip(node.parents, node.operands, strict=True):
@@ -267,6 +268,8 @@ def recompute(nodes: Sequence[Node], *, where: object) -> None:
         inputs.append(tuple(renewed))
         try:
             values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
+            if watched is not None:
+                watched(len(values) - 1, values[-1], inputs[-1])
         except Exception as error:
             error.add_note(f"in the replay of {_place(node, len(values), where)}")
             raise

@@ -123,6 +123,25 @@ def test_nan_that_is_given_is_said_to_be_given() -> None:
     assert "operand 1 of <op multiply>" in str(found)
 
 
+def test_finite_contributions_that_add_up_to_infinity_are_no_finite_gradient() -> None:
+    def f(p):
+        return p["a"] * 1.7e308 + p["a"] * 1.7e308
+
+    assert np.isinf(tape.grad(f)({"a": 0.01})["a"])
+    found = tape.find_nonfinite(f, {"a": 0.01})
+    assert found
+    assert found.results == ("the gradient by args[0]['a'] holds inf",)
+    assert "add up" in str(found)
+
+
+def test_what_is_computed_off_the_tape_is_not_said_to_be_finite() -> None:
+    for f, x in ((np.log, np.array([1, 0])), (lambda x: {"a": x, "b": np.log(np.zeros(2))}, 1.0)):
+        found = tape.find_nonfinite(f, x)
+        assert found
+        assert found.origin is None
+        assert "holds -inf" in str(found)
+
+
 def test_traces_and_gradients_inside_are_looked_at() -> None:
     def step(w):
         tr = tape.Trace()
@@ -146,6 +165,15 @@ def test_an_error_that_the_function_swallows_is_found_all_the_same() -> None:
 def test_errors_of_the_function_are_its_own() -> None:
     with pytest.raises(tape.errors.ShapeError):
         tape.find_nonfinite(lambda x: x + np.ones(3), ZERO)
+
+
+def test_a_function_that_is_one_node_is_the_next_to_look_at() -> None:
+    def inner(x):
+        return np.log(x)
+
+    text = str(tape.find_nonfinite(tape.checkpoint(inner), ZERO))
+    assert "Take tape.find_nonfinite of inner itself" in text
+    assert "log" in str(tape.find_nonfinite(inner, ZERO))
 
 
 # ---- programs ------------------------------------------------------------------------------------------
@@ -238,9 +266,37 @@ def test_nan_made_out_of_infinities_is_an_origin() -> None:
         x - x
 
 
+def test_a_replay_is_looked_at_and_changes_nothing_where_it_raises() -> None:
+    tr = tape.Trace(check=True)
+    x = tr.param(1.0)
+    y = np.log(x)
+    tr.set(x, -1.0)
+    with pytest.raises(NonFiniteError, match=r"log \(node %1\) made nan"):
+        tr.replay()
+    assert float(y) == 0.0
+    tr.set(x, 2.0)
+    tr.replay()
+    assert float(y) == np.log(2.0)
+
+
+def test_the_operand_is_named_even_where_both_are_one_node() -> None:
+    x, y = np.array(-1.0), np.array(-1.0)
+    together = tape.find_nonfinite(lambda x: x**x, x)
+    apart = tape.find_nonfinite(lambda x, y: x**y, x, y)
+    assert together.origin.operand == apart.origin.operand == 1
+
+
 # ---- looking at arrays ---------------------------------------------------------------------------------
 
 _DTYPES = st.sampled_from(["f2", "f4", "f8", "c8", "c16", "i4", "?"])
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("size", [1, 20, 1000, 10_000])
+def test_looking_at_large_numbers_warns_of_nothing(dtype, size) -> None:
+    array = np.full(size, np.finfo(dtype).max, dtype)
+    with np.errstate(all="raise"):
+        assert all_finite(array)
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,5 +1,6 @@
 """`tape.sites`: the line, the columns and the scope of every node."""
 
+import asyncio
 import inspect
 import threading
 
@@ -170,3 +171,44 @@ def test_errors_have_no_places_unless_asked() -> None:
     with pytest.raises(tape.errors.ShapeError) as failure:
         x + np.ones(4)
     assert not hasattr(failure.value, "__notes__")
+
+
+def test_scopes_of_generators_that_end_in_any_order_leave_nothing_behind() -> None:
+    def named(name):
+        with tape.name_scope(name):
+            yield
+
+    generators = [named("a"), named("b")]
+    for generator in generators:
+        next(generator)
+    trace = tape.Trace(sites=True)
+    generators[0].close()
+    assert trace.param(1.0).node.site.scope == ("b",)
+    generators[1].close()
+    assert trace.param(1.0).node.site.scope == ()
+
+
+def test_tasks_have_scopes_of_their_own() -> None:
+    async def task(name: str) -> tuple[str, ...]:
+        tr = tape.Trace(sites=True)
+        with tape.name_scope(name):
+            await asyncio.sleep(0)
+            return tr.param(1.0).node.site.scope
+
+    async def both() -> list[tuple[str, ...]]:
+        return await asyncio.gather(task("a"), task("b"))
+
+    assert asyncio.run(both()) == [("a",), ("b",)]
+
+
+def test_the_places_of_a_long_text_are_found_in_linear_time() -> None:
+    tr = tape.Trace(sites=True)
+    scope = {"x": tr.param(1.0)}
+    exec(compile("\n".join(["x = x + 1.0"] * 3000), "<long>", "exec"), scope)
+    assert [node.site.line for node in tr.nodes[1:]] == list(range(1, 3001))
+
+
+@pytest.mark.parametrize("options", [{"sites": "yes"}, {"check": 1}])
+def test_options_of_traces_are_true_or_false(options) -> None:
+    with pytest.raises(tape.errors.OptionError, match="True or False"):
+        tape.Trace(**options)

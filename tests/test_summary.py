@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tape
-from tape import nn
+from tape import costs, nn
 from tape.costs import flops
 from tape.listing import byte_size, summary
+from tape.op import Op
+from tests.op_table import CASES, by_operation
+from tests.oracles import record
 from tests.test_listing import Page
 
 A = np.random.default_rng(0).normal(size=(8, 8)) + 8 * np.eye(8)
@@ -100,6 +103,23 @@ def test_the_cost_of_a_convolution_and_of_its_derivatives_is_one():
     trace.backward_param_grads(y, seed=again.param(np.ones(y.shape)))
     counts = {node.op.name: flops(node) for node in (*trace.nodes, *again.nodes) if node.op is not None}
     assert counts["conv"] == counts["conv_input"] == counts["conv_weight"]
+
+
+@by_operation(CASES)
+def test_every_rule_fits_its_operation(case):
+    trace, _, _ = record(case.on(tape.ops), case.args())
+    for node in trace.nodes:
+        if node.op is not None and node.op.name in costs._RULES:
+            shapes = [np.shape(operand) for operand in node.operands]
+            assert costs._RULES[node.op.name](np.shape(node.value), shapes, node.attrs) >= 0
+
+
+@pytest.mark.parametrize("name", ["solve", "fft", "einsum", "add_at", "max_pool", "conv"])
+def test_a_function_of_the_user_may_be_called_like_another_operation(trace, name):
+    op = Op(np.sin, name=name)
+    op(trace.param(np.ones(5)))
+    op(trace.param(1.0))
+    assert trace.summary().nodes == 4
 
 
 # ---- memory ------------------------------------------------------------------------------------------

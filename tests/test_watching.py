@@ -1,10 +1,16 @@
 """`tape.watching`: what watches are told, and that nothing is different for it."""
 
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import tape
 from tape.watching import OPEN, Watch, Watched, watched
+from tests.op_table import TWO_OF_EACH, by_operation
+from tests.oracles import is_float, record, unit_directions
 
 
 class _Diary(Watch):
@@ -16,7 +22,7 @@ class _Diary(Watch):
     def _note(self, event, node):
         self.events.append((event, node.op and node.op.name))
 
-    def recorded(self, node, nodes):
+    def recorded(self, node, id):
         self._note("recorded", node)
 
     def pulling(self, node, nodes):
@@ -86,7 +92,7 @@ def test_results_are_the_same_watched_or_not(transform) -> None:
 
 def test_what_a_watch_raises_leaves_the_tape_as_it_was() -> None:
     class Refusing(Watch):
-        def recorded(self, node, nodes):
+        def recorded(self, node, id):
             if node.op is not None:
                 raise KeyError("no")
 
@@ -112,3 +118,51 @@ def test_contexts_nest_and_end_in_any_order() -> None:
 def test_options_are_true_or_false(options) -> None:
     with pytest.raises(tape.errors.OptionError, match="True or False"), tape.debug(**options):
         pass
+
+
+@by_operation(TWO_OF_EACH)
+def test_no_operation_is_different_for_being_watched_and_none_is_blamed(case) -> None:
+    def both_sweeps():
+        args = case.args()
+        trace, _, root = record(case.on(tape.ops), args)
+        if not isinstance(root, tape.Var) or not is_float(root.value):
+            return [root]
+        directions = unit_directions(case.rng(), args)
+        tangent = trace.jvp(root, dict(zip(trace.params, directions, strict=True)))
+        return [root.value, tangent, *trace.pull_back({root.id: np.ones_like(root.value)})]
+
+    plain = both_sweeps()
+    with tape.debug(check=True):
+        watched = both_sweeps()
+    for one, other in zip(watched, plain, strict=True):
+        np.testing.assert_array_equal(tape.node.plain(one), tape.node.plain(other))
+
+
+@pytest.mark.parametrize("is_checked", [False, True])
+def test_dropping_a_watched_trace_frees_it_at_once(is_checked) -> None:
+    gc.disable()  # reference counts alone must do
+    try:
+        trace = tape.Trace(sites=True, check=is_checked)
+        x = trace.param(np.ones(3))
+        y = np.sum(np.exp(x))
+        trace.backward_param_grads(y)
+        trace.jvp(y, {x: np.ones(3)})
+        intermediate = weakref.ref(np.sin(y * x).value)
+        assert intermediate() is not None
+        del trace
+        assert intermediate() is None
+    finally:
+        gc.enable()
+
+
+def test_a_block_in_a_generator_ends_on_whichever_thread_closes_it() -> None:
+    def watching():
+        with tape.debug():
+            yield
+
+    generator = watching()
+    next(generator)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(generator.close).result()
+    assert type(tape.Trace().nodes) is list
+    assert not OPEN

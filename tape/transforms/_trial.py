@@ -34,20 +34,30 @@ class Trial:
     Attributes
     ----------
     trace : Trace
-    results : list
-        The recorded leaves of the result, then the gradients, without nesting.
+    results : list of tuple
+        The leaves of the result, then the gradients: what to call each, and its value without nesting.
     """
 
     def __init__(self, f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: bool) -> None:
         leaves, structure = tree.flatten(args)
         with Trace(name) as self.trace:
             given = [self.trace.param(leaf) if is_float(leaf) else leaf for leaf in leaves]
-            outs = tree.flatten(f(*tree.restore(structure, given)))[0]
-        roots = [out for out in outs if isinstance(out, Handle) and out.trace_ref is self.trace.ref]
-        self.results = [plain(root) for root in roots]
+            outs, out_structure = tree.flatten(f(*tree.restore(structure, given)))
+        names = tree.names(out_structure, "the result")
+        self.results = [(name, plain(out)) for name, out in zip(names, outs, strict=True)]
         if derivative:
-            seeds = {root.id: np.ones_like(plain(root)) for root in roots if is_float(plain(root))}
-            self.results += [plain(g) for g in self.trace.pull_back(seeds) if g is not None]
+            roots = [out for out in outs if isinstance(out, Handle) and out.trace_ref is self.trace.ref]
+            seeds = {root.id: np.ones_like(plain(root)) for root in roots if is_float(root)}
+            adjoints = self.trace.pull_back(seeds)
+            names = tree.names(structure, "args")
+            self.results += [
+                (f"the gradient by {name}", plain(adjoints[leaf.id]))
+                for name, leaf in zip(names, given, strict=True)
+                if isinstance(leaf, Handle)
+                and leaf.trace_ref is self.trace.ref
+                and leaf.id < len(adjoints)
+                and adjoints[leaf.id] is not None
+            ]
 
 
 def is_float(leaf: Any) -> bool:

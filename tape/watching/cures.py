@@ -78,7 +78,7 @@ def cure(op: str, phase: str, value: Any, operands: Sequence[Any], adjoint: Any,
             return _NOT_TAKEN
         if op in _POLES:
             return _POLES[op]
-    for advice in (_by_zero, _of_powers, _beyond_exp, _outside, _too_large):
+    for advice in (_of_a_function, _by_zero, _of_powers, _beyond_exp, _outside, _too_large):
         found = advice(op, value, operands, dtype)
         if found:
             return found
@@ -88,6 +88,13 @@ def cure(op: str, phase: str, value: Any, operands: Sequence[Any], adjoint: Any,
 
 
 Advice = Callable[[str, Any, Sequence[Any], "np.dtype[Any]"], str | None]
+
+
+def _of_a_function(op: str, value: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> str | None:
+    if "(" not in op:
+        return None
+    kind, inner = op.removesuffix(")").split("(", 1)
+    return f"{kind} makes one node of all that {inner} does. Take tape.find_nonfinite of {inner} itself"
 
 
 def _by_zero(op: str, value: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> str | None:

@@ -143,59 +143,59 @@ class Finite(Watch):
     def __init__(self) -> None:
         self.origin: Origin | None = None
 
-    def recorded(self, node: Node, nodes: Sequence[Node]) -> None:
+    def recorded(self, node: Node, id: int) -> None:
         """Look at the value."""
-        value = node.value
-        if node.call.op is None or all_finite(value):
-            return
-        operands = tuple(map(plain, node.operands))
-        self._look("forward", node, len(nodes), plain(value), None, operands, None)
+        if node.call.op is not None and not all_finite(node.value):
+            # A rule at work has recorded this, on an outer trace.
+            within = Rule(*AT_WORK.rules[-1]) if AT_WORK.rules else None
+            self._look(node, "forward", node.value, id=id, within=within)
 
     def pulled(
         self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], nodes: Sequence[Node]
     ) -> None:
         """Look at what the rule contributes to each operand."""
+        operand = -1
         for parent, contribution in contributions:
+            operand = node.parents.index(parent, operand + 1)  # they come in the order of the operands
             part = contribution.values if type(contribution) is Scattered else contribution
-            if all_finite(part):
-                continue
-            operands = tuple(map(plain, node.operands))
-            given = plain(adjoint)
-            self._look(
-                "backward", node, _id(node, nodes), plain(part), node.parents.index(parent), operands, given
-            )
+            if not all_finite(part):
+                self._look(node, "backward", part, id=_id(node, nodes), operand=operand, given=plain(adjoint))
 
     def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, nodes: Sequence[Node]) -> None:
         """Look at the tangent."""
-        if tangent is None or all_finite(tangent):
-            return
-        tangents = tuple(plain(t) for t in incoming if t is not None)
-        operands = tuple(map(plain, node.operands))
-        self._look("tangent", node, _id(node, nodes), plain(tangent), None, operands, None, tangents)
+        if tangent is not None and not all_finite(tangent):
+            tangents = [plain(t) for t in incoming if t is not None]
+            self._look(node, "tangent", tangent, id=_id(node, nodes), tangents=tangents)
 
     def _look(
         self,
-        phase: Phase,
         node: Node,
-        id: int | None,
+        phase: Phase,
         made: Any,
-        operand: int | None,
-        operands: tuple[Any, ...],
-        given: Any,
-        tangents: tuple[Any, ...] = (),
+        *,
+        id: int | None,
+        operand: int | None = None,
+        given: Any = None,
+        tangents: Sequence[Any] = (),
+        within: Rule | None = None,
     ) -> None:
         """Raise, unless it was there before."""
-        sources = (*operands, *tangents) if given is None else (*operands, given)
-        index = first_bad(made, sources)
+        operands, made = tuple(map(plain, node.operands)), plain(made)
+        index = first_bad(made, (*operands, *tangents, *(() if given is None else (given,))))
         if index is None:
             return
-        op = node.call.op
-        assert op is not None
-        out = plain(node.value)
-        # A rule at work is that of the node itself, unless it has recorded this one on an outer trace.
-        within = AT_WORK.rules[-1] if AT_WORK.rules and phase == "forward" else None
         origin = Origin(
-            op.name, phase, id, made, index, operand, operands, given, out, node.site, within=within
+            _name(node),
+            phase,
+            id,
+            made,
+            index,
+            operand,
+            operands,
+            given,
+            plain(node.value),
+            node.site,
+            within=within,
         )
         if self.origin is None:
             self.origin = origin
@@ -213,7 +213,8 @@ def all_finite(value: Any) -> bool:
             return True
         if _BLAS_FROM <= array.size <= _BLAS_TO and array.flags.c_contiguous and array.dtype.char in "dfDF":
             flat = array.reshape(-1)
-            if math.isfinite(abs(np.dot(flat, flat))):  # squares that overflow are looked at again
+            # Squares that overflow are looked at again; np.dot and np.inner would warn of them.
+            if math.isfinite(abs(np.vdot(flat, flat))):
                 return True
         return bool(np.logical_and.reduce(np.isfinite(array), axis=None))
     return bool(np.isfinite(array).all()) if np.asarray(array).dtype.kind in "fc" else True
