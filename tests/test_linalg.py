@@ -97,6 +97,11 @@ def test_the_exponential_is_that_of_scipy():
     assert_same(la.expm(a), scipy.linalg.expm(a))
 
 
+def test_expm_of_what_is_not_finite_has_a_derivative_that_is_not():
+    with np.errstate(all="ignore"):
+        assert np.isnan(tape.grad(lambda x: np.sum(la.expm(x)))(np.full((2, 2), np.nan))).all()
+
+
 def test_a_cholesky_factor_is_what_solves():
     a, b = symmetric([1.0, 2.0, 3.0]), draw((3,))
     for lower in (False, True):
