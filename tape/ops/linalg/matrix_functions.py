@@ -83,7 +83,7 @@ def _expm_forward(a: Any) -> Any:
 def _along(a: Any, e: Any) -> Any:
     """The derivative along ``e``: a block of the exponential of ``[[a, e], [0, a]]`` (Van Loan 1978).
 
-    Of plain matrices at a third of that cost (Al-Mohy and Higham 2009), if they are finite: SciPy refuses others.
+    Of plain matrices at a third of that cost (Al-Mohy and Higham 2009); if not finite, SciPy refuses them.
     """
     is_plain = type(a) is type(e) is np.ndarray and a.ndim == 2 and a.size
     if is_plain and np.isfinite(a).all() and np.isfinite(e).all():
