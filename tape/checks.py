@@ -65,6 +65,10 @@ def check_replacement(leaf: Any, value: Any) -> None:
 
 def checked_tangents(trace: Trace, tangents: Mapping[Any, Any]) -> dict[int, Any]:
     """A tangent for each leaf that moves, by node id."""
+    if not isinstance(tangents, Mapping):
+        raise errors.SeedError(
+            f"tangents is {errors.describe(tangents)}. Give a dict with a tangent for each leaf that moves"
+        )
     checked: dict[int, Any] = {}
     for leaf, tangent in tangents.items():
         check_leaf(trace, leaf, "a key of tangents")

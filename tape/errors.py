@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable
+from difflib import get_close_matches
 from os.path import dirname, join
 from types import FrameType
 from typing import Any
@@ -210,6 +211,21 @@ def describe(operand: Any) -> str:
 def describe_all(operands: Iterable[Any]) -> str:
     """Several operands, in order, separated by commas."""
     return ", ".join(describe(operand) for operand in operands)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What a message about an unknown name ends with: the known ones that are spelled nearly so.
+
+    Examples
+    --------
+    >>> from tape.errors import near
+    >>> f"there is no subcommand gard{near('gard', ['grad', 'plot'])}"
+    'there is no subcommand gard. Did you mean grad?'
+    >>> near("xyz", ["grad", "plot"])
+    ''
+    """
+    found = get_close_matches(name.lower(), list(known), n=2, cutoff=0.6)
+    return f". Did you mean {' or '.join(found)}?" if found else ""
 
 
 def _advice(complaint: str) -> str:

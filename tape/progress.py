@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tape import errors
+from tape.extras import need
 
 __all__ = ["progress_bar"]
 
@@ -38,7 +38,7 @@ def progress_bar(is_shown: bool, title: str, total: int | None = None, unit: str
 
     Raises
     ------
-    OptionError
+    UnsupportedError
         If it shall be shown, and tqdm is not installed.
 
     Examples
@@ -51,11 +51,6 @@ def progress_bar(is_shown: bool, title: str, total: int | None = None, unit: str
     if not is_shown:
         yield _Hidden()
         return
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise errors.OptionError(
-            "progress=True needs tqdm, which is not installed: pip install tqdm, or leave progress out"
-        ) from error
+    tqdm = need("tqdm.auto", "progress bars", "examples", "Or leave progress out").tqdm
     with tqdm(desc=title, total=total, unit=f" {unit}") as bar:
         yield bar

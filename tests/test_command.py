@@ -44,6 +44,13 @@ def test_a_reader_that_leaves_is_no_error():
     assert found.stderr.strip() in ("141", "0")  # 0 where all fits into the pipe
 
 
+def test_without_an_output_it_says_nothing(monkeypatch):
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, None)
+    assert main(["grad", "a*b", "a=2", "b=3"]) == 0
+    assert main(["grad", "a*"]) == 1
+
+
 def test_a_terminal_that_knows_only_ascii_gets_ascii():
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
     found = process("plot", "sin(x)", "x=0:6", env=environment)
@@ -114,7 +121,7 @@ def test_an_interrupt_has_its_status(capsys, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tape.config.show_config", interrupt)
+    monkeypatch.setattr("tape.command.config.show_config", interrupt)
     assert main(["config"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

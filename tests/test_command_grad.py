@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -192,6 +194,41 @@ def test_the_stepper_is_written(capsys, tmp_path):
     assert f"wrote {path}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "option",
+    [["--dot", "none/graph.dot"], ["--html", "none/page.html"], ["--html", "page.png"], ["--dot", "."]],
+)
+def test_files_that_cannot_be_written_are_refused_before_anything_is_computed(capsys, tmp_path, option):
+    name, path = option
+    status, error = fails(capsys, "not even ( an expression", name, str(tmp_path / path))
+    assert status == 2
+    assert str(tmp_path) in error
+
+
+def test_what_is_printed_does_not_depend_on_the_page(capsys, tmp_path):
+    arguments = ["a*sin(b)", "a=3", "b=4"]
+    path = tmp_path / "page.html"
+    assert run(capsys, *arguments) == run(capsys, *arguments, "--html", str(path))
+    assert "expression" in path.read_text(encoding="utf-8")
+
+
+def test_a_terminal_gets_the_table_in_colours(capsys, monkeypatch):
+    pytest.importorskip("rich", reason="tables in colours are drawn by rich")
+    plain = run(capsys, "a*b", "a=3", "b=4")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    coloured = run(capsys, "a*b", "a=3", "b=4")
+    assert "\x1b[" in coloured
+    assert coloured.startswith(plain.partition("<Trace")[0])
+    assert "multiply(%0, %1)" in re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(capsys, "a*b", "a=3", "b=4") == plain
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setattr("tape.command.grad.find_spec", lambda name: None)
+    assert run(capsys, "a*b", "a=3", "b=4") == plain
+
+
 def test_an_expression_with_a_mistake_is_shown_with_a_caret(capsys):
     status, error = fails(capsys, "a + b.c", "a=1", "b=2")
     assert status == 1
@@ -208,6 +245,7 @@ def test_an_expression_with_a_mistake_is_shown_with_a_caret(capsys):
         (["alpha*b", "alph=3", "b=1"], "Did you mean alpha?"),
         (["a*b", "a=3", "b=4", "q=5"], "Its variables are a, b"),
         (["1+1", "q=5"], "no variables"),
+        (["a*e", "a=1", "e=2"], "e, which is the constant 2.718281828459045"),
         (["a=3"], "there is no expression"),
         ([], "EXPR"),
         (["a", "a=1", "--order", "0"], "whole number"),
@@ -237,4 +275,3 @@ def test_computations_that_fail_have_status_one(capsys, tmp_path):
     assert (status, "matmul" in error, "column 1: a @ b" in error) == (1, True, True)
     assert fails(capsys, "a", f"a=@{tmp_path}/none.npy")[0] == 1
     assert fails(capsys, f"@{tmp_path}/none.txt")[0] == 1
-    assert fails(capsys, "a", "a=1", "--dot", f"{tmp_path}/none/graph.dot")[0] == 1

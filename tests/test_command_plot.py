@@ -59,6 +59,13 @@ def test_jumps_are_breaks_and_what_is_undefined_is_nan():
     np.testing.assert_array_equal(np.isnan(root[0].y), x < 0)
 
 
+def test_what_is_true_is_drawn_as_one():
+    x = np.linspace(-1.0, 1.0, 50)
+    curve, slope = sample(lambda x: x > 0, x, 1, "x > 0")
+    np.testing.assert_array_equal(curve.y, x > 0)
+    assert not slope.y.any()
+
+
 def test_functions_that_mix_points_are_refused():
     x = np.linspace(0.0, 1.0, 20)
     for mixing in (np.sum, np.cumsum, lambda x: x - np.mean(x)):
@@ -200,8 +207,17 @@ def test_pictures_are_written(capsys, tmp_path, name):
 
 def test_without_matplotlib_it_is_said_what_to_install(capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert main(["plot", "x", "x=0:1", "--out", str(tmp_path / "p.png")]) == 2
-    assert "pip install matplotlib" in capsys.readouterr().err
+    assert main(["plot", "x", "x=0:1", "--out", str(tmp_path / "p.png")]) == 1
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert "matplotlib, which is not installed: pip install 'tape[viz]'" in error
+
+
+@pytest.mark.parametrize("name", ["", "missing/p.png", "folder.png"])
+def test_files_that_cannot_be_written_are_refused_before_anything_is_drawn(capsys, tmp_path, name):
+    (tmp_path / "folder.png").mkdir()
+    assert main(["plot", "x", "x=0:1", "--out", str(tmp_path / name)]) == 2
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -218,7 +234,7 @@ def test_without_matplotlib_it_is_said_what_to_install(capsys, tmp_path, monkeyp
         (["x", "x=0:1:1"], "number of points"),
         (["x", "x=0:1:2:3"], "no range"),
         (["x*a", "x=0:1", "a=[1,2]"], "a is an array"),
-        (["x", "x=0:1", "--out", "p.gif"], ".png, .svg, .pdf"),
+        (["x", "x=0:1", "--out", "p.gif"], ".png, .svg or .pdf"),
         (["x", "x=0:1", "--no-terminal"], "draws nothing"),
         (["x", "x=0:1", "--order", "21"], "20 derivatives at most"),
         (["x"], "NAME=VALUE"),

@@ -53,7 +53,9 @@ def test_files_that_hold_no_numbers_are_refused(tmp_path):
     np.save(tmp_path / "words.npy", np.array(["a"]))
     (tmp_path / "words.csv").write_text("a,b\n")
     (tmp_path / "empty.npy").write_bytes(b"")
-    for name in ("objects.npy", "words.npy", "words.csv", "empty.npy"):
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "archive.npy").write_bytes(b"PK\x03\x04 and no more")
+    for name in ("objects.npy", "words.npy", "words.csv", "empty.npy", "empty.txt", "archive.npy"):
         with pytest.raises(errors.OptionError, match=name):
             value(f"@{tmp_path / name}", "a")
     with pytest.raises(FileNotFoundError):
@@ -65,6 +67,7 @@ def test_files_that_hold_no_numbers_are_refused(tmp_path):
     [
         ("", "no value"),
         ("b + 1", "has a variable, b"),
+        ("1,2", r"Write a=\[1,2\] for an array"),
         ("[1, [2, 3]]", "differ in length"),
         ("[[1, 2], [3]]", "differ in length"),
         ("[" * 40 + "]" * 40, "nested"),
@@ -109,6 +112,9 @@ def test_expressions_come_from_files_and_standard_input(tmp_path, monkeypatch):
     assert expression_text(f"@{path}") == "b = a * 2\nb * b"
     monkeypatch.setattr("sys.stdin", io.StringIO("a + 1\n"))
     assert expression_text("-") == "a + 1"
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(errors.OptionError, match="closed"):
+        expression_text("-")
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(errors.OptionError, match="UTF-8"):
         expression_text(f"@{path}")

@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import tape
-from tape.listing import digest, listing, listing_html, listing_table, number, short
-from tape.listing._words import columns_of, cut, one_line
+from tape.listing import (
+    brief,
+    call_text,
+    columns_of,
+    digest,
+    listing,
+    listing_html,
+    listing_table,
+    number,
+    one_line,
+    short,
+)
+from tape.listing._words import cut
 
 LINE = 110
 HOSTILE = "<script>alert(1)</script> [bold]&amp; \"'\n\t\x1b[31m名前\u202e\u2028" + "x" * 300
@@ -280,7 +291,7 @@ def test_text_of_the_user_is_escaped(trace):
 
 def test_rich_missing_is_an_error_that_says_so(trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
-    with pytest.raises(tape.errors.UnsupportedError, match="pip install rich"):
+    with pytest.raises(tape.errors.UnsupportedError, match=r"pip install 'tape\[viz\]'"):
         listing_table(trace)
 
 
@@ -322,6 +333,53 @@ def test_numbers_in_a_few_digits(value, text):
 )
 def test_digests(value, text):
     assert digest(value, 40) == text
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES, st.integers(1, 17))
+def test_precision_is_how_many_digits_there_are(value, precision):
+    text = digest(value, 80, precision)
+    assert 0 < len(text) <= 80
+    if value.dtype.kind == "f" and not value.ndim and np.isfinite(value):
+        exact, told = np.longdouble(value), np.longdouble(text)
+        assert abs(told - exact) <= abs(exact) * max(10.0 ** (1 - precision), np.finfo(value.dtype).eps)
+        digits = re.sub(r"e.*|[-.]", "", text).strip("0")
+        assert len(digits) <= max(precision, 6)
+
+
+@given(st.floats(-1e308, 1e308), st.integers(1, 17))
+def test_numbers_are_what_they_say(value, digits):
+    assert float(number(value, digits)) == float(brief(value, digits))
+    assert float(number(value, digits)) == pytest.approx(value, rel=10.0 ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(18648.0, 4, "18648"), (18648.7, 4, "18649"), (1e6, 4, "1e+06"), (1 / 3, 2, "0.33"), (-7.0, 4, "-7")],
+)
+def test_numbers_without_points(value, digits, text):
+    assert brief(value, digits) == digest(value, precision=digits) == text
+
+
+def test_the_mean_is_left_out_where_nobody_wants_it():
+    array = np.append(np.linspace(-1, 4, 100), np.nan)
+    assert digest(array) == "1 nan, -1 .. 4, mean 1.5"
+    assert digest(array, mean=False) == "1 nan, -1 .. 4"
+
+
+def test_calls_say_indices_as_they_are_written(trace):
+    x = trace.param(np.arange(24.0).reshape(4, 6), name="x")
+    calls = {
+        "getitem(%0, index=[0:1, 1:])": x[0:1, 1:],
+        "getitem(%0, index=[1:])": x[1:],
+        "getitem(%0, index=[..., 0])": x[..., 0],
+        "getitem(%0, index=[::2])": x[::2],
+        "sum(%0, axis=0)": x.sum(axis=0),
+        "multiply(%0, 2.0)": x * 2.0,
+    }
+    assert [str(call_text(made.node)) for made in calls.values()] == list(calls)
+    assert call_text((x * 2.0).node, precision=4).operands == ("%0", "2")
+    assert call_text(x.node) == ("param", (), (), True)
 
 
 @given(st.text())

@@ -233,3 +233,9 @@ def test_a_long_tape_takes_microseconds_a_node():
     report = summary(trace)
     assert (time.perf_counter() - start) / 50_000 < 40e-6  # a tenth of that when nothing else runs
     assert report.longest_chain == 50_001
+
+
+def test_a_summary_at_a_prompt_is_what_is_printed(trace):
+    _ = trace.param(np.ones(3)) * 2
+    found = trace.summary()
+    assert repr(found) == str(found)

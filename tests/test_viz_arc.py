@@ -118,7 +118,7 @@ def test_only_what_the_root_depends_on_is_drawn():
 def test_arcs_from_parents_outside_of_the_range_start_at_the_top():
     trace = chain(10)
     found = groups(arc(trace, ids=range(5, 8)))
-    assert texts(found[0]) == ["…", "earlier nodes"]
+    assert texts(found[0]) == ["...", "earlier nodes"]
     assert [group.get("data-id") for group in found[1:]] == ["5", "6", "7"]
     assert [len(group.findall(f"{SVG}path")) for group in found] == [0, 1, 1, 1]
     assert len(groups(arc(trace, ids=range(3)))) == 3
@@ -160,7 +160,7 @@ def test_drawing_changes_nothing(tmp_path):
     path = tmp_path / "tape.svg"
     drawing = arc(trace, path, root=y)
     assert state(trace) == before
-    assert path.read_text(encoding="utf-8") == str(drawing) == drawing._repr_svg_()
+    assert path.read_text(encoding="utf-8") == str(drawing) == drawing._repr_mimebundle_()["image/svg+xml"]
 
 
 # ---- size --------------------------------------------------------------------------------------------
@@ -206,8 +206,8 @@ def test_wide_characters_have_room():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"step": 0.0}, "at least 0.5"),
-        ({"step": float("nan")}, "at least 0.5"),
+        ({"step": 0.0}, "from 0.5 to 1000"),
+        ({"step": float("nan")}, "from 0.5 to 1000"),
         ({"limit": 4}, "5 nodes are too many.*html"),
         ({"path": "tape.png"}, r"\.svg"),
         ({"path": "no/such/folder/tape.svg"}, "no folder"),

@@ -117,7 +117,7 @@ def test_tooltips_tell_everything():
     trace, loss = network()
     tooltip = parse(dot(trace, loss))[0]["n3"]["tooltip"]
     assert re.fullmatch(
-        r'"%3 tanh\(%2\)\\nfloat64\[4, 3\]\\nvalue .* … .*\\nadjoint .*'
+        r'"%3 tanh\(%2\)\\nfloat64\[4, 3\]\\nvalue .* \.\. .*, mean .*\\nadjoint .*'
         r'\\nin layers / first\\n.*odd_traces.py:\d+\\n.*"',
         tooltip,
     )
@@ -130,6 +130,13 @@ def test_a_sigmoid_shows_constants_in_the_calls():
     titles = [re.sub(r"<.*?>", "", node["label"].split("<BR/>")[0][1:]) for node in nodes.values()]
     assert titles == ["x", "negative(%0)", "exp(%1)", "add(1, %2)", "divide(1, %3)"]
     assert edges == parents(trace)
+
+
+def test_indices_read_as_they_are_written():
+    trace = tape.Trace()
+    _ = trace.param(np.ones((3, 2)))[0:1, 1:]
+    label = parse(dot(trace))[0]["n1"]["label"]
+    assert "<B>getitem</B>(%0, index=[0:1, 1:])" in label
 
 
 def test_only_what_the_root_depends_on_is_drawn():
@@ -262,6 +269,13 @@ def test_options_that_do_not_fit(options, error, words):
     trace, _ = product()
     with pytest.raises(error, match=words):
         dot(trace, **options)
+
+
+def test_what_is_drawn_is_a_trace():
+    y = tape.Trace().param(1.0)
+    for other, words in ((y, "Its trace is its .trace"), ([y], r"not of \[Var"), (3, "not of")):
+        with pytest.raises(errors.OptionError, match=words):
+            dot(other)
 
 
 def test_vars_of_another_trace():

@@ -64,6 +64,17 @@ def test_a_run_of_nothing_is_one_bar(tmp_path) -> None:
     ET.fromstring(str(drawing))
 
 
+def test_names_that_xml_cannot_hold_are_shown_without_them() -> None:
+    def f(x):
+        with tape.name_scope("a\x00\x1b"):
+            return np.sin(x)
+
+    f.__name__ = "f\x00" + "x" * 500
+    text = str(flame(tape.profile(f, 1.0)))
+    assert len(ET.fromstring(text).get("aria-label")) <= 120
+    assert "a??" in text
+
+
 def test_the_profile_of_a_program_is_no_flame() -> None:
     found = tape.profile(tape.compile(_loss), np.ones(3))
     with pytest.raises(tape.errors.OptionError, match="not compiled"):

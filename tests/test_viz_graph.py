@@ -27,8 +27,7 @@ def test_svg_has_a_group_for_each_node_and_edge():
     assert classes.count("node") == len(trace)
     assert classes.count("edge") == sum(p is not None for node in trace.nodes for p in node.parents)
     assert classes.count("cluster") == 4
-    assert drawing._repr_svg_() == str(drawing)
-    assert drawing._repr_png_() is None
+    assert drawing._repr_mimebundle_() == {"image/svg+xml": str(drawing)}
 
 
 @GRAPHVIZ

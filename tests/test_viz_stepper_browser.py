@@ -165,7 +165,8 @@ def test_in_the_end_the_adjoints_are_those_of_the_sweep(show, make):
         elif np.ndim(adjoint) == 0:
             assert float(found) == pytest.approx(float(adjoint), rel=1e-5)
         else:
-            assert float(found.replace("all ", "").split(" … ")[-1]) == pytest.approx(adjoint.max(), rel=0.01)
+            largest = found.partition(",")[0].removeprefix("all ").split(" .. ")[-1]
+            assert float(largest) == pytest.approx(adjoint.max(), rel=0.01)
 
 
 def test_playing_and_pausing(show):
@@ -286,7 +287,7 @@ def test_search_finds_what_is_not_finite(show):
     assert page.locator(".cell.nonfinite").count() == 0
     page.keyboard.press("Escape")
     page.keyboard.press("End")
-    assert page.locator(".cell.nonfinite").all_inner_texts()[:2] == ["[inf, 1]", "[-inf, 0]"]
+    assert page.locator(".cell.nonfinite").all_inner_texts()[:2] == ["[inf 1.]", "[-inf 0.]"]
 
 
 def test_the_address_keeps_the_place(show):

@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="training pictures are drawn by matplot
 from tape.viz.curve import curve
 from tape.viz.histograms import histograms
 from tape.viz.landscape import landscape
-from tape.viz.slices import slice_of
+from tape.viz.slices import landscape_slice
 
 quick = settings(max_examples=12, deadline=None)
 losses = st.lists(st.floats(-1e100, 1e100) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0]), min_size=1)
@@ -161,12 +161,18 @@ def test_another_number_of_names_is_refused():
         histograms([np.ones(2), np.ones(2)], names=["w"])
 
 
+def test_names_and_traces_are_what_they_should_be():
+    for options in ({"names": 3}, {"names": "w"}, {"trace": 3}):
+        with pytest.raises(errors.OptionError, match="not "):
+            histograms([np.ones(2)], **options)
+
+
 # ---- slices --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_the_loss_is_that_at_the_point_shown(dimensions):
-    found = slice_of(bowl, BOWL, dimensions=dimensions, points=5, span=0.5)
+    found = landscape_slice(bowl, BOWL, dimensions=dimensions, points=5, span=0.5)
     first, second = found.directions[0], found.directions[-1]
     for j, b in enumerate(found.beta):
         for i, a in enumerate(found.alpha):
@@ -184,7 +190,7 @@ def test_random_directions_have_the_norms_of_the_filters(axis):
         np.zeros(3),
         1 + 2j * rng.normal(size=(2, 2)),
     ]
-    found = slice_of(lambda p: 0.0, params, points=2, filter_axis=axis)
+    found = landscape_slice(lambda p: 0.0, params, points=2, filter_axis=axis)
 
     def filters(array):
         rows = np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) if array.ndim > 1 else array[None]
@@ -197,7 +203,7 @@ def test_random_directions_have_the_norms_of_the_filters(axis):
 
 
 def test_a_seed_gives_the_same_slice_again():
-    first, again, other = (slice_of(bowl, BOWL, points=3, seed=seed).loss for seed in (1, 1, 2))
+    first, again, other = (landscape_slice(bowl, BOWL, points=3, seed=seed).loss for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -206,7 +212,7 @@ def test_a_trajectory_in_a_plane_is_drawn_without_loss():
     rng = np.random.default_rng(0)
     plane, coordinates = rng.normal(size=(2, 7)), rng.normal(size=(6, 2))
     centre = rng.normal(size=7)
-    found = slice_of(np.sum, centre, trajectory=list(centre + coordinates @ plane), points=3)
+    found = landscape_slice(np.sum, centre, trajectory=list(centre + coordinates @ plane), points=3)
     first, second = found.directions
     np.testing.assert_allclose([first @ first, second @ second, first @ second], [1, 1, 0], atol=1e-12)
     np.testing.assert_allclose(found.trajectory @ np.stack([first, second]), coordinates @ plane)
@@ -218,7 +224,7 @@ def test_a_trajectory_in_a_plane_is_drawn_without_loss():
 def test_what_does_not_move_arrives_as_it_was():
     seen = []
     params = {"x": np.float32(2.0), "n": 3, "flags": np.array([True])}
-    slice_of(lambda p: seen.append(p) or p["x"], params, dimensions=1, points=3)
+    landscape_slice(lambda p: seen.append(p) or p["x"], params, dimensions=1, points=3)
     assert all(p["n"] is params["n"] and p["flags"] is params["flags"] for p in seen)
     assert {type(p["x"]) for p in seen} == {np.float32}
 
@@ -228,18 +234,21 @@ def test_neither_params_nor_snapshots_are_written_to():
     snapshots = [np.zeros(4), np.ones(4)]
     for array in (params, *snapshots):
         array.flags.writeable = False
-    slice_of(np.sum, params, trajectory=snapshots, points=2)
+    landscape_slice(np.sum, params, trajectory=snapshots, points=2)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"points": 1}, errors.OptionError, "points=1"),
-        ({"points": 2.5}, errors.OptionError, "points=2.5"),
-        ({"span": -1.0}, errors.OptionError, "span=-1.0"),
-        ({"span": np.nan}, errors.OptionError, "span=nan"),
-        ({"dimensions": 3}, errors.OptionError, "dimensions=3"),
+        ({"points": 1}, errors.OptionError, "points is a whole number, at least 2, not 1"),
+        ({"points": 2.5}, errors.OptionError, "at least 2, not 2.5"),
+        ({"span": -1.0}, errors.OptionError, "span is a positive number, not -1.0"),
+        ({"span": np.nan}, errors.OptionError, "not nan"),
+        ({"dimensions": 3}, errors.OptionError, "dimensions is 1 or 2, not 3"),
         ({"filter_axis": 2}, errors.OptionError, "filter_axis=2"),
+        ({"filter_axis": "a"}, errors.OptionError, "filter_axis is 0 or -1, not 'a'"),
+        ({"seed": "a"}, errors.OptionError, "seed is a whole number, at least 0, not 'a'"),
+        ({"trajectory": 3}, errors.OptionError, "trajectory is 3"),
         ({"directions": [BOWL]}, errors.OptionError, "list of 2"),
         ({"directions": BOWL}, errors.OptionError, "list of 2"),
         ({"directions": [np.ones(2), BOWL]}, errors.ShapeError, "directions[0]"),
@@ -252,20 +261,21 @@ def test_neither_params_nor_snapshots_are_written_to():
 )
 def test_options_that_make_no_slice_are_refused(options, error, says):
     with pytest.raises(error) as caught:
-        slice_of(bowl, BOWL, **options)
+        landscape_slice(bowl, BOWL, **options)
     assert says in str(caught.value)
+    assert str(caught.value).startswith("landscape_slice: ")
 
 
 @pytest.mark.parametrize("params", [np.zeros(3), 3, [], np.zeros((0, 2))], ids=repr)
 def test_params_that_cannot_move_are_refused(params):
     with pytest.raises(errors.OptionError, match=r"all zero|no float"):
-        slice_of(np.sum, params)
+        landscape_slice(np.sum, params)
 
 
 @pytest.mark.parametrize("out", [np.ones(2), 1j, None, "low"], ids=repr)
 def test_a_loss_is_one_real_number(out):
     with pytest.raises(errors.ShapeError, match="A loss is one real number"):
-        slice_of(lambda p: out, BOWL)
+        landscape_slice(lambda p: out, BOWL)
 
 
 # ---- landscape -----------------------------------------------------------------------------------
@@ -344,6 +354,6 @@ assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tape.viz.picture", None)
-    with pytest.raises(errors.UnsupportedError, match="pip install matplotlib"):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(errors.UnsupportedError, match=r"matplotlib.*pip install 'tape\[viz\]'"):
         curve([1.0])

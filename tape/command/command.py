@@ -6,11 +6,10 @@ Knows nothing of the subcommands themselves; each has a file of its own beside t
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-__all__ = ["FILE", "Command", "did_you_mean"]
+__all__ = ["FILE", "Command"]
 
 FILE = "FILE"
 """The metavar of arguments that name a file: shells complete them so."""
@@ -35,7 +34,7 @@ class Command:
     run : callable
         Does the work; returns the exit status.
     passes_on : bool
-        Whether arguments it does not know are for another program, and kept as ``options.rest``.
+        Whether all its arguments are for another program, and kept as ``options.rest``.
     """
 
     name: str
@@ -45,16 +44,3 @@ class Command:
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
     passes_on: bool = False
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """A question to end a message with, beginning with a space; empty if nothing is near.
-
-    Examples
-    --------
-    >>> from tape.command.command import did_you_mean
-    >>> did_you_mean("gard", ["grad", "plot"])
-    ' Did you mean grad?'
-    """
-    near = get_close_matches(name, known, 3, 0.6)
-    return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from tape.command.command import Command
+from tape.config import show_config
 
 __all__ = ["CONFIG"]
 
@@ -14,8 +15,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from tape.config import show_config
-
     print(show_config())
     return 0
 

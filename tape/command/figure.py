@@ -1,20 +1,22 @@
-"""Curves as a picture file, through matplotlib, which is imported only here."""
+"""Curves as a picture file: drawn as `tape.viz.training` draws, and imported only when one is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tape import errors
 from tape.command.sampling import Curve, limits, panels
+from tape.listing import one_line
+from tape.viz import training
+from tape.viz.style import CURVES
 
 __all__ = ["save"]
 
-_COLOURS = ("#2a78d6", "#d97706", "#2f9e51", "#a43fb5", "#d92d20", "#5b6570")
 
-
-def save(curves: Sequence[Curve], text: str, name: str, path: str) -> None:
+def save(curves: Sequence[Curve], text: str, name: str, path: Path | None) -> None:
     """Write a picture of a function and its derivatives.
 
     Parameters
@@ -25,37 +27,29 @@ def save(curves: Sequence[Curve], text: str, name: str, path: str) -> None:
         The expression, for the title.
     name : str
         The variable, for the axis.
-    path : str
+    path : pathlib.Path or None
         Its ending says what kind of file: ``.png``, ``.svg``, ``.pdf``.
 
     Raises
     ------
-    OptionError
+    UnsupportedError
         If matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise errors.OptionError(
-            "--out needs matplotlib, which is not installed: pip install matplotlib"
-        ) from error
     groups = panels(curves)
-    figure = Figure(figsize=(8, 4.5 if len(groups) == 1 else 2.5 * len(groups)), layout="constrained")
-    for axes, group in zip(
-        figure.subplots(len(groups), sharex=True, squeeze=False)[:, 0], groups, strict=True
-    ):
-        axes.axhline(0, color="#a9b2bb", linewidth=0.8)
+    figure = training.figure_of(8, 4.5 if len(groups) == 1 else 2.5 * len(groups))
+    stacked: Any = figure.subplots(len(groups), sharex=True, squeeze=False)
+    for axes, group in zip(stacked[:, 0], groups, strict=True):
+        training.dress(axes)
+        axes.axhline(0, color=training.GREY, linewidth=0.8)
         for curve in group:
             x, y = _with_gaps(curve)
-            axes.plot(x, y, color=_COLOURS[curve.order % len(_COLOURS)], label=curve.label)
+            axes.plot(x, y, color=CURVES[curve.order % len(CURVES)], label=curve.label)
         axes.set_ylim(*limits(group))
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-    axes.set_xlabel(name)
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1), labelcolor=training.INK)
+    axes.set_xlabel(name, color=training.INK)
     axes.set_xlim(curves[0].x[0], curves[0].x[-1])
-    title = " ".join(f"f({name}) = {text}".split()).replace("$", r"\$")
-    figure.suptitle(title if len(title) <= 80 else f"{title[:77]}...")
-    figure.savefig(path, dpi=150, metadata={"Date": None} if path.lower().endswith(".svg") else None)
+    figure.suptitle(one_line(f"f({name}) = {text}", 80).replace("$", r"\$"), color=training.INK)
+    training.save(figure, path)
 
 
 def _with_gaps(curve: Curve) -> tuple[np.ndarray, np.ndarray]:

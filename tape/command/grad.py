@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tape import errors
 from tape.command.command import FILE, Command
+from tape.command.derivatives import Derivatives, along, differentiate, higher
+from tape.command.report import as_json, as_text, facts
+from tape.command.terminal import has_colours
 from tape.command.values import assignments, check_names, expression_text, is_assignment, pieces, value
-
-if TYPE_CHECKING:
-    from tape.command.derivatives import Derivatives
+from tape.expressions import expression
 
 __all__ = ["GRAD", "positive"]
 
@@ -68,12 +70,10 @@ def positive(text: str) -> int:
 
 
 def _run(options: Namespace) -> int:
-    from tape.command.derivatives import along, differentiate, higher
-    from tape.expressions import expression
-
     if options.dot is not None and is_assignment(options.dot):  # `--dot a=1`: no file was meant
         options.values = [*options.values, options.dot]
         options.dot = _STDOUT
+    _check_files(options)
     text = expression_text(options.expression)
     given = assignments(options.values)
     f = expression(text)
@@ -94,13 +94,24 @@ def _run(options: Namespace) -> int:
     if options.dot == _STDOUT and options.json:
         raise errors.OptionError("--dot and --json both write to stdout. Give --dot a file")
     with np.errstate(all="ignore"):  # the report says what is not finite, and where it came from
-        found = differentiate(f, values, wanted, sites=options.html is not None)
+        found = differentiate(f, values, wanted)
         if options.jvp is not None:
             along(found, tangents)
         if options.order > 1:
             higher(found, options.order)
     _write(found, options)
     return 0
+
+
+def _check_files(options: Namespace) -> None:
+    """See that files can be written, before anything is computed."""
+    if options.html is None and options.dot in (None, _STDOUT):
+        return
+    from tape.viz.drawing import checked_path
+
+    checked_path(options.html, ("html", "htm"))
+    if options.dot != _STDOUT:
+        checked_path(options.dot)
 
 
 def _has(names: list[str]) -> str:
@@ -116,14 +127,14 @@ def _tangents(text: str | None, names: list[str]) -> dict[str, Any]:
 
 
 def _write(found: Derivatives, options: Namespace) -> None:
-    from tape.command.report import as_json, as_text
-
     written = []
     if options.html is not None:
         _need_root(found, "--html")
         from tape.viz.stepper import html
 
-        html(found.trace, options.html)
+        # Recorded again, with the places in the text: what is printed does not depend on the page.
+        again = differentiate(found.f, found.values, list(found.partials), sites=True)
+        html(again.trace, options.html)
         written.append(options.html)
     if options.dot is not None:
         _need_root(found, "--dot")
@@ -137,6 +148,11 @@ def _write(found: Derivatives, options: Namespace) -> None:
         print(graph)
     elif options.json:
         print(json.dumps(as_json(found), indent=2, allow_nan=False))
+    elif found.trace.nodes and has_colours(sys.stdout) and find_spec("rich") is not None:
+        from rich.console import Console
+
+        print(facts(found), end="\n\n")
+        Console(file=sys.stdout, force_terminal=True).print(found.trace)
     else:
         print(as_text(found))
     for path in written:

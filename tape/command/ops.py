@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from importlib.util import find_spec
 
 from tape import errors
-from tape.command.command import Command, did_you_mean
+from tape.command.command import Command
+from tape.support.report import functions, markdown, report, text
 
 __all__ = ["OPS"]
 
@@ -24,8 +25,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from tape.support.report import functions, markdown, report, text
-
     names = _chosen(options.names, sorted(functions(), key=str.lower))
     if options.list:
         print("\n".join(names))
@@ -41,12 +40,11 @@ def _chosen(asked: list[str], known: list[str]) -> list[str]:
     chosen: dict[str, None] = {}
     for name in asked:
         exact = [one for one in known if one in (name, f"np.{name}", f"scipy.special.{name}")]
-        near = exact or [one for one in known if name.lower() in one.lower()]
-        if not near:
-            raise errors.OptionError(
-                f"there is no function {name}.{did_you_mean(name, known) or ' See tape ops --list'}"
-            )
-        chosen |= dict.fromkeys(near)
+        meant = exact or [one for one in known if name.lower() in one.lower()]
+        if not meant:
+            hint = errors.near(name, known) or ". See tape ops --list"
+            raise errors.OptionError(f"there is no function {name}{hint}")
+        chosen |= dict.fromkeys(meant)
     return list(chosen) if asked else known
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from tape import errors
 from tape.command.bench import BENCH
-from tape.command.command import Command, did_you_mean
+from tape.command.command import Command
 from tape.command.completion import COMPLETION
 from tape.command.config import CONFIG
 from tape.command.grad import GRAD
@@ -116,7 +116,7 @@ def parse(arguments: Sequence[str]) -> tuple[Command, Namespace]:
     Returns
     -------
     Command, argparse.Namespace
-        With ``rest``, the arguments that are for another program.
+        Of one whose arguments are for another program they are its ``rest``.
 
     Raises
     ------
@@ -134,18 +134,18 @@ def parse(arguments: Sequence[str]) -> tuple[Command, Namespace]:
     commands = {command.name: command for command in COMMANDS}
     if name not in commands:
         what = "option" if name.startswith("-") else "subcommand"
-        near = did_you_mean(name, [*commands, "--help", "--version"])
-        raise errors.OptionError(f"there is no {what} {name}.{near or ' See tape --help'}")
+        hint = errors.near(name, [*commands, "--help", "--version"]) or ". See tape --help"
+        raise errors.OptionError(f"there is no {what} {name}{hint}")
     command = commands[name]
     parser = parser_of(command)
+    # argparse.REMAINDER would leave out options that come before everything else.
     if command.passes_on and others[:1] not in (["-h"], ["--help"]):
         return command, Namespace(rest=others[1:] if others[:1] == ["--"] else others)
     options, unknown = parser.parse_known_intermixed_args([_shielded(text) for text in others])
     if unknown:
         what = "option" if unknown[0].startswith("-") else "argument"
-        near = did_you_mean(unknown[0].partition("=")[0], parser.options)
-        raise errors.OptionError(f"there is no {what} {unknown[0]}.{near or f' See {parser.prog} --help'}")
-    options.rest = []
+        hint = errors.near(unknown[0].partition("=")[0], parser.options) or f". See {parser.prog} --help"
+        raise errors.OptionError(f"there is no {what} {unknown[0]}{hint}")
     return command, options
 
 

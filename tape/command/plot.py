@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from tape import errors
+from tape.command.canvas import ASCII, BRAILLE
+from tape.command.chart import chart
 from tape.command.command import FILE, Command
 from tape.command.grad import positive
-from tape.command.sampling import FAR
-from tape.command.values import assignments, check_names, expression_text, number, pieces, value
-
-if TYPE_CHECKING:
-    from tape.command.sampling import Curve
+from tape.command.sampling import FAR, Curve, panels, sample
+from tape.command.terminal import has_colours, writes_braille
+from tape.command.values import assignments, check_names, expression_text, parsed_number, pieces, value
+from tape.expressions import expression
+from tape.listing import one_line
 
 __all__ = ["PLOT"]
 
 _POINTS = 800
 _MOST_POINTS = 100_000
 _HIGHEST_ORDER = 20
-_FORMATS = (".png", ".svg", ".pdf")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -45,13 +44,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from tape.command.sampling import sample
-    from tape.expressions import expression
-
     if options.out is None and options.no_terminal:
         raise errors.OptionError("--no-terminal without --out draws nothing. Add --out plot.png")
-    if options.out is not None and Path(options.out).suffix.lower() not in _FORMATS:
-        raise errors.OptionError(f"--out {options.out}: the name must end with {', '.join(_FORMATS)}")
+    if options.out is not None:
+        from tape.command.figure import save
+        from tape.viz.drawing import checked_path
+        from tape.viz.training import EXTENSIONS
+
+        out = checked_path(options.out, EXTENSIONS)
     if options.order > _HIGHEST_ORDER:
         raise errors.OptionError(f"--order {options.order}: {_HIGHEST_ORDER} derivatives at most")
     text = expression_text(options.expression)
@@ -62,12 +62,11 @@ def _run(options: Namespace) -> int:
         return f(**others, **{name: x}) if name in f.variables else f()
 
     curves = sample(alone, x, options.order, text)
+    if options.out is not None:
+        save(curves, text, name, out)
     if not options.no_terminal:
         _show(curves, text, name, is_ascii=options.ascii)
     if options.out is not None:
-        from tape.command.figure import save
-
-        save(curves, text, name, options.out)
         print(f"wrote {options.out}", file=sys.stderr)
     return 0
 
@@ -99,7 +98,7 @@ def _grid(name: str, text: str) -> np.ndarray:
     parts = pieces(text, ":")
     if len(parts) > 3:
         raise errors.OptionError(f"{name}={text} is no range. Write {name}=FROM:TO or {name}=FROM:TO:POINTS")
-    low, high = (number(part, name) for part in parts[:2])
+    low, high = (parsed_number(part, name) for part in parts[:2])
     points = _POINTS
     if len(parts) == 3:
         if not parts[2].isascii() or not parts[2].isdecimal() or not 2 <= int(parts[2]) <= _MOST_POINTS:
@@ -114,36 +113,17 @@ def _grid(name: str, text: str) -> np.ndarray:
 
 
 def _show(curves: list[Curve], text: str, name: str, *, is_ascii: bool) -> None:
-    from tape.command.canvas import ASCII, BRAILLE
-    from tape.command.chart import chart
-    from tape.command.sampling import panels
-
     size = shutil.get_terminal_size()
-    marks = ASCII if is_ascii or not _writes_braille(sys.stdout) else BRAILLE
+    marks = ASCII if is_ascii or not writes_braille(sys.stdout) else BRAILLE
     groups = panels(curves)
     rows = max(min(size.lines - 6, 24) // len(groups), 9)
-    title = " ".join(f"f({name}) = {text}".split())
-    print(title if len(title) <= size.columns else f"{title[: size.columns - 3]}...")
+    print(one_line(f"f({name}) = {text}", size.columns))
     for group in groups:
-        lines = chart(group, min(size.columns, 100), rows, marks, is_coloured=_has_colours(sys.stdout))
+        lines = chart(group, min(size.columns, 100), rows, marks, is_coloured=has_colours(sys.stdout))
         print("", *lines, sep="\n")
     for curve in curves:
         if curve.is_empty:
             print(f"{curve.label} is finite nowhere here")
-
-
-def _writes_braille(stream: TextIO) -> bool:
-    """Whether what is written there can hold braille and lines."""
-    try:
-        "⣿│".encode(stream.encoding or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _has_colours(stream: TextIO) -> bool:
-    """Whether colours are welcome: a terminal, and nobody asks for none (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 PLOT = Command(

@@ -11,15 +11,13 @@ from tape.command.derivatives import Derivatives
 from tape.node import Node, plain
 from tape.nonfinite import find_nonfinite
 
-__all__ = ["as_json", "as_text"]
+__all__ = ["as_json", "as_text", "facts"]
 
 _MOST_SHOWN = 100
 
 
 def as_text(found: Derivatives) -> str:
     """The value, the derivatives, and the tape.
-
-    Numbers are written so that reading them back gives the same number.
 
     Examples
     --------
@@ -36,6 +34,14 @@ def as_text(found: Derivatives) -> str:
     <Trace f: 2 nodes, 1 params>
     ...
     """
+    return "\n\n".join([facts(found), *([str(found.trace)] if found.trace.nodes else [])])
+
+
+def facts(found: Derivatives) -> str:
+    """The value and the derivatives, without the tape.
+
+    Numbers are written so that reading them back gives the same number.
+    """
     rows = [("value", _shown(found.value))]
     differential = "df"
     if np.shape(found.value) and found.partials:
@@ -50,8 +56,6 @@ def as_text(found: Derivatives) -> str:
     broken = _not_finite(found)
     if broken:
         parts.append(broken)
-    if found.trace.nodes:
-        parts.append(str(found.trace))
     return "\n\n".join(parts)
 
 

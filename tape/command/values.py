@@ -16,9 +16,18 @@ from zipfile import BadZipFile
 import numpy as np
 
 from tape import errors
-from tape.command.command import did_you_mean
+from tape.expressions import expression
+from tape.expressions.functions import CONSTANTS
 
-__all__ = ["assignments", "check_names", "expression_text", "is_assignment", "number", "pieces", "value"]
+__all__ = [
+    "assignments",
+    "check_names",
+    "expression_text",
+    "is_assignment",
+    "parsed_number",
+    "pieces",
+    "value",
+]
 
 _ASSIGNMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _MOST_DIMENSIONS = 32
@@ -96,10 +105,15 @@ def check_names(given: Iterable[str], variables: Sequence[str], what: str) -> No
         Naming the first that is not, and those there are.
     """
     for name in given:
+        if name in CONSTANTS:
+            raise errors.OptionError(
+                f"{what} names {name}, which is the constant {CONSTANTS[name]!r} in expressions. Call the "
+                "variable something else"
+            )
         if name not in variables:
-            there_are = f" Its variables are {', '.join(variables)}" if variables else " It has no variables"
-            hint = did_you_mean(name, variables) or there_are
-            raise errors.OptionError(f"{what} names {name}, which the expression does not use.{hint}")
+            there_are = f"Its variables are {', '.join(variables)}" if variables else "It has no variables"
+            hint = errors.near(name, variables) or f". {there_are}"
+            raise errors.OptionError(f"{what} names {name}, which the expression does not use{hint}")
 
 
 def pieces(text: str, separator: str = ",") -> list[str]:
@@ -124,7 +138,7 @@ def pieces(text: str, separator: str = ",") -> list[str]:
     return found
 
 
-def number(text: str, name: str) -> Any:
+def parsed_number(text: str, name: str) -> Any:
     """One number: as Python writes it, or an expression without variables.
 
     Parameters
@@ -147,16 +161,14 @@ def number(text: str, name: str) -> Any:
 
     Examples
     --------
-    >>> from tape.command.values import number
-    >>> number("1e-3", "a")
+    >>> from tape.command.values import parsed_number
+    >>> parsed_number("1e-3", "a")
     0.001
     """
     try:
         return float(text)
     except ValueError:
         pass
-    from tape.expressions import expression
-
     if not text:
         raise errors.OptionError(f"{name}= has no value. Write {name}=0.3, or {name}=[1,2,3] for an array")
     if len(pieces(text)) > 1:
@@ -217,7 +229,7 @@ def _listed(text: str, name: str, depth: int) -> Any:
     """A number, or a list of what its pieces are."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
-        return number(text, name)
+        return parsed_number(text, name)
     if depth == _MOST_DIMENSIONS:
         raise errors.OptionError(f"{name} has more than {_MOST_DIMENSIONS} nested lists. Use fewer")
     inside = text[1:-1].strip()
@@ -228,7 +240,8 @@ def _loaded(path: str, name: str) -> np.ndarray:
     """The array in a ``.npy`` file, or the table of numbers in any other."""
     try:
         if path.endswith(".npy"):
-            return np.load(path, allow_pickle=False)
+            with open(path, "rb") as file:
+                return np.load(file, allow_pickle=False)
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # that there is nothing in it
             return np.loadtxt(path, delimiter="," if path.endswith(".csv") else None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors
 from tape.expressions.functions import FUNCTIONS
-from tape.expressions.parse import Step, parse, suggestion
+from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
 from tape.node import Handle
@@ -132,7 +132,7 @@ class Expression:
             if name in given:
                 raise errors.OptionError(f"{self!r} got {name} twice, by position and by name. Give it once")
             if name not in names:
-                hint = suggestion(name, names) or f". Its variables: {_listed(names)}"
+                hint = errors.near(name, names) or f". Its variables: {_listed(names)}"
                 raise errors.OptionError(f"{self!r} has no variable {name}{hint}")
         given |= values
         if missing := [name for name in names if name not in given]:

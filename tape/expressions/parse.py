@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import ast
 import cmath
-import difflib
-from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
-from tape.errors import ExpressionError
+from tape.errors import ExpressionError, near
 from tape.expressions.functions import CONSTANTS, FUNCTIONS, Function
 from tape.expressions.scan import DEPTH, Place, Statement, refuse, statements
 
-__all__ = ["Step", "parse", "suggestion"]
+__all__ = ["Step", "parse"]
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -99,12 +97,6 @@ def parse(text: str) -> tuple[list[Step], int]:
     for line in lines:
         result = writer.run(line)
     return writer.steps, result
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """``. Did you mean ...?``, if something known is spelled nearly so; else nothing."""
-    near = difflib.get_close_matches(name.lower(), list(known), n=2, cutoff=0.6)
-    return f". Did you mean {' or '.join(near)}?" if near else ""
 
 
 class _Writer:
@@ -207,7 +199,7 @@ class _Writer:
             advice = "choose another name for it" if function else f"write {name}*(...) for a product"
             self.refuse(f"{name} is a {kind} here, and cannot be called: {advice}", node.func)
         if function is None:
-            hint = suggestion(name, FUNCTIONS) or f". If it is a variable, write {name}*(...)"
+            hint = near(name, FUNCTIONS) or f". If it is a variable, write {name}*(...)"
             self.refuse(f"there is no function {name}{hint}", node.func)
         self.called.add(name)
         count = len(node.args)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tape.errors import UnsupportedError
 from tape.expressions.functions import CONSTANTS, FUNCTIONS
+from tape.extras import need
 
 if TYPE_CHECKING:
     from tape.expressions.parse import Step
@@ -165,16 +165,9 @@ _DEPTH = 20  # of one line: more would not be read, and texts have a limit
 _CHOICE, _LOGIC, _COMPARISON, _SUM, _PRODUCT, _POWER, _ATOM = range(7)  # how tightly the text of a part binds
 
 
-def _sympy() -> Any:
-    try:
-        return import_module("sympy")
-    except ImportError as error:
-        raise UnsupportedError("SymPy is not installed. Install it with pip install sympy") from error
-
-
 def to_sympy(steps: Sequence[Step], result: int) -> Any:
     """The value of steps as an expression of SymPy's: see `Expression.to_sympy`."""
-    sympy = _sympy()
+    sympy = need("sympy", "conversions to and from SymPy")
     values: list[Any] = []
     for step in steps:
         operands = [values[k] for k in step.operands]
@@ -215,7 +208,7 @@ def _applied(sympy: Any, name: str, operands: list[Any]) -> Any:
 
 def from_sympy(expr: Any) -> str:
     """The text of an expression of SymPy's: see `Expression.from_sympy`."""
-    sympy = _sympy()
+    sympy = need("sympy", "conversions to and from SymPy")
     if isinstance(expr, str):
         raise UnsupportedError(
             "SymPy evaluates text as Python. Write expression(text), or parse it there yourself"

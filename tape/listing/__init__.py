@@ -3,24 +3,29 @@
 Works on anything with ``nodes``, ``adjoints`` and ``root``; knows nothing of recording or sweeping.
 """
 
+from tape.listing._calls import CallText, call_text
 from tape.listing._html import listing_html
 from tape.listing._rich import listing_table
 from tape.listing._shown import Shown
 from tape.listing._summary import OpTotal, Summary, summary
 from tape.listing._text import listing
-from tape.listing._words import byte_size, columns_of, digest, number, short
+from tape.listing._words import brief, byte_size, columns_of, digest, number, one_line, short
 
 __all__ = [
+    "CallText",
     "OpTotal",
     "Shown",
     "Summary",
+    "brief",
     "byte_size",
+    "call_text",
     "columns_of",
     "digest",
     "listing",
     "listing_html",
     "listing_table",
     "number",
+    "one_line",
     "short",
     "summary",
 ]

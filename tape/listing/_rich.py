@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tape import errors
+from tape.extras import need
 from tape.listing._sheet import is_alarming, sheet_of
 from tape.listing._text import widths_in
 
@@ -48,14 +48,11 @@ def listing_table(trace: Any, width: int | None = None) -> Table:
     >>> [column.header for column in listing_table(tr).columns]
     ['id', 'name', 'operation', 'type', 'value']
     """
-    try:
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-    except ImportError as error:
-        raise errors.UnsupportedError(
-            "coloured tables are drawn by rich, which is not installed: pip install rich, or print the trace"
-        ) from error
+    need("rich", "coloured tables", "viz", "Or print the trace")
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     sheet = sheet_of(trace)
     titles = [column.title for column in sheet.columns]
     widths = widths_in(

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from os.path import basename
 from typing import Any, Literal
 
-import numpy as np
-
 from tape import errors
-from tape.listing._words import cut, digest, one_line, short
-from tape.node import Handle, plain
+from tape.listing._calls import call_text
+from tape.listing._words import digest, one_line
+from tape.node import plain
 
 __all__ = ["Column", "Row", "Sheet", "is_alarming", "sheet_of"]
 
@@ -138,8 +137,8 @@ def _row(trace: Any, id: int, width: int) -> Row:
     adjoint = trace.adjoints[id] if trace.adjoints is not None and id < len(trace.adjoints) else None
     cells = (
         f"%{id}{mark}",
-        cut(one_line(node.name or ""), _LONGEST),
-        cut(one_line(_made(node)), _LONGEST),
+        one_line(node.name or "", _LONGEST),
+        one_line(str(call_text(node)), _LONGEST),
         errors.describe(plain(node.value)),
         digest(node.value, width),
         "" if adjoint is None else digest(adjoint, width),
@@ -152,49 +151,3 @@ def _kind(node: Any) -> Literal["param", "input", "active", "inactive"]:
     if node.op is None:
         return "param" if node.is_param else "input"
     return "active" if node.is_active else "inactive"
-
-
-# ---- how a node was made -----------------------------------------------------------------------------
-
-
-def _made(node: Any) -> str:
-    """``sum(%3, axis=0)``; static arguments that are None or False say nothing and are left out."""
-    if node.op is None:
-        return "param" if node.is_param else "input"
-    operands = [
-        _constant(operand) if parent is None else f"%{parent}"
-        for parent, operand in zip(node.parents, node.operands, strict=True)
-    ]
-    attrs = [
-        f"{key}={_static(value, key)}"
-        for key, value in node.attrs.items()
-        if value is not None and value is not False
-    ]
-    return f"{node.op.name}({', '.join(operands + attrs)})"
-
-
-def _constant(operand: Any) -> str:
-    """A constant among the operands: short ones by value, others by dtype and shape."""
-    if isinstance(operand, Handle):
-        return f"Var({_constant(plain(operand))})"
-    if getattr(operand, "ndim", 0) and operand.size > 4:
-        return errors.describe(operand)
-    return digest(operand)
-
-
-def _static(value: Any, key: str = "") -> str:
-    """A static argument as Python would write it, an index as it would stand between brackets."""
-    if isinstance(value, slice):
-        start, stop, step = [
-            "" if part is None else str(part) for part in (value.start, value.stop, value.step)
-        ]
-        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
-    if value is Ellipsis:
-        return "..."
-    if isinstance(value, tuple):
-        if key == "index":
-            return f"[{', '.join(map(_static, value))}]"
-        if key == "axis" and len(value) == 1:
-            return _static(value[0])
-        return f"({', '.join(map(_static, value))}{',' if len(value) == 1 else ''})"
-    return digest(value) if isinstance(value, (float, np.ndarray)) else short(value)

@@ -43,7 +43,7 @@ class OpTotal:
     bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What a tape consists of. Printed, it is a table; in a notebook, an HTML table.
 
@@ -88,6 +88,8 @@ class Summary:
         widths = [max(columns_of(row[k]) for row in table) for k in range(len(_TITLES))]
         widths[0] = min(widths[0], 40)
         return "\n".join([self.title, *facts, *(["", *aligned(table, widths, _NUMBERS)] if self.ops else [])])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         facts = "; ".join([f"{name}: {text}" for name, text in self._facts()])

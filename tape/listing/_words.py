@@ -10,12 +10,15 @@ import numpy as np
 from tape import errors
 from tape.node import Handle, plain
 
-__all__ = ["byte_size", "columns_of", "cut", "digest", "number", "one_line", "short"]
+__all__ = ["brief", "byte_size", "columns_of", "cut", "digest", "number", "one_line", "short"]
 
 _IN_FULL = 8
 """Arrays of up to so many elements are written out."""
+_DIGITS = 4
+"""Of elements and of statistics, where nobody asks for more."""
+_WHOLE = 6
+"""Numbers with up to so many digits before the point are written without an exponent."""
 _PRINTING: dict[str, Any] = {
-    "precision": 4,
     "threshold": 1000,
     "edgeitems": 3,
     "linewidth": 1000,
@@ -56,10 +59,10 @@ def short(value: Any, width: int = 40) -> str:
         return str(value)
     if isinstance(value, np.ndarray) and value.size > _IN_FULL:
         return errors.describe(value)
-    return cut(one_line(getattr(value, "__name__", None) or str(value)), width)
+    return one_line(getattr(value, "__name__", None) or str(value), width)
 
 
-def digest(value: Any, width: int = 32) -> str:
+def digest(value: Any, width: int = 32, precision: int | None = None, *, mean: bool = True) -> str:
     """What numbers a value holds, on one line.
 
     Parameters
@@ -68,11 +71,16 @@ def digest(value: Any, width: int = 32) -> str:
         Of any shape and numeric dtype.
     width : int
         The most characters; what does not fit is left out, the rarest news last.
+    precision : int, optional
+        Significant digits; whole numbers then have no point, as there is little room in pictures. By
+        default scalars have up to eight, elements and statistics up to four.
+    mean : bool
+        Whether the mean is told, where there is room.
 
     Returns
     -------
     str
-        Scalars with up to eight digits, small arrays in full with up to four. Of larger ones how many
+        Scalars and small arrays are written out. Of larger ones it is said how many
         elements are NaN or infinite, and the smallest, largest and mean of the others (of complex numbers,
         of their absolute values). A Var of another trace is marked as one. NumPy's print options change
         nothing.
@@ -83,49 +91,73 @@ def digest(value: Any, width: int = 32) -> str:
     >>> from tape.listing import digest
     >>> digest(np.array([1.0, 2.5])), digest(np.linspace(-1, 4, 100)), digest(0.1 + 0.2)
     ('[1. 2.5]', '-1 .. 4, mean 1.5', '0.3')
-    >>> digest(np.append(np.zeros(100), np.nan))
-    '1 nan, all 0'
+    >>> digest(np.append(np.zeros(100), np.nan)), digest(1234.0, precision=3)
+    ('1 nan, all 0', '1234')
     """
     if isinstance(value, Handle):
-        return f"Var({digest(plain(value), max(width - 5, 1))})"
+        return f"Var({digest(plain(value), max(width - 5, 1), precision, mean=mean)})"
+    if isinstance(value, np.ndarray) and value.ndim:
+        digits = precision or _DIGITS
+        text = _written_out(value, digits) if 0 < value.size <= _IN_FULL else ""
+        if 0 < len(text) <= width:
+            return text
+        return cut(_fitting(_statistics(value, digits, mean), width), width)
     if isinstance(value, np.ndarray):
-        if not value.ndim:
-            value = value[()]
-        elif not value.size:
-            return "empty"
-        else:
-            text = _written_out(value) if value.size <= _IN_FULL else ""
-            return text if 0 < len(text) <= width else cut(_fitting(_statistics(value), width), width)
-    return cut(number(value) if isinstance(value, (int, float, complex, np.number)) else str(value), width)
+        value = value[()]
+    if not isinstance(value, (int, float, complex, np.number)):
+        return cut(str(value), width)
+    return cut(number(value) if precision is None else brief(value, precision), width)
 
 
 def number(value: Any, digits: int = 8) -> str:
-    """A number with so many significant digits, less where less will do.
+    """A number with so many significant digits, less where less will do, more before the point.
 
     Examples
     --------
     >>> from tape.listing import number
-    >>> number(123.0), number(2 / 3, 3), number(1e-20), number(3 - 4j)
-    ('123.0', '0.667', '1e-20', '3.0-4.0j')
+    >>> number(123.0), number(2 / 3, 3), number(1e-20), number(3 - 4j), number(12345.6, 3)
+    ('123.0', '0.667', '1e-20', '3.0-4.0j', '12346.0')
     """
     if isinstance(value, (bool, int, np.integer)):
         return str(value)
     if isinstance(value, (complex, np.complexfloating)):
-        imaginary = number(value.imag, digits)
-        return f"{number(value.real, digits)}{'' if imaginary[0] == '-' else '+'}{imaginary}j"
+        return _joined(number(value.real, digits), number(value.imag, digits))
     size = abs(np.longdouble(value))
-    if size and np.isfinite(size) and not 1e-4 <= size < 10.0**digits:
-        return np.format_float_scientific(value, precision=digits - 1, trim="-", exp_digits=2)
+    if size and np.isfinite(size):
+        if not 1e-4 <= size < 10.0 ** max(digits, _WHOLE):
+            return np.format_float_scientific(value, precision=digits - 1, trim="-", exp_digits=2)
+        if size >= 10.0**digits:
+            return np.format_float_positional(np.rint(value), trim="0")
     return np.format_float_positional(value, precision=digits, fractional=False, trim="0")
 
 
-def _written_out(array: np.ndarray) -> str:
-    with np.printoptions(**_PRINTING):
+def brief(value: Any, digits: int = _DIGITS) -> str:
+    """A number as `number` writes it, whole ones without a point.
+
+    Examples
+    --------
+    >>> from tape.listing import brief
+    >>> brief(123.0), brief(2 / 3), brief(3 - 4j)
+    ('123', '0.6667', '3-4j')
+    """
+    if isinstance(value, (complex, np.complexfloating)):
+        return _joined(brief(value.real, digits), brief(value.imag, digits))
+    return number(value, digits).removesuffix(".0")
+
+
+def _joined(real: str, imaginary: str) -> str:
+    return f"{real}{'' if imaginary[0] == '-' else '+'}{imaginary}j"
+
+
+def _written_out(array: np.ndarray, digits: int) -> str:
+    with np.printoptions(**_PRINTING, precision=digits):
         return " ".join(np.array2string(array).split()).replace("[ ", "[").replace(" ]", "]")
 
 
-def _statistics(array: np.ndarray) -> list[str]:
+def _statistics(array: np.ndarray, digits: int, has_mean: bool) -> list[str]:
     """What to know about many numbers, the most important first."""
+    if not array.size:
+        return ["empty"]
     kind = array.dtype.kind
     if kind == "b":
         return [f"{np.count_nonzero(array)} of {array.size} true"]
@@ -149,15 +181,14 @@ def _statistics(array: np.ndarray) -> list[str]:
             low, high = sizes.min(), sizes.max()
         label = "abs " if kind == "c" else ""
         if low == high:
-            return [*parts, f"{label}all {_brief(low)}"]
+            return [*parts, f"{label}all {brief(low, digits)}"]
+        parts.append(f"{label}{brief(low, digits)} .. {brief(high, digits)}")
+        if not has_mean:
+            return parts
         mean = sizes.mean(dtype=np.result_type(sizes.dtype, np.float64))
         if not np.isfinite(mean):  # the sum is too large, the mean is not
             mean = np.sum(sizes / sizes.size)
-    return [*parts, f"{label}{_brief(low)} .. {_brief(high)}", f"mean {_brief(mean)}"]
-
-
-def _brief(value: Any) -> str:
-    return number(value, 4).removesuffix(".0")
+    return [*parts, f"mean {brief(mean, digits)}"]
 
 
 def _fitting(parts: list[str], width: int) -> str:
@@ -173,13 +204,27 @@ def _fitting(parts: list[str], width: int) -> str:
 # ---- text ------------------------------------------------------------------------------------------
 
 
-def one_line(text: str) -> str:
-    """Text that cannot break a line or upset a terminal: ``?`` stands for control characters."""
+def one_line(text: str, width: int | None = None) -> str:
+    """Text that cannot break a line or upset a terminal or XML: ``?`` stands for control characters.
+
+    Parameters
+    ----------
+    text : str
+        Any.
+    width : int, optional
+        What fills more columns is cut.
+
+    Examples
+    --------
+    >>> from tape.listing import one_line
+    >>> one_line("two\\nlines, the second one long", 14)
+    'two lines, ...'
+    """
     text = " ".join(text.split())
-    if text.isascii() and text.isprintable():
-        return text
-    kinds = [(char, unicodedata.category(char)) for char in text]
-    return "".join(["?" if kind in ("Cc", "Cs", "Cn") else char for char, kind in kinds if kind != "Cf"])
+    if not (text.isascii() and text.isprintable()):
+        kinds = [(char, unicodedata.category(char)) for char in text]
+        text = "".join(["?" if kind in ("Cc", "Cs", "Cn") else char for char, kind in kinds if kind != "Cf"])
+    return text if width is None else cut(text, width)
 
 
 def columns_of(text: str) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from difflib import get_close_matches
 
+from tape.errors import near
 from tape.support.report import functions, markdown, report, text
 
 
@@ -18,11 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     known = list(functions())
     for name in options.names:
         if name not in known:
-            near = get_close_matches(name, known, 3, 0.4)
-            print(
-                f"there is no {name}." + (f" Did you mean {', '.join(near)}?" if near else ""),
-                file=sys.stderr,
-            )
+            print(f"there is no {name}{near(name, known)}", file=sys.stderr)
             return 2
     found = report(options.names, progress=sys.stderr.isatty())
     print((markdown if options.markdown else text)(found), end="" if options.markdown else "\n")

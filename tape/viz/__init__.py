@@ -12,14 +12,14 @@ from tape.viz.flame import flame
 from tape.viz.graph import graph
 from tape.viz.histograms import histograms
 from tape.viz.landscape import landscape
-from tape.viz.slices import Slice, slice_of
+from tape.viz.slices import LandscapeSlice, landscape_slice
 from tape.viz.stepper import Page, html
 
 __all__ = [
     "Animation",
     "Drawing",
+    "LandscapeSlice",
     "Page",
-    "Slice",
     "animate",
     "arc",
     "curve",
@@ -29,5 +29,5 @@ __all__ = [
     "histograms",
     "html",
     "landscape",
-    "slice_of",
+    "landscape_slice",
 ]

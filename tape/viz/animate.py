@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tape import errors
+from tape.listing import one_line
+from tape.viz.drawing import Drawing, checked_path
 from tape.viz.movie.frames import SLOTS, frames_of
 from tape.viz.movie.gif import gif
 from tape.viz.movie.scene import scene_of
 from tape.viz.movie.svg import svg
+from tape.viz.options import check_choice, check_number, check_trace
 from tape.viz.passes import Phase, root_of
-from tape.viz.view import cut, look
+from tape.viz.view import look
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Animation", "animate"]
 
 
-@dataclass(frozen=True)
-class Animation:
-    """A picture that moves, as the bytes of a file; the last value of a notebook cell plays there.
+@dataclass(frozen=True, repr=False)
+class Animation(Drawing):
+    """A picture that moves; the last value of a notebook cell plays there.
 
     Attributes
     ----------
@@ -42,18 +44,11 @@ class Animation:
         How long it takes, the pause at the end included.
     """
 
-    data: bytes
-    format: Literal["svg", "gif"]
     frames: int
     seconds: float
 
     def __repr__(self) -> str:
         return f"<Animation {self.format}: {self.frames} frames, {self.seconds:g} s, {len(self.data)} bytes>"
-
-    def _repr_mimebundle_(self, **ignored: Any) -> dict[str, Any]:
-        if self.format == "svg":
-            return {"image/svg+xml": self.data.decode()}
-        return {"image/gif": self.data}
 
 
 def animate(
@@ -111,7 +106,7 @@ def animate(
     Returns
     -------
     Animation
-        Which notebooks play; ``.data`` is the file.
+        Which notebooks play; ``.data`` is the file, ``.save(path)`` writes it.
 
     Raises
     ------
@@ -134,7 +129,9 @@ def animate(
     >>> animate(tr)
     <Animation svg: 8 frames, 8.8 s, ... bytes>
     """
-    format = _format_of(path)
+    checked = checked_path(path, ("svg", "gif"))
+    format = checked.suffix.lower().removeprefix(".") if checked else "svg"
+    check_trace(trace)
     _check_options(passes, layout, direction, seconds, pause)
     end = root_of(trace, root)
     view = look(
@@ -155,48 +152,30 @@ def animate(
             "the result as root=, or passes=['forward']"
         )
     frames = frames_of(trace, view, shown, end, seed, tangents)
-    title = cut(f"{' and '.join(shown)} pass over {trace.name or 'a tape'}", 120)
+    title = one_line(f"{' and '.join(shown)} pass over {trace.name or 'a tape'}", 120)
     scene = scene_of(view, frames, shown, title=title, layout=layout, direction=direction)
     data = svg(scene, seconds, pause).encode() if format == "svg" else gif(scene, seconds, pause)
-    if path is not None:
-        Path(path).write_bytes(data)
-    return Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6))
-
-
-def _format_of(path: str | os.PathLike[str] | None) -> Literal["svg", "gif"]:
-    """What is asked for, by the extension; checked before work is done."""
-    if path is None:
-        return "svg"
-    path = Path(path)
-    extension = path.suffix.lower()
-    if extension not in (".svg", ".gif"):
-        raise errors.OptionError(
-            f"{str(path)!r} does not end in .svg or .gif. Name the file after what it is"
-        )
-    if not path.parent.is_dir():
-        raise errors.OptionError(f"there is no folder {str(path.parent)!r}. Make it first, or save elsewhere")
-    return "svg" if extension == ".svg" else "gif"
+    animation = Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6))
+    if checked is not None:
+        animation.save(checked)
+    return animation
 
 
 def _check_options(passes: Any, layout: Any, direction: Any, seconds: Any, pause: Any) -> None:
     known = list(SLOTS)
     if passes is not None and (
-        isinstance(passes, str)
+        not isinstance(passes, list | tuple)
         or not passes
         or any(p not in known for p in passes)
         or len({*passes}) < len(passes)
     ):
         raise errors.OptionError(
-            f"passes are some of {known}, each once, as in passes=['forward'], not {passes!r}"
+            f"passes are some of {known}, each once, as in passes=['forward'], not {errors.describe(passes)}"
         )
-    if layout not in ("graph", "arc"):
-        raise errors.OptionError(f"layout is 'graph' or 'arc', not {layout!r}")
-    if direction not in ("TB", "LR"):
-        raise errors.OptionError(f"direction is 'TB' or 'LR', not {direction!r}")
-    if not 0.02 <= seconds <= 60:
-        raise errors.OptionError(f"seconds is how long a frame takes, from 0.02 to 60, not {seconds!r}")
-    if not 0 <= pause <= 60:
-        raise errors.OptionError(f"pause is a time in seconds, from 0 to 60, not {pause!r}")
+    check_choice("layout", layout, ("graph", "arc"))
+    check_choice("direction", direction, ("TB", "LR"))
+    check_number("seconds", seconds, "how long a frame takes, from 0.02 to 60", 0.02, 60)
+    check_number("pause", pause, "a time in seconds, from 0 to 60", 0, 60)
 
 
 def _passes(given: Sequence[Phase] | None, root: Var | None, tangents: object) -> Sequence[Phase]:

@@ -12,11 +12,11 @@ from html import escape
 from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from tape import errors
-from tape.listing import columns_of
-from tape.viz.drawing import Drawing, format_of, px
+from tape.listing import columns_of, one_line
+from tape.viz.drawing import Drawing, checked_path, px
+from tape.viz.options import check_number
 from tape.viz.style import MONOSPACE, STATES, css, paint
-from tape.viz.view import View, cut, look
+from tape.viz.view import View, look
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -147,7 +147,7 @@ def arc(
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``; arcs from parents outside start at the top.
     step : float, optional
-        Pixels from one node to the next, at least 0.5. Rows have text from 14 on, otherwise, where there is
+        Pixels from one node to the next, 0.5 to 1000. Rows have text from 14 on, otherwise, where there is
         room, what has a name, is highlighted, or is the root. By default 22; less for more than 300 nodes.
     limit : int
         How many nodes are drawn at most.
@@ -177,9 +177,9 @@ def arc(
     >>> str(drawing)[:4]
     '<svg'
     """
-    if step is not None and not step >= 0.5:
-        raise errors.OptionError(f"step is a number of pixels, at least 0.5, not {step!r}")
-    format_of(path, "svg")
+    checked = checked_path(path, ("svg",))
+    if step is not None:
+        check_number("step", step, "a number of pixels, from 0.5 to 1000", 0.5, 1000)
     view = look(
         trace,
         root,
@@ -190,9 +190,9 @@ def arc(
         limit=limit,
         otherwise="tape.viz.html scrolls through tapes of any length",
     )
-    drawing = Drawing(_svg(view, cut(trace.name or "", 60), values, step).encode(), "svg")
-    if path is not None:
-        drawing.save(path)
+    drawing = Drawing(_svg(view, one_line(trace.name or "", 60), values, step).encode(), "svg")
+    if checked is not None:
+        drawing.save(checked)
     return drawing
 
 
@@ -343,7 +343,7 @@ def _listed(
 
 def _cells(view: View, id: int, values: bool) -> list[tuple[str, str]]:
     if id == _EARLIER:
-        return [("muted", "…"), ("muted", ""), ("muted", "earlier nodes"), *[("muted", "")] * 4]
+        return [("muted", "..."), ("muted", ""), ("muted", "earlier nodes"), *[("muted", "")] * 4]
     kind = view.kind(id)
     return [
         ("muted", f"%{id}"),
@@ -352,7 +352,7 @@ def _cells(view: View, id: int, values: bool) -> list[tuple[str, str]]:
         ("muted", view.type(id)),
         ("value", view.value(id) if values else ""),
         ("gradient", view.adjoint(id)),
-        ("muted", cut("/".join(view.scope(id)), 40)),
+        ("muted", one_line("/".join(view.scope(id)), 40)),
     ]
 
 

@@ -13,18 +13,21 @@ import numpy as np
 
 from tape import errors
 from tape.node import plain
+from tape.viz.drawing import checked_path
+from tape.viz.options import check_number
+from tape.viz.style import CURVES
 from tape.viz.training import (
-    COLORS,
+    EXTENSIONS,
     INK,
     RED,
     Scale,
-    check_path,
+    caption,
+    check_scale,
     dress,
     figure_of,
     is_logarithmic,
     listed,
     mark_nonfinite,
-    number,
     save,
 )
 
@@ -91,11 +94,12 @@ def curve(
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['loss: last 0.01 · min 0.01 at step 3', 'NaN at step 4']
     """
-    path = check_path(path)
-    if smooth is not None and not (isinstance(smooth, int | np.integer) and smooth >= 1):
-        raise errors.OptionError(f"curve: smooth={smooth!r}. It is a number of steps, 1 for none")
+    checked = checked_path(path, EXTENSIONS)
+    if smooth is not None:
+        check_number("curve: smooth", smooth, "a number of steps, 1 for none", 1, is_whole=True)
+    check_scale("curve", log)
     curves = _curves(losses, label)
-    is_log = is_logarithmic("curve", log, np.concatenate([each.values for each in curves]))
+    is_log = is_logarithmic(log, np.concatenate([each.values for each in curves]))
 
     figure = figure_of(7.5, 4.2)
     axes: Any = figure.subplots()
@@ -105,7 +109,7 @@ def curve(
     axes.set_yscale("log" if is_log else "linear")
     entries: list[tuple[Any, str]] = []
     for k, each in enumerate(curves):
-        entries += _draw(axes, each, COLORS[k % len(COLORS)], smooth, is_log, len(curves) > 1)
+        entries += _draw(axes, each, CURVES[k % len(CURVES)], smooth, is_log, len(curves) > 1)
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     if all(np.ptp(each.steps) == 0 for each in curves):
@@ -113,7 +117,7 @@ def curve(
     figure.legend(
         *zip(*entries, strict=True), loc="outside upper left", frameon=False, fontsize="small", labelcolor=INK
     )
-    save(figure, path)
+    save(figure, checked)
     return figure
 
 
@@ -174,8 +178,8 @@ def _draw(
         axes.plot(
             steps[least], shown[least], "o", color="white", markeredgecolor=color, markersize=8, zorder=3
         )
-        facts.append(f"last {number(shown[drawable][-1])}")
-        facts.append(f"min {number(shown[least])} at step {steps[least]:,.0f}")
+        facts.append(f"last {caption(shown[drawable][-1])}")
+        facts.append(f"min {caption(shown[least])} at step {steps[least]:,.0f}")
     entries = [(line, f"{name}: {listed(facts) or 'nothing to draw'}")]
     if not drawable.all():
         cross = mark_nonfinite(axes, steps[~drawable], color if is_named else RED)
@@ -187,7 +191,7 @@ def _broken(each: _Losses, drawable: np.ndarray) -> str:
     """Where the first value is that cannot be drawn, what it is, and how many follow."""
     (places,) = np.nonzero(~drawable)
     value = each.values[places[0]]
-    what = "NaN" if np.isnan(value) else number(value)
+    what = "NaN" if np.isnan(value) else caption(value)
     more = f", {len(places) - 1:,} more after it" if len(places) > 1 else ""
     return f"{what} at step {each.steps[places[0]]:,.0f}{more}"
 

@@ -10,8 +10,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from tape import errors
+from tape.listing import one_line
+from tape.viz.options import check_choice
 from tape.viz.style import LIGHT, SANS
-from tape.viz.view import View, cut, look, node_id
+from tape.viz.view import View, look, node_id
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -119,8 +121,7 @@ def dot(
       n0 -> n1
     }
     """
-    if direction not in ("TB", "LR"):
-        raise errors.OptionError(f"direction is 'TB' or 'LR', not {direction!r}")
+    check_choice("direction", direction, ("TB", "LR"))
     view = look(
         trace,
         root,
@@ -139,7 +140,7 @@ def dot(
         a, b = (node_id(trace, end, view.drawn) for end in ends)
         lines.append(f'n{a} -> n{b} [style=dashed color="{LIGHT.highlight_line}"]')
     body = "\n".join(f"  {line}" for line in lines)
-    return f"digraph {_quoted([cut(trace.name or 'tape', 80)])} {{\n{body}\n}}"
+    return f"digraph {_quoted([one_line(trace.name or 'tape', 80)])} {{\n{body}\n}}"
 
 
 def _node(view: View, i: int, values: bool) -> str:
@@ -204,8 +205,8 @@ def _clustered(view: View, statements: dict[int, str]) -> Iterator[str]:
         scope, indent = scope_or_end, "  " * len(scope_or_end)
         if scope:
             yield (
-                f"{indent[2:]}subgraph cluster_{count} {{ label={_quoted([cut(scope[-1], 40)])} labeljust=l "
-                f'style="rounded,filled" fillcolor="{_MIDDLE}18" color="{_MIDDLE}60"'
+                f"{indent[2:]}subgraph cluster_{count} {{ label={_quoted([one_line(scope[-1], 40)])} "
+                f'labeljust=l style="rounded,filled" fillcolor="{_MIDDLE}18" color="{_MIDDLE}60"'
             )
             count += 1
             todo.append(f"{indent[2:]}}}")
@@ -214,9 +215,11 @@ def _clustered(view: View, statements: dict[int, str]) -> Iterator[str]:
 
 
 def _pairs(edges: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    for edge in edges:
+    for edge in edges if isinstance(edges, Iterable) else [edges]:
         if not isinstance(edge, tuple | list) or len(edge) != 2:
-            raise errors.OptionError(f"edges are pairs of Vars or ids, as in [(x, y)], not {edge!r}")
+            raise errors.OptionError(
+                f"edges are pairs of Vars or ids, as in [(x, y)], not {errors.describe(edge)}"
+            )
         yield edge[0], edge[1]
 
 

@@ -1,4 +1,4 @@
-"""A finished drawing of a tape: bytes of SVG or PNG that notebooks show and that can be saved.
+"""A finished picture: the bytes of a file, which notebooks show and which can be saved; and where to.
 
 Knows nothing of what is drawn. (Figures of training are matplotlib's, and have methods of their own.)
 """
@@ -6,26 +6,31 @@ Knows nothing of what is drawn. (Figures of training are matplotlib's, and have 
 from __future__ import annotations
 
 import os
+from base64 import b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tape import errors
+from tape.node import Handle
 
-__all__ = ["FORMATS", "Drawing", "format_of", "px"]
+__all__ = ["Drawing", "checked_path", "px"]
 
-FORMATS = ("svg", "png")
+_TEXTS = {"svg": "image/svg+xml", "html": "text/html"}
+_IMAGES = {"png": "image/png", "gif": "image/gif"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drawing:
     """A picture, as the bytes of a file; the last value of a notebook cell is shown there.
 
     Attributes
     ----------
     data : bytes
-        The file: SVG in UTF-8, or PNG.
-    format : {"svg", "png"}
-        Which of the two.
+        The file: text in UTF-8, or an image.
+    format : str
+        Which it is: ``"svg"``, ``"png"``, ``"gif"``, ``"html"``.
 
     Examples
     --------
@@ -49,7 +54,7 @@ class Drawing:
         Raises
         ------
         OptionError
-            If the extension is another one, or there is no such folder.
+            If the extension is another one, there is no such folder, or it is a folder itself.
 
         Examples
         --------
@@ -58,42 +63,65 @@ class Drawing:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Drawing(b"<svg/>", "svg").save(os.path.join(folder, "drawing.svg"))
         """
-        format_of(path, self.format)
-        Path(path).write_bytes(self.data)
+        checked = checked_path(path, (self.format,))
+        if checked is None:
+            raise errors.OptionError(f"there is no path to save to. Name a file, as 'tape.{self.format}'")
+        checked.write_bytes(self.data)
 
     def __str__(self) -> str:
-        return self.data.decode() if self.format == "svg" else repr(self)
+        return self.data.decode() if self.format in _TEXTS else repr(self)
 
     def __repr__(self) -> str:
-        return f"<Drawing {self.format}: {len(self.data)} bytes>"
+        return f"<{type(self).__name__} {self.format}: {len(self.data)} bytes>"
 
-    def _repr_svg_(self) -> str | None:
-        return self.data.decode() if self.format == "svg" else None
+    def _repr_mimebundle_(self, **ignored: Any) -> dict[str, str]:
+        """What notebooks show: images go there as base64."""
+        if self.format in _TEXTS:
+            return {_TEXTS[self.format]: str(self)}
+        return {_IMAGES[self.format]: b64encode(self.data).decode("ascii")}
 
-    def _repr_png_(self) -> bytes | None:
-        return self.data if self.format == "png" else None
 
+def checked_path(path: Any, extensions: Sequence[str] = ()) -> Path | None:
+    """Where a picture goes, looked at before any work is done.
 
-def format_of(path: str | os.PathLike[str] | None, format: str | None) -> str:
-    """The format asked for: by name, by a file's extension, SVG by default; checked before work is done.
+    Parameters
+    ----------
+    path : path or None
+        As it was given; None for nowhere.
+    extensions : sequence of str
+        Which the name may end in, without their points; none for any.
+
+    Returns
+    -------
+    pathlib.Path or None
 
     Raises
     ------
     OptionError
-        If there is no such format, the two disagree, or the file cannot be written where it shall be.
+        If it is no path, ends otherwise, is a folder, or lies in one that is not there.
+
+    Examples
+    --------
+    >>> from tape.viz.drawing import checked_path
+    >>> checked_path("tape.pdf", ("svg", "png"))
+    Traceback (most recent call last):
+    tape.errors.OptionError: 'tape.pdf' does not end in .svg or .png. Name the file after what is in it
     """
-    if format is not None and format not in FORMATS:
-        raise errors.OptionError(f"format is 'svg' or 'png', not {format!r}")
     if path is None:
-        return format or "svg"
-    path = Path(path)
-    extension = path.suffix.lower().removeprefix(".")
-    if extension not in ((format,) if format else FORMATS):
-        wanted = f".{format}" if format else " or ".join(f".{name}" for name in FORMATS)
+        return None
+    if not isinstance(path, str | os.PathLike):
+        hint = ". To say what is differentiated, pass root=y" if isinstance(path, Handle) else ""
+        raise errors.OptionError(f"a path is a text as 'tape.svg', not {errors.describe(path)}{hint}")
+    path = Path(os.fsdecode(path))
+    if extensions and path.suffix.lower().removeprefix(".") not in extensions:
+        *others, last = [f".{extension}" for extension in extensions]
+        wanted = f"{', '.join(others)} or {last}" if others else last
         raise errors.OptionError(f"{str(path)!r} does not end in {wanted}. Name the file after what is in it")
+    if path.is_dir():
+        raise errors.OptionError(f"{str(path)!r} is a folder. Name a file in it")
     if not path.parent.is_dir():
         raise errors.OptionError(f"there is no folder {str(path.parent)!r}. Make it first, or save elsewhere")
-    return extension
+    return path
 
 
 def px(length: float) -> str:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from os.path import basename
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 from tape import errors
+from tape.listing import one_line
 from tape.program.profile import duration
-from tape.viz.drawing import Drawing, format_of
+from tape.viz.drawing import Drawing, checked_path
 from tape.viz.style import SANS, css, paint
-from tape.viz.view import cut
 
 if TYPE_CHECKING:
     from tape.profiling import Entry, Profile
@@ -79,13 +79,13 @@ def flame(profile: Profile, path: str | os.PathLike[str] | None = None) -> Drawi
             f"there is no flame of {errors.describe(profile)}: pass what tape.profile returns for a function "
             "that is not compiled. The profile of a program is a list: print it"
         )
-    format_of(path, "svg")
-    run = _Part(f"{profile.name}: {duration(profile.seconds)}", "")
+    checked = checked_path(path, ("svg",))
+    run = _Part(f"{one_line(profile.name)}: {duration(profile.seconds)}", "")
     for entry in entries:
         _add(run, entry)
     drawing = Drawing(_svg(run).encode(), "svg")
-    if path is not None:
-        drawing.save(path)
+    if checked is not None:
+        drawing.save(checked)
     return drawing
 
 
@@ -106,13 +106,14 @@ def _path(entry: Entry) -> list[str]:
         return [entry.op]
     file = basename(site.filename)
     line = f"{file}:{site.line}  {site.text}".rstrip()
-    return [_PASSES[entry.phase], *site.scope, f"{site.function} ({file})", line, entry.op]
+    parts = (_PASSES[entry.phase], *site.scope, f"{site.function} ({file})", line, entry.op)
+    return [one_line(part) for part in parts]
 
 
 def _svg(run: _Part) -> str:
     bars = list(_bars(run))
     height = (max(depth for depth, *_ in bars) + 1) * _ROW
-    title = escape(run.name, {'"': "&quot;"})
+    title = escape(one_line(run.name, 120))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="tape-flame" role="img" aria-label="{title}" '
@@ -155,9 +156,9 @@ def _rank(part: _Part) -> tuple[int, float]:
 def _bar(run: _Part, part: _Part, x: float, width: float, depth: int) -> str:
     share = f", {part.seconds / run.seconds:.1%}" if run.seconds else ""
     calls = f", {part.calls:,} calls" if part.calls else ""
-    title = cut(f"{part.name}: {duration(part.seconds)}{share}{calls}", 200)
+    title = one_line(f"{part.name}: {duration(part.seconds)}{share}{calls}", 200)
     room = int((width - 8) / _CHARACTER)
-    text = cut(part.name, room) if room >= 3 else ""
+    text = one_line(part.name, room) if room >= 3 else ""
     y = depth * _ROW
     return (
         f'<g><title>{escape(title)}</title><rect class="{_FILLS[part.kind]}" x="{x:.1f}" y="{y:g}" '

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from tape import errors
 from tape.viz.dot import DotOptions, dot
-from tape.viz.drawing import Drawing, format_of
+from tape.viz.drawing import Drawing, checked_path
+from tape.viz.options import check_choice, check_number
 
 if TYPE_CHECKING:
     from tape.trace import Trace
     from tape.var import Var
 
 __all__ = ["graph"]
+
+_FORMATS = ("svg", "png")
 
 
 def graph(
@@ -69,10 +72,14 @@ def graph(
     >>> graph(tr, root=y)  # doctest: +SKIP
     <Drawing svg: 2024 bytes>
     """
-    format_ = format_of(path, format)
-    drawing = Drawing(_render(dot(trace, root, **options), format_, timeout), format_)
-    if path is not None:
-        drawing.save(path)
+    if format is not None:
+        check_choice("format", format, _FORMATS)
+    checked = checked_path(path, _FORMATS if format is None else (format,))
+    check_number("timeout", timeout, "a time in seconds, up to a day", 0, 86_400)
+    kind = format or (checked.suffix.lower().removeprefix(".") if checked else "svg")
+    drawing = Drawing(_render(dot(trace, root, **options), kind, timeout), kind)
+    if checked is not None:
+        drawing.save(checked)
     return drawing
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,18 +16,20 @@ import numpy as np
 
 from tape import errors, tree
 from tape.node import plain
+from tape.viz.drawing import checked_path
+from tape.viz.options import check_trace
 from tape.viz.training import (
     BLUE,
+    EXTENSIONS,
     GREY,
     INK,
     RED,
     Scale,
-    check_path,
+    caption,
+    check_scale,
     dress,
     figure_of,
-    is_logarithmic,
     listed,
-    number,
     save,
 )
 
@@ -109,7 +111,8 @@ def histograms(
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['w  3×4', 'b  4']
     """
-    path = check_path(path)
+    checked = checked_path(path, EXTENSIONS)
+    check_scale("histograms", log)
     leaves, structure = tree.flatten(gradients)
     if not leaves:
         raise errors.OptionError("histograms: there are no gradients. Give at least one array")
@@ -119,16 +122,18 @@ def histograms(
             f"histograms: {len(called)} names for {len(leaves)} gradients. Give one for each, in order"
         )
     parts = [_gradient(name, plain(leaf)) for name, leaf in zip(called, leaves, strict=True)]
-    is_logarithmic("histograms", log, np.zeros(0))  # refuses what is no setting, in either picture
     figure = _panels(parts, log) if len(parts) <= _PANELS else _overview(parts)
-    save(figure, path)
+    save(figure, checked)
     return figure
 
 
 def _names(structure: Any, names: Sequence[str] | None, trace: Trace | None) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable | None):
+        raise errors.OptionError(f"histograms: names are a list of texts, not {errors.describe(names)}")
     if names is not None:
         return [str(name) for name in names]
     if trace is not None:
+        check_trace(trace)
         return [param.node.name or f"%{param.id}" for param in trace.params]
     places = (re.sub(r"\['(\w+)'\]", r".\1", name) for name in tree.names(structure, ""))
     return [place.lstrip(".") or "gradient" for place in places]
@@ -227,9 +232,9 @@ def _facts(part: _Gradient) -> str:
 def _scaled(value: float, exponent: int) -> str:
     """``value * 10**exponent``, which may be too small or large for a float."""
     if not exponent or not value:
-        return number(value)
+        return caption(value)
     mantissa, _, power = f"{value:.2e}".partition("e")
-    return number(float(mantissa)) + f"e{int(power) + exponent}".replace("-", "\N{MINUS SIGN}")
+    return caption(float(mantissa)) + f"e{int(power) + exponent}".replace("-", "\N{MINUS SIGN}")
 
 
 def _share(share: float) -> str:
@@ -243,8 +248,8 @@ def _shortened(text: str, width: int) -> str:
     """The text, or its two ends."""
     if len(text) <= width:
         return text
-    half = max(width - 1, 4) // 2
-    return f"{text[:half]}\N{HORIZONTAL ELLIPSIS}{text[-half:]}"
+    half = max(width - 3, 4) // 2
+    return f"{text[:half]}...{text[-half:]}"
 
 
 # ---- more: quantiles side by side ----------------------------------------------------------------

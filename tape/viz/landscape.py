@@ -10,23 +10,24 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.interpolate import RegularGridInterpolator
 
-from tape import errors
-from tape.viz.slices import Slice, slice_of
+from tape.viz.drawing import checked_path
+from tape.viz.options import check_choice
+from tape.viz.slices import LandscapeSlice, landscape_slice
 from tape.viz.training import (
     BLUE,
+    EXTENSIONS,
     GREY,
     INK,
     RED,
     Scale,
-    check_path,
+    caption,
+    check_scale,
     dress,
     figure_of,
     is_logarithmic,
     listed,
     mark_nonfinite,
-    number,
     save,
 )
 
@@ -59,7 +60,7 @@ def landscape(
     The directions are random and as long as the params, filter by filter, which makes pictures of
     different networks comparable; or given; or those in which a training moved most, with its path drawn
     in. The method is that of Li et al. 2018, "Visualizing the Loss Landscape of Neural Nets",
-    arXiv:1712.09913, sections 4 and 7. `slice_of` returns the same in numbers.
+    arXiv:1712.09913, sections 4 and 7. `landscape_slice` returns the same in numbers.
 
     Parameters
     ----------
@@ -118,12 +119,11 @@ def landscape(
     >>> figure.axes[0].get_xlabel()
     'direction 1'
     """
-    if kind not in ("contour", "surface", "line"):
-        raise errors.OptionError(f"landscape: kind={kind!r}. It is 'contour', 'surface' or 'line'")
-    path = check_path(path)
-    is_logarithmic("landscape", log, np.zeros(0))  # before the work starts
+    check_choice("kind", kind, ("contour", "surface", "line"))
+    checked = checked_path(path, EXTENSIONS)
+    check_scale("landscape", log)
     figure = figure_of(6.8, 4.6 if kind == "line" else 5.6)
-    found = slice_of(
+    found = landscape_slice(
         f,
         params,
         directions,
@@ -135,18 +135,18 @@ def landscape(
         filter_axis=filter_axis,
         progress=progress,
     )
-    is_log = is_logarithmic("landscape", log, found.loss)
+    is_log = is_logarithmic(log, found.loss)
     {"contour": _contour, "surface": _surface, "line": _line}[kind](figure, found, is_log)
     figure.suptitle(_facts(found, is_log), x=0.01, ha="left", fontsize="small", color=INK)
-    save(figure, path)
+    save(figure, checked)
     return figure
 
 
-def _drawable(found: Slice, is_log: bool) -> np.ndarray:
+def _drawable(found: LandscapeSlice, is_log: bool) -> np.ndarray:
     return np.isfinite(found.loss) & (found.loss > 0 if is_log else True)
 
 
-def _facts(found: Slice, is_log: bool) -> str:
+def _facts(found: LandscapeSlice, is_log: bool) -> str:
     """The caption: the least loss and its place, what is not finite."""
     drawable = _drawable(found, is_log)
     facts = []
@@ -154,15 +154,15 @@ def _facts(found: Slice, is_log: bool) -> str:
         shown = np.where(drawable, found.loss, np.inf)
         j, i = np.unravel_index(shown.argmin(), shown.shape)
         place = [found.alpha[i], *([found.beta[j]] if len(found.directions) == 2 else [])]
-        facts.append(f"min {number(shown[j, i])} at ({', '.join(number(x + 0.0) for x in place)})")
-        facts.append(f"max {number(found.loss[drawable].max())}")
+        facts.append(f"min {caption(shown[j, i])} at ({', '.join(caption(x + 0.0) for x in place)})")
+        facts.append(f"max {caption(found.loss[drawable].max())}")
     if not drawable.all():
         what = "not finite or not positive" if is_log else "not finite"
         facts.append(f"{np.sum(~drawable):,} of {drawable.size:,} points {what}")
     return listed(facts)
 
 
-def _label(found: Slice, k: int) -> str:
+def _label(found: LandscapeSlice, k: int) -> str:
     if not found.explained:
         return f"direction {k + 1}"
     return f"principal direction {k + 1}: {100 * found.explained[k]:.0f}% of the path's variance"
@@ -184,7 +184,7 @@ def _norm(values: np.ndarray, is_log: bool) -> tuple[Any, np.ndarray]:
 # ---- contours ------------------------------------------------------------------------------------
 
 
-def _contour(figure: Any, found: Slice, is_log: bool) -> None:
+def _contour(figure: Any, found: LandscapeSlice, is_log: bool) -> None:
     axes = figure.subplots()
     dress(axes)
     axes.grid(False)
@@ -229,7 +229,7 @@ def _path(axes: Any, coordinates: np.ndarray) -> None:
 def _tick(bar: Any, levels: np.ndarray, is_log: bool) -> None:
     """Numbers beside the colours that do not depend on where decades begin."""
     chosen = levels[:: (_LEVELS - 1) // 6]
-    bar.set_ticks(chosen, labels=[number(level) for level in chosen])
+    bar.set_ticks(chosen, labels=[caption(level) for level in chosen])
     bar.minorticks_off()
     bar.ax.tick_params(labelsize="small", colors=INK)
     bar.outline.set_visible(False)
@@ -239,7 +239,9 @@ def _tick(bar: Any, levels: np.ndarray, is_log: bool) -> None:
 # ---- the surface ---------------------------------------------------------------------------------
 
 
-def _surface(figure: Any, found: Slice, is_log: bool) -> None:
+def _surface(figure: Any, found: LandscapeSlice, is_log: bool) -> None:
+    from scipy.interpolate import RegularGridInterpolator  # half a second, for whoever imports tape.viz
+
     axes = figure.add_subplot(projection="3d", computed_zorder=False)
     axes.set_xlabel(_label(found, 0).partition(":")[0], color=INK)
     axes.set_ylabel(_label(found, 1).partition(":")[0], color=INK)
@@ -278,7 +280,7 @@ def _surface(figure: Any, found: Slice, is_log: bool) -> None:
 # ---- the line ------------------------------------------------------------------------------------
 
 
-def _line(figure: Any, found: Slice, is_log: bool) -> None:
+def _line(figure: Any, found: LandscapeSlice, is_log: bool) -> None:
     axes = figure.subplots()
     dress(axes)
     axes.set_xlabel(_label(found, 0), color=INK)

@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from typing import Literal
 
 from tape import errors
+from tape.viz.options import check_choice
 
 __all__ = ["Layout", "Point", "layered"]
 
@@ -93,8 +94,7 @@ def layered(
     >>> layout.routes[0, 2]
     [(10.0, 10.0), (18.0, 40.0)]
     """
-    if direction not in ("TB", "LR"):
-        raise errors.OptionError(f"direction is 'TB' or 'LR', not {direction!r}")
+    check_choice("direction", direction, ("TB", "LR"))
     for parent, child in edges:
         if not 0 <= parent < child < len(sizes):
             raise errors.OptionError(

@@ -15,13 +15,14 @@ import numpy as np
 from tape import errors, tree
 from tape.node import plain
 from tape.progress import progress_bar
+from tape.viz.options import check_number
 
-__all__ = ["Slice", "slice_of"]
+__all__ = ["LandscapeSlice", "landscape_slice"]
 
 _MARGIN = 1.2  # of the frame around a trajectory
 
 
-class Slice(NamedTuple):
+class LandscapeSlice(NamedTuple):
     """The loss on a line or a plane through ``params``.
 
     Attributes
@@ -49,7 +50,7 @@ class Slice(NamedTuple):
     explained: tuple[float, ...]
 
 
-def slice_of(
+def landscape_slice(
     f: Callable[[Any], Any],
     params: Any,
     directions: Sequence[Any] | None = None,
@@ -61,7 +62,7 @@ def slice_of(
     seed: int = 0,
     filter_axis: int = 0,
     progress: bool = False,
-) -> Slice:
+) -> LandscapeSlice:
     """Evaluate a loss on a line or a plane through some params: the numbers behind `landscape`.
 
     Parameters
@@ -94,7 +95,7 @@ def slice_of(
 
     Returns
     -------
-    Slice
+    LandscapeSlice
         ``(alpha, beta, loss, directions, trajectory, explained)``.
 
     Raises
@@ -107,23 +108,24 @@ def slice_of(
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.viz.slices import slice_of
+    >>> from tape.viz.slices import landscape_slice
     >>> bowl = lambda p: p["x"] ** 2 + 10 * p["y"] ** 2
     >>> axes = {"x": 1.0, "y": 0.0}, {"x": 0.0, "y": 1.0}
-    >>> found = slice_of(bowl, {"x": 0.0, "y": 0.0}, axes, points=3)
+    >>> found = landscape_slice(bowl, {"x": 0.0, "y": 0.0}, axes, points=3)
     >>> found.loss
     array([[11., 10., 11.],
            [ 1.,  0.,  1.],
            [11., 10., 11.]])
     """
-    _check_options(dimensions, span, points)
+    _check_options(dimensions, span, points, seed, filter_axis)
     space = _Space(params)
     path: np.ndarray | None = None
     explained: tuple[float, ...] = ()
     if trajectory is not None:
         if directions is not None or dimensions != 2:
             raise errors.OptionError(
-                "landscape: a trajectory finds its own two directions. Leave directions and kind='line' out"
+                "landscape_slice: a trajectory finds its own two directions. Leave directions out, and draw "
+                "no line"
             )
         vectors, path, explained = _principal(space, trajectory)
     elif directions is not None:
@@ -143,16 +145,16 @@ def slice_of(
                     loss[j, i] = _number(f(space.tree(row + a * vectors[0])))
                 bar.update()
     trees = tuple(space.tree(vector) for vector in vectors)
-    return Slice(alpha, beta, loss, trees, path, explained)
+    return LandscapeSlice(alpha, beta, loss, trees, path, explained)
 
 
-def _check_options(dimensions: int, span: float, points: int) -> None:
-    if dimensions not in (1, 2):
-        raise errors.OptionError(f"slice_of: dimensions={dimensions!r}. It is 1 or 2")
-    if not (isinstance(span, int | float | np.integer | np.floating) and 0 < span < np.inf):
-        raise errors.OptionError(f"landscape: span={span!r}. It is a positive number")
-    if not (isinstance(points, int | np.integer) and points >= 2):
-        raise errors.OptionError(f"landscape: points={points!r}. It is an int, at least 2")
+def _check_options(dimensions: int, span: float, points: int, seed: int, filter_axis: int) -> None:
+    limits = np.finfo(float)
+    check_number("landscape_slice: dimensions", dimensions, "1 or 2", 1, 2, is_whole=True)
+    check_number("landscape_slice: span", span, "a positive number", limits.tiny, limits.max)
+    check_number("landscape_slice: points", points, "a whole number, at least 2", 2, is_whole=True)
+    check_number("landscape_slice: seed", seed, "a whole number, at least 0", 0, is_whole=True)
+    check_number("landscape_slice: filter_axis", filter_axis, "0 or -1", -np.inf, is_whole=True)
 
 
 def _number(out: Any) -> float:
@@ -160,7 +162,8 @@ def _number(out: Any) -> float:
     value = np.asarray(plain(out))
     if value.size != 1 or value.dtype.kind not in "biuf":
         raise errors.ShapeError(
-            f"landscape: f returned {errors.describe(plain(out))}. A loss is one real number; take its mean"
+            f"landscape_slice: f returned {errors.describe(plain(out))}. A loss is one real number; take "
+            "its mean"
         )
     return float(value.reshape(()))
 
@@ -178,7 +181,7 @@ class _Space:
         self.splits = np.cumsum(sizes)
         if not sum(sizes):
             raise errors.OptionError(
-                "landscape: params have no float to move. Convert them with astype(float)"
+                "landscape_slice: params have no float to move. Convert them with astype(float)"
             )
         self.centre = self.joined(self.arrays)
 
@@ -195,15 +198,15 @@ class _Space:
         leaves, structure = tree.flatten(other)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"landscape: {what} is {tree.told(structure)}, params are {tree.told(self.structure)}. "
+                f"landscape_slice: {what} is {tree.told(structure)}, params are {tree.told(self.structure)}. "
                 "Give it the same structure"
             )
         arrays = [np.asarray(plain(leaves[k])) for k in self.moving]
         for array, like in zip(arrays, self.arrays, strict=True):
             if array.shape != like.shape or (array.dtype.kind == "c") > (like.dtype.kind == "c"):
                 raise errors.ShapeError(
-                    f"landscape: {what} has {errors.describe(array)} for a param of {errors.describe(like)}. "
-                    "Give it the same shapes"
+                    f"landscape_slice: {what} has {errors.describe(array)} for a param of "
+                    f"{errors.describe(like)}. Give it the same shapes"
                 )
         return self.joined(arrays)
 
@@ -225,7 +228,7 @@ def _given(space: _Space, directions: Sequence[Any], dimensions: int) -> list[np
             else type(directions).__name__
         )
         raise errors.OptionError(
-            f"landscape: directions is {count}. Give a list of {dimensions}, each a tree like params"
+            f"landscape_slice: directions is {count}. Give a list of {dimensions}, each a tree like params"
         )
     return [space.vector(each, f"directions[{k}]") for k, each in enumerate(directions)]
 
@@ -241,7 +244,8 @@ def _random(space: _Space, rng: np.random.Generator, filter_axis: int) -> np.nda
     vector = space.joined(parts)
     if not vector.any():
         raise errors.OptionError(
-            "landscape: params are all zero, and random directions are as long as they are. Give directions"
+            "landscape_slice: params are all zero, and random directions are as long as they are. Give "
+            "directions"
         )
     return vector
 
@@ -250,7 +254,7 @@ def _norms(array: np.ndarray, filter_axis: int) -> np.ndarray:
     """The norm of each filter, or of the whole if there are less than two axes; broadcasts against it."""
     if array.ndim >= 2 and not -array.ndim <= filter_axis < array.ndim:
         raise errors.OptionError(
-            f"landscape: filter_axis={filter_axis} of {errors.describe(array)}. It is 0 or -1"
+            f"landscape_slice: filter_axis={filter_axis} of {errors.describe(array)}. It is 0 or -1"
         )
     filters = filter_axis % array.ndim if array.ndim >= 2 else None
     axes = tuple(axis for axis in range(array.ndim) if axis != filters)
@@ -261,16 +265,20 @@ def _principal(
     space: _Space, trajectory: Iterable[Any]
 ) -> tuple[list[np.ndarray], np.ndarray, tuple[float, float]]:
     """Two principal directions of a path, the path in their plane, and their shares of the variance."""
+    if not isinstance(trajectory, Iterable):
+        raise errors.OptionError(
+            f"landscape_slice: trajectory is {errors.describe(trajectory)}. Give a list of trees like params"
+        )
     snapshots = [space.vector(each, f"trajectory[{k}]") for k, each in enumerate(trajectory)]
     if len(snapshots) < 2 or space.centre.size < 2:
         raise errors.OptionError(
-            "landscape: a plane through a trajectory takes two snapshots and two numbers in params at least. "
-            "Use kind='line' without it"
+            "landscape_slice: a plane through a trajectory takes two snapshots and two numbers in params at "
+            "least. Draw a line, without it"
         )
     moved = np.stack(snapshots) - space.centre
     if not np.isfinite(moved).all():
         raise errors.OptionError(
-            "landscape: the trajectory is not finite. Leave out what came after it broke"
+            "landscape_slice: the trajectory is not finite. Leave out what came after it broke"
         )
     _, lengths, directions = np.linalg.svd(moved - moved.mean(axis=0), full_matrices=False)
     directions = directions[:2]

@@ -1,4 +1,4 @@
-"""The look all pictures of a tape share: one palette for light grounds and one for dark ones.
+"""The look all pictures share: one palette for light grounds and one for dark ones, and colours of curves.
 
 Colours only. A node's fill says what state it is in, its shape (drawn elsewhere) what kind of node it is.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-__all__ = ["DARK", "LIGHT", "MONOSPACE", "SANS", "STATES", "Palette", "css", "paint"]
+__all__ = ["CURVES", "DARK", "LIGHT", "MONOSPACE", "SANS", "STATES", "Palette", "css", "paint"]
 
 SANS = "Helvetica,Arial,sans-serif"
 MONOSPACE = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
@@ -102,14 +102,20 @@ DARK = Palette(
 )
 """On a near-black ground."""
 
+CURVES = (LIGHT.tangent_line, "#ee7733", "#228833", "#aa3377", "#33bbee", "#997700", LIGHT.muted)
+"""Of curves in one picture: our blue, then Paul Tol's bright colours, which the colour-blind tell apart
+(personal.sron.nl/~pault). Red is kept for what is wrong."""
 
-def css(selector: str) -> str:
+
+def css(selector: str, switch: str | None = None) -> str:
     """The palettes as CSS variables, light by default and dark where the reader's system is.
 
     Parameters
     ----------
     selector : str
         Which elements have them: a class of the picture's own, so that nothing else on a page changes.
+    switch : str, optional
+        An attribute of these elements, by which a reader may choose otherwise: ``light`` or ``dark``.
 
     Returns
     -------
@@ -122,9 +128,13 @@ def css(selector: str) -> str:
     >>> print(css(".picture")[:60])
     .picture{--ground:#ffffff;--ink:#1d2329;--muted:#5b6570;--li
     """
+    light, dark = _variables(LIGHT), _variables(DARK)
+    if switch is None:
+        return f"{selector}{{{light}}}@media(prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
     return (
-        f"{selector}{{{_variables(LIGHT)}}}"
-        f"@media(prefers-color-scheme:dark){{{selector}{{{_variables(DARK)}}}}}"
+        f"{selector}{{{light}}}"
+        f"@media(prefers-color-scheme:dark){{{selector}:not([{switch}=light]){{{dark}}}}}"
+        f"{selector}[{switch}=dark]{{{dark}}}"
     )
 
 

@@ -6,7 +6,6 @@ the first picture is drawn, and no global state of it is touched.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,60 +13,40 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tape import errors
+from tape.extras import need
+from tape.listing import brief
+from tape.viz.style import CURVES, LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
     "BLUE",
-    "COLORS",
+    "EXTENSIONS",
     "GREY",
     "INK",
     "RED",
     "Scale",
-    "check_path",
+    "caption",
+    "check_scale",
     "dress",
     "figure_of",
     "is_logarithmic",
     "listed",
     "mark_nonfinite",
-    "number",
     "save",
 ]
 
 Scale = bool | Literal["auto"]
 """Whether an axis is logarithmic: True, False, or "auto" to look at the values."""
 
-BLUE, RED = "#4477aa", "#ee6677"
-COLORS = (BLUE, "#ee7733", "#228833", "#aa3377", "#33bbee", "#997700", "#666666")
-"""Paul Tol's colours, which the colour-blind tell apart: personal.sron.nl/~pault. Red marks what is wrong."""
-INK, GREY = "#333333", "#777777"
+BLUE, RED, INK, GREY = CURVES[0], LIGHT.highlight_line, LIGHT.ink, LIGHT.muted
+EXTENSIONS = ("png", "svg", "pdf")
+"""Of files that pictures of a training can be saved to."""
 
+_UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same picture is the same file
 _DECADES = 2.0
 _MARKS = 500
-
-
-def check_path(path: str | os.PathLike[str] | None) -> Path | None:
-    """Where a picture goes, looked at before the work starts.
-
-    Parameters
-    ----------
-    path : path-like or None
-        Ends with ``.png``, ``.svg`` or ``.pdf``; None for nowhere.
-
-    Raises
-    ------
-    OptionError
-        If it ends otherwise, or its folder does not exist.
-    """
-    if path is None:
-        return None
-    path = Path(path)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf") or path.is_dir():
-        raise errors.OptionError(f"path={str(path)!r}. It is the name of a .png, .svg or .pdf file")
-    if not path.parent.is_dir():
-        raise errors.OptionError(f"path={str(path)!r}: there is no folder {path.parent}. Make it first")
-    return path
 
 
 def figure_of(width: float, height: float) -> Figure:
@@ -78,12 +57,9 @@ def figure_of(width: float, height: float) -> Figure:
     UnsupportedError
         If matplotlib is not installed.
     """
-    try:
-        from tape.viz.picture import Picture
-    except ImportError as error:
-        raise errors.UnsupportedError(
-            "pictures of a training are drawn by matplotlib, which is not installed: pip install matplotlib"
-        ) from error
+    need("matplotlib.figure", "these pictures", "viz")
+    from tape.viz.picture import Picture
+
     return Picture(figsize=(width, height), layout="constrained", facecolor="white")
 
 
@@ -99,35 +75,38 @@ def dress(axes: Any, *, grid: Literal["x", "y", "both"] = "both") -> None:
 def save(figure: Figure, path: Path | None) -> None:
     """Save the picture, unless it goes nowhere."""
     if path is not None:
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=150, metadata=_UNDATED.get(path.suffix.lower()))
 
 
-def is_logarithmic(function: str, log: Scale, values: np.ndarray) -> bool:
+def check_scale(function: str, log: Any) -> None:
+    """See that the option ``log`` of a function is one.
+
+    Raises
+    ------
+    OptionError
+        If it is something else.
+    """
+    if not (isinstance(log, bool | np.bool_) or (isinstance(log, str) and log == "auto")):
+        raise errors.OptionError(f"{function}: log={errors.describe(log)}. It is True, False or 'auto'")
+
+
+def is_logarithmic(log: Scale, values: np.ndarray) -> bool:
     """Whether these values are drawn on a logarithmic axis.
 
     Parameters
     ----------
-    function : str
-        Who asks, for the message.
     log : bool or "auto"
         "auto" if all finite values are positive and span two decades.
     values : numpy.ndarray
         Any shape; may hold NaN and infinities.
 
-    Raises
-    ------
-    OptionError
-        If ``log`` is something else.
-
     Examples
     --------
     >>> import numpy as np
     >>> from tape.viz.training import is_logarithmic
-    >>> is_logarithmic("curve", "auto", np.array([1e-3, 5.0, np.inf]))
+    >>> is_logarithmic("auto", np.array([1e-3, 5.0, np.inf]))
     True
     """
-    if log not in (True, False, "auto"):
-        raise errors.OptionError(f"{function}: log={log!r}. It is True, False or 'auto'")
     finite = values[np.isfinite(values)]
     if log != "auto":
         return bool(log) and bool((finite > 0).any())
@@ -153,9 +132,9 @@ def mark_nonfinite(axes: Any, places: np.ndarray, color: str = RED) -> Any:
     return artist
 
 
-def number(value: float) -> str:
+def caption(value: float) -> str:
     """A number in a caption: three digits, a real minus sign."""
-    return f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+    return brief(value, 3).replace("-", "\N{MINUS SIGN}")
 
 
 def listed(words: Sequence[str]) -> str:

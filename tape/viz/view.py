@@ -9,22 +9,20 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tape import errors
 from tape.checks import check_root
-from tape.listing import short
+from tape.listing import call_text, digest, one_line
 from tape.node import Handle, Node, plain
+from tape.viz.options import check_number, check_trace
 from tape.viz.passes import ancestors, backward_steps
 
 if TYPE_CHECKING:
     from tape.trace import Trace
 
-__all__ = ["View", "cut", "digits", "look", "node_id", "node_ids"]
-
-_SMALL, _SHORT = 9, 30  # of how many elements and characters an array may be to be shown in full
+__all__ = ["View", "look", "node_id", "node_ids", "value_text"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,6 @@ class View:
         One entry for each of the first nodes of the tape; None where nothing flows.
     root : int or None
         What is differentiated.
-    drawn : frozenset of int
-        The same, to ask for membership.
     highlighted : frozenset of int
         Which nodes stand out.
     precision : int
@@ -53,9 +49,13 @@ class View:
     ids: Sequence[int]
     adjoints: Sequence[Any]
     root: int | None
-    drawn: frozenset[int]
     highlighted: frozenset[int]
     precision: int
+
+    @cached_property
+    def drawn(self) -> frozenset[int]:
+        """Which nodes are drawn, to ask for membership."""
+        return frozenset(self.ids)
 
     def kind(self, i: int) -> str:
         """``"param"``, ``"input"`` or ``"op"``."""
@@ -78,34 +78,30 @@ class View:
 
     def name(self, i: int) -> str:
         """The name the user gave; empty if there is none."""
-        return cut(self.nodes[i].name or "", 32)
+        return one_line(self.nodes[i].name or "", 32)
 
     def op_name(self, i: int) -> str:
         """The name of the operation; ``param`` or ``input`` for leaves."""
         op = self.nodes[i].op
-        return self.kind(i) if op is None else cut(op.name, 32)
+        return self.kind(i) if op is None else one_line(op.name, 32)
 
     def arguments(self, i: int, width: int = 40) -> str:
-        """Operands and attributes as in a call, ``(%0, 2, axis=0)``; attributes that are off are left out."""
-        node = self.nodes[i]
-        if node.op is None:
-            return ""
-        attrs = {key: value for key, value in node.attrs.items() if value is not None and value is not False}
-        return cut(f"({self._listed(node, attrs)})", width)
+        """Operands and static arguments as in a call, ``(%0, 2, axis=0)``; empty for leaves."""
+        return one_line(call_text(self.nodes[i], self.precision).arguments, width)
 
     def type(self, i: int) -> str:
         """The dtype and shape; empty for numbers of double precision, which need no mention."""
         value = plain(self.nodes[i].value)
-        text = cut(errors.describe(value), 40)
+        text = one_line(errors.describe(value), 40)
         return "" if text == "float64[]" else text
 
     def value(self, i: int) -> str:
         """The value, in short."""
-        return digits(self.nodes[i].value, self.precision)
+        return value_text(self.nodes[i].value, self.precision)
 
     def adjoint(self, i: int) -> str:
         """The adjoint, in short; empty where nothing flows."""
-        return digits(self.adjoints[i], self.precision) if self.has_adjoint(i) else ""
+        return value_text(self.adjoints[i], self.precision) if self.has_adjoint(i) else ""
 
     def scope(self, i: int) -> tuple[str, ...]:
         """The name scopes a node was recorded in, outermost first, as they are."""
@@ -115,34 +111,18 @@ class View:
     def tooltip(self, i: int) -> list[str]:
         """All there is to say about a node, in lines."""
         node = self.nodes[i]
-        call = node.op and f"({self._listed(node, node.attrs)})"
         name = f"{self.name(i)} = " if node.name else ""
-        lines = [f"%{i}  {name}{self.op_name(i)}{call or ''}", errors.describe(plain(node.value))]
-        lines.append(f"value {self.value(i)}")
+        lines = [f"%{i}  {name}{call_text(node, self.precision)}", errors.describe(plain(node.value))]
+        lines.append(f"value {digest(plain(node.value), 80, self.precision)}")
         if self.has_adjoint(i):
-            lines.append(f"adjoint {self.adjoint(i)}")
+            lines.append(f"adjoint {digest(plain(self.adjoints[i]), 80, self.precision)}")
         elif not node.is_active:
             lines.append("depends on no param")
         if self.scope(i):
             lines.append(f"in {' / '.join(self.scope(i))}")
         if node.site is not None:
             lines += [str(node.site), node.site.text]
-        return [cut(line, 200) for line in lines if line]
-
-    def _listed(self, node: Node, attrs: dict[str, Any]) -> str:
-        operands = (
-            self._constant(operand) if parent is None else f"%{parent}"
-            for parent, operand in zip(node.parents, node.operands, strict=True)
-        )
-        return ", ".join([*operands, *(f"{key}={short(value)}" for key, value in attrs.items())])
-
-    def _constant(self, operand: Any) -> str:
-        operand = plain(operand)
-        if isinstance(operand, np.ndarray) and operand.ndim:
-            return errors.describe(operand)
-        if isinstance(operand, int | float | complex | np.generic | np.ndarray):
-            return digits(operand, self.precision)
-        return short(operand)
+        return [one_line(line, 200) for line in lines if line]
 
 
 def look(
@@ -185,14 +165,15 @@ def look(
     Raises
     ------
     OptionError
-        If there are more nodes than ``limit``, or an option is out of range.
+        If ``trace`` is none, has more nodes than ``limit``, or an option is out of range.
     TraceMismatchError
         If ``root`` or what is highlighted is not on this trace.
     OutOfBoundsError
         If an id is not on the tape.
     """
-    if not isinstance(precision, int) or not 1 <= precision <= 17:
-        raise errors.OptionError(f"precision is a number of digits from 1 to 17, not {precision!r}")
+    check_trace(trace)
+    check_number("precision", precision, "a number of digits from 1 to 17", 1, 17, is_whole=True)
+    check_number("limit", limit, "a number of nodes", 0)
     drawn: Sequence[int] = range(len(trace.nodes))
     if root is not None:
         drawn = [i for i, is_needed in enumerate(ancestors(trace, root)) if is_needed]
@@ -205,15 +186,27 @@ def look(
         )
     shown = _adjoints(trace, root) if adjoints else []
     root_id = root.id if root is not None else trace.root.id if trace.root is not None else None
-    members = frozenset(drawn)
-    return View(trace.nodes, drawn, shown, root_id, members, node_ids(trace, highlight, members), precision)
+    highlighted = node_ids(trace, highlight, frozenset(drawn))
+    return View(trace.nodes, drawn, shown, root_id, highlighted, precision)
+
+
+def value_text(value: Any, precision: int) -> str:
+    """A value as pictures show it: in little room, without the mean; of a nested trace what is below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.viz.view import value_text
+    >>> value_text(18648.0, 4), value_text(1 / 3, 2), value_text(np.eye(2), 4)
+    ('18648', '0.33', '[[1. 0.] [0. 1.]]')
+    """
+    return digest(plain(value), 24 + 2 * precision, precision, mean=False)
 
 
 def node_ids(trace: Trace, given: Any, drawn: frozenset[int]) -> frozenset[int]:
     """The ids of what a user pointed at: one or several Vars or ids."""
-    if isinstance(given, Handle | int | np.integer):
-        given = [given]
-    return frozenset(node_id(trace, one, drawn) for one in given)
+    several = given if isinstance(given, Iterable) and not isinstance(given, Handle) else [given]
+    return frozenset(node_id(trace, one, drawn) for one in several)
 
 
 def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
@@ -225,7 +218,9 @@ def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
         try:
             id = range(len(trace.nodes))[operator.index(given)]
         except TypeError:
-            raise errors.OptionError(f"nodes are given as Vars or ids, not as {given!r}") from None
+            raise errors.OptionError(
+                f"nodes are given as Vars or ids, not as {errors.describe(given)}"
+            ) from None
         except IndexError:
             raise errors.OutOfBoundsError(
                 f"there is no node {given} on {trace!r}: ids run from 0 to {len(trace.nodes) - 1}"
@@ -236,93 +231,6 @@ def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
             "Leave it out, or draw more of the tape"
         )
     return id
-
-
-def digits(value: Any, precision: int) -> str:
-    """A value in short: numbers and small arrays by element, larger ones by what lies between what.
-
-    Parameters
-    ----------
-    value : array, number, or Var
-        Of any dtype and shape.
-    precision : int
-        Significant digits; whole numbers keep all of theirs up to a million.
-
-    Returns
-    -------
-    str
-        On one line.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tape.viz.view import digits
-    >>> digits(18648.0, 4), digits(1 / 3, 2), digits(np.eye(2), 4)
-    ('18648', '0.33', '[[1, 0], [0, 1]]')
-    >>> digits(np.array([0.0, np.nan, *range(10)]), 4)
-    '0 … 9, 1 nan'
-    """
-    array = np.asarray(plain(value))
-    if array.ndim == 0:
-        return _number(array[()], precision)
-    if array.size <= _SMALL:
-        text = np.array2string(
-            array,
-            max_line_width=10**6,
-            threshold=_SMALL,
-            separator=", ",
-            formatter={"all": lambda x: _number(x, precision)},
-        )
-        text = " ".join(text.split())
-        if len(text) <= _SHORT:
-            return text
-    return _extent(array, precision)
-
-
-def _number(x: Any, precision: int) -> str:
-    if isinstance(x, bool | np.bool_):
-        return str(bool(x))
-    if isinstance(x, int | np.integer):
-        return str(x)
-    if isinstance(x, complex | np.complexfloating):
-        imaginary = _number(x.imag, precision)
-        return f"{_number(x.real, precision)}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
-    text = f"{float(x):.{precision}g}"
-    return f"{float(x):.0f}" if "e+" in text and abs(x) < 1e6 else text
-
-
-def _extent(array: np.ndarray, precision: int) -> str:
-    """From the least to the greatest finite element, and how many others there are."""
-    if array.dtype.kind == "b":
-        return f"{np.count_nonzero(array)} of {array.size} True"
-    is_complex = array.dtype.kind == "c"
-    nans = np.count_nonzero(np.isnan(array))
-    finite = array[np.isfinite(array)]
-    infinities = array.size - finite.size - nans
-    if is_complex:
-        with np.errstate(over="ignore"):
-            finite = np.abs(finite)
-    parts = []
-    if finite.size:
-        low, high = (_number(x, precision) for x in (finite.min(), finite.max()))
-        text = f"all {low}" if low == high else f"{low} … {high}"
-        parts.append(f"|·| {text}" if is_complex else text)
-    parts += [f"{count} {what}" for count, what in ((nans, "nan"), (infinities, "inf")) if count]
-    return ", ".join(parts)
-
-
-def cut(text: Any, width: int) -> str:
-    """A text on one line, of printable characters only, and not longer than ``width``.
-
-    Examples
-    --------
-    >>> from tape.viz.view import cut
-    >>> cut("two\\nlines, the second one long", 14)
-    'two lines, th…'
-    """
-    line = " ".join(str(text).split())[: width + 1]
-    line = "".join(c if c.isprintable() else "�" for c in line)
-    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _within(trace: Trace, drawn: Iterable[int], ids: Any) -> list[int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tape.viz.passes import Phase, Step, Write, backward_steps, forward_steps, tangent_steps
-from tape.viz.view import View, digits
+from tape.viz.view import View, value_text
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -92,12 +92,12 @@ def _frame(view: View, step: Step, drawn: frozenset[int], so_far: Mapping[int, s
     for write in step.writes:
         if write.id in drawn:
             writes.setdefault(write.id, []).append(write)
-    settled = {i: digits(parts[-1].total, view.precision) for i, parts in writes.items()}
+    settled = {i: value_text(parts[-1].total, view.precision) for i, parts in writes.items()}
     reads = [i for i in step.reads if i in drawn and i != step.node]
     if step.phase != "backward":
         edges = [(parent, step.node) for parent in reads]
         return Frame(step.phase, _says(view, step, settled), step.node, edges, reads, settled, settled)
-    added = {i: [digits(part.added, view.precision) for part in parts] for i, parts in writes.items()}
+    added = {i: [value_text(part.added, view.precision) for part in parts] for i, parts in writes.items()}
     written = {i: _sum([*([so_far[i]] if i in so_far else []), *added[i]], settled[i]) for i in writes}
     edges = [(i, step.node) for i in writes if i != step.node]
     said = {i: " and ".join(parts) for i, parts in added.items()}
@@ -107,7 +107,8 @@ def _frame(view: View, step: Step, drawn: frozenset[int], so_far: Mapping[int, s
 def _sum(parts: Sequence[str], total: str) -> str:
     """How a sum comes about, where that is short enough to be read."""
     text = f"{' + '.join(parts)} = {total}".replace("+ -", "- ")
-    return text if len(parts) > 1 and len(text) <= _LONGEST_SUM and "…" not in text else total
+    is_written_out = all(part.startswith("[") or " " not in part for part in (*parts, total))
+    return text if len(parts) > 1 and len(text) <= _LONGEST_SUM and is_written_out else total
 
 
 def _says(view: View, step: Step, texts: Mapping[int, str]) -> str:

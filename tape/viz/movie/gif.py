@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
+from tape.extras import need
 from tape.viz.layers import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Scene, Shape, Text
 from tape.viz.style import LIGHT
@@ -41,11 +42,7 @@ def gif(scene: Scene, seconds: float, pause: float) -> bytes:
     OptionError
         If it would be too large.
     """
-    if find_spec("PIL") is None:
-        raise errors.UnsupportedError(
-            "GIFs are written by Pillow, which is not installed: pip install pillow. Or save as .svg, "
-            "which needs nothing"
-        )
+    need("PIL", "GIFs", "viz", "Or save as .svg, which needs nothing")
     if scene.frames * scene.width * scene.height > _LARGEST:
         raise errors.OptionError(
             f"{scene.frames} frames of {scene.width:.0f} x {scene.height:.0f} pixels are too many for a GIF. "
@@ -175,14 +172,14 @@ def _width(font: FreeTypeFont, said: str) -> float:
 
 def _font_for(text: str, size: float) -> tuple[FreeTypeFont, str]:
     """A font that has the characters; where none is found, question marks stand for them."""
-    if all(c.isascii() or c in "…·" for c in text):
+    if text.isascii():
         return _font("", size), text
     for name in ("DejaVuSans.ttf", _of_matplotlib()):
         try:
             return _font(name, size), text
         except OSError:
             continue
-    return _font("", size), "".join(c if c.isascii() or c in "…·" else "?" for c in text)
+    return _font("", size), "".join(c if c.isascii() else "?" for c in text)
 
 
 @cache

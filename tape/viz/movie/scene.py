@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import hypot
 from typing import Literal
 
+from tape.listing import one_line
 from tape.viz.layers import Point
 from tape.viz.movie.frames import SLOTS, Frame, call_of
 from tape.viz.movie.plan import Cell, Entry, Place, Plan, graph_plan, length, row_plan
 from tape.viz.movie.shapes import HUES, Box, Curve, Head, Scene, Shape, Span, Text
 from tape.viz.passes import Phase
-from tape.viz.view import View, cut
+from tape.viz.view import View
 
 __all__ = ["scene_of"]
 
@@ -256,7 +257,7 @@ def _header(frames: Sequence[Frame], passes: Sequence[Phase], width: float) -> I
         yield Box(look=look, seen=only, x=_MARGIN, y=38, width=done, height=3, radius=1.5)
         count = f"{k + 1} / {len(frames)}"
         yield Text(look="muted", seen=only, x=right, y=28, text=count, size=12, anchor="end", room=120)
-        caption = cut(frame.caption, int(width / length(" ")))
+        caption = one_line(frame.caption, int(width / length(" ")))
         yield Text(look="ink", seen=only, x=_MARGIN, y=61, text=caption, room=width)
 
 

@@ -13,15 +13,16 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
+from tape.listing import one_line
 from tape.progress import progress_bar
+from tape.viz.drawing import Drawing, checked_path
+from tape.viz.options import check_number, check_trace
 from tape.viz.stepper.data import page_data
-from tape.viz.style import DARK, LIGHT
-from tape.viz.view import cut
+from tape.viz.style import css
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -33,27 +34,16 @@ _SCRIPTS = ("model.js", "arcs.js", "list.js", "source.js", "details.js", "player
 """In the order in which they build on each other."""
 
 
-@dataclass(frozen=True, repr=False)
-class Page:
-    """An HTML page that notebooks show in a frame.
+class Page(Drawing):
+    """An HTML page, which notebooks show in a frame; ``str()`` of it is the page as text."""
 
-    Attributes
-    ----------
-    data : str
-        The whole page.
-    """
-
-    data: str
-
-    def _repr_html_(self) -> str:
+    def _repr_mimebundle_(self, **ignored: Any) -> dict[str, str]:
         # Without allow-same-origin the page is nobody's: it could not reach the notebook if it tried.
-        return (
+        frame = (
             '<iframe sandbox="allow-scripts" style="width:100%;height:720px;border:0" title="Stepper" '
-            f'srcdoc="{markup.escape(self.data)}"></iframe>'
+            f'srcdoc="{markup.escape(str(self))}"></iframe>'
         )
-
-    def __repr__(self) -> str:
-        return f"<Page: {len(self.data.encode()) / 1e6:.1f} MB of HTML>"
+        return {"text/html": frame}
 
 
 def html(
@@ -78,7 +68,7 @@ def html(
     trace : Trace
         Stays as it is.
     path : path, optional
-        Where to write the page: one file, which fetches nothing.
+        Where to save it: a file that ends in .html. It fetches nothing.
     root : Var, optional
         What the backward pass starts from, of any shape. By default the root of the trace's last sweep, with
         its seed, or else the last node, if that is a float that depends on a param.
@@ -97,12 +87,13 @@ def html(
     Returns
     -------
     Page
-        Shows itself in notebooks; the text is its ``data``.
+        Which notebooks show; ``.data`` is the file, ``str()`` of it the text, ``.save(path)`` writes it.
 
     Raises
     ------
     OptionError
-        If there are more nodes than ``limit``, or the folder of ``path`` does not exist.
+        If there are more nodes than ``limit``, an option is out of range, or the file cannot be written
+        there.
     TraceMismatchError, SeedError, DTypeError
         If ``root`` or ``tangents`` do not fit the trace.
 
@@ -114,28 +105,28 @@ def html(
     >>> a, b = tr.param(2.0, name="a"), tr.param(3.0, name="b")
     >>> y = np.sin(a * b) + a
     >>> page = html(tr)  # html(tr, "hello.html") writes it
-    >>> "https://" in page.data
+    >>> "https://" in str(page)
     False
     """
+    checked = checked_path(path, ("html", "htm"))
+    check_trace(trace)
+    check_number("limit", limit, "a number of nodes", 0)
     if len(trace.nodes) > limit:
         raise errors.OptionError(
             f"{len(trace.nodes)} nodes are too many for a page that is still quick (limit={limit}). "
             "Record less, pass a larger limit, or print the trace"
         )
-    if path is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
-        raise errors.OptionError(f"there is no folder {folder!r} to write a page to. Make it first")
-    heading = cut(title if title is not None else trace.name or "tape", 80)
+    heading = one_line(str(trace.name or "tape" if title is None else title), 80)
     with progress_bar(progress, "drawing", 3 * len(trace.nodes), "nodes") as bar:
         data = page_data(trace, root, tangents, adjoints, heading, bar)
-    page = Page(_page(data, heading))
-    if path is not None:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page.data)
+    page = Page(_page(data, heading).encode(), "html")
+    if checked is not None:
+        page.save(checked)
     return page
 
 
 def _page(data: dict[str, Any], title: str) -> str:
-    styles = f"{_colours()}\n{_file('stepper.css')}"
+    styles = f"{css(':root', switch='data-theme')}\n{_file('stepper.css')}"
     parts = "\n".join(_file(f"scripts/{name}") for name in _SCRIPTS)
     script = f'(() => {{\n"use strict";\n{parts}\n}})();\n'
     policy = (
@@ -151,19 +142,6 @@ def _page(data: dict[str, Any], title: str) -> str:
     }
     # All at once: what is put in is never looked at again, whatever it holds.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: filled[found[1]], _file("template.html"))
-
-
-def _colours() -> str:
-    """The palettes as CSS variables: as the reader's system is, or as the button of the page says."""
-    light, dark = (
-        "".join(f"--{name.replace('_', '-')}:{colour};" for name, colour in asdict(palette).items())
-        for palette in (LIGHT, DARK)
-    )
-    return (
-        f":root{{{light}color-scheme:light}}"
-        f"@media(prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}color-scheme:dark}}}}"
-        f":root[data-theme=dark]{{{dark}color-scheme:dark}}"
-    )
 
 
 def _file(name: str) -> str:

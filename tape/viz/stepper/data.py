@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors
-from tape.listing import short
+from tape.listing import call_text, one_line
 from tape.node import Node, plain
 from tape.viz.passes import Step, backward_steps, root_of, tangent_steps
 from tape.viz.stepper.digest import Detail, detail_for, digest, shown
 from tape.viz.stepper.rules import Rules, rule_formulas, rule_key
 from tape.viz.stepper.sources import sources
-from tape.viz.view import cut
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["page_data"]
 
 _PARAM, _ACTIVE, _NONFINITE = 1, 2, 4
+_DIGITS = 6  # of constants
 _MOST_RULES = 1000  # different ones: to run each takes half a millisecond
 
 
@@ -125,18 +125,19 @@ def _nodes(trace: Trace, values: Mapping[int, Any], bar: Any) -> dict[str, Any]:
     for i, node in enumerate(trace.nodes):
         bar.update()
         if node.name:
-            names[i] = cut(node.name, 80)
+            names[i] = one_line(node.name, 80)
         flags = (_PARAM if node.is_param else 0) | (_ACTIVE if node.is_active else 0)
+        call = call_text(node, _DIGITS)
         row = {
-            "op": texts(cut(node.op.name, 60) if node.op else "param" if node.is_param else "input"),
+            "op": texts(one_line(call.op, 60)),
             "type": texts(errors.describe(values[i])),
-            "scope": texts(" / ".join(cut(name, 60) for name in node.site.scope) if node.site else ""),
-            "attrs": texts(_attrs(node)),
+            "scope": texts(" / ".join(one_line(name, 60) for name in node.site.scope) if node.site else ""),
+            "attrs": texts(", ".join(one_line(attr, 100) for attr in call.attrs)),
             "rule": _rule(trace, node, rules, known),
             "flags": flags | (0 if _is_finite(values[i]) else _NONFINITE),
             "operands": [
-                _constant(value) if parent is None else parent
-                for parent, value in zip(node.parents, node.operands, strict=True)
+                one_line(operand, 100) if parent is None else parent
+                for parent, operand in zip(node.parents, call.operands, strict=True)
             ],
             "value": shown(values[i]),
         }
@@ -159,22 +160,6 @@ def _rule(trace: Trace, node: Node, rules: dict[Rules, int], known: dict[Hashabl
             return -1
         known[key] = rules.setdefault(rule_formulas(node, wants), len(rules))
     return known[key]
-
-
-def _attrs(node: Node) -> str:
-    return ", ".join(
-        f"{cut(key, 40)}={cut(short(value), 60)}"
-        for key, value in node.attrs.items()
-        if value is not None and value is not False
-    )
-
-
-def _constant(value: Any) -> str:
-    """An operand that is on no tape, as a text: a number in the list of operands is a node."""
-    value = plain(value)
-    if isinstance(value, np.ndarray) and value.size > 6:
-        return errors.describe(value)
-    return str(shown(value))
 
 
 def _constants(trace: Trace, detail: Detail) -> dict[int, dict[int, Any]]:
@@ -249,7 +234,7 @@ def _tangent(
 
 def _reason(error: errors.TapeError) -> str:
     """What an error says, without the place: the reader is elsewhere."""
-    return cut(str(error).partition(" [at ")[0], 300)
+    return one_line(str(error).partition(" [at ")[0], 300)
 
 
 def _counted(steps: Iterable[Step], bar: Any) -> Iterable[Step]:

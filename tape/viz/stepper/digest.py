@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.viz.view import digits
+from tape.viz.view import value_text
 
 __all__ = ["Detail", "detail_for", "digest", "shown"]
 
@@ -64,18 +64,18 @@ def shown(value: Any) -> float | str:
     >>> import numpy as np
     >>> from tape.viz.stepper.digest import shown
     >>> shown(np.float32(0.1)), shown(np.inf), shown(np.array([1.0, 2.0]))
-    (0.1, 'inf', '[1, 2]')
+    (0.1, 'inf', '[1. 2.]')
     """
     array = np.asarray(value)
     if array.ndim:
-        return digits(array, 3)
+        return value_text(array, 3)
     kind = array.dtype.kind
     if kind == "f" and np.isfinite(array):
         number = float(array) if array.dtype.itemsize == 8 else float(str(array[()]))
-        return number if np.isfinite(number) else digits(array, 6)
+        return number if np.isfinite(number) else value_text(array, 6)
     if kind in "iu" and abs(int(array)) <= _EXACT:
         return int(array)
-    return digits(array, 6)
+    return value_text(array, 6)
 
 
 def digest(value: Any, detail: Detail) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def digest(value: Any, detail: Detail) -> dict[str, Any]:
     >>> import numpy as np
     >>> from tape.viz.stepper.digest import detail_for, digest
     >>> dict(digest(np.array([0.0, 1.0, np.nan]), detail_for(1))["statistics"])
-    {'min': 0.0, 'max': 1.0, 'mean': 0.5, 'std': 0.5, 'zeros': 1, 'NaN': 1}
+    {'min': 0.0, 'max': 1.0, 'mean': 0.5, 'std': 0.5, 'zeros': 1, 'nan': 1}
     """
     array = np.asarray(value)
     first = array.flat[: detail.numbers]  # no copy, whatever the layout
@@ -127,16 +127,17 @@ def _rounded(x: Any) -> float | int | str:
 def _statistics(array: np.ndarray, finite: np.ndarray) -> list[tuple[str, float | int | str]]:
     pairs: list[tuple[str, Any]] = []
     if finite.size:
-        sign = "|·| " if array.dtype.kind == "c" else ""
+        label = "abs " if array.dtype.kind == "c" else ""
         pairs += [
-            (f"{sign}{name}", _rounded(measure(finite)))
+            (f"{label}{name}", _rounded(measure(finite)))
             for name, measure in (("min", np.min), ("max", np.max), ("mean", np.mean), ("std", np.std))
         ]
-    is_nan = np.isnan(array)
+    sizes = np.abs(array) if array.dtype.kind == "c" else array
     counts = (
         ("zeros", array.size - int(np.count_nonzero(array))),
-        ("NaN", int(np.count_nonzero(is_nan))),
-        ("Inf", int(np.count_nonzero(np.isinf(array) & ~is_nan))),
+        ("nan", int(np.count_nonzero(np.isnan(sizes)))),
+        ("inf", int(np.count_nonzero(sizes == np.inf))),
+        ("-inf", int(np.count_nonzero(sizes == -np.inf))),
     )
     return pairs + [(name, count) for name, count in counts if count]
 

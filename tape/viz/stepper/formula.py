@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tape import errors
-from tape.listing import short
+from tape.listing import call_text
 from tape.node import Handle, Node, plain
-from tape.viz.view import digits
+from tape.viz.view import value_text
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -24,6 +24,7 @@ __all__ = ["MOST_OPERATIONS", "formula"]
 MOST_OPERATIONS = 60
 """Of what is longer nobody reads the formula."""
 _WIDTH = 220
+_DIGITS = 6
 _LONG = 14  # characters from which an expression that is used twice gets a letter
 
 # How tightly things bind: an operand that binds less than its place asks for gets parentheses.
@@ -165,7 +166,7 @@ def _is_fused(node: Node) -> bool:
 def _constant(value: Any) -> _Term:
     array = np.asarray(plain(value))
     if array.ndim == 0:
-        text = digits(array, 6).replace("-", "−")
+        text = value_text(array, _DIGITS).replace("-", "−")
         return _Term(text, _SIGN if text.startswith("−") else _ATOM)
     if array.size and array.dtype.kind in "biufc" and (array == array.flat[0]).all():
         return _constant(array.flat[0])
@@ -199,9 +200,9 @@ def _infix(node: Node, name: str, left: _Term, right: _Term) -> _Term:
 def _call(name: str, node: Node, operands: list[_Term]) -> _Term:
     # Which shape is clear from what it is for, and would drown the rest.
     attrs = [
-        _bracketed(value) or f"{key}={short(value)}" if key == "index" else f"{key}={short(value)}"
-        for key, value in node.attrs.items()
-        if value is not None and value is not False and key != "shape"
+        attr.removeprefix("index=")
+        for attr in call_text(node, _DIGITS).attrs
+        if not attr.startswith("shape=")
     ]
     return _Term(f"{name}({', '.join([*(term.text for term in operands), *attrs])})", _ATOM)
 
@@ -239,23 +240,10 @@ def _swapaxes(node: Node, operands: list[_Term]) -> _Term | None:
 
 
 def _getitem(node: Node, operands: list[_Term]) -> _Term | None:
-    index = _bracketed(node.attrs.get("index"))
-    return _Term(f"{operands[0].within(_ATOM)}{index}", _ATOM) if index and len(operands) == 1 else None
-
-
-def _bracketed(index: Any) -> str:
-    """An index as Python writes it; empty for what is too long for that."""
-    parts = [_index(part) for part in (index if isinstance(index, tuple) else (index,))]
-    return "" if "" in parts else f"[{', '.join(parts)}]"
-
-
-def _index(part: Any) -> str:
-    if isinstance(part, slice):
-        ends = ":".join("" if end is None else str(end) for end in (part.start, part.stop))
-        return ends if part.step is None else f"{ends}:{part.step}"
-    if part is None or part is Ellipsis or isinstance(part, int | np.integer):
-        return "…" if part is Ellipsis else str(part)
-    return ""
+    if len(operands) != 1 or "index" not in node.attrs:
+        return None
+    (index,) = [attr.removeprefix("index=") for attr in call_text(node).attrs if attr.startswith("index=")]
+    return _Term(f"{operands[0].within(_ATOM)}{index}", _ATOM)
 
 
 def _reciprocal(node: Node, operands: list[_Term]) -> _Term:

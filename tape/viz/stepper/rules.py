@@ -262,7 +262,7 @@ def _words(node: Node, op: Op, names: Sequence[str], wanted: Sequence[bool]) -> 
 
 def _listed(names: Sequence[str]) -> str:
     if len(names) > 4:
-        return f"{names[0]}, …, {names[-1]}"
+        return f"{names[0]}, ..., {names[-1]}"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

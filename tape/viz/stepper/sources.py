@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tape.viz.view import cut
+from tape.listing import one_line
 
 if TYPE_CHECKING:
     from tape.sites import Site
@@ -51,13 +51,14 @@ def sources(sites: Iterable[Site | None]) -> dict[str, Any]:
         lines.setdefault(path, set()).add(line)
     numbers = {path: k for k, path in enumerate(lines)}
     places = [
-        [numbers[path], line, begin, end, cut(function, 60)] for path, line, begin, end, function in found
+        [numbers[path], line, begin, end, one_line(function, 60)]
+        for path, line, begin, end, function in found
     ]
     most = max(1, _MOST_LINES // max(1, len(lines)))
     files = [
         {
-            "name": cut(os.path.basename(path), 80),
-            "path": cut(path, 200),
+            "name": one_line(os.path.basename(path), 80),
+            "path": one_line(path, 200),
             "lines": _lines(path, numbers, most),
         }
         for path, numbers in lines.items()

@@ -12,12 +12,15 @@ const player = (() => {
 
   // ---- what the step does ----
 
+  // The number that a constant is; one on the tape of an outer trace stands in Var().
+  const constant = (operand) => Number(operand.replace(/^Var\((.*)\)$/, "$1"));
+
   // What the letters in the formulas of a node stand for, numbers and others; more are given by the pass.
   function lettersOf(i, rule, more) {
     const known = new Map([["out", nodes.value[i]], ...more]);
     rule.names.forEach((name, k) => {
       const operand = nodes.operands[i][k];
-      known.set(name, typeof operand === "number" ? nodes.value[operand] : Number(operand));
+      known.set(name, typeof operand === "number" ? nodes.value[operand] : constant(operand));
     });
     return known;
   }

@@ -1,0 +1,30 @@
+"""What a terminal can show: colours, and characters beyond ASCII."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+__all__ = ["has_colours", "writes_braille"]
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether colours are welcome: a terminal, and nobody asks for none (https://no-color.org).
+
+    Examples
+    --------
+    >>> import io
+    >>> from tape.command.terminal import has_colours
+    >>> has_colours(io.StringIO())
+    False
+    """
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def writes_braille(stream: TextIO) -> bool:
+    """Whether what is written there can hold braille and lines."""
+    try:
+        "⣿│".encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
