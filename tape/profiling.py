@@ -17,12 +17,11 @@ import numpy as np
 
 from tape import errors
 from tape.kernels.accumulate import Scattered
-from tape.listing import byte_size
+from tape.listing import byte_size, duration
 from tape.node import Node, plain
 from tape.program import Program
 from tape.program.compiled import Compiled
 from tape.program.profile import Profile as ProgramProfile
-from tape.program.profile import duration
 from tape.progress import progress_bar
 from tape.sites import Site
 from tape.transforms._record import name_of

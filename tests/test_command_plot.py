@@ -109,6 +109,7 @@ def test_curves_share_a_panel_unless_one_would_be_flat():
 # ---- drawing -----------------------------------------------------------------------------------
 
 
+@example(0.03, 1e-09, 4)
 @given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12), st.integers(2, 8))
 def test_ticks_lie_within_and_are_what_they_say(low, height, count):
     high = low + height

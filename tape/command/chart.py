@@ -111,10 +111,12 @@ def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
     at = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     largest = max(abs(low), abs(high))
-    if step >= 1e-4 and largest < 1e6:
-        return [(value, f"{value:.{decimals}f}") for value in at]
     digits = max(1, math.floor(math.log10(largest)) + 1 - math.floor(math.log10(step) + 1e-9))
-    return [(value, f"{value:.{digits}g}") for value in at]
+    form = f".{decimals}f" if step >= 1e-4 and largest < 1e6 else f".{digits}g"
+    written = [format(value, form) for value in at]
+    return [
+        (float(text), text) for text in written
+    ]  # which are round, where multiples of a step are not quite
 
 
 def _runs(curve: Curve) -> list[slice]:

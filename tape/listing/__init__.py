@@ -9,7 +9,7 @@ from tape.listing._rich import listing_table
 from tape.listing._shown import Shown
 from tape.listing._summary import OpTotal, Summary, summary
 from tape.listing._text import listing
-from tape.listing._words import brief, byte_size, columns_of, digest, number, one_line, short
+from tape.listing._words import brief, byte_size, columns_of, digest, duration, number, one_line, short
 
 __all__ = [
     "CallText",
@@ -21,6 +21,7 @@ __all__ = [
     "call_text",
     "columns_of",
     "digest",
+    "duration",
     "listing",
     "listing_html",
     "listing_table",

@@ -10,7 +10,7 @@ import numpy as np
 from tape import errors
 from tape.node import Handle, plain
 
-__all__ = ["brief", "byte_size", "columns_of", "cut", "digest", "number", "one_line", "short"]
+__all__ = ["brief", "byte_size", "columns_of", "cut", "digest", "duration", "number", "one_line", "short"]
 
 _IN_FULL = 8
 """Arrays of up to so many elements are written out."""
@@ -267,3 +267,18 @@ def byte_size(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    Examples
+    --------
+    >>> from tape.listing import duration
+    >>> duration(3e-9), duration(0.0125)
+    ('3 ns', '12.5 ms')
+    """
+    for unit, factor in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
+        if seconds * factor < 1000:
+            return f"{seconds * factor:.{0 if unit == 'ns' else 1}f} {unit}"
+    return f"{seconds:.2f} s"

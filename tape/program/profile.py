@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors, tree
+from tape.listing import duration
 from tape.program.calling import fitting
 from tape.program.describe import Names, kind_of
 from tape.program.opcodes import AT, ROWS, WIDTH, opcode
@@ -23,7 +24,7 @@ from tape.program.workspace import Workspace
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["Profile", "Timing", "duration", "leaves_for", "profile"]
+__all__ = ["Profile", "Timing", "leaves_for", "profile"]
 
 _BLOCKS, _CALLBACK, _GUARD = opcode("blocks"), opcode("callback"), opcode("guard")
 
@@ -92,20 +93,12 @@ class Profile:
                 rows.append((*first, f"%{id}", text))
         widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
         lines = [
-            f"{duration:>{widths[0]}}  {share:>{widths[1]}}  {name:<{widths[2]}}  {text}"
-            for duration, share, name, text in rows
+            f"{took:>{widths[0]}}  {share:>{widths[1]}}  {name:<{widths[2]}}  {text}"
+            for took, share, name, text in rows
         ]
         head = f"{self.name}: {duration(self.whole)} a run, {duration(self.seconds)} in instructions"
         called = f", {self.callback_share:.1%} of it in callbacks" if self.callback_share else ""
         return "\n".join([head + called, *lines])
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
-    for unit, factor in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
-        if seconds * factor < 1000:
-            return f"{seconds * factor:.{0 if unit == 'ns' else 1}f} {unit}"
-    return f"{seconds:.2f} s"
 
 
 def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:

@@ -14,8 +14,7 @@ from os.path import basename
 from typing import TYPE_CHECKING
 
 from tape import errors
-from tape.listing import one_line
-from tape.program.profile import duration
+from tape.listing import duration, one_line
 from tape.viz.drawing import Drawing, checked_path
 from tape.viz.style import SANS, css, paint
 

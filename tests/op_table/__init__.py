@@ -8,6 +8,7 @@ name of the file in ``tape/ops``.
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from itertools import islice
 from pkgutil import iter_modules
 
 import pytest
@@ -32,16 +33,23 @@ TWO_OF_EACH = _two_of_each()
 """What stands for all cases where an operation as such is looked at, and not its rules."""
 
 
+_TOGETHER = 8
+"""How many operations make one test: each test takes milliseconds to manage."""
+
+
 def by_operation(cases: Iterable[Case]) -> Callable[[Callable[[Case], None]], Callable[[list[Case]], None]]:
-    """Make a test of a case one of all cases of an operation: a test for each case takes time to manage."""
+    """Make a test of a case a few tests of all cases, named after the operations: ``-k matmul`` finds one."""
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(case.op, []).append(case)
+    packs = list(batched(groups, _TOGETHER))
 
     def decorate(test: Callable[[Case], None]) -> Callable[[list[Case]], None]:
-        @pytest.mark.parametrize("group", groups.values(), ids=list(groups))
-        def test_all(group: list[Case]) -> None:
-            for case in group:
+        @pytest.mark.parametrize(
+            "pack", [[case for op in pack for case in groups[op]] for pack in packs], ids=map("+".join, packs)
+        )
+        def test_all(pack: list[Case]) -> None:
+            for case in pack:
                 try:
                     test(case)
                 except BaseException as error:
@@ -52,3 +60,10 @@ def by_operation(cases: Iterable[Case]) -> Callable[[Callable[[Case], None]], Ca
         return test_all
 
     return decorate
+
+
+def batched(items: Iterable[str], size: int) -> Iterable[tuple[str, ...]]:
+    """Packs of so many, the last one with what is left."""
+    remaining = iter(items)
+    while pack := tuple(islice(remaining, size)):
+        yield pack
