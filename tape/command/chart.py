@@ -114,9 +114,7 @@ def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
     digits = max(1, math.floor(math.log10(largest)) + 1 - math.floor(math.log10(step) + 1e-9))
     form = f".{decimals}f" if step >= 1e-4 and largest < 1e6 else f".{digits}g"
     written = [format(value, form) for value in at]
-    return [
-        (float(text), text) for text in written
-    ]  # which are round, where multiples of a step are not quite
+    return [(float(text), text) for text in written]  # multiples of a step are not as round
 
 
 def _runs(curve: Curve) -> list[slice]:
