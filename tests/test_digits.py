@@ -44,13 +44,13 @@ def test_the_picture_is_written(capsys, tmp_path):
     assert path.read_bytes().startswith(SIGNATURE)
 
 
-@pytest.mark.parametrize("count", [0, 1, 30, 31])
-def test_any_number_of_mistakes_can_be_drawn(count, tmp_path):
+@pytest.mark.parametrize("count", [0, 30, 31])
+def test_any_number_of_mistakes_can_be_drawn(count):
     labels = np.arange(40) % 10
     predicted = np.where(np.arange(40) < count, 9 - labels, labels)
     history = np.array([[1.0, 0.5, 0.9, 0.6], [0.5, 0.9, 0.6, 0.8]])
     figure = digits.draw(history, np.zeros((40, 64)), labels, predicted)
-    figure.savefig(tmp_path / "drawn.png")
+    figure.draw_without_rendering()
     titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
     assert sum("read as" in title for title in titles) == min(count, 30)
 

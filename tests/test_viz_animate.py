@@ -251,8 +251,7 @@ def test_two_in_one_page_leave_each_other_alone():
 # ---- GIFs --------------------------------------------------------------------------------------------
 
 
-@LAYOUTS
-@pytest.mark.parametrize("make", [product, network])
+@pytest.mark.parametrize(("make", "layout"), [(network, "graph"), (product, "arc")])
 def test_gif_has_all_frames_and_their_times(make, layout, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="GIFs need Pillow: pip install pillow")
     trace, y = make()

@@ -294,8 +294,8 @@ SHAPES = {
 @pytest.mark.parametrize("kind", ["contour", "surface", "line"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_loss_has_a_landscape(shape, kind):
-    for log in (True, "auto"):
-        landscape(SHAPES[shape], BOWL, kind=kind, points=6, log=log).draw_without_rendering()
+    for log in (True, "auto") if kind == "contour" else ("auto",):
+        landscape(SHAPES[shape], BOWL, kind=kind, points=5, log=log).draw_without_rendering()
 
 
 @pytest.mark.parametrize("kind", ["contour", "surface"])
