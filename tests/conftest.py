@@ -1,4 +1,4 @@
-"""What several test files start from."""
+"""What several test files start from, and how they are shared among processes."""
 
 import pytest
 
@@ -8,3 +8,11 @@ import tape
 @pytest.fixture
 def trace():
     return tape.Trace(name="T")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Of several processes each takes whole files: what tests share, such as a browser, is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)

@@ -1,6 +1,7 @@
 """Programs as text, their reports and profiles: complete, and in agreement with each other."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -42,13 +43,18 @@ def only(compiled):
     return program
 
 
+@cache
+def gradient_program(case):
+    return program_of(gradient(case), *case.args())
+
+
 # ---- the list of instructions ------------------------------------------------------------------------
 
 
 def test_every_instruction_has_a_line():
     ops = set()
     for case in TWO_OF_EACH:
-        program = program_of(gradient(case), *case.args())
+        program = gradient_program(case)
         lines = str(program).splitlines()
         assert lines[0] == repr(program)
         assert lines[-1].startswith("returns ")
@@ -70,7 +76,7 @@ def test_every_instruction_has_a_line():
 def test_operands_come_before_their_use():
     for case in TWO_OF_EACH:
         known = set()
-        for line in str(program_of(gradient(case), *case.args())).splitlines()[1:]:
+        for line in str(gradient_program(case)).splitlines()[1:]:
             name, *rest = re.findall(r"%\d+", line) or [None]
             if name is not None and not line.startswith("returns"):
                 assert set(rest) <= known, line
@@ -108,7 +114,7 @@ def test_unused_inputs_and_donated_memory_are_named():
 
 def test_what_became_of_the_recording_adds_up():
     for case in TWO_OF_EACH:
-        report = program_of(gradient(case), *case.args()).explain()
+        report = gradient_program(case).explain()
         effects = dict(report.effects)
         recorded, needed, left = (effects.pop(name) for name in ("recorded", "needed", "lowered"))
         assert recorded >= needed >= 0
