@@ -178,8 +178,7 @@ def _in_program(program: Program, args: tuple[Any, ...]) -> NonFinite:
             made = f"%{id} = {names.made(id)}"
             origin = Origin(op, "forward", None, value, index, None, operands, None, value, None, made)
             return NonFinite(program.name, origin)
-    if all(all_finite(values[out]) for out in program.plan.outputs):
-        return NonFinite(program.name)
-    bad = [id for id, step in enumerate(instructions) if id in values and not step.operands]
-    given = [f"{names.value(id)} holds {_told_bad(values[id])}" for id in bad if not all_finite(values[id])]
-    return NonFinite(program.name, given=tuple(given))
+    bad = {id: f"{names.value(id)} holds {_told_bad(x)}" for id, x in values.items() if not all_finite(x)}
+    results = tuple(bad[out] for out in program.plan.outputs if out in bad)
+    given = tuple(text for id, text in bad.items() if not instructions[id].operands) if results else ()
+    return NonFinite(program.name, given=given, results=() if given else results)

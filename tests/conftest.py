@@ -1,5 +1,7 @@
 """What several test files start from, and how they are shared among processes."""
 
+import gc
+
 import pytest
 
 import tape
@@ -16,3 +18,9 @@ def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadFileScheduling
 
     return LoadFileScheduling(config, log)
+
+
+def pytest_collection_finish():
+    """What there is by now stays: tests that collect garbage need not look through it each time."""
+    gc.collect()
+    gc.freeze()

@@ -3,25 +3,32 @@
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 for needed in ("sklearn", "matplotlib", "tqdm"):
-    pytest.importorskip(needed, reason=f"the example needs {needed}")
+    if find_spec(needed) is None:
+        pytest.skip(f"the example needs {needed}", allow_module_level=True)
 
 ROOT = Path(__file__).parent.parent
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 sys.path.append(str(ROOT / "examples"))  # a script finds its neighbours; so must one that is imported
 
-digits = import_module("examples.digits")
+
+@cache
+def example():
+    """The example, imported where it is needed: scikit-learn takes seconds."""
+    return import_module("examples.digits")
 
 
 def run(capsys, *options):
     """What main prints, and the test accuracy in it."""
-    digits.main([*options])
+    example().main([*options])
     printed = capsys.readouterr().out
     return printed, float(re.search(r"test accuracy ([\d.]+)%", printed)[1]) / 100
 
@@ -49,7 +56,7 @@ def test_any_number_of_mistakes_can_be_drawn(count):
     labels = np.arange(40) % 10
     predicted = np.where(np.arange(40) < count, 9 - labels, labels)
     history = np.array([[1.0, 0.5, 0.9, 0.6], [0.5, 0.9, 0.6, 0.8]])
-    figure = digits.draw(history, np.zeros((40, 64)), labels, predicted)
+    figure = example().draw(history, np.zeros((40, 64)), labels, predicted)
     figure.draw_without_rendering()
     titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
     assert sum("read as" in title for title in titles) == min(count, 30)
@@ -71,7 +78,7 @@ def test_any_number_of_mistakes_can_be_drawn(count):
 )
 def test_bad_options_are_named(capsys, options, message):
     with pytest.raises(SystemExit):
-        digits.main(options)
+        example().main(options)
     assert message in capsys.readouterr().err
 
 

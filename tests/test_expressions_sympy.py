@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tape
@@ -143,6 +143,7 @@ def test_deep_ones_get_lines():
         max_leaves=8,
     )
 )
+@example(sympy.sin(x * (sympy.Rational(1, 3) - x)))
 def test_random_ones_keep_their_value(expr):
     f = Expression.from_sympy(expr)
     np.testing.assert_allclose(

@@ -210,6 +210,15 @@ def test_a_program_says_what_it_was_given() -> None:
     )
 
 
+def test_a_result_that_nothing_explains_is_told_of():
+    """Here the infinity is in an array of a callback, which a program does not see."""
+    far = np.array([np.inf, 1.0])
+    compiled = tape.compile(lambda x: tape.apply(x, lambda x: x + far, lambda x: 1.0 + 0 * x))
+    compiled(ZERO)
+    (program,) = compiled.programs.values()
+    assert tape.find_nonfinite(program, ZERO)
+
+
 def test_a_program_of_a_tape_takes_its_present_leaves() -> None:
     tr = tape.Trace(name="mine")
     w = tr.param(ZERO.copy())

@@ -323,7 +323,7 @@ def _product(factors: Sequence[Any], arguments: list[_Part]) -> _Part:
             is_negative ^= bool(factor < 0)
             above += [str(abs(factor.p))] if abs(factor.p) != 1 else []
             below += [str(factor.q)] if factor.q != 1 else []
-        elif argument.text.startswith("1/"):
+        elif argument.text.startswith("1/") and argument.binding == _PRODUCT:  # and not a sum, 1/3 - x
             below.append(argument.text[2:])
         else:
             above.append(argument.within(_POWER))
