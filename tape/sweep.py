@@ -55,6 +55,8 @@ def pull_back(
     is_ours = bytearray(count)
     for i, seed in seeds.items():
         adjoints[i] = seed
+    if type(nodes) is not list and hasattr(nodes, "swept_from"):
+        nodes.swept_from(seeds.values())
     visited: list[Any] = nodes
     if consume:
         visited = nodes[:count]

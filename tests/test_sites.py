@@ -212,3 +212,12 @@ def test_the_places_of_a_long_text_are_found_in_linear_time() -> None:
 def test_options_of_traces_are_true_or_false(options) -> None:
     with pytest.raises(tape.errors.OptionError, match="True or False"):
         tape.Trace(**options)
+
+
+def test_a_sweep_that_starts_from_a_var_records_with_the_lines_of_the_tape() -> None:
+    tr = tape.Trace(sites=True)
+    x = tr.param(1.0)
+    y, line = np.sin(x), _line()
+    around = tape.Trace(sites=True)
+    tr.backward_param_grads(y, seed=around.param(1.0))
+    assert {node.site.line for node in around.nodes[1:]} == {line}

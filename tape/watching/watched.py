@@ -7,14 +7,17 @@ way of the calls that nodes have in common, so that no sweep has to ask.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tape.node import Call, Contributions, Node, Pull
+from tape.node import Call, Contributions, Handle, Node, Pull
 from tape.sites import here
 from tape.watching.watch import AT_WORK, Watch
 
 __all__ = ["Watched", "unwatched"]
+
+
+_append = list.append
 
 
 class Watched(list[Node]):
@@ -42,15 +45,28 @@ class Watched(list[Node]):
         if self._sites:
             rules = AT_WORK.rules
             node._site = rules[-1][1]._site if rules else here()
-        for tell in self._told:
-            tell(node, len(self))
+        if self._told:
+            for tell in self._told:
+                tell(node, len(self))
+            self._tell_of_rules(node)
+        elif isinstance(node.value, Handle):  # what its rules do is recorded, on the trace around
+            self._tell_of_rules(node)
+        _append(self, node)
+
+    def swept_from(self, seeds: Iterable[Any]) -> None:
+        """A sweep is about to begin: from Vars of a trace around it, it is recorded there."""
+        if not self._told and any(isinstance(seed, Handle) for seed in seeds):
+            for node in self:
+                self._tell_of_rules(node)
+
+    def _tell_of_rules(self, node: Node) -> None:
+        """Let a node call what tells."""
         call = node.call
-        if call.pull is not None:
+        if call.pull is not None and not hasattr(call.pull, "__wrapped__"):
             told = self._calls.get(call)
             if told is None:
                 told = self._calls[call] = Call(call.op, call.attrs, self._telling(call.pull))
             node.call = told
-        list.append(self, node)
 
     def replayed(self, id: int, value: Any, inputs: tuple[Any, ...]) -> None:
         """Tell of a value that was computed anew, before the node gets it."""
