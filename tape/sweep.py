@@ -55,8 +55,9 @@ def pull_back(
     is_ours = bytearray(count)
     for i, seed in seeds.items():
         adjoints[i] = seed
-    if type(nodes) is not list and hasattr(nodes, "swept_from"):
-        nodes.swept_from(seeds.values())
+    watched = getattr(nodes, "swept_from", None)
+    if watched is not None:
+        watched(seeds.values())
     visited: list[Any] = nodes
     if consume:
         visited = nodes[:count]

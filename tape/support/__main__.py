@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.util import find_spec
 
 from tape.errors import near
 from tape.support.report import functions, markdown, report, text
@@ -20,7 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
         if name not in known:
             print(f"there is no {name}{near(name, known)}", file=sys.stderr)
             return 2
-    found = report(options.names, progress=sys.stderr.isatty())
+    is_bar_shown = sys.stderr.isatty() and find_spec("tqdm") is not None
+    found = report(options.names, progress=is_bar_shown)
     print((markdown if options.markdown else text)(found), end="" if options.markdown else "\n")
     return 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tape.checks import check_root, checked_tangents, start_of
 from tape.kernels.accumulate import Scattered
 from tape.node import Node, plain
 from tape.watching import unwatched
+from tape.watching.watch import Phase
 
 if TYPE_CHECKING:
     from tape.trace import Trace
@@ -31,8 +32,6 @@ __all__ = [
     "root_of",
     "tangent_steps",
 ]
-
-Phase = Literal["forward", "backward", "tangent"]
 
 
 @dataclass(frozen=True, slots=True)
