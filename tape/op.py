@@ -106,6 +106,10 @@ class Op:
     widens : bool
         Whether rules get operands of integers in the dtype of the result: elementwise arithmetic in narrow
         integers would wrap around.
+    sized_by_data : bool or callable, optional
+        Whether the shape of the result depends on the elements of the operands, not only on their shapes:
+        a compiled function then checks it in every call. Or ``sized_by_data(*operands)``, which says so of
+        these operands. By default it is assumed of operations with neither ``lower`` nor ``batch``.
 
     Examples
     --------
@@ -137,8 +141,10 @@ class Op:
         explains_errors: bool = True,
         view: Callable[..., Any] | None = None,
         widens: bool = False,
+        sized_by_data: bool | Callable[..., bool] | None = None,
     ) -> None:
         self.forward = forward
+        self.sized_by_data = lower is None and batch is None if sized_by_data is None else sized_by_data
         self.view = view
         self.widens = widens
         self.explains_errors = explains_errors
@@ -206,6 +212,7 @@ class Op:
                 batch=self.batch,
                 lower=self.lower,
                 explains_errors=self.explains_errors,
+                sized_by_data=self.sized_by_data,
             )
         return self._constant
 

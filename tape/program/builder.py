@@ -419,9 +419,13 @@ class Builder:
         return self.push("kernel", given, (name, parameters), shape, dtype)
 
     def guard(self, value: Value, kind: str, outcome: Any) -> None:
-        """A branch that must come out as it did."""
+        """Check that a branch, or a shape that data decide, comes out as it did."""
         guards = self.listing.guards
-        self.append("guard", (value.id,), (len(guards),), (), _BOOL)
+        if kind == "shape":  # which the callback that made the value looks at itself
+            instruction = self.listing.instructions[value.id]
+            instruction.attrs = (*instruction.attrs, len(guards))
+        else:
+            self.append("guard", (value.id,), (len(guards),), (), _BOOL)
         guards.append(Guard(kind, outcome))
 
     def callback(

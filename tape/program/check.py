@@ -17,7 +17,19 @@ import numpy as np
 from tape import errors
 from tape.kernels.folds import DTYPE_CODES
 from tape.program.instructions import ELEMENTWISE, Instruction, Listing
-from tape.program.kinds import RULES, Flaw, Kind, is_shape, kind_of, number_of, of_ufunc, refuse, told, want
+from tape.program.kinds import (
+    RULES,
+    Flaw,
+    Kind,
+    is_shape,
+    kind_of,
+    number_below,
+    number_of,
+    of_ufunc,
+    refuse,
+    told,
+    want,
+)
 
 __all__ = ["check"]
 
@@ -159,7 +171,11 @@ def _of_guard(instruction: Instruction, operands: list[Instruction], listing: Li
 
 
 def _of_callback(instruction: Instruction, listing: Listing) -> Kind:
-    _, places, _ = listing.callbacks[number_of(instruction, len(listing.callbacks))]
+    want(len(instruction.attrs) in (1, 2), "its attributes are its number, and that of a guard")
+    _, places, _ = listing.callbacks[number_below(len(listing.callbacks), instruction.attrs[0])]
+    if instruction.guard is not None:
+        guard = listing.guards[number_below(len(listing.guards), instruction.guard)]
+        want(guard.kind == "shape" and guard.outcome == instruction.shape, "its guard is of another shape")
     count = sum(place is None for place in places)
     want(len(instruction.operands) == count, f"it has {len(instruction.operands)} operands")
     return kind_of(instruction)
@@ -181,6 +197,6 @@ def _check_ends(listing: Listing) -> None:
     for id in listing.outputs:
         if type(id) is not int or not 0 <= id < len(instructions) or instructions[id].op == "guard":
             raise errors.ProgramError(f"the output {errors.describe(id)} is no instruction with a value")
-    numbers = [instruction.attrs[0] for instruction in instructions if instruction.op == "guard"]
+    numbers = [instruction.guard for instruction in instructions if instruction.guard is not None]
     if numbers != list(range(len(listing.guards))):
         raise errors.ProgramError("the guards are not in order, each of them once")

@@ -61,8 +61,9 @@ class Instruction:
         ``"scan"`` (x, or x and factors), ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b),
         ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
         ``"cholesky"``, ``"take"``, ``"add_at"``, ``"put"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
-        ``"kernel"`` (one of `tape.kernels.registry`: name, parameters), ``"callback"``, ``"guard"``; or
-        where the value comes from: ``"input"``, ``"constant"``, ``"literal"``.
+        ``"kernel"`` (one of `tape.kernels.registry`: name, parameters), ``"callback"`` (its number, and that
+        of the guard of its shape, if data decide that), ``"guard"``; or where the value comes from:
+        ``"input"``, ``"constant"``, ``"literal"``.
     operands : tuple of int
         Positions in the list.
     attrs : tuple
@@ -94,6 +95,13 @@ class Instruction:
         return np.frombuffer(data, char)[0]
 
     @property
+    def guard(self) -> int | None:
+        """The number of the guard that this checks, if it checks one."""
+        if self.op == "guard":
+            return self.attrs[0]
+        return self.attrs[1] if self.op == "callback" and len(self.attrs) > 1 else None
+
+    @property
     def is_elementwise(self) -> bool:
         """Whether each element of the result is made of one element of every operand."""
         return self.op in ELEMENTWISE or self.op in ("where", "cast")
@@ -101,10 +109,10 @@ class Instruction:
 
 @dataclass(slots=True)
 class Guard:
-    """What a branch saw while the function was recorded."""
+    """What a branch saw while the function was recorded, or what shape something had."""
 
     kind: str
-    """``"bool"`` or ``"int"``."""
+    """``"bool"``, ``"int"`` or ``"shape"``."""
     outcome: Any
 
 
@@ -122,7 +130,7 @@ class Listing:
     outputs : list
         The position of each leaf of the result.
     guards : list of Guard
-        In the order of the guard instructions.
+        In the order of the instructions that check them.
     callbacks : list of tuple
         Operation, operands (None for those that are instructions) and attributes of each callback.
     effects : dict of str to int
@@ -154,7 +162,7 @@ class Listing:
         for id in self.outputs:
             alive[id] = 1
         for id in range(len(old) - 1, -1, -1):
-            if alive[id] or old[id].op == "guard":
+            if alive[id] or old[id].guard is not None:
                 alive[id] = 1
                 for operand in old[id].operands:
                     alive[operand] = 1

@@ -23,6 +23,7 @@ __all__ = [
     "are_ints",
     "is_shape",
     "kind_of",
+    "number_below",
     "number_of",
     "of_ufunc",
     "refuse",
@@ -83,8 +84,13 @@ def kind_of(instruction: Instruction) -> Kind:
 
 def number_of(instruction: Instruction, count: int) -> int:
     """The only attribute of an instruction, a position in a list."""
-    want(len(instruction.attrs) == 1 and are_ints(instruction.attrs), "its attribute is no number")
-    (number,) = instruction.attrs
+    want(len(instruction.attrs) == 1, "it has one attribute")
+    return number_below(count, instruction.attrs[0])
+
+
+def number_below(count: int, number: Any) -> int:
+    """A position in a list of this length."""
+    want(are_ints((number,)), "its attribute is no number")
     want(0 <= number < count, f"there is no number {number}")
     return number
 

@@ -56,17 +56,15 @@ def rewrite(recorded: Recorded) -> Listing:
         if isinstance(value, Weak):
             values[id] = values[id].weakened()
     needed = _needed(nodes, roots)
-    guards = iter(recorded.guards)
-    guard = next(guards, None)
-    for id, node in enumerate(nodes):
+    guards = iter([*recorded.guards, None])
+    guard = next(guards)
+    for id in range(len(nodes) + 1):
         while guard is not None and guard.position <= id:
             builder.guard(values[guard.node], guard.kind, guard.outcome)
-            guard = next(guards, None)
-        if needed[id] and values[id] is None:
+            guard = next(guards)
+        if id < len(nodes) and needed[id] and values[id] is None:
+            node = nodes[id]
             values[id] = builder.value(node.value) if node.op is None else _lowered(builder, node, values)
-    while guard is not None:
-        builder.guard(values[guard.node], guard.kind, guard.outcome)
-        guard = next(guards, None)
     listing = builder.listing
     listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(listing.instructions)

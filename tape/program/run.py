@@ -245,7 +245,9 @@ class Runner:
             kind = self.code[at * WIDTH]
             id = self._origins[at]
             if kind == _CALLBACK:
-                self._call_back(workspace, id, leaves)
+                flip = self._call_back(workspace, id, leaves)
+                if flip is not None:
+                    return flip
             elif kind == _GUARD:
                 instruction = self.plan.instructions[id]
                 (operand,) = instruction.operands
@@ -259,7 +261,8 @@ class Runner:
             self._call(frame)
         return None
 
-    def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> None:
+    def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
+        """Run an operation in Python; if data have given the result another shape, say so."""
         instruction = self.plan.instructions[id]
         op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
@@ -270,9 +273,14 @@ class Runner:
             value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values
         ]
         result = np.asarray(op.compute(values, attrs))
-        if result.shape != instruction.shape or result.dtype != instruction.dtype:
+        if result.dtype != instruction.dtype:
             raise Rerun(op.name)
+        if result.shape != instruction.shape:
+            if instruction.guard is None:
+                raise Rerun(op.name)
+            return Flip(instruction.guard, result.shape)
         self._view(workspace, id, leaves)[...] = result
+        return None
 
     def _view(self, workspace: Workspace, id: int, leaves: Any) -> np.ndarray:
         """A value, as an array on the memory where it is."""

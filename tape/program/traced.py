@@ -25,25 +25,28 @@ from tape.var import Var
 __all__ = ["Guard", "Recorder", "Sealed", "Traced"]
 
 
+Outcome = bool | int | tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A number that Python has read: a later call must find the same, or take another path.
+    """What Python has read, or could have: a later call must find the same, or take another path.
 
     Attributes
     ----------
     node : int
-        The node that was read, a bool or an int64 of shape ().
-    kind : {"bool", "int"}
+        The node that was read: a bool or an int64 of shape (), or one whose shape depends on data.
+    kind : {"bool", "int", "shape"}
         What it was read as.
-    outcome : bool or int
+    outcome : bool, int or tuple of int
         What was found.
     position : int
         How many nodes there were at that time.
     """
 
     node: int
-    kind: Literal["bool", "int"]
-    outcome: bool | int
+    kind: Literal["bool", "int", "shape"]
+    outcome: Outcome
     position: int
 
 
@@ -82,10 +85,26 @@ class Recorder(Trace):
         return self.push(Leaf(value, False, None))
 
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
-        """The number in a Var of shape (), which becomes a guard."""
+        """Return the number in a Var of shape (), which becomes a guard."""
         outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)
-        self.guards.append(Guard(var.id, kind, outcome, len(self.nodes)))
+        self._guard(var.id, kind, outcome)
         return outcome
+
+    def push(self, node: Node) -> Var:
+        """Append a node; if data decide its shape, that becomes a guard."""
+        var = super().push(node)
+        op = node.op
+        if op is not None:
+            sized = op.sized_by_data
+            if sized and (sized is True or sized(*node.operands)):
+                self._guard(var.id, "shape", var.shape)
+        return var
+
+    def _guard(self, node: int, kind: Literal["bool", "int", "shape"], outcome: Outcome) -> None:
+        count = len(self.nodes)
+        while self.guards and self.guards[-1].position > count:  # of what was taken back after an error
+            self.guards.pop()
+        self.guards.append(Guard(node, kind, outcome, count))
 
 
 class _Nodes(list[Node]):

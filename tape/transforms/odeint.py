@@ -15,7 +15,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.batch import one_by_one
-from tape.node import Handle, plain
+from tape.node import Handle, plain, traced
 from tape.transforms._parts import RealParts
 from tape.transforms._record import name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
@@ -85,8 +85,9 @@ def odeint(
             raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It is a number above 0")
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
-    _check(like, plain(t))
-    t = t if isinstance(t, Handle) else np.asarray(t, float)
+    t = t if isinstance(t, Handle) else np.asarray(t)
+    _check(like, traced(t))
+    t = t if isinstance(t, Handle) else t.astype(float, copy=False)
     if like.dtype.kind == "c":
         parts = RealParts(like)
         found = odeint(parts.inside(f), parts.split(y0, "y0"), t, *args, rtol=rtol, atol=atol, method=method)
@@ -262,17 +263,16 @@ def _by_leaf(packing: Packing, out: Any) -> list[Any]:
     return parts
 
 
-def _check(like: Packing, t: Any) -> None:
+def _check(like: Packing, times: Any) -> None:
     if len(like.floats) != len(like.leaves) or not like.leaves:
         raise errors.DTypeError(
             "odeint: y0 must be floats, float arrays or a tree of them. Convert it, e.g. "
             "np.asarray(value, dtype=float)"
         )
-    times = np.asarray(t)
     if times.dtype.kind not in "biuf":
         raise errors.DTypeError(f"odeint: t is {errors.describe(times)}. Times are real numbers")
     if times.ndim != 1 or not times.size:
         raise errors.ShapeError(f"odeint: t has shape {list(times.shape)}. It is a vector of times")
-    steps = np.diff(times)
+    steps = times[1:] - times[:-1]
     if not (np.all(steps > 0) or np.all(steps < 0)):
         raise errors.OptionError("odeint: the times must all rise, or all fall")

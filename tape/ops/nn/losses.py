@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
-from tape.node import plain
+from tape.node import plain, traced
 from tape.op import as_operand
 from tape.ops.reduction.reducing import _mean, _sum
 from tape.ops.structure.shape import astype, broadcasts
@@ -67,8 +67,8 @@ def check_fits(name: str, what: str, array: Any, shape: tuple[int, ...]) -> None
 
 def check_values(name: str, what: str, array: Any, low: float, high: float) -> None:
     """See that the numbers of an array, as they are at the call, are within bounds."""
-    values = np.asarray(plain(array))
-    is_outside = (values < low) | (values > high)
-    if is_outside.any():
-        at = tuple(map(int, np.argwhere(is_outside)[0]))
+    known = traced(array)
+    if np.any((known < low) | (known > high)):
+        values = np.asarray(plain(array))
+        at = tuple(map(int, np.argwhere((values < low) | (values > high))[0]))
         raise OptionError(f"{name}: {what} is {values[at]} at position {at}. It is within [{low}, {high}]")

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape.batch_rules import along_axes
 from tape.errors import OptionError, UnsupportedError
-from tape.node import plain
+from tape.node import traced
 from tape.op import Op, as_operand, cast, implements
 from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
 from tape.ops.structure.indexing import HOLE, _scatter, getitem
@@ -224,7 +224,7 @@ def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims:
         raise UnsupportedError(
             f"{name}: q of {np.ndim(q)} axes with axis=(), of which NumPy mixes up the axes. Use np.ravel(q)"
         )
-    numbers = np.asarray(plain(q))
+    numbers = traced(q)
     if not np.all((numbers >= 0) & (numbers <= top)):
         raise OptionError(f"{name}: q is not between 0 and {top}")
     return op(a, q, axis=axes, method=method, keepdims=keepdims)

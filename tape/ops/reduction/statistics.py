@@ -10,7 +10,7 @@ import numpy as np
 from tape import batch_rules, series
 from tape.errors import OptionError, ShapeError
 from tape.functions import elementwise
-from tape.node import plain
+from tape.node import traced
 from tape.op import Op, as_operand, implements
 from tape.op import broadcast_to as _broadcast_to
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
@@ -49,7 +49,7 @@ def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) 
 
 
 def _check_totals(name: str, weights: Any, axes: Reduced | None) -> None:
-    numbers = plain(weights)
+    numbers = traced(weights)
     if np.shape(numbers) == np.shape(weights) and np.any(np.sum(numbers, axis=axes) == 0):
         raise OptionError(f"{name}: weights add up to zero. There is no mean then")
 
@@ -131,7 +131,7 @@ def _observations(x: Any, rowvar: bool) -> Any:
 def _check_sample_weights(name: str, weights: Any, count: int) -> None:
     if np.shape(weights) != (count,):
         raise ShapeError(f"cov: {name} of shape {list(np.shape(weights))} for {count} observations")
-    if np.any(plain(weights) < 0):
+    if np.any(traced(weights) < 0):
         raise OptionError(f"cov: some {name} are negative")
 
 
@@ -146,11 +146,12 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
         _check_sample_weights(name, each, count)
     if not weights:
         return None, None
-    numbers = [plain(each) for each in weights.values()]
+    numbers = [traced(each) for each in weights.values()]
     if fweights is not None and np.any(numbers[0] != np.around(numbers[0])):
         raise OptionError("cov: some fweights are no whole numbers. Give them as aweights")
     if all(np.shape(each) == (count,) for each in numbers):  # which those of a batch are not
-        _check_totals("cov", np.prod(np.asarray(numbers, np.float64), axis=0), None)
+        product = np.multiply(*numbers, dtype=np.float64) if len(numbers) == 2 else numbers[0]
+        _check_totals("cov", product, None)
     converted = [astype(each, np.float64) for each in weights.values()]
     product = converted[0] * converted[1] if len(converted) == 2 else converted[0]
     return product, None if aweights is None else converted[-1]
@@ -244,7 +245,7 @@ def cov(
     x = astype(rows[0] if len(rows) == 1 else concatenate(rows), dtype)
     center, total = average(x, axis=1, weights=w, returned=True, keepdims=True)
     freedom = _freedom(w, aweights, getitem(total, (0, 0)), count, ddof)
-    if np.any(plain(freedom) <= 0):
+    if np.any(traced(freedom) <= 0):
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         freedom = maximum(freedom, 0)
     x = astype(subtract(x, center), dtype)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError
-from tape.node import plain
+from tape.node import traced
 from tape.op import as_operand
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumsum
@@ -177,7 +177,7 @@ def placed(arr: Any, mask: Any, vals: Any) -> Any:
     mask = _as_mask("place", mask, arr)
     _check_safe("place", arr, vals)
     if not np.size(vals):
-        if np.any(plain(mask)):
+        if np.any(traced(mask)):
             raise ShapeError("place: there are no values to write. Give at least one")
         return arr
     order = reshape(cumsum(astype(mask, np.intp)), np.shape(arr)) - 1  # among the places that are written to
