@@ -8,7 +8,11 @@ from numba import types
 from tape.kernels._jit import inner
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["add_store", "ravel_index", "read_integer"]
+__all__ = ["NO_INTEGER", "add_store", "ravel_index", "read_integer"]
+
+NO_INTEGER = -(2**63)
+"""What stands for the integer of NaN, of infinity and of what has more than 64 bits."""
+_BEYOND = 2.0**63
 
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 _int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
@@ -89,7 +93,7 @@ def ravel_index(count, length, flags, so_far, index, out):  # type: ignore[no-un
 
 @inner
 def read_integer(dtype, is_truth, address):  # type: ignore[no-untyped-def]
-    """A number as an integer, or whether it is not 0.
+    """A number as an integer, or whether it is not 0; `NO_INTEGER` for floats that none of 64 bits is near.
 
     Parameters
     ----------
@@ -102,7 +106,9 @@ def read_integer(dtype, is_truth, address):  # type: ignore[no-untyped-def]
     """
     if dtype == 0 or dtype == 1:
         number = _float64(address)[0] if dtype == 0 else np.float64(_float32(address)[0])
-        return np.int64(number != 0) if is_truth else np.int64(number)
+        if is_truth:
+            return np.int64(number != 0)
+        return np.int64(number) if abs(number) < _BEYOND else np.int64(NO_INTEGER)
     if dtype == 2:
         integer = _int64(address)[0]
     elif dtype == 3:

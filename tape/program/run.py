@@ -253,8 +253,9 @@ class Runner:
                 (operand,) = instruction.operands
                 number = instruction.attrs[0]
                 value = self._view(workspace, operand, leaves).reshape(())
-                is_truth = self.plan.guards[number].kind == "bool"
-                return Flip(number, bool(value) if is_truth else int(value))
+                if self.plan.guards[number].kind == "bool":
+                    return Flip(number, bool(value))
+                return Flip(number, int(value) if np.isfinite(value) else None)
             else:
                 raise Rerun(self.plan.instructions[id].op)
             frame[AT] = at + 1

@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from tape import errors, ops, scope
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.writes import NO_INTEGER
 from tape.node import Handle, Leaf, Node, plain
 from tape.program.weak import Weak, exact, weak
 from tape.scope import Region
@@ -35,7 +37,7 @@ class Guard:
     Attributes
     ----------
     node : int
-        The node that was read: a bool or an int64 of shape (), or one whose shape depends on data.
+        The node that was read: a number of shape (), or an array whose shape depends on data.
     kind : {"bool", "int", "shape"}
         What it was read as.
     outcome : bool, int or tuple of int
@@ -230,13 +232,16 @@ class Traced(Var):
             return int(inside)
         self._scalar("int")
         number = int(plain(self).item())  # what has no int raises here as it does everywhere
-        if not -(2**63) <= number < 2**63:
+        if not NO_INTEGER < number < 2**63:
             raise errors.ConversionError(
                 f"int() of {self!r} in a compiled function: it does not fit in 64 bits. Return it, and "
                 "convert it outside"
             )
-        whole = ops.trunc(self) if self.dtype.kind == "f" else self
-        return self._read(whole if whole.dtype == np.int64 else ops.astype(whole, np.int64), "int")
+        asked: Any = self
+        if asked.dtype not in DTYPE_CODES:  # what the machine reads as an integer, it reads as it is
+            is_half = asked.dtype == np.float16
+            asked = ops.astype(asked if asked.dtype.kind != "f" else ops.trunc(asked), "f4" if is_half else "i8")
+        return self._read(asked, "int")
 
     def __index__(self) -> int:
         inside = scope.resolve(self)
@@ -361,8 +366,8 @@ def _among_numbers(
     if arithmetic in _DIVISIONS and isinstance(y, Handle):
         bool(y != 0)  # a guard: a call with zero must get here, and raise as Python does
     out = function(x, y)
-    if arithmetic is operator.pow:
-        bool(ops.isfinite(out))  # likewise
+    if arithmetic is operator.pow and not ops.isfinite(out):  # likewise: of finite numbers, Python raises
+        bool(ops.logical_and(ops.isfinite(x), ops.isfinite(y)))
     return _weakened(out, number)
 
 
