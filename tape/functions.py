@@ -16,7 +16,7 @@ from tape import batch_rules, series
 from tape.kernels.fused import fused
 from tape.node import Call, Contributions, Handle, Node, Pull
 from tape.op import FAST, NUMPY_ERRORS, Op, as_operand, fit, implements, plain_operands, widened
-from tape.scope import REGIONS, region_above
+from tape.scope import RECORDERS, REGIONS, recorded, region_above
 
 __all__ = ["elementwise", "function_of", "fused_elementwise"]
 
@@ -167,7 +167,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 
     def record(x: Any, /) -> Any:
         if not isinstance(x, Handle):
-            return op.compute(plain_operands((x,)), _NO_ATTRS)
+            return op(x) if RECORDERS else op.compute(plain_operands((x,)), _NO_ATTRS)
         ref = x.trace_ref
         trace = ref()
         if trace is None:
@@ -234,6 +234,8 @@ def _binary(op: Op) -> Callable[..., Any]:
             y_id, b = y.id, parent.value
             if parent.call.pull is not None or parent.is_param:
                 call = active_y
+        elif RECORDERS:
+            return op(x, y)
         elif type(x) is type(y) is np.ndarray and x.dtype.kind in "fiubc" and y.dtype.kind in "fiubc":
             return op.compute((x, y), _NO_ATTRS)
         else:
@@ -247,6 +249,9 @@ def _binary(op: Op) -> Callable[..., Any]:
                 return trace.run(op, (x, y), _NO_ATTRS)
             if REGIONS and (region := region_above(trace.level)):
                 return region.run(op, (x, y), _NO_ATTRS)
+            if RECORDERS and trace not in RECORDERS:
+                a = recorded(a) if type(a) is np.ndarray else a
+                b = recorded(b) if type(b) is np.ndarray else b
             is_nested = isinstance(a, Handle) or isinstance(b, Handle)
         if is_nested:
             value = record(a, b)

@@ -23,7 +23,7 @@ from tape.batch_rules import BatchRule, elementwise, lift
 from tape.kernels.reduce import sum_to_shape
 from tape.levels import alive, deepest, region_over
 from tape.node import Call, Handle, Node, Pull, settled
-from tape.scope import REGIONS
+from tape.scope import RECORDERS, REGIONS, recorded
 from tape.series import TaylorRule
 from tape.trace import Trace
 
@@ -106,10 +106,10 @@ class Op:
     widens : bool
         Whether rules get operands of integers in the dtype of the result: elementwise arithmetic in narrow
         integers would wrap around.
-    sized_by_data : bool or callable, optional
-        Whether the shape of the result depends on the elements of the operands, not only on their shapes:
-        a compiled function then checks it in every call. Or ``sized_by_data(*operands)``, which says so of
-        these operands. By default it is assumed of operations with neither ``lower`` nor ``batch``.
+    data_dependent : bool or callable, optional
+        Whether the shape or dtype of the result depends on the elements of the operands: a compiled function
+        then checks both in every call. Or ``data_dependent(*operands, **attrs)``, which says so of one call.
+        By default it is assumed of operations with neither ``lower`` nor ``batch``.
 
     Examples
     --------
@@ -141,10 +141,10 @@ class Op:
         explains_errors: bool = True,
         view: Callable[..., Any] | None = None,
         widens: bool = False,
-        sized_by_data: bool | Callable[..., bool] | None = None,
+        data_dependent: bool | Callable[..., bool] | None = None,
     ) -> None:
         self.forward = forward
-        self.sized_by_data = lower is None and batch is None if sized_by_data is None else sized_by_data
+        self.data_dependent = lower is None and batch is None if data_dependent is None else data_dependent
         self.view = view
         self.widens = widens
         self.explains_errors = explains_errors
@@ -175,6 +175,8 @@ class Op:
         for operand in operands:
             if isinstance(operand, Handle):
                 return self.record(operands, attrs)
+        if RECORDERS and (seen := as_recorded(operands)) is not None:
+            return self.record(seen, attrs)
         return self.compute(plain_operands(operands), attrs)
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -212,7 +214,7 @@ class Op:
                 batch=self.batch,
                 lower=self.lower,
                 explains_errors=self.explains_errors,
-                sized_by_data=self.sized_by_data,
+                data_dependent=self.data_dependent,
             )
         return self._constant
 
@@ -224,6 +226,8 @@ class Op:
         for operand in operands:
             is_ours = isinstance(operand, Handle) and operand.trace_ref is ref
             inputs += (operand.id, operand.node.value) if is_ours else (None, settled(as_operand(operand)))
+            if RECORDERS and not is_ours and type(inputs[-1]) is np.ndarray and trace not in RECORDERS:
+                inputs[-1] = recorded(inputs[-1])
             active.append(is_ours and operand.node.is_active)
         values = inputs[1::2]
         is_nested = trace.level and any(isinstance(value, Handle) for value in values)
@@ -343,6 +347,14 @@ def as_operand(operand: Any) -> Any:
             "use np.stack or np.concatenate"
         )
     return operand if operand.ndim else operand[()]
+
+
+def as_recorded(operands: Sequence[Any]) -> Sequence[Any] | None:
+    """Operands without Vars, arrays as Vars of the program that is being recorded; None if none is."""
+    if any(type(operand) is np.ndarray and operand.dtype.kind in "fiubc" for operand in operands):
+        seen = [recorded(operand) if type(operand) is np.ndarray else operand for operand in operands]
+        return seen if any(isinstance(operand, Handle) for operand in seen) else None
+    return None
 
 
 def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:

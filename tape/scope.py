@@ -21,6 +21,7 @@ __all__ = [
     "next_level",
     "push",
     "recorded",
+    "recorder",
     "region_above",
     "remove",
     "resolve",
@@ -78,6 +79,7 @@ class Region:
 
     level: int
     is_busy = False
+    is_plain = False  # whether the code inside computes with plain arrays that no program is to record
 
     def __enter__(self) -> Any:
         self.level = next_level()
@@ -120,15 +122,24 @@ def region_above(level: int) -> Region | None:
     return None
 
 
-def recorded(value: Any) -> Any:
-    """A plain value that a program is recorded with, as one of the program's.
+def recorder() -> Any | None:
+    """Return the trace on which the code of this thread is recorded as a program, if it is."""
+    for scope in reversed(_stack.scopes):
+        if scope in RECORDERS:
+            return None if scope.is_computing else scope
+        if isinstance(scope, Region) and scope.is_plain:
+            return None
+    return None
 
-    What is computed with it and with arrays closed over is then recorded as well.
+
+def recorded(value: Any) -> Any:
+    """Return a plain value as one of the program that is being recorded, if one is.
+
+    What is computed with it is then recorded as well: nothing derived from an array that the function closes
+    over is frozen.
     """
-    if RECORDERS and not hasattr(value, "trace_ref"):
-        for scope in reversed(_stack.scopes):
-            if scope in RECORDERS:
-                return scope.input(value)
+    if RECORDERS and not hasattr(value, "trace_ref") and (trace := recorder()) is not None:
+        return trace.constant(value)
     return value
 
 

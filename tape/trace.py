@@ -131,7 +131,7 @@ class Trace(Shown):
         >>> tape.Trace().param(3.0, name="a")
         Var(3.0, name='a', id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fc":
+        if type(value) is not np.ndarray or value.dtype.kind not in "fc" or scope.RECORDERS:
             value = self._leaf_value(value, is_param=True)
         param = self.push(Leaf(value, True, name))
         self._params.append(param.id)
@@ -163,7 +163,7 @@ class Trace(Shown):
         >>> tape.Trace().input([1, 2, 3])
         Var([1 2 3], id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fiubc":
+        if type(value) is not np.ndarray or value.dtype.kind not in "fiubc" or scope.RECORDERS:
             value = self._leaf_value(value, is_param=False)
         return self.push(Leaf(value, False, name))
 
@@ -475,6 +475,8 @@ class Trace(Shown):
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         value = checks.leaf_value(self, scope.resolve(value), is_param)
+        if type(value) is np.ndarray and self not in scope.RECORDERS:
+            value = scope.recorded(value)
         if isinstance(value, Handle):
             if self.level <= value.trace.level:
                 self._nest_in(value.trace, value.trace.level + 1)

@@ -105,6 +105,18 @@ class Builder:
             self._constants[key] = value
         return value
 
+    def fixed(self, value: Any) -> Value:
+        """An array that nobody can write to any more, or a number."""
+        if isinstance(value, np.ndarray) and value.size and value.dtype in CASTABLE:
+            one = value.flat[0]
+            if (
+                one == value.flat[-1]
+                and (value == one).all()
+                and (np.signbit(value) == np.signbit(one)).all()
+            ):
+                return self.broadcast(self.literal(one, value.dtype), value.shape)
+        return self.value(value)
+
     def literal(self, number: Any, dtype: Any = None) -> Value:
         """A number known now."""
         scalar = np.dtype(dtype).type(number) if dtype is not None else np.asarray(number)[()]
@@ -419,9 +431,9 @@ class Builder:
         return self.push("kernel", given, (name, parameters), shape, dtype)
 
     def guard(self, value: Value, kind: str, outcome: Any) -> None:
-        """Check that a branch, or a shape that data decide, comes out as it did."""
+        """Check that a branch, or a shape or dtype that depends on data, comes out as it did."""
         guards = self.listing.guards
-        if kind == "shape":  # which the callback that made the value looks at itself
+        if kind == "type":  # which the callback that made the value looks at itself
             instruction = self.listing.instructions[value.id]
             instruction.attrs = (*instruction.attrs, len(guards))
         else:

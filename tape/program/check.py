@@ -175,7 +175,8 @@ def _of_callback(instruction: Instruction, listing: Listing) -> Kind:
     _, places, _ = listing.callbacks[number_below(len(listing.callbacks), instruction.attrs[0])]
     if instruction.guard is not None:
         guard = listing.guards[number_below(len(listing.guards), instruction.guard)]
-        want(guard.kind == "shape" and guard.outcome == instruction.shape, "its guard is of another shape")
+        found = (instruction.dtype.str, *instruction.shape)
+        want(guard.kind == "type" and guard.outcome == found, "its guard is of another type")
     count = sum(place is None for place in places)
     want(len(instruction.operands) == count, f"it has {len(instruction.operands)} operands")
     return kind_of(instruction)

@@ -62,7 +62,7 @@ class Instruction:
         ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
         ``"cholesky"``, ``"take"``, ``"add_at"``, ``"put"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
         ``"kernel"`` (one of `tape.kernels.registry`: name, parameters), ``"callback"`` (its number, and that
-        of the guard of its shape, if data decide that), ``"guard"``; or where the value comes from:
+        of a guard if its type depends on data), ``"guard"``; or where the value comes from:
         ``"input"``, ``"constant"``, ``"literal"``.
     operands : tuple of int
         Positions in the list.
@@ -109,10 +109,10 @@ class Instruction:
 
 @dataclass(slots=True)
 class Guard:
-    """What a branch saw while the function was recorded, or what shape something had."""
+    """What a branch saw while the function was recorded, or of what dtype and shape something was."""
 
     kind: str
-    """``"bool"``, ``"int"`` or ``"shape"``."""
+    """``"bool"``, ``"int"`` or ``"type"``."""
     outcome: Any
 
 

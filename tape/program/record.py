@@ -15,6 +15,7 @@ import numpy as np
 from tape import tree
 from tape.kernels._jit import avoided
 from tape.node import Handle, Node, plain
+from tape.program.fixed import fixed_nodes, unowned_arrays
 from tape.program.traced import Guard, Recorder, Sealed
 from tape.program.weak import Weak, exact
 
@@ -45,6 +46,10 @@ class Recorded:
         That of the result, for `tree.restore`.
     guards : list of Guard
         In the order in which numbers were read.
+    unowned : frozenset of int
+        The ids of plain arrays on the tape that cannot change, as nothing else refers to them.
+    fixed : frozenset of int
+        The nodes whose values cannot change either.
     """
 
     nodes: list[Node]
@@ -52,6 +57,8 @@ class Recorded:
     outputs: list[int | Constant]
     out_structure: Any
     guards: list[Guard]
+    unowned: frozenset[int] = frozenset()
+    fixed: frozenset[int] = frozenset()
 
     @property
     def weak(self) -> list[int]:
@@ -129,7 +136,11 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             outputs.append(out.id)
         else:
             outside.refuse(out)
-    return Recorded(list(trace.nodes), inputs, outputs, out_structure, trace.guards)
+    nodes = trace.release()
+    unowned = unowned_arrays(nodes, set(inputs))
+    fixed = fixed_nodes(nodes, set(inputs), unowned)
+    guards = [guard for guard in trace.guards if guard.node not in fixed]
+    return Recorded(nodes, inputs, outputs, out_structure, guards, unowned, fixed)
 
 
 def is_dynamic(leaf: Any) -> bool:

@@ -7,7 +7,7 @@ is dropped at the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,8 @@ def rewrite(recorded: Recorded) -> Listing:
         values[id] = builder.input(value.shape, value.dtype)
         if isinstance(value, Weak):
             values[id] = values[id].weakened()
-    needed = _needed(nodes, roots)
+    fixed = recorded.fixed
+    needed = _needed(nodes, roots, fixed)
     guards = iter([*recorded.guards, None])
     guard = next(guards)
     for id in range(len(nodes) + 1):
@@ -64,7 +65,14 @@ def rewrite(recorded: Recorded) -> Listing:
             guard = next(guards)
         if id < len(nodes) and needed[id] and values[id] is None:
             node = nodes[id]
-            values[id] = builder.value(node.value) if node.op is None else _lowered(builder, node, values)
+            if id in fixed:
+                values[id] = builder.fixed(node.value)
+            else:
+                values[id] = (
+                    builder.value(node.value)
+                    if node.op is None
+                    else _lowered(builder, node, values, recorded.unowned)
+                )
     listing = builder.listing
     listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(listing.instructions)
@@ -86,20 +94,20 @@ def rewrite(recorded: Recorded) -> Listing:
     return listing
 
 
-def _needed(nodes: Sequence[Node], roots: Sequence[int]) -> bytearray:
-    """Which nodes the roots depend on."""
+def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) -> bytearray:
+    """Which nodes the roots depend on; those that are fixed depend on nothing."""
     needed = bytearray(len(nodes))
     for root in roots:
         needed[root] = 1
     for id in range(max(roots, default=-1), -1, -1):
-        if needed[id]:
+        if needed[id] and id not in fixed:
             for parent in nodes[id].inputs[::2]:
                 if parent is not None:
                     needed[parent] = 1
     return needed
 
 
-def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
+def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Value:
     """The instructions of one node; a callback where there are none."""
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
@@ -112,7 +120,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any]) -> Value:
         if parent is not None:
             operand = values[parent]
         elif type(operand) is np.ndarray:
-            operand = builder.constant(operand)
+            operand = builder.fixed(operand) if id(operand) in unowned else builder.constant(operand)
         elif isinstance(operand, Handle):
             raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
         if type(operand) is Value:

@@ -263,7 +263,7 @@ class Runner:
         return None
 
     def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
-        """Run an operation in Python; if data have given the result another shape, say so."""
+        """Run an operation in Python; report a result of another shape or dtype than recorded."""
         instruction = self.plan.instructions[id]
         op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
@@ -274,12 +274,10 @@ class Runner:
             value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values
         ]
         result = np.asarray(op.compute(values, attrs))
-        if result.dtype != instruction.dtype:
-            raise Rerun(op.name)
-        if result.shape != instruction.shape:
+        if result.shape != instruction.shape or result.dtype != instruction.dtype:
             if instruction.guard is None:
                 raise Rerun(op.name)
-            return Flip(instruction.guard, result.shape)
+            return Flip(instruction.guard, (result.dtype.str, *result.shape))
         self._view(workspace, id, leaves)[...] = result
         return None
 

@@ -11,7 +11,7 @@ import operator
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
@@ -24,10 +24,13 @@ from tape.scope import Region
 from tape.trace import Trace
 from tape.var import Var
 
+if TYPE_CHECKING:
+    from tape.op import Op
+
 __all__ = ["Guard", "Recorder", "Sealed", "Traced"]
 
 
-Outcome = bool | int | tuple[int, ...]
+Outcome = bool | int | tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,17 @@ class Guard:
     Attributes
     ----------
     node : int
-        The node that was read: a number of shape (), or an array whose shape depends on data.
-    kind : {"bool", "int", "shape"}
-        What it was read as.
-    outcome : bool, int or tuple of int
-        What was found.
+        The node that was read: a number of shape (), or an array whose shape or dtype depends on data.
+    kind : {"bool", "int", "type"}
+        What it was read as; or its dtype and shape, of what data decide.
+    outcome : bool, int or tuple
+        What was found; ``(dtype, *shape)``.
     position : int
         How many nodes there were at that time.
     """
 
     node: int
-    kind: Literal["bool", "int", "shape"]
+    kind: Literal["bool", "int", "type"]
     outcome: Outcome
     position: int
 
@@ -59,9 +62,11 @@ class Recorder(Trace):
     ----------
     guards : list of Guard
         In the order in which numbers were read.
+    is_computing : bool
+        Whether the value of an operation is being computed, which is no business of the program's.
     """
 
-    __slots__ = ("guards",)
+    __slots__ = ("_constants", "guards", "is_computing")
 
     handle: ClassVar[type[Handle]]  # Traced, below
     nodes: _Nodes
@@ -70,6 +75,8 @@ class Recorder(Trace):
         super().__init__(name)
         self.nodes = _Nodes()
         self.guards: list[Guard] = []
+        self.is_computing = False
+        self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
         super().__enter__()
@@ -86,6 +93,29 @@ class Recorder(Trace):
             value = weak(value)
         return self.push(Leaf(value, False, None))
 
+    def constant(self, value: Any) -> Var:
+        """A leaf for a plain value, which is no argument: an array is read by reference in every call."""
+        if type(value) is not np.ndarray:
+            return self.push(Leaf(np.asarray(value)[()], False, None))
+        self.nodes.see(value)
+        known = self._constants.get(id(value))
+        if known is None:
+            known = self._constants[id(value)] = self.push(Leaf(value, False, None))
+        return known
+
+    def release(self) -> list[Node]:
+        """Return the tape, and let go of all else that refers to arrays on it."""
+        self._constants.clear()
+        return self.nodes.release()
+
+    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute, and append a node."""
+        self.is_computing, before = True, self.is_computing
+        try:
+            return super().run(op, operands, attrs)
+        finally:
+            self.is_computing = before
+
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
         """Return the number in a Var of shape (), which becomes a guard."""
         outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)
@@ -93,16 +123,14 @@ class Recorder(Trace):
         return outcome
 
     def push(self, node: Node) -> Var:
-        """Append a node; if data decide its shape, that becomes a guard."""
+        """Append a node; if its shape or dtype depends on data, they become a guard."""
         var = super().push(node)
-        op = node.op
-        if op is not None:
-            sized = op.sized_by_data
-            if sized and (sized is True or sized(*node.operands)):
-                self._guard(var.id, "shape", var.shape)
+        if node.op is not None and (depends := node.op.data_dependent):
+            if depends is True or depends(*node.operands, **node.attrs):
+                self._guard(var.id, "type", (var.dtype.str, *var.shape))
         return var
 
-    def _guard(self, node: int, kind: Literal["bool", "int", "shape"], outcome: Outcome) -> None:
+    def _guard(self, node: int, kind: Literal["bool", "int", "type"], outcome: Outcome) -> None:
         count = len(self.nodes)
         while self.guards and self.guards[-1].position > count:  # of what was taken back after an error
             self.guards.pop()
@@ -127,16 +155,21 @@ class _Nodes(list[Node]):
         if None in inputs[::2]:
             for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
                 if parent is None and type(operand) is np.ndarray:
-                    self._see(operand)
+                    self.see(operand)
         list.append(self, node)
 
-    def _see(self, array: np.ndarray) -> None:
+    def see(self, array: np.ndarray) -> None:
         """Remember what is in an array, or make sure that it has not changed."""
         known = self._constants.get(id(array))
         if known is None:
             self._constants[id(array)] = (array, _fingerprint(array))
         elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
             _refuse_scratch(array)
+
+    def release(self) -> list[Node]:
+        """Return a plain list of the nodes, and let go of the arrays that were looked at."""
+        self._constants.clear()
+        return list(self)
 
     def check(self) -> None:
         """Raise if an array has been written into since it was used."""
@@ -240,7 +273,9 @@ class Traced(Var):
         asked: Any = self
         if asked.dtype not in DTYPE_CODES:  # what the machine reads as an integer, it reads as it is
             is_half = asked.dtype == np.float16
-            asked = ops.astype(asked if asked.dtype.kind != "f" else ops.trunc(asked), "f4" if is_half else "i8")
+            asked = ops.astype(
+                asked if asked.dtype.kind != "f" else ops.trunc(asked), "f4" if is_half else "i8"
+            )
         return self._read(asked, "int")
 
     def __index__(self) -> int:

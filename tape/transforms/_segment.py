@@ -75,6 +75,8 @@ def as_scalar(value: Any) -> Any:
 class Captures(Region):
     """A region in which Vars from outside are plain arrays; it remembers which ones were met."""
 
+    is_plain = True
+
     def __init__(self) -> None:
         self.vars: list[Any] = []
         self._seen: set[int] = set()

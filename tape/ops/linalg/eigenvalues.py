@@ -183,8 +183,8 @@ def _eig_like_forward(a: Any, w: Any) -> Any:
     return values, vectors
 
 
-_eig = Packed("eig", np.linalg.eig, _shapes)
-_eig_like = Packed("eig_like", _eig_like_forward, _shapes)
+_eig = Packed("eig", np.linalg.eig, _shapes, data_dependent=True)  # real or complex
+_eig_like = Packed("eig_like", _eig_like_forward, _shapes, data_dependent=True)
 
 
 def _inverse_of_basis(v: Any) -> Any:
@@ -237,6 +237,7 @@ _eigvals = Op(
     np.linalg.eigvals,
     name="eigvals",
     batch=stacked,
+    data_dependent=True,
     vjp=[lambda g, out, a: _pull_values(g, _vectors(a, _eig_like.op(a, out)))],
     jvp=[lambda t, out, a: _push_values(t, _vectors(a, _eig_like.op(a, out)))],
 )

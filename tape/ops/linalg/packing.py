@@ -207,6 +207,8 @@ class Packed:
         ``shapes(*operands, **attrs)``: those of the results, without the axes of the stack.
     is_stacking : bool
         Whether ``compute`` takes stacks of matrices.
+    data_dependent : bool
+        Whether the dtype of the results depends on the elements, as `Op` has it.
 
     Attributes
     ----------
@@ -221,6 +223,7 @@ class Packed:
         shapes: Callable[..., Sequence[Shape]],
         *,
         is_stacking: bool = True,
+        data_dependent: bool = False,
     ) -> None:
         self._shapes = shapes
         self._batch = stacked if is_stacking else None
@@ -233,7 +236,7 @@ class Packed:
             ]
             return np.concatenate(flat, axis=-1)
 
-        self.op = Op(forward, name=name, batch=self._batch)
+        self.op = Op(forward, name=name, batch=self._batch, data_dependent=data_dependent)
 
     def part(
         self,
@@ -274,6 +277,7 @@ class Packed:
             name=name,
             batch=self._batch,
             lower=lower if convert in (np.asarray, np.real) else None,
+            data_dependent=False,
             vjp=vjp and [*vjp, None],
             jvp=jvp and [*jvp, None],
         )

@@ -107,7 +107,9 @@ def _default_cutoff(a: Any) -> float:
 
 
 _matrix_rank = Op(
-    lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol), name="matrix_rank"
+    lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol),
+    name="matrix_rank",
+    data_dependent=False,
 )
 
 

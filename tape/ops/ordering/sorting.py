@@ -60,9 +60,9 @@ _argpartition = Op(
     lambda x, *, kth, axis: np.argpartition(x, kth, axis), name="argpartition", batch=_batch_order
 )
 
-_lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort")
+_lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 
-_lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort")
+_lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 
 
 def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:

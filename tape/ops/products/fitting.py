@@ -37,6 +37,7 @@ def _of_full_rank_forward(p: Any, rank: Any, *, order: int) -> Any:
 _of_full_rank = Op(
     _of_full_rank_forward,
     name="of_full_rank",
+    data_dependent=False,
     vjp=[lambda g, out, p, rank, order: g, None],
     jvp=[lambda t, out, p, rank, order: t, None],
     taylor=series.linear,

@@ -49,6 +49,7 @@ def _convolve_adjoint(g: Any, x: Any, other: Any, mode: str) -> Any:
 _convolve: Op = Op(
     lambda a, v, *, mode: np.convolve(a, v, mode),
     name="convolve",
+    data_dependent=False,
     vjp=[
         lambda g, out, a, v, mode: _convolve_adjoint(g, a, v, mode),
         lambda g, out, a, v, mode: _convolve_adjoint(g, v, a, mode),
@@ -58,6 +59,7 @@ _convolve: Op = Op(
 _correlate: Op = Op(
     lambda a, v, *, mode: np.correlate(a, v, mode),
     name="correlate",
+    data_dependent=False,
     vjp=[  # it is the convolution with the second operand turned round and conjugated
         lambda g, out, a, v, mode: _convolve_adjoint(g, a, _conjugated(_turned(v)), mode),
         lambda g, out, a, v, mode: _conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
@@ -210,6 +212,7 @@ def _pulled(d: Any, x: Any, xp: Any) -> Any:
 _interp = Op(
     lambda x, xp, fp: np.interp(x, xp, fp),
     name="interp",
+    data_dependent=False,
     vjp=[
         lambda g, out, x, xp, fp: g * _slope(x, xp, fp),
         lambda g, out, x, xp, fp: -_pulled(g * _slope(x, xp, fp), x, xp),

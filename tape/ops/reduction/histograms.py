@@ -40,7 +40,7 @@ def _bins_forward(sample: Any, *edges: Any) -> Any:
     return np.where(is_inside, places, np.prod(counts, dtype=int))
 
 
-_bins_of = Op(_bins_forward, name="bins_of")
+_bins_of = Op(_bins_forward, name="bins_of", data_dependent=False)
 
 
 def _pulled(g: Any, sample: Any, edges: Sequence[Any]) -> Any:
@@ -51,6 +51,11 @@ def _pulled(g: Any, sample: Any, edges: Sequence[Any]) -> Any:
 
 def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any = None) -> Any:
     return np.histogram(a, bins[0] if bins else count, range, weights=weights)[0]
+
+
+def _is_estimated(*operands: Any, count: Any, range: Any) -> bool:
+    """Whether the number of bins is chosen by looking at the data."""
+    return isinstance(count, str)
 
 
 def _ends(x: Any) -> list[Any]:
@@ -78,7 +83,14 @@ def _edges_jvp(t: Any, out: Any, x: Any, **attrs: Any) -> Any:
 
 def _edges_op(forward: Callable[..., Any]) -> Callable[..., Any]:
     """Edges of bins of equal widths, between the ends of what is given or those of a range."""
-    op = Op(forward, name="histogram_bin_edges", vjp=[_edges_vjp], jvp=[_edges_jvp], taylor=series.linear)
+    op = Op(
+        forward,
+        name="histogram_bin_edges",
+        vjp=[_edges_vjp],
+        jvp=[_edges_jvp],
+        taylor=series.linear,
+        data_dependent=_is_estimated,
+    )
 
     def edges(x: Any, *, count: Any, range: Any) -> Any:
         return (op if range is None else op.without_rules())(x, count=count, range=range)
@@ -93,6 +105,7 @@ _edges_given = Op(
     vjp=[None, lambda g, out, a, bins: g],
     jvp=[None, lambda t, out, a, bins: t],
     taylor=series.linear,
+    data_dependent=False,
 )
 
 
@@ -100,7 +113,7 @@ def _edges(a: Any, *bins: Any, count: Any, range: Any) -> Any:
     return _edges_given(a, *bins) if bins else _edges_between(a, count=count, range=range)
 
 
-_histogram = Op(_histogram_forward, name="histogram")
+_histogram = Op(_histogram_forward, name="histogram", data_dependent=_is_estimated)
 
 
 def _weighed_histogram_vjp(
@@ -115,6 +128,7 @@ _weighed_histogram: Op = Op(
         a, *bins, count=count, range=range, weights=weights
     ),
     name="histogram",
+    data_dependent=_is_estimated,
     vjp=_weighed_histogram_vjp,
     jvp=[
         None,
@@ -244,10 +258,13 @@ def _density(hist: Any, edges: Sequence[Any]) -> Any:
     return divide(hist, total)
 
 
-_histogramdd = Op(lambda sample, *edges: np.histogramdd(sample, edges)[0], name="histogramdd")
+_histogramdd = Op(
+    lambda sample, *edges: np.histogramdd(sample, edges)[0], name="histogramdd", data_dependent=False
+)
 _weighed_histogramdd: Op = Op(
     lambda sample, weights, *edges: np.histogramdd(sample, edges, weights=weights)[0],
     name="histogramdd",
+    data_dependent=False,
     vjp=lambda g, out, sample, weights, *edges: [
         None, _pulled(g, sample, edges), *(None for _ in edges)
     ],

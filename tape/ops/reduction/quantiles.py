@@ -120,6 +120,7 @@ def _interpolation_jvp(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
 _interpolation = Op(
     _interpolation_forward,
     name="interpolation",
+    data_dependent=False,
     vjp=[None, lambda g, out, x, q, **attrs: _summed_to(q, out[4] * (g[3] - g[2]))],
     jvp=[None, _interpolation_jvp],
 )

@@ -105,7 +105,9 @@ _ravel_multi_index = Op(
 )
 
 _unravel_index = Op(
-    lambda x, *, shape, order: np.stack(np.unravel_index(x, shape, order), axis=-1), name="unravel_index"
+    lambda x, *, shape, order: np.stack(np.unravel_index(x, shape, order), axis=-1),
+    name="unravel_index",
+    data_dependent=False,
 )
 
 

@@ -187,7 +187,10 @@ def _times_before(places: Any) -> Any:
 
 
 _times_before_each = Op(
-    _times_before, name="times_before", doc="How often each element occurs before, in C order, in an array."
+    _times_before,
+    name="times_before",
+    data_dependent=False,
+    doc="How often each element occurs before, in C order, in an array.",
 )
 
 
@@ -200,7 +203,7 @@ def _at_most(times: Any, *, rounds: int) -> Any:
     return times
 
 
-_at_most_so_often = Op(_at_most, name="at_most_so_often", explains_errors=False)
+_at_most_so_often = Op(_at_most, name="at_most_so_often", explains_errors=False, data_dependent=False)
 
 
 def _shape_at(name: str, x: Any, static: tuple[Any, ...], arrays: list[Any]) -> Shape:
