@@ -125,9 +125,9 @@ class Recorder(Trace):
     def push(self, node: Node) -> Var:
         """Append a node; if its shape or dtype depends on data, they become a guard."""
         var = super().push(node)
-        if node.op is not None and (depends := node.op.data_dependent):
-            if depends is True or depends(*node.operands, **node.attrs):
-                self._guard(var.id, "type", (var.dtype.str, *var.shape))
+        depends = node.op is not None and node.op.data_dependent
+        if depends is True or (depends and depends(*node.operands, **node.attrs)):
+            self._guard(var.id, "type", (var.dtype.str, *var.shape))
         return var
 
     def _guard(self, node: int, kind: Literal["bool", "int", "type"], outcome: Outcome) -> None:

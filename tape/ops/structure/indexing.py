@@ -82,7 +82,7 @@ getitem_op: Op = Op(
     taylor=series.linear,
     batch=_batch_getitem,
     lower=lambda b, x, *arrays, index: b.read(x, filled_index(index, arrays)),
-    data_dependent=lambda x, *arrays: any(array.dtype.kind == "b" for array in arrays),
+    data_dependent=lambda x, *arrays, index: any(array.dtype.kind == "b" for array in arrays),
 )
 
 _scatter: Op = Op(
