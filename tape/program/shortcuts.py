@@ -86,6 +86,9 @@ def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, 
 def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
     """Write down how to get at the dynamic leaves, and what to return for arguments of another form."""
     source.names |= {"key_of": key_of, "are_same": _are_same, "missed": missed}
+    if Form(form.structure, form.fixed) != form:  # what can change, as a list in a static field, has changed
+        source.lines.append("return missed")
+        return
     count = tree.size(form.structure)
     if not form.fixed and form.structure == tree.flatten(((0.0,) * count, {}))[1]:
         source.lines += ["if kwargs: return missed", "leaves = args"]  # the machine checks how many there are

@@ -80,7 +80,7 @@ def is_stable(value: Any) -> bool:
     """Whether a value stays what it is, as all promise that can be hashed."""
     try:
         hash(value)
-    except TypeError:
+    except (TypeError, ValueError):
         return type(value) is slice  # which newer Pythons hash
     return True
 
