@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,18 @@ import numpy as np
 
 from tape.node import Handle
 
-__all__ = ["LEAF", "flatten", "flatten_up_to", "map_leaves", "names", "restore", "size", "told"]
+__all__ = [
+    "LEAF",
+    "fields_of",
+    "flatten",
+    "flatten_up_to",
+    "is_plain",
+    "map_leaves",
+    "names",
+    "restore",
+    "size",
+    "told",
+]
 
 _NAMESPACE = "tape"
 
@@ -105,6 +117,26 @@ def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
     return restore(structure, [function(leaf) for leaf in leaves])
 
 
+def is_plain(structure: Any) -> bool:
+    """Whether all branches are tuples, lists, dicts, their like in `collections`, dataclasses or None."""
+    return structure is LEAF or structure.walk(range(structure.num_leaves), _are_plain, lambda _: True)
+
+
+def _are_plain(kind: type, _: Any, parts: tuple[bool, ...]) -> bool:
+    is_namedtuple = issubclass(kind, tuple) and hasattr(kind, "_fields") and kind.__iter__ is tuple.__iter__
+    return all(parts) and (kind in _BRANCHES or kind in _registered or is_namedtuple)
+
+
+_BRANCHES = frozenset({tuple, list, dict, OrderedDict, defaultdict, type(None)})
+
+
+def fields_of(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of those fields of a dataclass that are branches, and of those that are static."""
+    fields = dataclasses.fields(kind)
+    static = tuple(f.name for f in fields if f.metadata.get("static"))
+    return tuple(f.name for f in fields if f.name not in static), static
+
+
 def _is_dataclass(leaf: Any) -> bool:
     return dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)
 
@@ -115,9 +147,7 @@ _registered: set[type] = set()
 
 def _register(optree: Any, kind: type) -> None:
     """Make the fields of a dataclass branches, once."""
-    fields = dataclasses.fields(kind)
-    branches = tuple(f.name for f in fields if not f.metadata.get("static"))
-    static = tuple(f.name for f in fields if f.metadata.get("static"))
+    branches, static = fields_of(kind)
 
     def take_apart(instance: Any) -> Any:
         children = [getattr(instance, name) for name in branches]

@@ -23,10 +23,14 @@ from tape.program.profile import Profile
 from tape.program.program import Program
 from tape.program.record import is_dynamic, native, record
 from tape.program.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation, signature_of
+from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
+from tape.program.statics import Form, is_stable
 from tape.transforms._record import name_of
 
 __all__ = ["Compiled", "Key", "compile"]
+
+_MAX_KINDS = 1024
+"""How many kinds of arguments get programs: each holds memory for all its values, for good."""
 
 # What is raised because values are traced: running the function as it is would tell nothing else.
 _REFUSALS = (
@@ -55,8 +59,10 @@ def compile(
 
     *May be other numbers in every call:* arrays of numbers and bools, NumPy scalars, Python floats and
     complex numbers. What is complex is computed by Python, as is all that there are no instructions for.
-    *A new kind:* other shapes, dtypes or tree structures, other Python ints, bools, strings and hashable
-    objects. Equal ones of another type are other ones: 1 is neither True nor 1.0.
+    *A new kind:* other shapes, dtypes or tree structures, keys in another order, other Python ints, bools,
+    strings and hashable objects. Equal ones that Python code can tell apart are other ones: 1 is neither True
+    nor 1.0, and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand kinds get programs, further
+    ones run as plain Python.
 
     *Branches.* ``if``, ``while``, ``bool()`` and ``int()`` may read values: a call that reads another number
     than the program did takes, or records, the path that fits. ``float()``, ``.item()`` and ``.value`` would
@@ -103,7 +109,7 @@ def compile(
     Warns
     -----
     PathLimitWarning
-        When there are more paths than ``max_paths``.
+        When there are more paths than ``max_paths``, or more than a thousand kinds of arguments.
 
     Examples
     --------
@@ -176,19 +182,18 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns for these arguments."""
         latest = self._latest
-        if latest is not None and not kwargs and latest.take is not None:
-            leaves = latest.take(args)
+        if latest is not None:
+            path = latest.paths[0]
+            try:
+                out = path.shortcut(args, kwargs)
+            except Rerun:
+                return self._f(*args, **kwargs)
+            if type(out) is not Flip:
+                return out
+            leaves = None if out is MISSED else latest.take(args, kwargs)
             if leaves is not None:
-                path = latest.paths[0]
-                try:
-                    out = path.shortcut(leaves)
-                except Rerun:
-                    return self._f(*args)
-                if type(out) is not Flip:
-                    return out
-                if out is not MISSED:
-                    return self._on_another_path(latest, path, out, leaves, args, kwargs)
-        return self._found(args, kwargs)
+                return self._on_another_path(latest, path, out, leaves, args, kwargs)
+        return self._found(latest, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -201,7 +206,7 @@ class Compiled:
         """Every program there is, by what it is for."""
         with self._lock:
             return {
-                Key(self._name, known.structure, known.signatures, path.outcomes): path.program
+                Key(self._name, known.form, known.signatures, path.outcomes): path.program
                 for known in self._specialisations.values()
                 for path in known.paths
             }
@@ -226,31 +231,36 @@ class Compiled:
 
     # ---- from arguments to a program -------------------------------------------------------------
 
-    def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result, by way of the specialisation for these arguments."""
+    def _found(self, known: Specialisation | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result, by way of the specialisation for these arguments, which may be the known one."""
         if not objects.IS_KNOWN:
             return self._uncompiled(args, kwargs)
-        leaves, structure = tree.flatten((args, kwargs))
-        known = self._latest
-        if known is None or known.structure != structure or not known.fits(leaves):
-            for leaf in leaves:
-                if isinstance(leaf, Handle):
-                    return self._f(*args, **kwargs)
-            known = self._specialised(structure, leaves, args)
-            leaves = [native(leaf) for leaf in leaves]
-        inputs = tuple([leaves[k] for k in known.dynamic])
+        leaves = None if known is None else known.take(args, kwargs)
+        if known is None or leaves is None or not known.fits(leaves):
+            if known is not None and leaves is not None and known.may_take(leaves):
+                form = known.form
+            else:
+                everything, structure = tree.flatten((args, kwargs))
+                for leaf in everything:
+                    if isinstance(leaf, Handle):
+                        return self._f(*args, **kwargs)
+                form, leaves = self._form(structure, everything)
+            known = self._specialised(form, leaves, args)
+            if known is None:
+                return self._f(*args, **kwargs)
+            leaves = tuple([native(leaf) for leaf in leaves])
         if not known.paths:
             if known.donated:
-                unshared(inputs, known.donated, self._name)  # for its errors
+                unshared(leaves, known.donated, self._name)  # for its errors
             return self._recorded(known, args, kwargs)
         self._latest = known
         path = known.paths[0]
         try:
-            out = path.run(inputs)
+            out = path.run(leaves)
         except Rerun:
             return self._f(*args, **kwargs)
         if isinstance(out, Flip):
-            return self._on_another_path(known, path, out, inputs, args, kwargs)
+            return self._on_another_path(known, path, out, leaves, args, kwargs)
         return path.restore(out)
 
     def _uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -316,40 +326,58 @@ class Compiled:
             error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         leaves = recorded.values()
-        arguments = (known.structure, known.fixed)
-        path = Path(recorded, Program(recorded, known.donated, self._name, arguments))
+        path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 known.use(path)
             self._latest = known
         return path.restore(leaves)
 
-    def _specialised(self, structure: Any, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation:
-        """The specialisation for arguments, made if there is none."""
-        signatures = tuple(map(signature_of, leaves))
-        try:
-            known = self._specialisations.get((structure, signatures))
-        except TypeError:
-            self._refuse_unhashable(leaves, structure)
-            raise
+    def _form(self, structure: Any, leaves: Sequence[Any]) -> tuple[Form, tuple[Any, ...]]:
+        """The form of arguments, and the leaves that are not part of it."""
+        fixed, dynamic = {}, []
+        for k, leaf in enumerate(leaves):
+            if is_dynamic(leaf):
+                dynamic.append(leaf)
+            elif is_stable(leaf):
+                fixed[k] = static_leaf(leaf)
+            else:
+                static_leaf(leaf)
+                place = tree.names(structure, "(args, kwargs)")[k]
+                raise errors.UnsupportedError(
+                    f"{self._name}: {place} is {errors.describe(leaf)}, of {type(leaf)}, which is no array "
+                    "and cannot be hashed. Make it hashable, or close over it"
+                )
+        return Form(structure, fixed), tuple(dynamic)
+
+    def _specialised(self, form: Form, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation | None:
+        """The specialisation for arguments, made if there is none; None if there are too many."""
+        signatures = tuple([signature_of(leaf) for leaf in leaves])
+        known = self._specialisations.get((form, signatures))
         if known is not None:
             return known
+        if len(self._specialisations) >= _MAX_KINDS:
+            self._warn_of_kinds(form)
+            return None
         donated = self._donated_leaves(args) if self._donate else frozenset()
-        new = Specialisation(structure, signatures, leaves, donated)
+        new = Specialisation(form, signatures, donated)
         with self._lock:
-            return self._specialisations.setdefault((structure, signatures), new)
+            return self._specialisations.setdefault((form, signatures), new)
 
-    def _refuse_unhashable(self, leaves: Sequence[Any], structure: Any) -> None:
-        for leaf, name in zip(leaves, tree.names(structure, "(args, kwargs)"), strict=True):
-            if is_dynamic(leaf):
-                continue
-            try:
-                hash(leaf)
-            except TypeError:
-                raise errors.UnsupportedError(
-                    f"{self._name}: {name} is {errors.describe(leaf)}, of {type(leaf)}, which is no array "
-                    "and cannot be hashed. Make it hashable, or close over it"
-                ) from None
+    def _warn_of_kinds(self, form: Form) -> None:
+        """Say once that no further kinds of arguments get a program."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))
+        culprit = f" What is static ({statics}) may differ in every call: pass" if statics else " Pass"
+        warnings.warn(
+            f"{self._name} has programs for {_MAX_KINDS} kinds of arguments: further ones run as plain "
+            f"Python, which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes "
+            f"[at {errors.user_place()}]",
+            errors.PathLimitWarning,
+            stacklevel=errors.user_depth(),
+        )
 
     # ---- donated arrays --------------------------------------------------------------------------
 

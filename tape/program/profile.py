@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,7 +161,7 @@ def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
         )
     return tuple(
         [
-            wanted.made_of(fitting(leaf, wanted, f"{program.name}: leaf {k}"))
+            wanted.made_of(fitting(leaf, wanted, partial("{}: leaf {}".format, program.name, k)))
             for k, (leaf, wanted) in enumerate(zip(leaves, program.leaves, strict=True))
         ]
     )

@@ -18,6 +18,7 @@ from tape.program.profile import Profile, profile
 from tape.program.record import Constant, Recorded
 from tape.program.rewrite import rewrite
 from tape.program.run import Flip, Rerun, Runner
+from tape.program.statics import Form
 
 __all__ = ["Program"]
 
@@ -36,9 +37,8 @@ class Program(Runner):
         Dynamic leaves of the arguments whose memory may be used for results.
     name : str
         Of the function.
-    arguments : tuple, optional
-        The structure of ``(args, kwargs)``, and those leaves that are the same in every call, by position. If
-        left out, the arguments are the dynamic leaves.
+    arguments : Form, optional
+        That of ``(args, kwargs)``. If left out, the arguments are the dynamic leaves.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Program(Runner):
         recorded: Recorded,
         donated: frozenset[int] = frozenset(),
         name: str = "f",
-        arguments: tuple[Any, dict[int, Any]] | None = None,
+        arguments: Form | None = None,
     ) -> None:
         nodes = recorded.nodes
         leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
@@ -72,7 +72,7 @@ class Program(Runner):
         if arguments is None:
             calling = Calling.of_leaves(len(leaves), result, weak)
         else:
-            calling = Calling(*arguments, result, weak)
+            calling = Calling(arguments, result, weak)
         self._make(rewrite(recorded), leaves, known, calling, donated, name)
 
     @classmethod

@@ -23,6 +23,7 @@ from tape.program.opcodes import AT, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDT
 from tape.program.plan import plan
 from tape.program.record import Constant
 from tape.program.shortcuts import runner
+from tape.program.statics import Form
 from tape.program.verify import slots_of, verify
 from tape.program.workspace import Workspace
 
@@ -164,11 +165,15 @@ class Runner:
                 return flip
         return self._collected(workspace, leaves)
 
-    def shortcut(self, restore: Callable[[list[Any]], Any], tree: Any) -> Callable[[tuple[Any, ...]], Any]:
-        """`run` without detours: a function that returns the result itself.
+    def shortcut(
+        self, form: Form, restore: Callable[[list[Any]], Any], tree: Any
+    ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+        """`run` without detours: a function from arguments to the result itself.
 
         Parameters
         ----------
+        form : Form
+            The arguments ``(args, kwargs)`` but for their numbers.
         restore : callable
             Makes the result of the list of its leaves.
         tree : Any
@@ -177,7 +182,7 @@ class Runner:
         Returns
         -------
         callable
-            Like `run`, but for leaves that do not fit it returns `MISSED`.
+            ``shortcut(args, kwargs)``; for those that do not fit it returns `MISSED`.
         """
 
         def otherwise(workspace: Workspace | None, leaves: tuple[Any, ...]) -> Any:
@@ -194,10 +199,21 @@ class Runner:
                 return flip
             return restore(self._collected(workspace, leaves))
 
-        run = runner(self._call, otherwise, self._pool, len(self.makers), self._results, restore, tree)
-        if not self.donated:
-            return run
-        return lambda leaves: run(self._unshared(leaves)) if len(leaves) == len(self.leaves) else MISSED
+        def unshared(leaves: tuple[Any, ...]) -> tuple[Any, ...] | None:
+            return self._unshared(leaves) if len(leaves) == len(self.leaves) else None
+
+        return runner(
+            form,
+            MISSED,
+            self._call,
+            otherwise,
+            self._pool,
+            unshared if self.donated else None,
+            len(self.makers),
+            self._results,
+            restore,
+            tree,
+        )
 
     def _unshared(self, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
         return unshared(leaves, self.donated, self.name, self.plan.constants)

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tape import errors, tree
 from tape.program.calling import as_python
 from tape.program.program import Program
-from tape.program.record import Constant, Recorded, is_dynamic, native
+from tape.program.record import Constant, Recorded, is_dynamic
 from tape.program.shortcuts import Dynamic, taker
+from tape.program.statics import Form
 
-__all__ = ["Key", "Path", "Specialisation", "signature_of"]
+__all__ = ["Key", "Path", "Specialisation", "signature_of", "static_leaf"]
 
 
 @dataclass(frozen=True)
@@ -29,22 +30,24 @@ class Key:
     ----------
     name : str
         Of the function.
-    structure
-        That of the positional and keyword arguments.
+    form : Form
+        The positional and keyword arguments but for their numbers: structure, order of keys, static leaves.
     signatures : tuple
-        One for each leaf: type, dtype and shape of an array, type of a number, type and value of
-        everything else.
+        One for each leaf that is not static: type, dtype and shape of an array, type of a number.
     outcomes : tuple
         The numbers that branches have read, in order.
     """
 
     name: str
-    structure: Any
+    form: Form
     signatures: tuple[Any, ...]
     outcomes: tuple[bool | int, ...]
 
     def __repr__(self) -> str:
-        args, kwargs = tree.restore(self.structure, [_Shown(s) for s in self.signatures])
+        fixed, signatures = self.form.fixed, iter(self.signatures)
+        count = tree.size(self.form.structure)
+        leaves = [fixed[k] if k in fixed else _Shown(next(signatures)) for k in range(count)]
+        args, kwargs = tree.restore(self.form.structure, leaves)
         shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         read = f" reading {', '.join(map(repr, self.outcomes))}" if self.outcomes else ""
         return f"{self.name}({', '.join(shown)}){read}"
@@ -57,10 +60,8 @@ class _Shown:
         self.signature = signature
 
     def __repr__(self) -> str:
-        kind, *rest = self.signature
-        if kind is np.ndarray:
-            return f"{rest[0]}{list(rest[1])}"
-        return repr(rest[0]) if rest else kind.__name__
+        kind, dtype, shape = self.signature
+        return kind.__name__ if dtype is None else f"{dtype}{list(shape)}"
 
 
 class Path:
@@ -83,13 +84,13 @@ class Path:
         ]
 
     @cached_property
-    def shortcut(self) -> Callable[[tuple[Any, ...]], Any]:
-        """`run` and `restore` in one: the result itself, or a `Flip`."""
+    def shortcut(self) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+        """From arguments to the result itself, or a `Flip`."""
         shape = None
         if not self._weak and not self._constants:
             count = tree.size(self._structure)
             shape = tree.restore(self._structure, [Dynamic(k) for k in range(count)])
-        return self.program.shortcut(self.restore, shape)
+        return self.program.shortcut(self.program.calling.arguments, self.restore, shape)
 
     def restore(self, leaves: list[Any]) -> Any:
         """The result of the function."""
@@ -104,76 +105,78 @@ class Path:
 class Specialisation:
     """All paths for one kind of arguments.
 
+    Parameters
+    ----------
+    form : Form
+        The arguments but for their numbers.
+    signatures : tuple
+        What the dynamic leaves are.
+    donated : frozenset of int
+        Dynamic leaves whose memory may be used for results.
+
     Attributes
     ----------
     paths : tuple of Path
         The one used last comes first; replaced as a whole, so that it can be read without a lock.
     """
 
-    def __init__(
-        self, structure: Any, signatures: tuple[Any, ...], leaves: Sequence[Any], donated: frozenset[int]
-    ) -> None:
-        self.structure = structure
+    def __init__(self, form: Form, signatures: tuple[Any, ...], donated: frozenset[int]) -> None:
+        self.form = form
         self.signatures = signatures
         self.donated = donated
         self.paths: tuple[Path, ...] = ()
         self.has_warned = False
-        self.dynamic = [k for k, leaf in enumerate(leaves) if is_dynamic(leaf)]
-        self.fixed = {k: leaf for k, leaf in enumerate(leaves) if not is_dynamic(leaf)}
-        # (type, dtype, shape) of arrays, (type, None, None) of numbers, (type, _STATIC, value) of the rest
-        self._checks = [_check_of(leaf) for leaf in leaves]
-        numbers = iter(range(len(self.dynamic)))
-        marks = [Dynamic(next(numbers)) if is_dynamic(leaf) else leaf for leaf in leaves]
-        args, kwargs = tree.restore(structure, marks)
-        self.take = None if kwargs else taker(args)
-        """The dynamic leaves of positional arguments like these: most calls are like the one before."""
+
+    @cached_property
+    def take(self) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
+        """The dynamic leaves of arguments, or None if these are of another form."""
+        return taker(self.form)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether as many leaves are of this kind and may go to a program as they are."""
-        for leaf, (kind, dtype, shape) in zip(leaves, self._checks, strict=False):  # strict takes a while
+        """Whether leaves are of this kind and may go to a program as they are."""
+        if len(leaves) != len(self.signatures):
+            return False
+        for leaf, (kind, dtype, shape) in zip(leaves, self.signatures, strict=False):  # strict takes a while
             if type(leaf) is not kind:
                 return False
-            if dtype is None:
-                continue
-            if dtype is _STATIC:
-                if leaf is not shape and leaf != shape:
-                    return False
-            elif leaf.shape != shape or leaf.dtype is not dtype:
+            if dtype is not None and (
+                leaf.shape != shape or leaf.dtype is not dtype or not leaf.dtype.isnative
+            ):
                 return False
         return True
+
+    def may_take(self, leaves: Sequence[Any]) -> bool:
+        """Whether what `take` has returned are dynamic leaves for this form, of whatever kind."""
+        return len(leaves) == len(self.signatures) and all(map(is_dynamic, leaves))
 
     def use(self, path: Path) -> None:
         """Let a path be the first to be tried."""
         self.paths = (path, *(other for other in self.paths if other is not path))
 
 
-def signature_of(leaf: Any) -> tuple[Any, ...]:
-    """What must be the same for a program to fit, of one leaf."""
-    kind = type(leaf)
+def signature_of(leaf: Any) -> tuple[Any, Any, Any]:
+    """What a dynamic leaf must be for a program to fit: its type, and dtype and shape of an array."""
+    if not isinstance(leaf, np.ndarray):
+        return type(leaf), None, None
+    if type(leaf) is not np.ndarray and isinstance(leaf, np.ma.MaskedArray):  # NumPy imports it late
+        _refuse_array(leaf)
+    return np.ndarray, leaf.dtype, leaf.shape
+
+
+def static_leaf(leaf: Any) -> Any:
+    """A leaf that is the same in every call of a program, if it can be one."""
     if isinstance(leaf, np.ndarray):
-        is_masked = kind is not np.ndarray and isinstance(leaf, np.ma.MaskedArray)  # NumPy imports it late
-        if leaf.dtype.kind not in "biufc" or is_masked:
-            raise errors.DTypeError(
-                f"an argument of a compiled function is {kind.__name__} {errors.describe(leaf)}. Pass "
-                "arrays of numbers or bools; fill what is masked"
-            )
-        return (np.ndarray, leaf.dtype, leaf.shape)
-    if is_dynamic(leaf):
-        return (kind,)
+        _refuse_array(leaf)
     if isinstance(leaf, (np.random.Generator, np.random.RandomState)):
         raise errors.UnsupportedError(
             "an argument of a compiled function is a generator of random numbers, which would be the same in "
             "every call. Draw them outside, and pass them"
         )
-    return (kind, leaf)
+    return leaf
 
 
-_STATIC = object()
-
-
-def _check_of(leaf: Any) -> tuple[Any, Any, Any]:
-    if not is_dynamic(leaf):
-        return type(leaf), _STATIC, leaf
-    if native(leaf) is not leaf:
-        return None, None, None  # to be looked up, and converted
-    return (np.ndarray, leaf.dtype, leaf.shape) if isinstance(leaf, np.ndarray) else (type(leaf), None, None)
+def _refuse_array(leaf: np.ndarray) -> NoReturn:
+    raise errors.DTypeError(
+        f"an argument of a compiled function is {type(leaf).__name__} {errors.describe(leaf)}. Pass "
+        "arrays of numbers or bools; fill what is masked"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from tape import tree
 from tape.program.calling import Calling
+from tape.program.statics import Form
 
 __all__ = ["Damaged", "calling_of", "is_short", "list_of", "want", "written"]
 
@@ -54,13 +55,13 @@ def written(calling: Calling) -> list[Any] | None:
     list or None
         Of lists, strings and numbers, for `calling_of`.
     """
-    fixed = calling.fixed
+    structure, fixed = calling.arguments.structure, calling.arguments.fixed
     if not all(type(value) in (bool, int, str) and is_short(value) for value in fixed.values()):
         return None
-    count = tree.size(calling.arguments)
+    count = tree.size(structure)
     marks = [["fixed", fixed[k]] if k in fixed else ["leaf"] for k in range(count)]
     try:
-        arguments = _branch(tree.restore(calling.arguments, [_Mark(mark) for mark in marks]))
+        arguments = _branch(tree.restore(structure, [_Mark(mark) for mark in marks]))
         count = tree.size(calling.result)
         result = _branch(tree.restore(calling.result, [_Mark(["leaf"]) for _ in range(count)]))
     except Damaged:
@@ -114,8 +115,10 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
     --------
     >>> from tape import tree
     >>> from tape.program.calling import Calling
+    >>> from tape.program.statics import Form
     >>> from tape.program.written import calling_of, written
-    >>> calling = Calling(tree.flatten(((1.0, {"n": 3}), {}))[1], {1: 3}, tree.flatten([1.0])[1], ())
+    >>> form = Form(tree.flatten(((1.0, {"n": 3}), {}))[1], {1: 3})
+    >>> calling = Calling(form, tree.flatten([1.0])[1], ())
     >>> written(calling)[0]
     ['tuple', [['tuple', [['leaf'], ['dict', [['n', ['fixed', 3]]]]]], ['dict', []]]]
     >>> calling_of(written(calling), 1, 1, ()) == calling
@@ -134,7 +137,7 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
     want(is_call and all(type(key) is str for key in example[1]), "its arguments are none")
     marks, shape = tree.flatten(_tree(result))
     want(all(mark.mark == ["leaf"] for mark in marks) and len(marks) == results, "its result is none")
-    return Calling(structure, fixed, shape, weak)
+    return Calling(Form(structure, fixed), shape, weak)
 
 
 def _tree(branch: Any) -> Any:
