@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from tape.node import Node
+from tape.program.builder import CASTABLE
 
 __all__ = ["fixed_nodes", "unowned_arrays"]
 
@@ -74,6 +75,8 @@ def _plain_arrays(
 def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collection[int]) -> frozenset[int]:
     """Find the nodes that are the same in every call: unowned leaves, and what is computed from them alone.
 
+    Only numbers that the machine knows can be constants of it.
+
     Parameters
     ----------
     nodes, inputs
@@ -91,7 +94,7 @@ def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collect
         if node.op is None:
             is_fixed = number not in inputs and _is_fixed(node.value, unowned)
         else:
-            is_fixed = all(
+            is_fixed = node.value.dtype in CASTABLE and all(
                 _is_fixed(operand, unowned) if parent is None else parent in fixed
                 for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
             )
