@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from types import MethodType
@@ -19,6 +20,7 @@ from tape import errors, tree
 from tape.node import Handle
 from tape.program import objects
 from tape.program.calling import unshared
+from tape.program.names import Binding, Bindings
 from tape.program.profile import Profile
 from tape.program.program import Program
 from tape.program.record import is_dynamic, native, record
@@ -31,6 +33,9 @@ __all__ = ["Compiled", "Key", "compile"]
 
 _MAX_KINDS = 1024
 """How many kinds of arguments get programs: each holds memory for all its values, for good."""
+
+_FORMER = 3
+"""How many sets of bindings are kept beside the present one, for each kind of arguments."""
 
 # What is raised because values are traced: running the function as it is would tell nothing else.
 _REFUSALS = (
@@ -174,6 +179,8 @@ class Compiled:
         self._donate = donate
         self._max_paths = max_paths
         self._specialisations: dict[Any, Specialisation] = {}
+        self._former: dict[Any, deque[Specialisation]] = {}  # for other bindings of names
+        self._rebindings = 0
         self._latest: Specialisation | None = None
         self._has_warned = False
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
@@ -183,9 +190,9 @@ class Compiled:
         """What the function returns for these arguments."""
         latest = self._latest
         if latest is not None:
-            path = latest.paths[0]
+            path, shortcut = latest.front  # type: ignore[misc]
             try:
-                out = path.shortcut(args, kwargs)
+                out = shortcut(args, kwargs)
             except Rerun:
                 return self._f(*args, **kwargs)
             if type(out) is not Flip:
@@ -246,9 +253,11 @@ class Compiled:
                         return self._f(*args, **kwargs)
                 form, leaves = self._form(structure, everything)
             known = self._specialised(form, leaves, args)
-            if known is None:
-                return self._f(*args, **kwargs)
             leaves = tuple([native(leaf) for leaf in leaves])
+        if known is not None and (changed := known.rebound()) is not None:
+            known = self._bound_anew(known, changed)
+        if known is None:
+            return self._f(*args, **kwargs)
         if not known.paths:
             if known.donated:
                 unshared(leaves, known.donated, self._name)  # for its errors
@@ -286,6 +295,9 @@ class Compiled:
         kwargs: dict[str, Any],
     ) -> Any:
         """The result, after a guard of a path has read another number."""
+        changed = known.rebound()
+        if changed is not None:
+            return self._found(None, args, kwargs)
         tried = {id(path)}
         while True:
             begin = (*path.outcomes[: flip.index], flip.outcome)
@@ -318,6 +330,7 @@ class Compiled:
                     stacklevel=errors.user_depth(),
                 )
             return self._f(*args, **kwargs)
+        before = Bindings(self._f, known.form.fixed.values())
         try:
             recorded = record(self._f, args, kwargs, self._name)
         except errors.TapeError as error:
@@ -327,9 +340,12 @@ class Compiled:
             raise
         leaves = recorded.values()
         path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
+        names = Bindings(self._f, known.form.fixed.values())
+        if not names.agree_with(before):  # another thread has bound a name meanwhile: which was read?
+            return path.restore(leaves)
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
-                known.use(path)
+                known.use(path, names)
             self._latest = known
         return path.restore(leaves)
 
@@ -363,6 +379,42 @@ class Compiled:
         new = Specialisation(form, signatures, donated)
         with self._lock:
             return self._specialisations.setdefault((form, signatures), new)
+
+    def _bound_anew(self, old: Specialisation, changed: Binding) -> Specialisation | None:
+        """A specialisation for these arguments, with names as they are bound now; None if there are too many.
+
+        A few for other bindings are kept, as they may come back.
+        """
+        key = old.form, old.signatures
+        former = self._former.setdefault(key, deque(maxlen=_FORMER))
+        for known in former:
+            if known.rebound() is None:
+                break
+        else:
+            self._rebindings += 1
+            if self._rebindings > self._max_paths:
+                self._warn_of_names(changed)
+                return None
+            known = Specialisation(old.form, old.signatures, old.donated)
+        with self._lock:
+            if known in former:
+                former.remove(known)
+            former.append(old)
+            self._specialisations[key] = known
+        return known
+
+    def _warn_of_names(self, changed: Binding) -> None:
+        """Say once that a name is bound anew so often that no further program is worth it."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"{self._name} reads {changed.key!r}, which has been bound to something else {self._max_paths} "
+            "times: each time there was another program. From now on plain Python runs, which is slow. Pass "
+            f"it as an argument [at {errors.user_place()}]",
+            errors.PathLimitWarning,
+            stacklevel=errors.user_depth(),
+        )
 
     def _warn_of_kinds(self, form: Form) -> None:
         """Say once that no further kinds of arguments get a program."""

@@ -18,6 +18,7 @@ from tape.program.calling import unshared
 from tape.program.encode import encode
 from tape.program.functions import prepare
 from tape.program.instructions import Instruction, Listing
+from tape.program.names import Bindings
 from tape.program.objects import Leaf
 from tape.program.opcodes import AT, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
 from tape.program.plan import plan
@@ -166,7 +167,7 @@ class Runner:
         return self._collected(workspace, leaves)
 
     def shortcut(
-        self, form: Form, restore: Callable[[list[Any]], Any], tree: Any
+        self, form: Form, names: Bindings, restore: Callable[[list[Any]], Any], tree: Any
     ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
         """`run` without detours: a function from arguments to the result itself.
 
@@ -174,6 +175,8 @@ class Runner:
         ----------
         form : Form
             The arguments ``(args, kwargs)`` but for their numbers.
+        names : Bindings
+            What the names that the function reads must be bound to.
         restore : callable
             Makes the result of the list of its leaves.
         tree : Any
@@ -182,7 +185,7 @@ class Runner:
         Returns
         -------
         callable
-            ``shortcut(args, kwargs)``; for those that do not fit it returns `MISSED`.
+            ``shortcut(args, kwargs)``; for those that do not fit, and other bindings, it returns `MISSED`.
         """
 
         def otherwise(workspace: Workspace | None, leaves: tuple[Any, ...]) -> Any:
@@ -204,6 +207,7 @@ class Runner:
 
         return runner(
             form,
+            names,
             MISSED,
             self._call,
             otherwise,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tape import tree
+from tape.program.names import Bindings
 from tape.program.statics import Form, Static, is_stable, key_of
 
 __all__ = ["Dynamic", "runner", "taker"]
@@ -204,6 +205,7 @@ def _compare(source: _Source, name: str, static: Static) -> None:
 
 def runner(
     form: Form,
+    names: Bindings,
     missed: Any,
     call: Callable[..., Any],
     otherwise: Callable[..., Any],
@@ -220,8 +222,10 @@ def runner(
     ----------
     form : Form
         The arguments ``(args, kwargs)`` but for their numbers.
+    names : Bindings
+        What names the function reads, and what they must be bound to.
     missed : Any
-        What to return for arguments of another form.
+        What to return for arguments of another form, and if a name is bound to something else.
     call : callable
         The way into the machine.
     otherwise : callable
@@ -248,6 +252,7 @@ def runner(
     """
     source = _Source()
     _take_arguments(source, form, missed)
+    _check_names(source, names)
     if unshared is not None:
         source.names["unshared"] = unshared
         source.lines += ["leaves = unshared(leaves)", "if leaves is None: return missed"]
@@ -277,6 +282,18 @@ def runner(
         source.lines.append("scalars = workspace.scalars")
     source.lines += [f"result = {expression}", "pool.append(workspace)", "return result"]
     return source.function("args, kwargs")
+
+
+def _check_names(source: _Source, names: Bindings) -> None:
+    """Write down that names must be bound to what they were, before all else."""
+    conditions = names.conditions(source.bind)
+    if conditions:
+        source.lines = [
+            "try:",
+            f"    if not ({' and '.join(conditions)}): return missed",
+            "except (LookupError, AttributeError, ValueError): return missed",
+            *source.lines,
+        ]
 
 
 _DEEPEST = 50  # levels of parentheses: Python reads no more than 200

@@ -14,6 +14,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.program.calling import as_python
+from tape.program.names import Binding, Bindings
 from tape.program.program import Program
 from tape.program.record import Constant, Recorded, is_dynamic
 from tape.program.shortcuts import Dynamic, taker
@@ -75,6 +76,7 @@ class Path:
 
     def __init__(self, recorded: Recorded, program: Program) -> None:
         self.program = program
+        self._shortcut: tuple[Bindings, Callable[[tuple[Any, ...], dict[str, Any]], Any]] | None = None
         self.run = program.run
         self.outcomes = tuple(guard.outcome for guard in recorded.guards)
         self._structure = recorded.out_structure
@@ -83,14 +85,16 @@ class Path:
             (k, out.value) for k, out in enumerate(recorded.outputs) if isinstance(out, Constant)
         ]
 
-    @cached_property
-    def shortcut(self) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-        """From arguments to the result itself, or a `Flip`."""
-        shape = None
-        if not self._weak and not self._constants:
-            count = tree.size(self._structure)
-            shape = tree.restore(self._structure, [Dynamic(k) for k in range(count)])
-        return self.program.shortcut(self.program.calling.arguments, self.restore, shape)
+    def shortcut(self, names: Bindings) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+        """From arguments to the result itself, or a `Flip`; `MISSED` if names are not bound like this."""
+        if self._shortcut is None or self._shortcut[0] is not names:
+            shape = None
+            if not self._weak and not self._constants:
+                count = tree.size(self._structure)
+                shape = tree.restore(self._structure, [Dynamic(k) for k in range(count)])
+            arguments = self.program.calling.arguments
+            self._shortcut = names, self.program.shortcut(arguments, names, self.restore, shape)
+        return self._shortcut[1]
 
     def restore(self, leaves: list[Any]) -> Any:
         """The result of the function."""
@@ -103,7 +107,7 @@ class Path:
 
 
 class Specialisation:
-    """All paths for one kind of arguments.
+    """All paths for one kind of arguments, and one set of bindings of the names that the function reads.
 
     Parameters
     ----------
@@ -118,6 +122,10 @@ class Specialisation:
     ----------
     paths : tuple of Path
         The one used last comes first; replaced as a whole, so that it can be read without a lock.
+    front : tuple or None
+        The first path, and its shortcut; None until there is a path.
+    names : Bindings or None
+        What names must be bound to; None until there is a path.
     """
 
     def __init__(self, form: Form, signatures: tuple[Any, ...], donated: frozenset[int]) -> None:
@@ -125,6 +133,8 @@ class Specialisation:
         self.signatures = signatures
         self.donated = donated
         self.paths: tuple[Path, ...] = ()
+        self.front: tuple[Path, Callable[[tuple[Any, ...], dict[str, Any]], Any]] | None = None
+        self.names: Bindings | None = None
         self.has_warned = False
 
     @cached_property
@@ -149,9 +159,21 @@ class Specialisation:
         """Whether what `take` has returned are dynamic leaves for this form, of whatever kind."""
         return len(leaves) == len(self.signatures) and all(map(is_dynamic, leaves))
 
-    def use(self, path: Path) -> None:
-        """Let a path be the first to be tried."""
+    def use(self, path: Path, names: Bindings | None = None) -> None:
+        """Let a path be the first to be tried; of a new one, names are bound as they are now."""
+        self.names = names or self.names
+        assert self.names is not None
+        self.front = path, path.shortcut(self.names)
         self.paths = (path, *(other for other in self.paths if other is not path))
+
+    def rebound(self) -> Binding | None:
+        """Return a name that is bound to something else than it was, if there is one."""
+        if self.names is None:
+            return None
+        changed = self.names.changed()
+        if changed is None and (now := self.names.current()) is not self.names:
+            self.use(self.paths[0], now)
+        return changed
 
 
 def signature_of(leaf: Any) -> tuple[Any, Any, Any]:
