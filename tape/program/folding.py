@@ -1,7 +1,6 @@
 """Reductions as instructions: what need not be summed is not.
 
-Factors come out of sums, repeated elements are counted, and axes that do not follow each other are folded one
-run after the other.
+Repeated elements are counted, and axes that do not follow each other are folded one run after the other.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tape.kernels.folds import has_fold
-from tape.program.identities import both_ways
 from tape.program.values import CannotLower, Value
 
 if TYPE_CHECKING:
@@ -41,10 +39,8 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         raise CannotLower("no elements")
     if is_choice and all(value.shape[axis] == 1 for axis in axes):
         return b.reshape(b.cast(value, dtype), shape)
-    if kind == "sum" and (taken := _factor_of(b, value)) is not None:
-        rest, factor = taken
-        summed = b.fold("sum", rest, axes, dtype=dtype)
-        return -summed if factor is None else summed * b.cast(b.reshape(factor, ()), dtype)
+    if kind == "sum" and value.dtype.kind == "f" and (opposite := b.made_by(value, "negative")) is not None:
+        return -b.fold("sum", opposite[0], axes, dtype=dtype)
     source = b.made_by(value, "broadcast")
     if kind == "sum" and source is not None:
         (core,) = source
@@ -62,15 +58,3 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
     if not has_fold(kind, value.dtype):
         raise CannotLower(f"{kind} of {value.dtype}")
     return b.push("fold", (value,), (kind, axes), shape, dtype)
-
-
-def _factor_of(b: Builder, value: Value) -> tuple[Value, Value | None] | None:
-    """What a value is a multiple of, and the single number; None for -1."""
-    if value.dtype.kind != "f" or value.size <= 1:
-        return None
-    if (opposite := b.made_by(value, "negative")) is not None:
-        return opposite[0], None
-    for rest, factor in both_ways(b.made_by(value, "multiply")):
-        if factor.size == 1 and rest.shape == value.shape:
-            return rest, factor
-    return None

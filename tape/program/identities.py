@@ -1,8 +1,10 @@
 """Algebra: which instructions are not needed, because of what their operands are.
 
 An identity gets the builder, the operands, and the numbers they are known to be everywhere (None for those
-that are not known). It returns something simpler, or None. What is simplified may differ in rounding and in
-the sign of zero, never in NaN or infinity.
+that are not known). It returns something simpler, or None. What is simplified may differ in rounding, never
+in NaN, infinity or the sign of zero, for which x + 0 and -(x - y) are not what they are for other numbers.
+The exception is a quotient by few numbers, a product with their reciprocals: those of numbers that are so small
+that the reciprocal is infinite, 5.6e-309 in float64, make infinity.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | N
     if x.dtype.kind == "b":
         return None
     for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
-        if number is not None and number == 0 and _fills(one, other):
+        if _is_zero(number, one, is_negative=True) and _fills(one, other):
             return one
         if (opposite := _negated(b, other)) is not None:
             return b.elementwise("subtract", one, opposite)
@@ -52,15 +54,20 @@ def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
 
 def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
     x, y = values
-    if numbers[1] is not None and numbers[1] == 0 and _fills(x, y):
+    if _is_zero(numbers[1], x, is_negative=False) and _fills(x, y):
         return x
-    if numbers[0] is not None and numbers[0] == 0 and _fills(y, x):
+    if _is_zero(numbers[0], y, is_negative=True) and _fills(y, x):
         return -y
     if (opposite := _negated(b, y)) is not None:
         return x + opposite
-    if (opposite := _negated(b, x)) is not None and x.dtype.kind == "f":
-        return -(opposite + y)
     return None
+
+
+def _is_zero(number: Any, beside: Value, *, is_negative: bool) -> bool:
+    """Whether a number is known to be the zero of this sign; of ints and bools there is but one."""
+    if number is None or number != 0:
+        return False
+    return beside.dtype.kind != "f" or bool(np.signbit(number)) is is_negative
 
 
 def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
@@ -76,7 +83,7 @@ def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
             scaled = b.made_by(one, "multiply")
             for factor, rest in (scaled, scaled[::-1]) if scaled else ():
                 known = b.known(factor)
-                if known is not None:
+                if known is not None and (abs(known) <= 1) == (abs(number) <= 1):  # no less overflows then
                     together = _normal(np.multiply, known, number)
                     if together is not None:
                         return b.elementwise("multiply", rest, b.literal(together, x.dtype))
@@ -119,8 +126,6 @@ def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
     if (opposite := _negated(b, x)) is not None:
         return opposite
     if x.dtype.kind == "f":
-        if (parts := b.made_by(x, "subtract")) is not None:
-            return parts[1] - parts[0]
         for factor, rest in both_ways(b.made_by(x, "multiply")):
             if (known := b.known(factor)) is not None:
                 return rest * b.literal(-known, x.dtype)
@@ -138,7 +143,7 @@ def _power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value |
     if number in (2, 3, 4):
         square = x * x
         return square if number == 2 else square * (x if number == 3 else square)
-    if number == 0.5:
+    if number == 0.5 and x.shape:  # of single numbers, the power of -0.0 is 0, and that of -inf is inf
         return b.elementwise("sqrt", x)
     if number == -1:
         return b.literal(1, x.dtype) / x
