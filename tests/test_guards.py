@@ -183,6 +183,78 @@ def test_numbers_that_are_no_ints(bad):
             compiled(bad)
 
 
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -8.0, 1 / 3, 3.0, math.inf, -math.inf, math.nan, 1e300, -1e300, 5e-324]
+
+ARITHMETIC = {
+    "power": lambda a, b: a**b,
+    "power of a number": lambda a, b: 2.0**a + b,
+    "inverse": lambda a, b: a**-1 + b,
+    "root": lambda a, b: abs(a) ** 0.5 * b,
+    "quotient": lambda a, b: a / b,
+    "floor": lambda a, b: a // b,
+    "remainder": lambda a, b: a % b,
+    "divmod": divmod,
+    "int": lambda a, b: int(a) * b,
+    "truth": lambda a, b: b if a else -b,
+    "comparison": lambda a, b: b if a < b else a,
+    "caught": lambda a, b: caught(lambda: a / b, b),
+    "caught int": lambda a, b: caught(lambda: int(a) * b, b),
+}
+
+
+def caught(compute, otherwise):
+    try:
+        return compute()
+    except (ArithmeticError, ValueError):
+        return 2 * otherwise
+
+
+def outcome(f, *args):
+    """A result with its type, or the class of what was raised."""
+    try:
+        with np.errstate(all="ignore"):
+            result = f(*args)
+    except Exception as error:
+        return type(error)
+    return [(repr(part), type(part)) for part in flat(result)]
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.NotCompiledWarning")
+@pytest.mark.parametrize("kind", [float, np.float64])
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_exceptional_numbers_take_no_path_of_others(name, kind):
+    f = ARITHMETIC[name]
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        compiled = tape.compile(f, max_paths=1000)
+        calls = [tuple(map(kind, rng.choice(SPECIAL, 2))) for _ in range(8)]
+        for args in (*calls, *calls):
+            found = outcome(compiled, *args)
+            if found not in (errors.ConversionError, errors.UnsupportedError):  # what programs refuse
+                assert found == outcome(f, *args), args
+
+
+def test_a_power_that_python_refuses_after_one_that_is_infinite():
+    power = tape.compile(lambda a, b: a**b)
+    assert power(math.inf, 1.0) == math.inf
+    with pytest.raises(ZeroDivisionError):
+        power(0.0, -8.0)
+
+
+def test_errors_that_are_caught_are_no_constants():
+    def inverse(a):
+        try:
+            return np.linalg.inv(a)
+        except np.linalg.LinAlgError:
+            return 0 * a
+
+    compiled = tape.compile(inverse)
+    with pytest.warns(errors.NotCompiledWarning, match="has caught"):
+        np.testing.assert_array_equal(compiled(np.zeros((2, 2))), np.zeros((2, 2)))
+    for a in (np.eye(2), np.zeros((2, 2)), 2 * np.eye(2)):
+        np.testing.assert_array_equal(compiled(a), inverse(a))
+
+
 def test_ints_beyond_64_bits_are_refused():
     compiled = tape.compile(lambda x: x * (int(x) % 7))
     assert compiled(2.0) == 4.0

@@ -338,6 +338,9 @@ class Compiled:
                 self._f(*args, **kwargs)  # which raises what it always does, in the words of plain arrays
             error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
+        if recorded.caught is not None:
+            self._warn_of_caught(recorded.caught)
+            return self._f(*args, **kwargs)
         leaves = recorded.values()
         path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
         names = Bindings(self._f, known.form.fixed.values())
@@ -402,6 +405,19 @@ class Compiled:
             former.append(old)
             self._specialisations[key] = known
         return known
+
+    def _warn_of_caught(self, error: Exception) -> None:
+        """Say once that a function catches what traced values raise."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"{self._name} has caught {type(error).__name__}: {error}. Whether it is raised may depend on "
+            "the numbers, so that calls like this one run as plain Python, which is slow. Test the numbers "
+            f"with if, before [at {errors.user_place()}]",
+            errors.NotCompiledWarning,
+            stacklevel=errors.user_depth(),
+        )
 
     def _warn_of_names(self, changed: Binding) -> None:
         """Say once that a name is bound anew so often that no further program is worth it."""

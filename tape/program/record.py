@@ -46,6 +46,9 @@ class Recorded:
         That of the result, for `tree.restore`.
     guards : list of Guard
         In the order in which numbers were read.
+    caught : Exception or None
+        What was raised by operations on traced values and caught by the function: the tape is that of one
+        outcome, and later calls may have another one.
     unowned : frozenset of int
         The ids of plain arrays on the tape that cannot change, as nothing else refers to them.
     fixed : frozenset of int
@@ -57,6 +60,7 @@ class Recorded:
     outputs: list[int | Constant]
     out_structure: Any
     guards: list[Guard]
+    caught: Exception | None = None
     unowned: frozenset[int] = frozenset()
     fixed: frozenset[int] = frozenset()
 
@@ -140,7 +144,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)
     guards = [guard for guard in trace.guards if guard.node not in fixed]
-    return Recorded(nodes, inputs, outputs, out_structure, guards, unowned, fixed)
+    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed)
 
 
 def is_dynamic(leaf: Any) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import operator
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
@@ -62,11 +63,14 @@ class Recorder(Trace):
     ----------
     guards : list of Guard
         In the order in which numbers were read.
+    caught : Exception or None
+        What an operation or a conversion has raised last. If the function returns all the same, it has caught
+        it; and whether it is raised may depend on the numbers.
     is_computing : bool
         Whether the value of an operation is being computed, which is no business of the program's.
     """
 
-    __slots__ = ("_constants", "guards", "is_computing")
+    __slots__ = ("_constants", "caught", "guards", "is_computing")
 
     handle: ClassVar[type[Handle]]  # Traced, below
     nodes: _Nodes
@@ -75,6 +79,7 @@ class Recorder(Trace):
         super().__init__(name)
         self.nodes = _Nodes()
         self.guards: list[Guard] = []
+        self.caught: Exception | None = None
         self.is_computing = False
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
@@ -112,9 +117,19 @@ class Recorder(Trace):
         """Compute, and append a node."""
         self.is_computing, before = True, self.is_computing
         try:
-            return super().run(op, operands, attrs)
+            with self.raising():
+                return super().run(op, operands, attrs)
         finally:
             self.is_computing = before
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Note what is raised inside."""
+        try:
+            yield
+        except Exception as error:
+            self.caught = error
+            raise
 
     def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
         """Return the number in a Var of shape (), which becomes a guard."""
@@ -264,12 +279,13 @@ class Traced(Var):
         if inside is not self:
             return int(inside)
         self._scalar("int")
-        number = int(plain(self).item())  # what has no int raises here as it does everywhere
-        if not NO_INTEGER < number < 2**63:
-            raise errors.ConversionError(
-                f"int() of {self!r} in a compiled function: it does not fit in 64 bits. Return it, and "
-                "convert it outside"
-            )
+        with self.trace.raising():
+            number = int(plain(self).item())  # what has no int raises here as it does everywhere
+            if not NO_INTEGER < number < 2**63:
+                raise errors.ConversionError(
+                    f"int() of {self!r} in a compiled function: it does not fit in 64 bits. Return it, and "
+                    "convert it outside"
+                )
         asked: Any = self
         if asked.dtype not in DTYPE_CODES:  # what the machine reads as an integer, it reads as it is
             is_half = asked.dtype == np.float16
@@ -305,11 +321,12 @@ class Traced(Var):
         return self._refuse("complex()") if inside is self else complex(inside)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise errors.ConversionError(
-            f"{self!r} was about to become a plain array in a compiled function, frozen into the "
-            "program. Compute with it as it is (np.stack and np.concatenate join such values, "
-            "tape.ops.getitem indexes an array by one), or return it"
-        )
+        with self.trace.raising():
+            raise errors.ConversionError(
+                f"{self!r} was about to become a plain array in a compiled function, frozen into the "
+                "program. Compute with it as it is (np.stack and np.concatenate join such values, "
+                "tape.ops.getitem indexes an array by one), or return it"
+            )
 
     def item(self, *index: int) -> Any:
         """Refused: see `ConversionError`."""
@@ -317,11 +334,12 @@ class Traced(Var):
         return self._refuse(".item()") if inside is self else inside.item(*index)
 
     def _refuse(self, what: str) -> NoReturn:
-        raise errors.ConversionError(
-            f"{what} of {self!r} in a compiled function: the number would be frozen into the program. "
-            "Compute with the traced value itself (np.sqrt(x), not math.sqrt(x)) or return it; if, while, "
-            "bool() and int() may read it"
-        )
+        with self.trace.raising():
+            raise errors.ConversionError(
+                f"{what} of {self!r} in a compiled function: the number would be frozen into the program. "
+                "Compute with the traced value itself (np.sqrt(x), not math.sqrt(x)) or return it; if, "
+                "while, bool() and int() may read it"
+            )
 
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(np.ndarray, name) and not name.startswith("_"):
@@ -392,7 +410,8 @@ def _among_numbers(
 ) -> Any:
     """Arithmetic of Python's numbers, with the exceptions that Python raises where NumPy does not."""
     numbers = [exact(plain(z)) if isinstance(z, Handle) else z for z in (x, y)]
-    number = arithmetic(*numbers)
+    with next(z for z in (x, y) if isinstance(z, Handle)).trace.raising():
+        number = arithmetic(*numbers)
     if isinstance(number, complex) and not any(isinstance(z, complex) for z in numbers):
         raise errors.UnsupportedError(
             f"{x!r} ** {y!r} is complex, and with other numbers it would be real. Take the power of the "

@@ -1,0 +1,140 @@
+"""Arrays that compiled functions close over, changed in place: whatever tape makes of them is made anew."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import tree
+from tape.node import Leaf
+from tape.program.fixed import fixed_nodes, unowned_arrays
+from tape.program.record import record
+
+X = np.array([1.0, 2.0])
+
+
+def scaled(k):
+    @tape.custom_vjp
+    def f(x):
+        return np.sum(x * k)
+
+    @f.defvjp
+    def _(g, out, x):
+        return g * k
+
+    return f
+
+
+def swept(k, is_param):
+    def f(x):
+        tr = tape.Trace()
+        w = tr.param(k if is_param else x)
+        return tr.backward_param_grads((w * k).sum())[0] * x
+
+    return f
+
+
+FLOATS, INTS, MATRIX = np.array([1.5, 2.0]), np.array([1, 2]), np.eye(2)
+
+# What is made of an array that is closed over, and such an array.
+FUNCTIONS = {
+    "hessian": (lambda k: tape.hessian(lambda x: np.sum((k @ x) ** 2)), MATRIX),
+    "jacobian": (lambda k: tape.jacobian(lambda x: k @ x), MATRIX),
+    "jacobian in reverse": (lambda k: tape.jacobian(lambda x: k @ x, mode="rev"), MATRIX),
+    "ints": (lambda k: lambda x: x * x * k, INTS),
+    "gradient with ints": (lambda k: tape.grad(lambda x: np.sum(x * x * k)), INTS),
+    "hessian with ints": (lambda k: tape.hessian(lambda x: np.sum(x * x * k)), INTS),
+    "narrow ints": (lambda k: tape.grad(lambda x: np.sum(x * x * k)), INTS.astype(np.int8)),
+    "bools": (lambda k: lambda x: np.where(k, x, -x) + x * k, np.array([True, False])),
+    "no axes": (lambda k: lambda x: x * k, np.array(2.0)),
+    "base of a power": (lambda k: tape.grad(lambda x: np.sum(k**x)), FLOATS),
+    "gradient at it": (lambda k: lambda x: x * tape.grad(lambda w: np.sum(w**2))(k), FLOATS),
+    "gradient at it alone": (lambda k: lambda x: tape.grad(lambda w: np.sum(w**2))(k), FLOATS),
+    "cotangent": (lambda k: lambda x: tape.vjp(lambda w: w * 2, x)[1](k), FLOATS),
+    "tangent": (lambda k: lambda x: tape.jvp(lambda w: np.sin(w) * 2, (x,), (k,)), FLOATS),
+    "hvp": (lambda k: lambda x: tape.hvp(lambda w: np.sum(np.sin(w) * 2 * k))(x, k), FLOATS),
+    "taylor": (lambda k: lambda x: tape.taylor(lambda w: w * k * k, x, k, order=2), FLOATS),
+    "average": (lambda k: lambda x: np.average(x, weights=k), INTS),
+    "custom rule": (lambda k: tape.grad(scaled(k)), FLOATS),
+    "jacobian of a custom rule": (lambda k: tape.jacobian(scaled(k)), FLOATS),
+    "plain trace": (lambda k: swept(k, False), FLOATS),
+    "param of a plain trace": (lambda k: swept(k, True), FLOATS),
+    "root": (lambda k: lambda x: tape.root(lambda z: z - x * k, x), FLOATS),
+    "checkpoint": (lambda k: tape.grad(lambda x: np.sum(tape.checkpoint(lambda y: y * y * k)(x))), FLOATS),
+    "operation on it alone": (lambda k: lambda x: x + tape.ops.exp(k), FLOATS / 100),
+    "function of nn on it alone": (lambda k: lambda x: x + tape.nn.relu(k), FLOATS),
+    "linear": (lambda k: tape.grad(lambda x: np.sum(tape.nn.linear(x, k) ** 2)), np.ones((3, 2))),
+    "polynomial": (lambda k: tape.grad(lambda x: np.sum(np.polyval(k, x))), FLOATS),
+    "solve": (lambda k: tape.grad(lambda x: np.sum(np.linalg.solve(k, x))), np.array([[2.0, 1], [1, 3]])),
+    "concatenate": (lambda k: lambda x: np.concatenate([x, k]), INTS),
+    "cov": (lambda k: lambda x: np.cov(k, x), INTS),
+    "clip": (lambda k: lambda x: np.clip(x, 0, k), INTS),
+    "logsumexp": (lambda k: tape.grad(lambda x: tape.ops.logsumexp(x, b=k)), INTS),
+    "sort": (lambda k: lambda x: tape.ops.sort(k) * x, INTS),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_changed_in_place(name):
+    make, k = FUNCTIONS[name]
+    k = k.copy()
+    f = make(k)
+    compiled = tape.compile(f)
+    for _ in range(3):
+        found, expected = (tree.flatten(out)[0] for out in (compiled(X), f(X)))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+        k[...] = ~k if k.dtype == bool else 3 * k
+    assert len(compiled.programs) == 1
+
+
+def test_arrays_written_while_recording_are_refused():
+    k = np.ones(2)
+
+    def f(x):
+        y = tape.grad(lambda x: np.sum(x * k))(x)
+        k[0] = 5.0
+        return y
+
+    with pytest.raises(tape.errors.InPlaceError):
+        tape.compile(f)(X)
+
+
+def test_what_is_made_inside_is_a_constant():
+    compiled = tape.compile(lambda x: x * tape.ops.exp(np.zeros(2)) + tape.ops.sum(np.arange(3.0)))
+    np.testing.assert_array_equal(compiled(X), X + 3.0)
+    (program,) = compiled.programs.values()
+    assert [step.op for step in program.listing.instructions if step.op != "literal"] == ["input", "add"]
+
+
+def test_arrays_that_somebody_holds_have_an_owner():
+    kept = []
+
+    def f(x):
+        fresh = np.full(2, 2.0)
+        kept.append(fresh)
+        return x * tape.ops.exp(fresh)
+
+    compiled = tape.compile(f)
+    np.testing.assert_array_equal(compiled(X), X * np.exp(2.0))
+    kept[0][...] = 0.0
+    np.testing.assert_array_equal(compiled(X), X)
+
+
+def test_views_of_what_somebody_holds_have_an_owner():
+    base = np.full(4, 2.0)
+    compiled = tape.compile(lambda x: x * tape.ops.exp(base[1:3]))
+    np.testing.assert_array_equal(compiled(X), X * np.exp(2.0))
+    base[...] = 0.0
+    np.testing.assert_array_equal(compiled(X), X)
+
+
+def test_unowned_arrays_and_fixed_nodes():
+    held = np.ones(2)
+    recorded = record(lambda x: x * tape.ops.sin(np.ones(2)) + tape.ops.sin(held), (X,), {}, "f")
+    sines = [k for k, node in enumerate(recorded.nodes) if str(node.op) == "<op sin>"]
+    assert [k in recorded.fixed for k in sines] == [True, False]
+    nodes = [Leaf(held, False, None), Leaf(np.ones(3), False, None), Leaf(np.ones(4)[1:], False, None)]
+    unowned = unowned_arrays(nodes, [])
+    assert unowned == {id(nodes[1].value), id(nodes[2].value)}
+    assert fixed_nodes(nodes, [], unowned) == {1, 2}
+    assert fixed_nodes(nodes, [2], unowned) == {1}

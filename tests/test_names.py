@@ -1,0 +1,249 @@
+"""Names that compiled functions read: what is bound anew is seen, whatever way it is reached."""
+
+import functools
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.program.bytecode import names_in
+from tape.program.names import Bindings
+
+X = np.array([1.0, 2.0])
+
+
+def namespace(source):
+    """A module of its own, with what this source defines."""
+    module = types.ModuleType("names_under_test")
+    module.np = np
+    module.tape = tape
+    exec(source, vars(module))
+    return module
+
+
+MODEL = """
+rate = 0.5
+weights = np.ones(2)
+mode = "double"
+settings = {"scale": 2.0, "layers": [np.ones(2), np.ones(2)]}
+
+class Model:
+    bias = 1.0
+
+    def __init__(self):
+        self.w = np.ones(2)
+
+    def __call__(self, x):
+        return self.scaled(x) + self.bias
+
+    def scaled(self, x):
+        return x * self.w
+
+model = Model()
+
+def helper(x, power=2):
+    return x**power * rate
+
+def f(x):
+    y = helper(x) + weights * model(x) * settings["scale"] + settings["layers"][1]
+    return 2 * y if mode == "double" else y
+"""
+
+# Each binds a name anew.
+CHANGES = {
+    "number": lambda m: setattr(m, "rate", m.rate + 1),
+    "array": lambda m: setattr(m, "weights", m.weights + 1),
+    "text": lambda m: setattr(m, "mode", "single"),
+    "function": lambda m: setattr(m, "helper", lambda x: x),
+    "code of a function": lambda m: setattr(m.helper, "__code__", (lambda x, power=2: x * 7).__code__),
+    "default": lambda m: setattr(m.helper, "__defaults__", (3,)),
+    "object": lambda m: (setattr(m, "model", m.Model()), setattr(m.model, "w", np.full(2, 5.0))),
+    "attribute": lambda m: setattr(m.model, "w", m.model.w + 1),
+    "attribute over one of the class": lambda m: setattr(m.model, "bias", 9.0),
+    "attribute of the class": lambda m: setattr(m.Model, "bias", 3.0),
+    "method": lambda m: setattr(m.Model, "scaled", lambda self, x: -x),
+    "special method": lambda m: setattr(m.Model, "__call__", lambda self, x: -x),
+    "item": lambda m: m.settings.update(scale=7.0),
+    "item of a list": lambda m: m.settings["layers"].__setitem__(1, np.full(2, 4.0)),
+    "built-in": lambda m: setattr(m, "int", 3),
+}
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, lambda f: tape.grad(lambda x: np.sum(f(x)))])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_bound_anew_is_recorded_anew(change, transform):
+    module = namespace(MODEL)
+    compiled, f = tape.compile(transform(module.f)), transform(module.f)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), f(X))
+    CHANGES[change](module)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), f(X))
+
+
+def test_all_changes_in_any_order():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        module = namespace(MODEL)
+        compiled = tape.compile(module.f)
+        for change in rng.permutation(list(CHANGES)):
+            if change in ("function", "code of a function", "default"):
+                continue  # which exclude each other
+            CHANGES[change](module)
+            np.testing.assert_array_equal(compiled(X), module.f(X))
+
+
+def test_variables_of_enclosing_functions():
+    def scope():
+        w = np.ones(2)
+
+        def f(x):
+            return x * w
+
+        def bind(value):
+            nonlocal w
+            w = value
+
+        return f, bind
+
+    f, bind = scope()
+    compiled = tape.compile(f)
+    for k in (1.0, 2.0, 1.0):
+        bind(np.full(2, k))
+        np.testing.assert_array_equal(compiled(X), X * k)
+
+
+def test_attributes_of_static_arguments_and_of_self():
+    class Layer:
+        def __init__(self, w):
+            self.w = w
+
+        @tape.compile
+        def forward(self, x):
+            return x * self.w
+
+    layer, other = Layer(2.0), Layer(3.0)
+    for w in (2.0, 5.0, 2.0):
+        layer.w = w
+        np.testing.assert_array_equal(layer.forward(X), X * w)
+        np.testing.assert_array_equal(other.forward(X), X * 3.0)
+
+
+def test_bound_methods_partials_and_slots():
+    class Slotted:
+        __slots__ = ("w",)
+
+        def times(self, x):
+            return x * self.w
+
+    model = Slotted()
+    model.w = 2.0
+    for f in (model.times, functools.partial(lambda m, x: m.times(x), model), lambda x: model.times(x)):
+        model.w = 2.0
+        compiled = tape.compile(f)
+        np.testing.assert_array_equal(compiled(X), X * 2.0)
+        model.w = 3.0
+        np.testing.assert_array_equal(compiled(X), X * 3.0)
+
+
+def test_equal_numbers_and_texts_need_no_other_program():
+    module = namespace("rate = 0.5\nmode = 'ab'\ndef f(x):\n    return x * rate if mode == 'ab' else x")
+    compiled = tape.compile(module.f)
+    compiled(X)
+    (program,) = compiled.programs.values()
+    module.rate, module.mode = float("0.5"), "".join(["a", "b"])
+    np.testing.assert_array_equal(compiled(X), X * 0.5)
+    assert list(compiled.programs.values()) == [program]
+    module.rate = np.float64(0.5)
+    compiled(X)
+    assert list(compiled.programs.values()) != [program]
+
+
+def test_numbers_that_only_look_alike():
+    module = namespace("zero = 0.0\ndef f(x):\n    return np.copysign(x, zero)")
+    compiled = tape.compile(module.f)
+    for zero in (0.0, -0.0, 0.0):
+        module.zero = zero
+        np.testing.assert_array_equal(compiled(X), module.f(X))
+
+
+def test_bindings_that_come_back_have_their_programs_still():
+    module = namespace("w = np.ones(2)\ndef f(x):\n    return x * w")
+    compiled, batches = tape.compile(module.f), [np.full(2, float(k)) for k in range(3)]
+    programs = set()
+    for _ in range(3):
+        for batch in batches:
+            module.w = batch
+            np.testing.assert_array_equal(compiled(X), X * batch)
+            programs |= {id(program) for program in compiled.programs.values()}
+    assert len(programs) == len(batches)
+
+
+def test_a_name_that_is_always_another_ends_in_plain_python_with_a_warning():
+    module = namespace("w = np.ones(2)\ndef f(x):\n    return x * w")
+    compiled = tape.compile(module.f, max_paths=3)
+
+    def rebind_often():
+        for k in range(9):
+            module.w = np.full(2, float(k))
+            np.testing.assert_array_equal(compiled(X), X * k)
+
+    with pytest.warns(errors.PathLimitWarning, match="reads 'w'") as caught:
+        rebind_often()
+    assert len(caught) == 1
+
+
+def test_what_is_only_collected_is_not_looked_into():
+    seen = []
+
+    def f(x):
+        seen.append(1)
+        return 2 * x
+
+    compiled = tape.compile(f)
+    for _ in range(3):
+        compiled(X)
+        seen.append(2)
+    assert seen == [1, 2, 2, 2]
+
+
+def test_names_that_are_gone_are_missed():
+    module = namespace("w = np.ones(2)\ndef f(x):\n    return x * w")
+    compiled = tape.compile(module.f)
+    compiled(X)
+    del module.w
+    with pytest.raises(NameError):
+        compiled(X)
+
+
+def test_a_name_that_another_thread_binds_meanwhile():
+    module = namespace("w = np.ones(2)\nhook = None\ndef f(x):\n    y = x * w\n    hook()\n    return y")
+
+    def bind():
+        thread = threading.Thread(target=lambda: setattr(module, "w", np.full(2, 3.0)))
+        thread.start()
+        thread.join()
+
+    module.hook = bind
+    compiled = tape.compile(module.f)
+    np.testing.assert_array_equal(compiled(X), X)
+    np.testing.assert_array_equal(compiled(X), 3 * X)
+
+
+def test_code_of_libraries_is_not_looked_into():
+    found = Bindings(lambda x: np.linalg.norm(x) + sys.getrefcount(x), []).found
+    assert not [b for b in found if getattr(b.owner, "__name__", "").startswith("numpy")]
+
+
+def test_names_in_code():
+    names = names_in(
+        compile("def f(x):\n    global n\n    n = g(x).h\n    log.append(k)\n", "", "exec").co_consts[0]
+    )
+    assert names.globals == ("g", "log", "k")
+    assert names.attributes == {"h", "append"}
+    assert names.stored == {"n"}
+    assert "log" not in names.read
