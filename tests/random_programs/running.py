@@ -1,0 +1,315 @@
+"""Programs run twice, eagerly and compiled, on the same data sets: what comes out must be the same."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tape
+from tape import errors
+from tests.random_programs.programs import Program
+from tests.random_programs.sources import SOURCES, DataSet, copied, materialise
+
+__all__ = ["Verdict", "run"]
+
+REFUSALS = (
+    errors.UnsupportedError,
+    errors.ConversionError,
+    errors.InPlaceError,
+    errors.MissingAttributeError,
+    errors.DTypeError,
+)
+"""What a compiled function may raise where the eager one does not."""
+
+BUILT_IN = (
+    ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError, FloatingPointError, KeyError,
+    AttributeError, np.linalg.LinAlgError,
+)  # fmt: skip
+
+
+@dataclass
+class Verdict:
+    """What became of a program.
+
+    Attributes
+    ----------
+    kind : str
+        ``same``; ``refused`` by a documented error; ``eager refuses``, where there is nothing to compare;
+        ``ill-conditioned``, if eager results differ as much for arguments that differ by rounding; or how
+        the two differ: ``value``, ``sign of zero``, ``type``, ``structure``, ``error``, ``argument``.
+    detail : str
+        Of errors, their class; of differences, what was found and expected.
+    call : int
+        The last one, counted from 0.
+    """
+
+    kind: str
+    detail: str = ""
+    call: int = 0
+
+    @property
+    def is_difference(self) -> bool:
+        return self.kind not in ("same", "refused", "eager refuses", "ill-conditioned")
+
+
+class Subject:
+    """The function of a program in a namespace of its own, and what it closes over.
+
+    Parameters
+    ----------
+    program : Program
+    code : code object
+        Of its source.
+    first : DataSet
+        What is closed over at first.
+    """
+
+    def __init__(self, program: Program, code: Any, first: DataSet) -> None:
+        self.program = program
+        self.namespace: dict[str, Any] = {"np": np, "tape": tape}
+        self.current = dict(first.values)
+        for name in program.placed("global", "attribute", "default"):
+            self._bind(name, copied(first.values[name]))
+        exec(code, self.namespace)
+        self.cells = [copied(first.values[name]) for name in program.placed("cell")]
+        if self.cells:
+            self.f, self.rebind = self.namespace["make"](*self.cells)
+        else:
+            self.f = self.namespace["f"]
+
+    def _bind(self, name: str, value: Any) -> None:
+        owner, _, attribute = name.partition(".")
+        if attribute:
+            setattr(self.namespace.setdefault(owner, _Record()), attribute, value)
+        else:
+            self.namespace[name] = value
+
+    def _read(self, name: str) -> Any:
+        owner, _, attribute = name.partition(".")
+        found = self.namespace[owner]
+        return getattr(found, attribute) if attribute else found
+
+    def change(self, one: DataSet) -> None:
+        """Let what is closed over be what a data set says, in place or under the same name."""
+        cells = self.program.placed("cell")
+        is_rebound = False
+        for name in self.program.sources:
+            source, value = SOURCES[name], one.values[name]
+            if source.change == "given" or value is self.current[name]:
+                continue
+            self.current[name] = value
+            if source.change == "in place":
+                kept = self.cells[cells.index(name)] if source.place == "cell" else self._read(name)
+                kept.view(np.uint8)[...] = value.view(np.uint8)  # bools of any byte
+            elif source.place == "cell":
+                self.cells[cells.index(name)] = copied(value)
+                is_rebound = True
+            else:
+                self._bind(name, copied(value))
+        if is_rebound:
+            self.rebind(*self.cells)
+
+    def closed_over(self) -> list[Any]:
+        """What is closed over, as it is now."""
+        return [
+            self.cells[self.program.placed("cell").index(name)]
+            if SOURCES[name].place == "cell"
+            else self._read(name)
+            for name in self.program.sources
+            if SOURCES[name].change != "given"
+        ]
+
+
+class _Record:
+    """An object with attributes."""
+
+
+def outcome(f: Any, call: Any) -> tuple[Any, Exception | None]:
+    """What a function returns, or raises."""
+    try:
+        return f(*call.args, **call.kwargs), None
+    except NameError:  # no program: a statement was left out that another needs
+        raise
+    except Exception as error:
+        return None, error
+
+
+def run(program: Program, sets: list[DataSet]) -> Verdict:
+    """Call a program on data sets in order, until there is a difference or a refusal."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        code = compile(program.source, f"<program {program.seed}>", "exec")
+        eager, subject = Subject(program, code, sets[0]), Subject(program, code, sets[0])
+        compiled = tape.compile(subject.f, donate=program.donated)
+        verdict = Verdict("same")
+        for number, one in enumerate(sets):
+            eager.change(one)
+            subject.change(one)
+            # What is compiled comes first: it may not rely on what the eager call left behind.
+            call, plain = (materialise(one, program.sources, program.donate) for _ in range(2))
+            found, raised = outcome(compiled, call)
+            expected, reason = outcome(eager.f, plain)
+            if isinstance(reason, errors.TapeError):
+                return Verdict("eager refuses", type(reason).__name__, number)
+            kind, detail = _judged(found, raised, expected, reason)
+            if kind == "refused":
+                return Verdict(kind, detail, number)
+            if not kind:
+                kind, detail = _damage(program, one, call, subject)
+            if kind in ("value", "structure") and _is_ill_conditioned(
+                program, code, sets[: number + 1], found, expected
+            ):
+                return Verdict("ill-conditioned", detail, number)
+            if kind:
+                return Verdict(kind, detail, number)
+        return verdict
+
+
+def _judged(found: Any, raised: Any, expected: Any, reason: Any) -> tuple[str, str]:
+    """How the outcomes differ; nothing if they do not."""
+    if raised is None and reason is None:
+        return difference(found, expected)
+    if reason is None:
+        if isinstance(raised, REFUSALS):
+            return "refused", f"{type(raised).__name__}: {str(raised)[:60]}"
+        return "error", f"{type(raised).__name__}: {str(raised)[:200]}, expected {expected!r}"
+    if raised is None:
+        return "error", f"{found!r}, expected {reason!r}"
+    classes = tuple(known for known in BUILT_IN if isinstance(reason, known))
+    if isinstance(raised, classes or type(reason)):
+        return "", ""
+    if isinstance(raised, REFUSALS):
+        return "refused", type(raised).__name__
+    return "error", f"{raised!r}, expected {reason!r}"
+
+
+def _damage(program: Program, one: DataSet, call: Any, subject: Subject) -> tuple[str, str]:
+    """Whether arguments that are not donated, or arrays closed over, were written to."""
+    fresh = materialise(one, program.sources, program.donate)
+    for name, now, before in zip(program.placed("argument"), call.args, fresh.args, strict=True):
+        if name not in program.donate and _bytes(now) != _bytes(before):
+            return "argument", f"{name} was {before!r}, is {now!r}"
+    closed = [name for name in program.sources if SOURCES[name].change != "given"]
+    for name, now in zip(closed, subject.closed_over(), strict=True):
+        if _bytes(now) != _bytes(one.values[name]):
+            return "argument", f"{name} was {one.values[name]!r}, is {now!r}"
+    return "", ""
+
+
+def _bytes(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+
+
+# ---- comparing -----------------------------------------------------------------------------------
+
+
+def difference(found: Any, expected: Any, where: str = "result") -> tuple[str, str]:
+    """How two results differ, and where; nothing if they are the same to rounding.
+
+    An array of shape () is a scalar in compiled results.
+    """
+    if isinstance(expected, np.ndarray) and not expected.ndim:
+        expected = expected[()]
+    told = f"{where}: {found!r}, expected {expected!r}"
+    if type(found) is not type(expected):
+        return (
+            "type",
+            f"{where}: {type(found).__name__} {found!r}, expected {type(expected).__name__} {expected!r}",
+        )
+    if isinstance(expected, dict):
+        if [(type(key), key) for key in found] != [(type(key), key) for key in expected]:
+            return "structure", told
+        return _first(difference(found[key], expected[key], f"{where}[{key!r}]") for key in expected)
+    if isinstance(expected, (list, tuple)):
+        if len(found) != len(expected):
+            return "structure", told
+        pairs = enumerate(zip(found, expected, strict=True))
+        return _first(difference(a, b, f"{where}[{k}]") for k, (a, b) in pairs)
+    if isinstance(expected, (np.ndarray, np.generic)):
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            return "structure", told
+        return _numbers(found, expected, told)
+    if isinstance(expected, (float, complex)):
+        return _numbers(np.asarray(found), np.asarray(expected), told)
+    return ("", "") if found == expected and repr(found) == repr(expected) else ("value", told)
+
+
+def _first(kinds: Any) -> tuple[str, str]:
+    return next((one for one in kinds if one[0]), ("", ""))
+
+
+def _numbers(found: Any, expected: Any, told: str) -> tuple[str, str]:
+    if expected.dtype.kind not in "fc":
+        return ("", "") if np.array_equal(found, expected) else ("value", told)
+    if expected.dtype.kind == "c":
+        kind = _numbers(found.real, expected.real, told)
+        return kind if kind[0] else _numbers(found.imag, expected.imag, told)
+    finite = np.isfinite(expected)
+    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
+        return "value", told
+    found, expected = found[finite], expected[finite]
+    if not expected.size:
+        return "", ""
+    scale = max(1.0, float(np.max(np.abs(expected))))
+    tolerance = 1e-3 if expected.dtype.itemsize == 4 else 1e-7
+    if not np.all(np.abs(found - expected) <= tolerance * scale):
+        return "value", told
+    zeros = (found == 0) & (expected == 0)
+    if np.any(np.signbit(found[zeros]) != np.signbit(expected[zeros])):
+        return "sign of zero", told
+    return "", ""
+
+
+def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: Any, expected: Any) -> bool:
+    """Whether eager results differ about as much, if all numbers are moved by their rounding."""
+    gap = _distance(found, expected)
+    for salt in range(4):
+        moved = [_moved(one, random.Random(salt)) for one in sets]
+        eager = Subject(program, code, moved[0])
+        for one in moved:
+            eager.change(one)
+        other, error = outcome(eager.f, materialise(moved[-1], program.sources, program.donate))
+        if error is None and (
+            gap < np.inf
+            and 0.1 * gap <= _distance(other, expected) < np.inf
+            or difference(found, other)[0] in ("", "sign of zero")
+        ):
+            return True
+    return False
+
+
+def _distance(one: Any, other: Any) -> float:
+    """The largest difference of two numbers; infinite if results are not alike otherwise."""
+    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
+        return _distance(list(one.values()), list(other.values()))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return max(map(_distance, one, other), default=0.0) if len(one) == len(other) else np.inf
+    if isinstance(one, (dict, list, tuple)) or isinstance(other, (dict, list, tuple)):
+        return np.inf
+    if np.shape(one) != np.shape(other):
+        return np.inf
+    if not all(
+        isinstance(value, (np.ndarray, np.number, np.bool, int, float, complex)) for value in (one, other)
+    ):
+        return 0.0 if one == other else np.inf
+    gaps = np.where(np.equal(one, other), 0.0, np.abs(np.subtract(one, other, dtype=complex)))
+    return float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0.0))
+
+
+def _moved(one: DataSet, rng: random.Random) -> DataSet:
+    def move(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: move(part) for key, part in value.items()}
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            eps = 8 * np.finfo(value.dtype).eps
+            signs = np.array([rng.choice([-1, 1]) for _ in range(value.size)], value.dtype)
+            return value * (1 + eps * signs.reshape(value.shape))
+        if isinstance(value, float):
+            return type(value)(value * (1 + 1e-15 * rng.choice([-1, 1])))
+        return value
+
+    return DataSet({name: move(value) for name, value in one.values.items()})

@@ -1,0 +1,160 @@
+"""The smallest program and data sets that still differ, and both as a script to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tests.random_programs.programs import Program, Statement, needed
+from tests.random_programs.running import run
+from tests.random_programs.sources import SOURCES, DataSet, shown
+
+__all__ = ["script", "shrunk"]
+
+Subject = tuple[Program, list[DataSet]]
+
+
+def shrunk(program: Program, sets: list[DataSet], *, crashes: bool = False) -> Subject:
+    """The smallest program found that differs in the same way, by leaving out one thing after another.
+
+    Parameters
+    ----------
+    program : Program
+    sets : list of DataSet
+        On which it differs.
+    crashes : bool
+        Whether it ends the process: each try is made in a process of its own.
+    """
+    kind = "" if crashes else run(program, sets).kind
+
+    def is_alike(subject: Subject) -> bool:
+        if crashes:
+            return _ends_process(*subject)
+        try:
+            return run(*subject).kind == kind
+        except Exception:  # what was left out was needed
+            return False
+
+    subject = program, sets
+    while True:
+        smaller = next(filter(is_alike, _smaller(*subject)), None)
+        if smaller is None:
+            return subject
+        subject = smaller
+
+
+def _ends_process(program: Program, sets: list[DataSet]) -> bool:
+    child = os.fork()
+    if not child:
+        try:
+            run(program, sets)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def _smaller(program: Program, sets: list[DataSet]) -> Iterator[Subject]:
+    """Programs with one thing less, those first that have much less."""
+    for count in (2, 3, 4, 6):
+        if count < len(sets):
+            yield program, sets[:count]
+            yield program, sets[-count:]
+    for k in range(len(sets) - 1, -1, -1):
+        if len(sets) > 1:
+            yield program, sets[:k] + sets[k + 1 :]
+    for name in program.results:
+        if len(program.results) > 1:
+            yield _used(replace(program, results=(name,), form="list")), sets
+    if len(program.results) == 1 and program.form != "single":
+        yield replace(program, form="single"), sets
+    for statement in program.statements:
+        if statement.new not in program.results:
+            rest = tuple(one for one in program.statements if one is not statement)
+            yield _used(replace(program, statements=rest)), sets
+    if program.donate:
+        yield replace(program, donate=()), sets
+    for changed in _statements(program):
+        yield _used(replace(program, statements=changed)), sets
+    for k, one in enumerate(sets):
+        if one.alias or one.layout != "C":
+            plain = DataSet(one.values)
+            yield program, [plain if other is one else other for other in sets]
+        for name in program.sources:
+            if k and one.values[name] is not sets[0].values[name]:
+                values = {**one.values, name: sets[0].values[name]}
+                alike = DataSet(values, one.alias, one.layout)
+                yield program, [*sets[:k], alike, *sets[k + 1 :]]
+
+
+def _statements(program: Program) -> Iterator[tuple[Statement, ...]]:
+    """With a line less, or with a source in place of a variable."""
+    for k, statement in enumerate(program.statements):
+        for text in _simpler(program, statement, k):
+            yield (*program.statements[:k], replace(statement, text=text), *program.statements[k + 1 :])
+
+
+def _simpler(program: Program, statement: Statement, number: int) -> Iterator[str]:
+    lines = statement.text.split("\n")
+    for k in range(1, len(lines)):
+        yield "\n".join(lines[:k] + lines[k + 1 :])
+    before = {one.new: one.kind for one in program.statements[:number]}
+    for name in statement.names:
+        if name in before:
+            for source in program.sources:
+                if SOURCES[source].kind == before[name]:
+                    yield statement.text.replace("{" + name + "}", "{" + source + "}")
+
+
+def _used(program: Program) -> Program:
+    """The program without statements that nothing needs."""
+    read, kept = set(program.results), []
+    for statement in reversed(program.statements):
+        if statement.new in read:
+            kept.append(statement)
+            read.update(statement.names)
+    return needed(replace(program, statements=tuple(kept[::-1])))
+
+
+# ---- as a script ---------------------------------------------------------------------------------
+
+
+def script(program: Program, sets: list[DataSet]) -> str:
+    """Python that shows the difference by itself; aliases and layouts of arguments are comments."""
+    lines = ["import numpy as np, tape", "from types import SimpleNamespace", "nan, inf = np.nan, np.inf"]
+    if "opts" in program.sources:
+        lines.append("from decimal import Decimal")
+    owners = {name.partition(".")[0] for name in program.placed("attribute")}
+    lines += [f"{owner} = SimpleNamespace()" for owner in sorted(owners)]
+    closed = program.placed("global", "attribute", "default", "cell")
+    lines += [f"{name} = {shown(sets[0].values[name])}" for name in closed]
+    cells = program.placed("cell")
+    lines.append(program.source)
+    if cells:
+        lines.append(f"f, rebind = make({', '.join(cells)})")
+    lines.append(f"compiled = tape.compile(f{f', donate={program.donated}' if program.donate else ''})")
+    before = sets[0]
+    for one in sets:
+        lines += [change for name in closed for change in _changes(name, before, one)]
+        if any(name in cells and SOURCES[name].change == "rebound" for name in closed):
+            lines.append(f"rebind({', '.join(cells)})")
+        arguments = [shown(one.values[name]) for name in program.placed("argument")]
+        arguments += [f"**{shown(one.values[name])}" for name in program.placed("keywords")]
+        notes = f"  # y in x: {one.alias}" * bool(one.alias) + f"  # {one.layout}" * (one.layout != "C")
+        text = ", ".join(arguments)
+        lines.append(f"print(compiled({text}), 'expected', f({text})){notes}")
+        before = one
+    return "\n".join(lines)
+
+
+def _changes(name: str, before: DataSet, now: DataSet) -> list[str]:
+    value = now.values[name]
+    if value is before.values[name]:
+        return []
+    if SOURCES[name].change == "rebound":
+        return [f"{name} = {shown(value)}"]
+    if isinstance(value, np.ndarray) and value.dtype == bool:
+        return [f"{name}.view(np.uint8)[:] = {value.view(np.uint8).tolist()}"]
+    return [f"{name}[...] = {value.tolist()}"]
