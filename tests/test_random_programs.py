@@ -6,13 +6,11 @@ A campaign is ``python -m tests.random_programs``.
 import os
 from collections import Counter
 
-import numpy as np
 import pytest
 
-from tests.random_programs.programs import FEATURES, Program, Statement, random_program
-from tests.random_programs.running import difference, run
+from tests.random_programs.programs import random_program
+from tests.random_programs.running import run
 from tests.random_programs.shrinking import script, shrunk
-from tests.random_programs.sources import DataSet
 
 PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", "300"))
 PACK = 50

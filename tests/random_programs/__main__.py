@@ -17,6 +17,8 @@ import threading
 from collections.abc import Iterator
 
 from tests.random_programs.programs import FEATURES, random_program
+from tests.random_programs.running import HARMLESS, run
+from tests.random_programs.shrinking import script, shrunk
 
 CHUNK = 2000
 """Programs of one process."""
@@ -33,6 +35,7 @@ def main() -> int:
         "--only", default="", help=f"features, separated by commas, of: {', '.join(FEATURES)}"
     )
     parser.add_argument("--without", default="", help="features that are left out")
+    parser.add_argument("--ignore", default="", help="kinds of differences that count as none")
     parser.add_argument("--most", type=int, default=20, help="differences to be shrunk and printed")
     parser.add_argument("--log", help="a file for a line of JSON for each program that is not the same")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -46,17 +49,15 @@ def main() -> int:
 
 def work(options: argparse.Namespace, features: frozenset[str]) -> int:
     """Run programs one after the other, with a line for each: its seed first, and then what became of it."""
-    from tests.random_programs.running import run
-    from tests.random_programs.shrinking import script, shrunk
-
+    ignored = frozenset(options.ignore.split(","))
     for seed in range(options.seed, options.seed + options.count):
         print(seed, flush=True)
         program, sets = random_program(seed, features)
-        verdict = run(program, sets)
+        verdict = run(program, sets, ignored)
         told = {"seed": seed, "kind": verdict.kind, "detail": verdict.detail}
         if verdict.is_difference and options.most > 0:
             options.most -= 1
-            told["script"] = script(*shrunk(program, sets))
+            told["script"] = script(*shrunk(program, sets, ignored))
         print(json.dumps(told), flush=True)
     return 0
 
@@ -136,6 +137,7 @@ class Campaign:
             [
                 *(sys.executable, "-X", "faulthandler", "-m", "tests.random_programs", "--worker"),
                 *("--seed", str(start), "--count", str(end - start), "--only", ",".join(self.features)),
+                *("--ignore", self.options.ignore),
                 *("--most", str(max(self.options.most - self.shown, 0))),
             ],
             stdout=subprocess.PIPE,
@@ -174,8 +176,6 @@ class Campaign:
                 return
             yield line
 
-
-HARMLESS = ("same", "refused", "eager refuses", "ill-conditioned")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -150,8 +150,8 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
     "branches": [
         ("vector", "{vector} if {test} else {vector} * {c}"),
         ("number", "{number} if {test} else {number} - 1"),
-        ("vector", "{new} = {vector}\nif {test}:\n    {new} = {new} * 2\nelif {test}:\n    {new} = np.cos({new})"),
-        ("number", "{new} = {number}\nfor _ in range(4):\n    if not {new} > {c}:\n        break\n    {new} = {new} / 2"),
+        ("vector", "{new} = {vector}\nif {test}:\n    {new} = {new} * 2\nelif {test}:\n    {new} = -{new}"),
+        ("number", "{new} = {number}\nfor _ in range(4):\n    if {new} < {c}: break\n    {new} /= 2"),
         ("number", "{new} = {number}\nwhile {c} < {new} < 9:\n    {new} = {new} * 1.5 + 1"),
         ("any", "[e for e in {vector} if e > {c}]"),
         ("any", "{test}"),
@@ -160,7 +160,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("any", "any(e > {c} for e in {vector})"),
     ],
     "except": [
-        ("number~", "try:\n    {new} = {number} / {number}\nexcept ZeroDivisionError:\n    {new} = {number} * 2"),
+        ("number~", "try:\n    {new} = {number} / {number}\nexcept ZeroDivisionError:\n    {new} = {number}"),
         ("number~", "try:\n    {new} = {vector}[{count}]\nexcept IndexError:\n    {new} = {number} + 1"),
         ("number~", "try:\n    {new} = np.max({masked})\nexcept ValueError:\n    {new} = {number}"),
         ("count~", "try:\n    {new} = int({number})\nexcept (OverflowError, ValueError):\n    {new} = 0"),
@@ -221,7 +221,6 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("number", "{ivector} @ {vector}"),
         ("any", "{ivector} ** 2 % 3"),
         ("any", "np.sum({bvector})"),
-        ("any", "np.sum({bvector}.view(np.uint8) != 0)"),
         ("any", "{int} * {count}"),
         ("count~", "{int} + {count}"),
         ("vector", "{vector} / {count}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -22,6 +22,7 @@ FEATURES = (
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
+_UNDETERMINED = re.compile(r"@|linalg|einsum|max|min|clip|sort|unique|median")
 _FORMS = {"tuple": "{}, ", "list": "[{}]", "dict": "dict({})", "single": "{}"}
 _NUMBERLIKE = ("any", "count", "index", "int", "axis", "static", "text")
 
@@ -90,6 +91,16 @@ class Program:
     def donated(self) -> tuple[int, ...]:
         """Positions of donated arguments."""
         return tuple(self.placed("argument").index(name) for name in self.donate)
+
+    @property
+    def has_dead_statements(self) -> bool:
+        """Whether there is a statement that the results do not need."""
+        return len(without_dead_statements(self).statements) < len(self.statements)
+
+    @property
+    def has_determined_zeros(self) -> bool:
+        """Whether the signs of zeros are laid down: not so of BLAS, of the larger zero, of sorted ones."""
+        return not _UNDETERMINED.search(self.source)
 
     @property
     def source(self) -> str:
@@ -248,4 +259,14 @@ def needed(program: Program) -> Program:
     if not any(SOURCES[name].place == "argument" for name in sources):
         sources = (program.sources[0], *sources)
     donate = tuple(name for name in program.donate if name in sources)
-    return Program(program.seed, sources, program.statements, program.results, program.form, donate)
+    return replace(program, sources=sources, donate=donate)
+
+
+def without_dead_statements(program: Program) -> Program:
+    """The program without statements that its results do not need."""
+    read, kept = set(program.results), []
+    for statement in reversed(program.statements):
+        if statement.new in read:
+            kept.append(statement)
+            read.update(statement.names)
+    return needed(replace(program, statements=tuple(kept[::-1])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from tape import errors
 from tests.random_programs.programs import Program
 from tests.random_programs.sources import SOURCES, DataSet, copied, materialise
 
-__all__ = ["Verdict", "run"]
+__all__ = ["HARMLESS", "Verdict", "difference", "run"]
 
 REFUSALS = (
     errors.UnsupportedError,
@@ -24,6 +25,9 @@ REFUSALS = (
     errors.DTypeError,
 )
 """What a compiled function may raise where the eager one does not."""
+
+HARMLESS = ("same", "refused", "eager refuses", "drops an error", "ill-conditioned")
+"""Verdicts that are no differences."""
 
 BUILT_IN = (
     ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError, FloatingPointError, KeyError,
@@ -39,6 +43,7 @@ class Verdict:
     ----------
     kind : str
         ``same``; ``refused`` by a documented error; ``eager refuses``, where there is nothing to compare;
+        ``drops an error``, if what would raise it is not needed;
         ``ill-conditioned``, if eager results differ as much for arguments that differ by rounding; or how
         the two differ: ``value``, ``sign of zero``, ``type``, ``structure``, ``error``, ``argument``.
     detail : str
@@ -53,7 +58,7 @@ class Verdict:
 
     @property
     def is_difference(self) -> bool:
-        return self.kind not in ("same", "refused", "eager refuses", "ill-conditioned")
+        return self.kind not in HARMLESS
 
 
 class Subject:
@@ -138,8 +143,20 @@ def outcome(f: Any, call: Any) -> tuple[Any, Exception | None]:
         return None, error
 
 
-def run(program: Program, sets: list[DataSet]) -> Verdict:
-    """Call a program on data sets in order, until there is a difference or a refusal."""
+def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozenset()) -> Verdict:
+    """Call a program on data sets in order, until there is a difference or a refusal.
+
+    Parameters
+    ----------
+    program : Program
+        What is called, eagerly and compiled.
+    sets : list of DataSet
+        What it is called on; some are there several times.
+    ignored : frozenset of str
+        Kinds of differences that count as none.
+    """
+    if not program.has_determined_zeros:
+        ignored = ignored | {"sign of zero"}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         code = compile(program.source, f"<program {program.seed}>", "exec")
@@ -155,7 +172,9 @@ def run(program: Program, sets: list[DataSet]) -> Verdict:
             expected, reason = outcome(eager.f, plain)
             if isinstance(reason, errors.TapeError):
                 return Verdict("eager refuses", type(reason).__name__, number)
-            kind, detail = _judged(found, raised, expected, reason)
+            kind, detail = _judged(found, raised, expected, reason, ignored)
+            if raised is None and reason is not None and program.has_dead_statements:
+                return Verdict("drops an error", repr(reason), number)
             if kind == "refused":
                 return Verdict(kind, detail, number)
             if not kind:
@@ -169,10 +188,10 @@ def run(program: Program, sets: list[DataSet]) -> Verdict:
         return verdict
 
 
-def _judged(found: Any, raised: Any, expected: Any, reason: Any) -> tuple[str, str]:
+def _judged(found: Any, raised: Any, expected: Any, reason: Any, ignored: frozenset[str]) -> tuple[str, str]:
     """How the outcomes differ; nothing if they do not."""
     if raised is None and reason is None:
-        return difference(found, expected)
+        return difference(found, expected, ignored)
     if reason is None:
         if isinstance(raised, REFUSALS):
             return "refused", f"{type(raised).__name__}: {str(raised)[:60]}"
@@ -207,68 +226,63 @@ def _bytes(value: Any) -> Any:
 # ---- comparing -----------------------------------------------------------------------------------
 
 
-def difference(found: Any, expected: Any, where: str = "result") -> tuple[str, str]:
-    """How two results differ, and where; nothing if they are the same to rounding.
+def difference(found: Any, expected: Any, ignored: frozenset[str] = frozenset()) -> tuple[str, str]:
+    """How two results differ first, but for kinds that are ignored; nothing if they are the same to rounding."""
+    return next(
+        (one for one in _differences(found, expected, "result") if one[0] and one[0] not in ignored), ("", "")
+    )
 
-    An array of shape () is a scalar in compiled results.
-    """
+
+def _differences(found: Any, expected: Any, where: str) -> Iterator[tuple[str, str]]:
     if isinstance(expected, np.ndarray) and not expected.ndim:
-        expected = expected[()]
+        expected = expected[()]  # compiled functions return scalars
     told = f"{where}: {found!r}, expected {expected!r}"
     if type(found) is not type(expected):
-        return (
-            "type",
-            f"{where}: {type(found).__name__} {found!r}, expected {type(expected).__name__} {expected!r}",
-        )
-    if isinstance(expected, dict):
+        yield "type", f"{told}, a {type(expected).__name__}"
+    elif isinstance(expected, dict):
         if [(type(key), key) for key in found] != [(type(key), key) for key in expected]:
-            return "structure", told
-        return _first(difference(found[key], expected[key], f"{where}[{key!r}]") for key in expected)
-    if isinstance(expected, (list, tuple)):
+            yield "structure", told
+        for key in expected.keys() & found.keys():
+            yield from _differences(found[key], expected[key], f"{where}[{key!r}]")
+    elif isinstance(expected, (list, tuple)):
         if len(found) != len(expected):
-            return "structure", told
-        pairs = enumerate(zip(found, expected, strict=True))
-        return _first(difference(a, b, f"{where}[{k}]") for k, (a, b) in pairs)
-    if isinstance(expected, (np.ndarray, np.generic)):
+            yield "structure", told
+        for k, (a, b) in enumerate(zip(found, expected, strict=False)):
+            yield from _differences(a, b, f"{where}[{k}]")
+    elif isinstance(expected, (np.ndarray, np.generic)):
         if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-            return "structure", told
-        return _numbers(found, expected, told)
-    if isinstance(expected, (float, complex)):
-        return _numbers(np.asarray(found), np.asarray(expected), told)
-    return ("", "") if found == expected and repr(found) == repr(expected) else ("value", told)
+            yield "structure", told
+        else:
+            yield _numbers(found, expected), told
+    elif isinstance(expected, (float, complex)):
+        yield _numbers(np.asarray(found), np.asarray(expected)), told
+    elif found != expected or repr(found) != repr(expected):
+        yield "value", told
 
 
-def _first(kinds: Any) -> tuple[str, str]:
-    return next((one for one in kinds if one[0]), ("", ""))
-
-
-def _numbers(found: Any, expected: Any, told: str) -> tuple[str, str]:
-    if expected.dtype.kind not in "fc":
-        return ("", "") if np.array_equal(found, expected) else ("value", told)
+def _numbers(found: np.ndarray, expected: np.ndarray) -> str:
+    """How arrays of a dtype and shape differ; an empty string if they do not."""
     if expected.dtype.kind == "c":
-        kind = _numbers(found.real, expected.real, told)
-        return kind if kind[0] else _numbers(found.imag, expected.imag, told)
+        return _numbers(found.real, expected.real) or _numbers(found.imag, expected.imag)
+    if expected.dtype.kind != "f":
+        return "" if np.array_equal(found, expected) else "value"
     finite = np.isfinite(expected)
     if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
-        return "value", told
+        return "value"
     found, expected = found[finite], expected[finite]
-    if not expected.size:
-        return "", ""
-    scale = max(1.0, float(np.max(np.abs(expected))))
+    scale = np.max(np.abs(expected), initial=1.0)
     tolerance = 1e-3 if expected.dtype.itemsize == 4 else 1e-7
     if not np.all(np.abs(found - expected) <= tolerance * scale):
-        return "value", told
+        return "value"
     zeros = (found == 0) & (expected == 0)
-    if np.any(np.signbit(found[zeros]) != np.signbit(expected[zeros])):
-        return "sign of zero", told
-    return "", ""
+    return "sign of zero" if np.any(np.signbit(found[zeros]) != np.signbit(expected[zeros])) else ""
 
 
 def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: Any, expected: Any) -> bool:
     """Whether eager results differ about as much, if all numbers are moved by their rounding."""
     gap = _distance(found, expected)
     for salt in range(4):
-        moved = [_moved(one, random.Random(salt)) for one in sets]
+        moved = [_moved(one, random.Random(salt), program.has_determined_zeros) for one in sets]
         eager = Subject(program, code, moved[0])
         for one in moved:
             eager.change(one)
@@ -300,14 +314,15 @@ def _distance(one: Any, other: Any) -> float:
     return float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0.0))
 
 
-def _moved(one: DataSet, rng: random.Random) -> DataSet:
+def _moved(one: DataSet, rng: random.Random, keeps_zeros: bool) -> DataSet:
     def move(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: move(part) for key, part in value.items()}
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             eps = 8 * np.finfo(value.dtype).eps
             signs = np.array([rng.choice([-1, 1]) for _ in range(value.size)], value.dtype)
-            return value * (1 + eps * signs.reshape(value.shape))
+            signs = signs.reshape(value.shape)
+            return np.where(value == 0, value if keeps_zeros else 0 * signs, value * (1 + eps * signs))
         if isinstance(value, float):
             return type(value)(value * (1 + 1e-15 * rng.choice([-1, 1])))
         return value

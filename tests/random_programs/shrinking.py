@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.random_programs.programs import Program, Statement, needed
+from tests.random_programs.programs import Program, Statement, without_dead_statements
 from tests.random_programs.running import run
 from tests.random_programs.sources import SOURCES, DataSet, shown
 
@@ -17,7 +17,9 @@ __all__ = ["script", "shrunk"]
 Subject = tuple[Program, list[DataSet]]
 
 
-def shrunk(program: Program, sets: list[DataSet], *, crashes: bool = False) -> Subject:
+def shrunk(
+    program: Program, sets: list[DataSet], ignored: frozenset[str] = frozenset(), *, crashes: bool = False
+) -> Subject:
     """The smallest program found that differs in the same way, by leaving out one thing after another.
 
     Parameters
@@ -25,16 +27,18 @@ def shrunk(program: Program, sets: list[DataSet], *, crashes: bool = False) -> S
     program : Program
     sets : list of DataSet
         On which it differs.
+    ignored : frozenset of str
+        As in `run`.
     crashes : bool
         Whether it ends the process: each try is made in a process of its own.
     """
-    kind = "" if crashes else run(program, sets).kind
+    kind = "" if crashes else run(program, sets, ignored).kind
 
     def is_alike(subject: Subject) -> bool:
         if crashes:
             return _ends_process(*subject)
         try:
-            return run(*subject).kind == kind
+            return run(*subject, ignored).kind == kind
         except Exception:  # what was left out was needed
             return False
 
@@ -67,17 +71,17 @@ def _smaller(program: Program, sets: list[DataSet]) -> Iterator[Subject]:
             yield program, sets[:k] + sets[k + 1 :]
     for name in program.results:
         if len(program.results) > 1:
-            yield _used(replace(program, results=(name,), form="list")), sets
+            yield without_dead_statements(replace(program, results=(name,), form="list")), sets
     if len(program.results) == 1 and program.form != "single":
         yield replace(program, form="single"), sets
     for statement in program.statements:
         if statement.new not in program.results:
             rest = tuple(one for one in program.statements if one is not statement)
-            yield _used(replace(program, statements=rest)), sets
+            yield without_dead_statements(replace(program, statements=rest)), sets
     if program.donate:
         yield replace(program, donate=()), sets
     for changed in _statements(program):
-        yield _used(replace(program, statements=changed)), sets
+        yield without_dead_statements(replace(program, statements=changed)), sets
     for k, one in enumerate(sets):
         if one.alias or one.layout != "C":
             plain = DataSet(one.values)
@@ -106,16 +110,6 @@ def _simpler(program: Program, statement: Statement, number: int) -> Iterator[st
             for source in program.sources:
                 if SOURCES[source].kind == before[name]:
                     yield statement.text.replace("{" + name + "}", "{" + source + "}")
-
-
-def _used(program: Program) -> Program:
-    """The program without statements that nothing needs."""
-    read, kept = set(program.results), []
-    for statement in reversed(program.statements):
-        if statement.new in read:
-            kept.append(statement)
-            read.update(statement.names)
-    return needed(replace(program, statements=tuple(kept[::-1])))
 
 
 # ---- as a script ---------------------------------------------------------------------------------

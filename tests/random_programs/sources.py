@@ -212,7 +212,7 @@ def data_sets(
         if made:
             values.update({k: made[0].values[k] for k in names if SOURCES[k].change not in changes})
         if "odd bytes" not in features:
-            values = {k: v.astype(bool) if _is_bools(v) else v for k, v in values.items()}
+            values = {k: v.view(np.uint8) != 0 if _is_bools(v) else v for k, v in values.items()}
         one = DataSet(values)
         if "aliases" in features and rng.random() < 0.4 and {"x", "y"} <= set(names):
             one.alias = rng.choice(ALIASES[:5])
