@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
-from tests.random_programs.programs import FEATURES, random_program
+from tests.random_programs.programs import FEATURES, USUAL, random_program
 from tests.random_programs.running import HARMLESS, run
 from tests.random_programs.shrinking import script, shrunk
 
@@ -43,7 +43,7 @@ def main() -> int:
     only, without = ({*filter(None, text.split(","))} for text in (options.only, options.without))
     if unknown := (only | without) - {*FEATURES}:
         parser.error(f"there is no feature {', '.join(sorted(unknown))}")
-    features = frozenset(only or FEATURES) - without
+    features = frozenset(only or USUAL) - without
     return work(options, features) if options.worker else Campaign(options, features).run()
 
 

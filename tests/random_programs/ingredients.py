@@ -26,6 +26,8 @@ beside them only variables appear that are recorded. A kind with ``~`` may come 
 
 from __future__ import annotations
 
+from tests.random_programs.breadth import BREADTH
+
 __all__ = ["EXPRESSIONS", "HELPERS", "INGREDIENTS"]
 
 INGREDIENTS: dict[str, list[tuple[str, str]]] = {
@@ -294,7 +296,6 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("number", "{number} * len({text})"),
         ("any", "{static}"),
         ("any", "({static}, {text})"),
-        ("any", "repr({static})"),
         ("vector", "{vector} + ({static} is None)"),
     ],
     "nesting": [
@@ -326,6 +327,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.grad(lambda v: np.sum(v * v * {kept_int}))({vector})"),
         ("vector", "tape.jvp(lambda v: v * {kept_f32}, ({vector},), ({vector},))[1]"),
     ],
+    **BREADTH,
 }  # fmt: skip
 """Feature to (kind, text)."""
 

@@ -12,13 +12,17 @@ from typing import Any
 from tests.random_programs.ingredients import EXPRESSIONS, HELPERS, INGREDIENTS
 from tests.random_programs.sources import SOURCES, DataSet, data_sets
 
-__all__ = ["FEATURES", "Program", "Statement", "random_program"]
+__all__ = ["FEATURES", "USUAL", "Program", "Statement", "random_program"]
 
 FEATURES = (
     *INGREDIENTS,
-    "rebound", "exceptional", "orders", "odd bytes", "aliases", "layouts", "donation", "float32",
+    "rebound", "exceptional", "orders", "odd bytes", "aliases", "layouts", "donation", "float32", "shapes",
+    "dtypes",
 )  # fmt: skip
-"""What can be left out by name: groups of ingredients, and ways in which data sets vary."""
+"""What can be chosen by name: groups of ingredients, and ways in which data sets vary."""
+
+USUAL = frozenset(FEATURES) - {"limits"}
+"""Those that must never make a difference."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
@@ -207,9 +211,7 @@ def _statement(new: str, scope: _Scope, rng: random.Random, features: frozenset[
     return Statement(new, kind.rstrip("~"), text.replace("{new}", "{" + new + "}"), are_recorded)
 
 
-def random_program(
-    seed: int, features: frozenset[str] = frozenset(FEATURES)
-) -> tuple[Program, list[DataSet]]:
+def random_program(seed: int, features: frozenset[str] = USUAL) -> tuple[Program, list[DataSet]]:
     """The program of a seed, and the data sets it is called on, in order."""
     rng = random.Random(seed)
     names = ["x", *(name for name, source in _optional(features) if rng.random() < _CHANCE[source.place])]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ def shrunk(
     Parameters
     ----------
     program : Program
+        What is made smaller.
     sets : list of DataSet
         On which it differs.
     ignored : frozenset of str
@@ -116,12 +118,12 @@ def _simpler(program: Program, statement: Statement, number: int) -> Iterator[st
 
 
 def script(program: Program, sets: list[DataSet]) -> str:
-    """Python that shows the difference by itself; aliases and layouts of arguments are comments."""
-    lines = ["import numpy as np, tape", "from types import SimpleNamespace", "nan, inf = np.nan, np.inf"]
+    """Python that shows the difference by itself; only layouts of arguments are comments."""
+    lines = ["from copy import deepcopy", "import numpy as np, tape", "nan, inf = np.nan, np.inf"]
     if "opts" in program.sources:
         lines.append("from decimal import Decimal")
     owners = {name.partition(".")[0] for name in program.placed("attribute")}
-    lines += [f"{owner} = SimpleNamespace()" for owner in sorted(owners)]
+    lines += [f"class {owner}: pass" for owner in sorted(owners)]
     closed = program.placed("global", "attribute", "default", "cell")
     lines += [f"{name} = {shown(sets[0].values[name])}" for name in closed]
     cells = program.placed("cell")
@@ -129,26 +131,39 @@ def script(program: Program, sets: list[DataSet]) -> str:
     if cells:
         lines.append(f"f, rebind = make({', '.join(cells)})")
     lines.append(f"compiled = tape.compile(f{f', donate={program.donated}' if program.donate else ''})")
-    before = sets[0]
-    for one in sets:
-        lines += [change for name in closed for change in _changes(name, before, one)]
-        if any(name in cells and SOURCES[name].change == "rebound" for name in closed):
+    for before, one in zip([sets[0], *sets], sets, strict=False):
+        changed = [name for name in closed if one.values[name] is not before.values[name]]
+        lines += [_change(name, one.values[name]) for name in changed]
+        if any(name in cells and SOURCES[name].change == "rebound" for name in changed):
             lines.append(f"rebind({', '.join(cells)})")
-        arguments = [shown(one.values[name]) for name in program.placed("argument")]
-        arguments += [f"**{shown(one.values[name])}" for name in program.placed("keywords")]
-        notes = f"  # y in x: {one.alias}" * bool(one.alias) + f"  # {one.layout}" * (one.layout != "C")
-        text = ", ".join(arguments)
-        lines.append(f"print(compiled({text}), 'expected', f({text})){notes}")
-        before = one
+        lines += _call(program, one)
     return "\n".join(lines)
 
 
-def _changes(name: str, before: DataSet, now: DataSet) -> list[str]:
-    value = now.values[name]
-    if value is before.values[name]:
-        return []
+def _call(program: Program, one: DataSet) -> list[str]:
+    names = program.placed("argument")
+    lines = [f"args = [{', '.join(shown(one.values[name]) for name in names)}]"]
+    if one.layout != "C":
+        lines[0] += f"  # {one.layout}"
+    if one.alias and {"x", "y"} <= {*names}:
+        x, y = (f"args[{names.index(name)}]" for name in "xy")
+        n, dtype = len(one.values["x"]), one.values["x"].dtype
+        shift = dtype.itemsize * (one.alias == "shifted buffer" and n > 1)
+        if "buffer" in one.alias:
+            lines.append(f"raw = bytearray({x}.tobytes() + {x}[:1].tobytes())")
+            lines.append(f"{x} = np.frombuffer(raw, {dtype.str!r}, {n})")
+            lines.append(f"{y} = np.frombuffer(raw, {dtype.str!r}, {n}, {shift})")
+        else:
+            lines.append(y + " = " + x + {"same": "", "view": "[:]", "reversed": "[::-1]"}[one.alias])
+    keywords = "".join(f", **{shown(one.values[name])}" for name in program.placed("keywords"))
+    lines.append(f"print('expected', f(*deepcopy(args){keywords}), 'found', compiled(*args{keywords}))")
+    return lines
+
+
+def _change(name: str, value: Any) -> str:
+    """What is closed over, changed as the source says."""
     if SOURCES[name].change == "rebound":
-        return [f"{name} = {shown(value)}"]
-    if isinstance(value, np.ndarray) and value.dtype == bool:
-        return [f"{name}.view(np.uint8)[:] = {value.view(np.uint8).tolist()}"]
-    return [f"{name}[...] = {value.tolist()}"]
+        return f"{name} = {shown(value)}"
+    if value.dtype == bool:
+        return f"{name}.view(np.uint8)[...] = {value.view(np.uint8).tolist()}"
+    return f"{name}[...] = {value.tolist()}"

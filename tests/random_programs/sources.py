@@ -122,6 +122,7 @@ SOURCES: dict[str, Source] = {
     "a": Source("number", "argument", "given", Draw.number),
     "b": Source("number", "argument", "given", Draw.number),
     "s": Source("number", "argument", "given", Draw.scalar),
+    "k": Source("number", "argument", "given", _choice(-1, 0, 1, 2)),
     "z": Source("zero_d", "argument", "given", lambda draw: np.array(draw.scalar())),
     "i": Source("ivector", "argument", "given", Draw.ints),
     "m": Source("bvector", "argument", "given", Draw.bools),
@@ -155,7 +156,7 @@ SOURCES: dict[str, Source] = {
 }  # fmt: skip
 """All of them, by the name under which programs read them."""
 
-ALIASES = ("same", "view", "reversed", "one buffer", "shifted buffer", "of_kept")
+ALIASES = ("same", "view", "reversed", "one buffer", "shifted buffer")
 """How ``y`` may lie in the memory of ``x``."""
 
 LAYOUTS = ("C", "C", "C", "strided", "reversed", "unaligned", "read-only")
@@ -201,12 +202,19 @@ def data_sets(
     changes = {"given", *({"rebound"} & features), *({"in place"} if "kept" in features else ())}
     moods = MOODS if "exceptional" in features else ("plain", "signs")
     made: list[DataSet] = []
+    usual: list[DataSet] = []  # of the program's shapes and dtype
+    is_free = {SOURCES[name].change for name in names} <= {"given", "rebound"} & changes
     for _ in range(rng.randrange(4, 7)):
         draw = Draw(rng, n, dtype, rng.choice(moods) if made else "plain")
+        is_other = bool(made) and is_free and rng.random() < 0.1
+        if is_other and "shapes" in features:
+            draw.n = rng.choice([1, 2, 3, 5])
+        if is_other and "dtypes" in features:
+            draw.dtype = rng.choice(["f4", "f8"])
         values = {name: SOURCES[name].draw(draw) for name in names}
-        if made and rng.random() < 0.4:  # all but one source as before
+        if usual and not is_other and rng.random() < 0.4:  # all but one source as before
             name = rng.choice(names)
-            values = {**made[-1].values, name: values[name]}
+            values = {**usual[-1].values, name: values[name]}
         if "numbers" in {SOURCES[name].kind for name in names} and "orders" not in features:
             values = {k: dict(sorted(v.items())) if isinstance(v, dict) else v for k, v in values.items()}
         if made:
@@ -215,11 +223,12 @@ def data_sets(
             values = {k: v.view(np.uint8) != 0 if _is_bools(v) else v for k, v in values.items()}
         one = DataSet(values)
         if "aliases" in features and rng.random() < 0.4 and {"x", "y"} <= set(names):
-            one.alias = rng.choice(ALIASES[:5])
+            one.alias = rng.choice(ALIASES)
             one.values["y"] = _lying_in(one.values["x"], one.alias)[1]
         elif "layouts" in features:
             one.layout = rng.choice(LAYOUTS)
         made.append(one)
+        usual += [one] * (not is_other)
     order = [*range(len(made))] + [rng.randrange(len(made)) for _ in range(9 - len(made))]
     return [made[0], *(made[k] for k in order[1:])]
 
