@@ -278,37 +278,37 @@ def _numbers(found: np.ndarray, expected: np.ndarray) -> str:
 
 
 def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: Any, expected: Any) -> bool:
-    """Whether eager results differ about as much, if all numbers are moved by their rounding."""
-    gap = _distance(found, expected)
+    """Whether eager results differ as much where these do, if all numbers are moved by their rounding."""
+    gaps = _gaps(found, expected)
+    moved_gaps = np.zeros(len(gaps))
     for salt in range(4):
         moved = [_moved(one, salt, program.has_determined_zeros) for one in sets]
         eager = Subject(program, code, moved[0])
         for one in moved:
             eager.change(one)
         other, error = outcome(eager.f, materialise(moved[-1], program.sources, program.donate))
-        if error is None and difference(found, other)[0] in ("", "sign of zero"):
-            return True
-        if error is None and gap < np.inf and 0.1 * gap <= _distance(other, expected) < np.inf:
-            return True
-    return False
+        if error is None:
+            others = _gaps(other, expected)
+            if len(others) != len(gaps):  # of another structure than expected: is it what was found?
+                others = [0.0 if difference(found, other)[0] else np.inf] * len(gaps)
+            moved_gaps = np.maximum(moved_gaps, others)
+    return all(moved >= 0.1 * gap for moved, gap in zip(moved_gaps, gaps, strict=True) if gap > 1e-7)
 
 
-def _distance(one: Any, other: Any) -> float:
-    """The largest difference of two numbers; infinite if results are not alike otherwise."""
+def _gaps(one: Any, other: Any) -> list[float]:
+    """How far numbers are apart, leaf by leaf, beside the largest; infinite where they are not alike."""
     if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
-        return _distance(list(one.values()), list(other.values()))
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return max(map(_distance, one, other), default=0.0) if len(one) == len(other) else np.inf
-    if isinstance(one, (dict, list, tuple)) or isinstance(other, (dict, list, tuple)):
-        return np.inf
-    if np.shape(one) != np.shape(other):
-        return np.inf
-    if not all(
-        isinstance(value, (np.ndarray, np.number, np.bool, int, float, complex)) for value in (one, other)
-    ):
-        return 0.0 if one == other else np.inf
-    gaps = np.where(np.equal(one, other), 0.0, np.abs(np.subtract(one, other, dtype=complex)))
-    return float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0.0))
+        return _gaps(list(one.values()), list(other.values()))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)) and len(one) == len(other):
+        return [gap for pair in zip(one, other, strict=True) for gap in _gaps(*pair)]
+    if np.shape(one) != np.shape(other) or isinstance(other, (list, tuple, dict)):
+        return [np.inf]
+    if not isinstance(other, (np.ndarray, np.generic, float, complex)):
+        return [0.0 if one == other else np.inf]
+    one, other = np.asarray(one, complex), np.asarray(other, complex)
+    gaps = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0, np.abs(one - other))
+    scale = np.max(np.abs(other), where=np.isfinite(other), initial=1)
+    return [float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0) / scale)]
 
 
 def _moved(one: DataSet, salt: int, keeps_zeros: bool) -> DataSet:
