@@ -318,7 +318,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("number", "np.sum({vector}, where={kept_bool}, initial=0)"),
         ("number", "{number} * {kept_vector}[{at}]"),
         ("masked", "{vector}[{kept_bool}]"),
-        ("vector", "{vector}[{kept_int} % {vector}.size]"),
+        ("vector", "np.take({vector}, {kept_int}, mode='wrap')"),
         ("bvector", "{vector} < {kept_vector}"),
         ("vector", "tape.jacobian(lambda v: {kept_matrix} @ v)({vector}) @ {vector}"),
         ("matrix", "tape.jacobian(lambda v: {kept_matrix} @ v)({vector})"),
