@@ -137,8 +137,7 @@ class _Scope:
         self.variables: dict[str, list[tuple[str, bool]]] = {}
         for name in names:
             source = SOURCES[name]
-            is_argument = source.place in ("argument", "keywords")
-            self.add(name, source.kind, is_argument and source.kind not in _NUMBERLIKE)
+            self.add(name, source.kind, source.change == "given" and not source.is_static)
 
     def add(self, name: str, kind: str, is_recorded: bool) -> None:
         self.variables.setdefault(kind, []).append((name, is_recorded))

@@ -281,7 +281,7 @@ def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found:
     """Whether eager results differ as much where these do, if all numbers are moved by their rounding."""
     gaps = _gaps(found, expected)
     moved_gaps = np.zeros(len(gaps))
-    for salt in range(4):
+    for salt in range(8):
         moved = [_moved(one, salt, program.has_determined_zeros) for one in sets]
         eager = Subject(program, code, moved[0])
         for one in moved:
@@ -312,7 +312,7 @@ def _gaps(one: Any, other: Any) -> list[float]:
 
 
 def _moved(one: DataSet, salt: int, keeps_zeros: bool) -> DataSet:
-    """A data set whose numbers differ by about their rounding; equal ones stay equal."""
+    """The data set with numbers moved by their rounding, more by larger salts; equal ones stay equal."""
 
     def sign(number: Any) -> int:
         return 1 - 2 * (hash((float(number), salt)) >> 7 & 1)
@@ -322,10 +322,11 @@ def _moved(one: DataSet, salt: int, keeps_zeros: bool) -> DataSet:
             return {key: move(part) for key, part in value.items()}
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             signs = np.array([*map(sign, value.ravel())], value.dtype).reshape(value.shape)
+            eps = 2 ** (salt + 3) * np.finfo(value.dtype).eps
             zeros = value if keeps_zeros else 0 * signs
-            return np.where(value == 0, zeros, value * (1 + 8 * np.finfo(value.dtype).eps * signs))
+            return np.where(value == 0, zeros, value * (1 + eps * signs))
         if isinstance(value, float):
-            return type(value)(value * (1 + 1e-15 * sign(value)))
+            return type(value)(value * (1 + 2 ** (salt - 50) * sign(value)))
         return value
 
     return DataSet({name: move(value) for name, value in one.values.items()})

@@ -97,12 +97,15 @@ class Source(NamedTuple):
         given (an argument), in place, or rebound.
     draw : callable
         From a `Draw` to a value.
+    is_static : bool
+        Whether a program is for one value of it.
     """
 
     kind: str
     place: str
     change: str
     draw: Callable[[Draw], Any]
+    is_static: bool = False
 
 
 def _choice(*values: Any) -> Callable[[Draw], Any]:
@@ -122,17 +125,17 @@ SOURCES: dict[str, Source] = {
     "a": Source("number", "argument", "given", Draw.number),
     "b": Source("number", "argument", "given", Draw.number),
     "s": Source("number", "argument", "given", Draw.scalar),
-    "k": Source("number", "argument", "given", _choice(-1, 0, 1, 2)),
+    "k": Source("number", "argument", "given", _choice(-1, 0, 1, 2), is_static=True),
     "z": Source("zero_d", "argument", "given", lambda draw: np.array(draw.scalar())),
     "i": Source("ivector", "argument", "given", Draw.ints),
     "m": Source("bvector", "argument", "given", Draw.bools),
-    "t": Source("truth", "argument", "given", _choice(True, False)),
-    "n": Source("int", "argument", "given", _choice(0, 1, 2, 3)),
-    "axis": Source("axis", "argument", "given", _choice(0, 1, -1)),
+    "t": Source("truth", "argument", "given", _choice(True, False), is_static=True),
+    "n": Source("int", "argument", "given", _choice(0, 1, 2, 3), is_static=True),
+    "axis": Source("axis", "argument", "given", _choice(0, 1, -1), is_static=True),
     "d": Source("numbers", "argument", "given", Draw.numbers),
     "kwargs": Source("numbers", "keywords", "given", Draw.numbers),
-    "way": Source("text", "argument", "given", _choice("up", "down")),
-    "opts": Source("static", "argument", "given", _choice(*_STATICS)),
+    "way": Source("text", "argument", "given", _choice("up", "down"), is_static=True),
+    "opts": Source("static", "argument", "given", _choice(*_STATICS), is_static=True),
     "RV": Source("vector", "global", "rebound", Draw.vector),
     "RM": Source("matrix", "global", "rebound", Draw.matrix),
     "RS": Source("number", "global", "rebound", Draw.number),
@@ -169,11 +172,6 @@ class DataSet:
     values: dict[str, Any]
     alias: str = ""
     layout: str = "C"
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{name}={shown(value)}" for name, value in self.values.items())
-        notes = [f"y lies in x: {self.alias}"] * bool(self.alias) + [self.layout] * (self.layout != "C")
-        return f"dict({shown})" + "".join(f"  # {note}" for note in notes)
 
 
 def shown(value: Any) -> str:
