@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=20, help="differences to be shrunk and printed")
     parser.add_argument("--log", help="a file for a line of JSON for each program that is not the same")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--crashed", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     only, without = ({*filter(None, text.split(","))} for text in (options.only, options.without))
     if unknown := (only | without) - {*FEATURES}:
@@ -50,6 +51,9 @@ def main() -> int:
 def work(options: argparse.Namespace, features: frozenset[str]) -> int:
     """Run programs one after the other, with a line for each: its seed first, and then what became of it."""
     ignored = frozenset(options.ignore.split(","))
+    if options.crashed:
+        print(script(*shrunk(*random_program(options.seed, features), crashes=True)))
+        return 0
     for seed in range(options.seed, options.seed + options.count):
         print(seed, flush=True)
         program, sets = random_program(seed, features)
@@ -90,7 +94,7 @@ class Campaign:
         for _ in range(self.options.processes):
             threading.Thread(target=self._run_chunks, daemon=True).start()
         log = open(self.options.log, "a") if self.options.log else None  # noqa: SIM115
-        bar = tqdm(total=self.options.count, unit="program", smoothing=0.05)
+        bar = tqdm(total=self.options.count, unit="program", smoothing=0.05, mininterval=0.5)
         try:
             for _ in range(self.options.count):
                 one = self.told.get()
@@ -110,7 +114,7 @@ class Campaign:
         if kind in ("refused", "eager refuses"):
             self.details[f"{kind}: {one['detail'].partition(':')[0]}"] += 1
         differences = sum(n for known, n in self.kinds.items() if known not in HARMLESS)
-        bar.set_postfix(differences=differences)  # type: ignore[attr-defined]
+        bar.set_postfix(differences=differences, refresh=False)  # type: ignore[attr-defined]
         if kind not in HARMLESS and self.shown < self.options.most:
             self.shown += 1
             bar.write(f"\n# program {one['seed']}: {kind}: {one['detail']}\n{one.get('script', '')}")  # type: ignore[attr-defined]
@@ -134,12 +138,7 @@ class Campaign:
     def _run_process(self, start: int, end: int) -> int:
         """Run programs up to one that ends the process, or all; the seed behind the last one."""
         process = subprocess.Popen(
-            [
-                *(sys.executable, "-X", "faulthandler", "-m", "tests.random_programs", "--worker"),
-                *("--seed", str(start), "--count", str(end - start), "--only", ",".join(self.features)),
-                *("--ignore", self.options.ignore),
-                *("--most", str(max(self.options.most - self.shown, 0))),
-            ],
+            self._command(start, end - start),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -159,10 +158,20 @@ class Campaign:
         if is_done and code == 0:
             return end
         kind = "hangs" if code == -9 else "crash" if code < 0 else "broken"
-        source = random_program(seed, self.features)[0].source
+        text = random_program(seed, self.features)[0].source
+        if kind == "crash":
+            command = [*self._command(seed, 1), "--crashed"]
+            text = subprocess.run(command, capture_output=True, text=True).stdout or text
         detail = f"exit code {code}\n{''.join(errors[-30:])}"
-        self.told.put({"seed": str(seed), "kind": kind, "detail": detail, "script": source})
+        self.told.put({"seed": str(seed), "kind": kind, "detail": detail, "script": text})
         return seed + 1
+
+    def _command(self, start: int, count: int) -> list[str]:
+        return [
+            *(sys.executable, "-X", "faulthandler", "-m", "tests.random_programs", "--worker"),
+            *("--seed", str(start), "--count", str(count), "--only", ",".join(self.features)),
+            *("--ignore", self.options.ignore, "--most", str(max(self.options.most - self.shown, 0))),
+        ]
 
     def _lines(self, process: subprocess.Popen[str]) -> Iterator[str]:
         """Lines that a process prints; it is ended if there is none for too long."""
