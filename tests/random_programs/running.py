@@ -192,8 +192,10 @@ def _judged(found: Any, raised: Any, expected: Any, reason: Any, ignored: frozen
     if raised is None and reason is None:
         return difference(found, expected, ignored)
     if reason is None:
-        if isinstance(raised, REFUSALS):
-            return "refused", f"{type(raised).__name__}: {str(raised)[:60]}"
+        # Where NumPy converts what is assigned to an array, it says so in an error of its own.
+        refusal = raised if isinstance(raised, REFUSALS) else raised.__cause__
+        if isinstance(refusal, REFUSALS):
+            return "refused", f"{type(refusal).__name__}: {str(refusal)[:60]}"
         return "error", f"{type(raised).__name__}: {str(raised)[:200]}, expected {expected!r}"
     if raised is None:
         return "error", f"{found!r}, expected {reason!r}"
