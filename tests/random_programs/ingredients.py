@@ -236,7 +236,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("matrix", "tape.hessian(lambda v: {loss})({vector})"),
         ("matrix", "tape.jacobian(lambda v: {map})({vector})"),
         ("vector", "tape.jvp(lambda v: {map}, ({vector},), ({vector},))[1]"),
-        ("vector", "tape.vjp(lambda v: {map}, {vector})[1]({vector})"),
+        ("vector", "tape.vjp(lambda v: {map}, {vector})[1]({vector})[0]"),
         ("vector", "tape.hvp(lambda v: {loss})({vector}, {vector})"),
         ("number", "tape.grad(lambda t: np.sum(t * {vector}) ** 2 + t)({number})"),
         ("number", "tape.grad(lambda t: np.sum(np.sin(t * {vector})))({number})"),
