@@ -1,0 +1,334 @@
+"""Programs run twice, eagerly and compiled, on the same data sets: what comes out must be the same."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tape
+from tape import errors
+from tests.random_programs.programs import Program
+from tests.random_programs.sources import SOURCES, DataSet, copied, materialise
+
+__all__ = ["HARMLESS", "Verdict", "difference", "run"]
+
+REFUSALS = (
+    errors.UnsupportedError,
+    errors.ConversionError,
+    errors.InPlaceError,
+    errors.MissingAttributeError,
+    errors.DTypeError,
+)
+"""What a compiled function may raise where the eager one does not."""
+
+HARMLESS = ("same", "refused", "eager refuses", "drops an error", "ill-conditioned")
+"""Verdicts that are no differences."""
+
+BUILT_IN = (
+    ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError, FloatingPointError, KeyError,
+    AttributeError, np.linalg.LinAlgError,
+)  # fmt: skip
+
+
+@dataclass
+class Verdict:
+    """What became of a program.
+
+    Attributes
+    ----------
+    kind : str
+        ``same``; ``refused`` by a documented error; ``eager refuses``, where there is nothing to compare;
+        ``drops an error``, if what would raise it is not needed;
+        ``ill-conditioned``, if eager results differ as much for arguments that differ by rounding; or how
+        the two differ: ``value``, ``sign of zero``, ``type``, ``structure``, ``error``, ``argument``.
+    detail : str
+        Of errors, their class; of differences, what was found and expected.
+    call : int
+        The last one, counted from 0.
+    """
+
+    kind: str
+    detail: str = ""
+    call: int = 0
+
+    @property
+    def is_difference(self) -> bool:
+        return self.kind not in HARMLESS
+
+
+class Subject:
+    """The function of a program in a namespace of its own, and what it closes over.
+
+    Parameters
+    ----------
+    program : Program
+    code : code object
+        Of its source.
+    first : DataSet
+        What is closed over at first.
+    """
+
+    def __init__(self, program: Program, code: Any, first: DataSet) -> None:
+        self.program = program
+        self.namespace: dict[str, Any] = {"np": np, "tape": tape}
+        self.current = dict(first.values)
+        for name in program.placed("global", "attribute", "default"):
+            self._bind(name, copied(first.values[name]))
+        exec(code, self.namespace)
+        self.cells = [copied(first.values[name]) for name in program.placed("cell")]
+        if self.cells:
+            self.f, self.rebind = self.namespace["make"](*self.cells)
+        else:
+            self.f = self.namespace["f"]
+
+    def _bind(self, name: str, value: Any) -> None:
+        owner, _, attribute = name.partition(".")
+        if attribute:
+            setattr(self.namespace.setdefault(owner, _Record()), attribute, value)
+        else:
+            self.namespace[name] = value
+
+    def _read(self, name: str) -> Any:
+        owner, _, attribute = name.partition(".")
+        found = self.namespace[owner]
+        return getattr(found, attribute) if attribute else found
+
+    def change(self, one: DataSet) -> None:
+        """Let what is closed over be what a data set says, in place or under the same name."""
+        cells = self.program.placed("cell")
+        is_rebound = False
+        for name in self.program.sources:
+            source, value = SOURCES[name], one.values[name]
+            if source.change == "given" or value is self.current[name]:
+                continue
+            self.current[name] = value
+            if source.change == "in place":
+                kept = self.cells[cells.index(name)] if source.place == "cell" else self._read(name)
+                kept.view(np.uint8)[...] = value.view(np.uint8)  # bools of any byte
+            elif source.place == "cell":
+                self.cells[cells.index(name)] = copied(value)
+                is_rebound = True
+            else:
+                self._bind(name, copied(value))
+        if is_rebound:
+            self.rebind(*self.cells)
+
+    def closed_over(self) -> list[Any]:
+        """What is closed over, as it is now."""
+        return [
+            self.cells[self.program.placed("cell").index(name)]
+            if SOURCES[name].place == "cell"
+            else self._read(name)
+            for name in self.program.sources
+            if SOURCES[name].change != "given"
+        ]
+
+
+class _Record:
+    """An object with attributes."""
+
+
+def outcome(f: Any, call: Any) -> tuple[Any, Exception | None]:
+    """What a function returns, or raises."""
+    try:
+        return f(*call.args, **call.kwargs), None
+    except NameError:  # no program: a statement was left out that another needs
+        raise
+    except Exception as error:
+        return None, error
+
+
+def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozenset()) -> Verdict:
+    """Call a program on data sets in order, until there is a difference or a refusal.
+
+    Parameters
+    ----------
+    program : Program
+        What is called, eagerly and compiled.
+    sets : list of DataSet
+        What it is called on; some are there several times.
+    ignored : frozenset of str
+        Kinds of differences that count as none.
+    """
+    if not program.has_determined_zeros:
+        ignored = ignored | {"sign of zero"}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        code = compile(program.source, f"<program {program.seed}>", "exec")
+        eager, subject = Subject(program, code, sets[0]), Subject(program, code, sets[0])
+        compiled = tape.compile(subject.f, donate=program.donated)
+        verdict = Verdict("same")
+        for number, one in enumerate(sets):
+            eager.change(one)
+            subject.change(one)
+            # What is compiled comes first: it may not rely on what the eager call left behind.
+            call, plain = (materialise(one, program.sources, program.donate) for _ in range(2))
+            found, raised = outcome(compiled, call)
+            expected, reason = outcome(eager.f, plain)
+            if isinstance(reason, errors.TapeError):
+                return Verdict("eager refuses", type(reason).__name__, number)
+            kind, detail = _judged(found, raised, expected, reason, ignored)
+            if raised is None and reason is not None and program.has_dead_statements:
+                return Verdict("drops an error", repr(reason), number)
+            if kind == "refused":
+                return Verdict(kind, detail, number)
+            if not kind:
+                kind, detail = _damage(program, one, call, subject)
+            if kind in ("value", "structure") and _is_ill_conditioned(
+                program, code, sets[: number + 1], found, expected
+            ):
+                return Verdict("ill-conditioned", detail, number)
+            if kind:
+                return Verdict(kind, detail, number)
+        return verdict
+
+
+def _judged(found: Any, raised: Any, expected: Any, reason: Any, ignored: frozenset[str]) -> tuple[str, str]:
+    """How the outcomes differ; nothing if they do not."""
+    if raised is None and reason is None:
+        return difference(found, expected, ignored)
+    if reason is None:
+        # Where NumPy converts what is assigned to an array, it says so in an error of its own.
+        refusal = raised if isinstance(raised, REFUSALS) else raised.__cause__
+        if isinstance(refusal, REFUSALS):
+            return "refused", f"{type(refusal).__name__}: {str(refusal)[:60]}"
+        return "error", f"{type(raised).__name__}: {str(raised)[:200]}, expected {expected!r}"
+    if raised is None:
+        return "error", f"{found!r}, expected {reason!r}"
+    classes = tuple(known for known in BUILT_IN if isinstance(reason, known))
+    if isinstance(raised, classes or type(reason)):
+        return "", ""
+    if isinstance(raised, REFUSALS):
+        return "refused", type(raised).__name__
+    return "error", f"{raised!r}, expected {reason!r}"
+
+
+def _damage(program: Program, one: DataSet, call: Any, subject: Subject) -> tuple[str, str]:
+    """Whether arguments that are not donated, or arrays closed over, were written to."""
+    fresh = materialise(one, program.sources, program.donate)
+    for name, now, before in zip(program.placed("argument"), call.args, fresh.args, strict=True):
+        if name not in program.donate and _bytes(now) != _bytes(before):
+            return "argument", f"{name} was {before!r}, is {now!r}"
+    closed = [name for name in program.sources if SOURCES[name].change != "given"]
+    for name, now in zip(closed, subject.closed_over(), strict=True):
+        if _bytes(now) != _bytes(one.values[name]):
+            return "argument", f"{name} was {one.values[name]!r}, is {now!r}"
+    return "", ""
+
+
+def _bytes(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+
+
+# ---- comparing -----------------------------------------------------------------------------------
+
+
+def difference(found: Any, expected: Any, ignored: frozenset[str] = frozenset()) -> tuple[str, str]:
+    """How two results differ first, but for kinds that are ignored; nothing if they are the same."""
+    return next(
+        (one for one in _differences(found, expected, "result") if one[0] and one[0] not in ignored), ("", "")
+    )
+
+
+def _differences(found: Any, expected: Any, where: str) -> Iterator[tuple[str, str]]:
+    if isinstance(expected, np.ndarray) and not expected.ndim:
+        expected = expected[()]  # compiled functions return scalars
+    told = f"{where}: {found!r}, expected {expected!r}"
+    if type(found) is not type(expected):
+        yield "type", f"{told}, a {type(expected).__name__}"
+    elif isinstance(expected, dict):
+        if [(type(key), key) for key in found] != [(type(key), key) for key in expected]:
+            yield "structure", told
+        for key in expected.keys() & found.keys():
+            yield from _differences(found[key], expected[key], f"{where}[{key!r}]")
+    elif isinstance(expected, (list, tuple)):
+        if len(found) != len(expected):
+            yield "structure", told
+        for k, (a, b) in enumerate(zip(found, expected, strict=False)):
+            yield from _differences(a, b, f"{where}[{k}]")
+    elif isinstance(expected, (np.ndarray, np.generic)):
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            yield "structure", told
+        else:
+            yield _numbers(found, expected), told
+    elif isinstance(expected, (float, complex)):
+        yield _numbers(np.asarray(found), np.asarray(expected)), told
+    elif found != expected or repr(found) != repr(expected):
+        yield "value", told
+
+
+def _numbers(found: np.ndarray, expected: np.ndarray) -> str:
+    """How arrays of a dtype and shape differ; an empty string if they do not."""
+    if expected.dtype.kind == "c":
+        return _numbers(found.real, expected.real) or _numbers(found.imag, expected.imag)
+    if expected.dtype.kind != "f":
+        return "" if np.array_equal(found, expected) else "value"
+    finite = np.isfinite(expected)
+    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
+        return "value"
+    found, expected = found[finite], expected[finite]
+    scale = np.max(np.abs(expected), initial=1.0)
+    tolerance = 1e-3 if expected.dtype.itemsize == 4 else 1e-7
+    if not np.all(np.abs(found - expected) <= tolerance * scale):
+        return "value"
+    zeros = (found == 0) & (expected == 0)
+    return "sign of zero" if np.any(np.signbit(found[zeros]) != np.signbit(expected[zeros])) else ""
+
+
+def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: Any, expected: Any) -> bool:
+    """Whether eager results differ as much where these do, if all numbers are moved by their rounding."""
+    gaps = _gaps(found, expected)
+    moved_gaps = np.zeros(len(gaps))
+    for salt in range(8):
+        moved = [_moved(one, salt, program.has_determined_zeros) for one in sets]
+        eager = Subject(program, code, moved[0])
+        for one in moved:
+            eager.change(one)
+        other, error = outcome(eager.f, materialise(moved[-1], program.sources, program.donate))
+        if error is None:
+            others = _gaps(other, expected)
+            if len(others) != len(gaps):  # of another structure than expected: is it what was found?
+                others = [0.0 if difference(found, other)[0] else np.inf] * len(gaps)
+            moved_gaps = np.maximum(moved_gaps, others)
+    return all(moved >= 0.1 * gap for moved, gap in zip(moved_gaps, gaps, strict=True) if gap > 1e-7)
+
+
+def _gaps(one: Any, other: Any) -> list[float]:
+    """How far numbers are apart, leaf by leaf, beside the largest; infinite where they are not alike."""
+    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
+        return _gaps(list(one.values()), list(other.values()))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)) and len(one) == len(other):
+        return [gap for pair in zip(one, other, strict=True) for gap in _gaps(*pair)]
+    if np.shape(one) != np.shape(other) or isinstance(other, (list, tuple, dict)):
+        return [np.inf]
+    if not isinstance(other, (np.ndarray, np.generic, float, complex)):
+        return [0.0 if one == other else np.inf]
+    one, other = np.asarray(one, complex), np.asarray(other, complex)
+    gaps = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0, np.abs(one - other))
+    scale = np.max(np.abs(other), where=np.isfinite(other), initial=1)
+    return [float(np.max(np.nan_to_num(gaps, nan=np.inf), initial=0) / scale)]
+
+
+def _moved(one: DataSet, salt: int, keeps_zeros: bool) -> DataSet:
+    """The data set with numbers moved by their rounding, more by larger salts; equal ones stay equal."""
+
+    def sign(number: Any) -> int:
+        return 1 - 2 * (hash((float(number), salt)) >> 7 & 1)
+
+    def move(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: move(part) for key, part in value.items()}
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            signs = np.array([*map(sign, value.ravel())], value.dtype).reshape(value.shape)
+            eps = 2 ** (salt + 3) * np.finfo(value.dtype).eps
+            zeros = value if keeps_zeros else 0 * signs
+            return np.where(value == 0, zeros, value * (1 + eps * signs))
+        if isinstance(value, float):
+            return type(value)(value * (1 + 2 ** (salt - 50) * sign(value)))
+        return value
+
+    return DataSet({name: move(value) for name, value in one.values.items()})

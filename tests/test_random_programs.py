@@ -1,0 +1,100 @@
+"""Random programs, compiled against eager; ``TAPE_RANDOM_PROGRAMS`` says how many are tried.
+
+A campaign is ``python -m tests.random_programs``.
+"""
+
+import contextlib
+import io
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import tape
+from tests.random_programs.programs import random_program
+from tests.random_programs.running import difference, run
+from tests.random_programs.shrinking import script, shrunk
+
+PROGRAMS = int(os.environ.get("TAPE_RANDOM_PROGRAMS", "400"))
+PACK = 100
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, PACK))
+def test_compiled_programs_do_what_eager_ones_do(first):
+    kinds = Counter()
+    for seed in range(first, min(first + PACK, PROGRAMS)):
+        program, sets = random_program(seed)
+        verdict = run(program, sets)
+        kinds[verdict.kind] += 1
+        assert not verdict.is_difference, f"{seed}: {verdict}\n{script(*shrunk(program, sets))}"
+    assert kinds["same"] > 0.8 * kinds.total(), kinds
+
+
+# ---- that the generator finds what is wrong ------------------------------------------------------
+
+
+def frozen(f, **_):
+    """A compiler that is wrong: what was returned first, it returns ever after."""
+    first = []
+
+    def call(*args, **kwargs):
+        first[:] = first or [f(*args, **kwargs)]
+        return first[0]
+
+    return call
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_wrong_is_found_and_shrunk_to_a_script_that_shows_it(monkeypatch):
+    monkeypatch.setattr(tape, "compile", frozen)
+    found = 0
+    for seed in range(20):
+        program, sets = random_program(seed)
+        if not run(program, sets).is_difference:
+            continue
+        found += 1
+        small, few = shrunk(program, sets)
+        assert run(small, few).is_difference
+        assert len(few) <= 3
+        assert len(small.statements) <= max(1, len(program.statements) // 2)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(script(small, few), {})
+        assert len(out.getvalue().split("expected")) == len(few) + 1
+    assert found > 15
+
+
+def test_each_seed_makes_one_program_of_features_asked_for():
+    for seed in range(20):
+        program, sets = random_program(seed)
+        again, same = random_program(seed)
+        assert script(program, sets) == script(again, same)
+        only, _ = random_program(seed, frozenset({"elementwise"}))
+        assert "tape.grad" not in only.source
+        assert len(sets) >= 7
+
+
+ZERO, NAN = np.zeros(2), np.array([np.nan, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "kind"),
+    [
+        (ZERO, ZERO, ""),
+        (NAN, NAN.copy(), ""),
+        (np.float64(1), np.array(1.0), ""),
+        (ZERO, -ZERO, "sign of zero"),
+        (ZERO, NAN, "value"),
+        (ZERO, ZERO + 1e-3, "value"),
+        (ZERO, ZERO[:1], "structure"),
+        (ZERO, ZERO.astype("f4"), "structure"),
+        (np.float64(1), 1.0, "type"),
+        (np.True_, True, "type"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "structure"),
+        ([1.0, (2.0,)], [1.0, (2.0, 3.0)], "structure"),
+        ([1.0, (2.0,)], [1.0, (3.0,)], "value"),
+        ("1.5", "2.5", "value"),
+    ],
+)
+def test_results_differ_in_kinds(found, expected, kind):
+    assert difference(found, expected)[0] == kind
