@@ -38,9 +38,10 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
     if kind in ("max", "min") and not all(value.shape[axis] for axis in axes):
         raise CannotLower("no elements")
     if is_choice and all(value.shape[axis] == 1 for axis in axes):
-        return b.reshape(b.cast(value, dtype), shape)
-    if kind == "sum" and value.dtype.kind == "f" and (opposite := b.made_by(value, "negative")) is not None:
-        return -b.fold("sum", opposite[0], axes, dtype=dtype)
+        only = b.reshape(b.cast(value, dtype), shape)
+        return (
+            only + b.literal(0, dtype) if kind == "sum" and only.dtype.kind == "f" else only
+        )  # of -0.0: 0.0
     source = b.made_by(value, "broadcast")
     if kind == "sum" and source is not None:
         (core,) = source
