@@ -1,7 +1,7 @@
 """Which call is turning a Var into a plain number, and what to call in its place: words for messages.
 
-C code asks a Var for its number without saying who asks. The user's frame knows: the instruction it is at is a
-call, and those before it that belong to the same expression have loaded the function. Nothing here decides
+C code asks a Var for its number without saying who asks. The user's frame knows: the instruction it is at is
+a call, and those before it that belong to the same expression have loaded the function. Nothing here decides
 whether a number may be had.
 """
 
@@ -13,7 +13,7 @@ import inspect
 import os
 import sys
 from functools import cached_property
-from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class Caller:
     def name(self) -> str:
         """What the user's code has called, such as ``math.erf`` or ``rng.normal``; empty if nobody knows."""
         names, title, is_method = self._called
-        known = not is_method and title.partition(".")[0] in _NAMED_BY_MODULE
+        known = not is_method and (title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title))
         return title if known else ".".join(names)
 
     @property
@@ -105,7 +105,7 @@ def _names_called(frame: FrameType) -> list[str]:
 
 
 def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
-    """The object that a dotted name stands for, and the one it is an attribute of; None where it is unknown."""
+    """The object that a dotted name stands for, after the one it is an attribute of; None if unknown."""
     owner, found = None, None
     for space in (frame.f_locals, frame.f_globals, vars(builtins)):
         if names[0] in space:
@@ -126,11 +126,10 @@ def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
     if of_type is not None:
         return f"{_public(of_type)}.{name}", True
     if isinstance(function, np.ufunc):
-        return f"{'np' if hasattr(np, name) else 'scipy.special'}.{function.__name__}", False
-    is_function = isinstance(function, (FunctionType, BuiltinFunctionType, type))
-    if not is_function and type(function) is not type(np.sum):
+        return f"{'np' if hasattr(np, function.__name__) else 'scipy.special'}.{function.__name__}", False
+    if not hasattr(function, "__qualname__"):
         function = type(function)  # an object that can be called, such as np.vectorize makes
-    return _public(function), False
+    return _public(function), owner is not None and not isinstance(owner, (ModuleType, type))
 
 
 def _public(thing: Any) -> str:
@@ -138,8 +137,8 @@ def _public(thing: Any) -> str:
     name = getattr(thing, "__qualname__", "")
     if getattr(np, name, None) is thing:
         return f"np.{name}"
-    module = getattr(thing, "__module__", None) or ""
-    parts = [part for part in module.split(".") if not part.startswith("_") and part != "builtins"]
+    top, *rest = (getattr(thing, "__module__", None) or "builtins").split(".")
+    parts = [] if top == "builtins" else [top.lstrip("_"), *(p for p in rest if not p.startswith("_"))]
     return ".".join([*parts, name]).replace("numpy.", "np.", 1)
 
 
@@ -154,7 +153,7 @@ _RENAMED = {
     "lgamma": "scipy.special.gammaln", "phase": "np.angle", "polar": "np.abs and np.angle", "pow": "np.power",
     "rect": "r * np.exp(1j * phi)", "sumprod": "np.dot", "ulp": "np.spacing",
 }  # fmt: skip
-"""What functions of `math` and `cmath` are called elsewhere, where that is not NumPy's function of that name."""
+"""The names elsewhere of functions of `math` and `cmath`, where that is not NumPy's function of that name."""
 
 _ADVICE = {
     "float": "Compute with the Var itself",

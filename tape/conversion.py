@@ -7,7 +7,10 @@ sweeps warn if what they start from was computed later. `Var` asks here; `Trace`
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,17 @@ from tape import errors
 from tape.callers import Caller
 from tape.node import Handle
 
-__all__ = ["NotFree", "Taken", "check_array", "check_hash", "check_number", "freed", "is_free"]
+__all__ = [
+    "NotFree",
+    "Taken",
+    "check_array",
+    "check_hash",
+    "check_number",
+    "freed",
+    "is_free",
+    "refuse_tried",
+    "tried",
+]
 
 _INTEGERS = "biu"
 _CURE = "where the number alone is wanted, take it from tape.stop_gradient(v)"
@@ -56,9 +69,10 @@ class Taken:
         """Warn about numbers that what is done to a root does not see as depending on anything."""
         found = self.before(root, inactive=inactive)
         if found:
+            what = "the root was computed" if doing != "replay" else "all was recorded"
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             warnings.warn(
-                f"{doing}: before the root was computed, plain numbers were taken out of its trace by "
+                f"{doing}: before {what}, plain numbers were taken out of the trace by "
                 f"{', '.join(found[:3])}{more}. What was computed with them does not depend on anything any "
                 "more. Compute with the Var itself, np.log(v) for math.log(v); .value in place of float() "
                 f"says that the number alone is meant [at {errors.user_place()}]",
@@ -153,6 +167,7 @@ def check_array(var: Any) -> None:
     ConversionError
         If it has one.
     """
+    refuse_tried(var)
     if var.node.value.dtype.kind in _INTEGERS:
         return
     if var.node.is_active:
@@ -170,6 +185,26 @@ def check_array(var: Any) -> None:
         trace.take("a conversion to an array", False)
 
 
+def tried(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function in which no Var may become a plain array, for those who can join Vars themselves.
+
+    Raises
+    ------
+    ConversionError
+        If one was about to, whether it has a derivative or not.
+    """
+    return function(*args, **kwargs)
+
+
+def refuse_tried(var: Any) -> None:
+    """Raise if a Var is about to become a plain array in a function that is only `tried`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and errors.is_foreign(frame.f_code.co_filename):
+        if frame.f_code is tried.__code__:
+            raise errors.ConversionError(f"{var!r} is in a list. Use tape.numpy.array, or np.stack")
+        frame = frame.f_back
+
+
 def check_hash(var: Any) -> None:
     """Raise if a Var becomes a key or an element of a set where numbers are meant.
 
@@ -182,9 +217,9 @@ def check_hash(var: Any) -> None:
     trace = var.trace_ref()
     if trace is not None and trace.is_strict and not var.ndim:
         raise errors.ConversionError(
-            f"{var!r} was about to be a key of a dict or an element of a set, where it would differ from equal "
-            "numbers. Use float(tape.stop_gradient(v)) as the key, int(v) of an integer, or id(v) for the Var "
-            "itself"
+            f"{var!r} was about to be a key of a dict or an element of a set, where it would differ from "
+            "equal numbers. Use float(tape.stop_gradient(v)) as the key, int(v) of an integer, or id(v) for "
+            "the Var itself"
         )
 
 

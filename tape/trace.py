@@ -40,8 +40,8 @@ class Trace(Shown):
         Whether the first NaN or infinity that is made out of finite numbers, forwards or backwards, raises
         `NonFiniteError`, which says what made it, out of what, where, and what usually cures it.
     strict : bool
-        Whether ``float(v)`` and its like raise `ConversionError` for a Var that depends on a param, as they do
-        inside of transforms. Otherwise a sweep warns where that lost a derivative.
+        Whether ``float(v)`` and its like raise `ConversionError` for a Var that depends on a param, as they
+        do inside of transforms. Otherwise a sweep warns where that lost a derivative.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class Trace(Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params",
-                 "adjoints", "is_strict", "level", "name", "nodes", "ref", "root", "stack", "taken")  # fmt: skip
+    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params", "adjoints", "is_strict", "level",
+                 "name", "nodes", "ref", "root", "stack", "taken")  # fmt: skip
 
     is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
@@ -485,7 +485,14 @@ class Trace(Shown):
         ------
         TapeError
             Whatever an operation raises for the new values.
+
+        Warns
+        -----
+        LostDerivativeWarning
+            If plain numbers were taken out of the trace and more was recorded afterwards, with the old numbers.
         """
+        if self.taken is not None:
+            self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
         recompute(self.nodes, where=self)
         self.adjoints = self.root = None
 
@@ -514,8 +521,6 @@ class Trace(Shown):
         LostDerivativeWarning
             If plain numbers were taken out of the trace before the root was computed.
         """
-        if self.taken is not None and isinstance(root, Handle):
-            self.taken.warn("compile", root.id, inactive=True)
         return type(self).compiler(self, root)
 
     # ---- helpers -----------------------------------------------------------------------------

@@ -37,8 +37,8 @@ def content(array: Any) -> np.ndarray:
     if array.size > LIMIT:
         raise errors.ConversionError(
             f"{array!r} was about to become a plain array in a compiled function, which would make a program "
-            f"for each content; that is done for {LIMIT} elements at most. To index, call np.take(X, i, axis=0) "
-            "or tape.ops.getitem(X, i), which record"
+            f"for each content; that is done for {LIMIT} elements at most. To index, write "
+            "np.asarray(X, like=i)[i] or tape.ops.getitem(X, i), which record"
         )
     found = np.array(plain(array))
     if not array.size:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors, ops, scope
 from tape.callers import Caller
+from tape.conversion import refuse_tried
 from tape.node import Handle, Leaf, Node, plain
 from tape.op import Op
 from tape.program.contents import content
@@ -223,9 +224,9 @@ def _weakly_unary(function: Callable[..., Any], operation: Callable[[Any], Any])
         if not _is_weak(self):
             return function(self)
         number = _unless_bool(self)
-        return (
-            _weakened(function(self), operation(exact(plain(self)))) if number is self else operation(number)
-        )
+        if number is not self:
+            return operation(number)
+        return _weakened(function(self), operation(exact(plain(self))))
 
     return method
 
@@ -323,9 +324,9 @@ class Traced(Var):
             return hash(inside)
         if self.ndim or self.dtype.kind not in "biu":
             raise errors.ConversionError(
-                f"{self!r} was about to be a key of a dict or an element of a set in a compiled function, where "
-                "equal numbers are one, and each call may bring others. Compare with ==, use int(v) as the key "
-                "where that is meant, or id(v) for the traced value itself"
+                f"{self!r} was about to be a key of a dict or an element of a set in a compiled function, "
+                "where equal numbers are one, and each call may bring others. Compare with ==; use int(v) as "
+                "the key where that is meant, or id(v) for the traced value itself"
             )
         return hash(int(self))
 
@@ -333,6 +334,7 @@ class Traced(Var):
         inside = scope.resolve(self)
         if inside is not self:
             return np.array(inside, dtype, copy=copy)
+        refuse_tried(self)
         if self.dtype.kind in "biu":
             return content(self).astype(self.dtype if dtype is None else dtype)
         within = f" in {name}" if (name := Caller().name) else ""

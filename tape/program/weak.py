@@ -1,4 +1,4 @@
-"""`WeakFloat`, `WeakComplex` and `WeakBool`: what arguments that are numbers of Python's own are on a tape."""
+"""`WeakFloat`, `WeakComplex`, `WeakBool`: what numbers of Python's own are on a tape."""
 
 from __future__ import annotations
 
