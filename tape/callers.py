@@ -64,7 +64,11 @@ class Caller:
     def name(self) -> str:
         """What the user's code has called, such as ``math.erf`` or ``rng.normal``; empty if nobody knows."""
         names, title, is_method = self._called
-        known = not is_method and (title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title))
+        known = (
+            title
+            and not is_method
+            and (title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title))
+        )
         return title if known else ".".join(names)
 
     @property
@@ -85,6 +89,9 @@ class Caller:
         return names, *_title(owner, function, names[-1])
 
 
+_CALLED = "(...)"
+
+
 def _names_called(frame: FrameType) -> list[str]:
     """The dotted name in the call that a frame is at: ``["math", "erf"]``; empty if it is at no such call."""
     names: list[str] = []
@@ -101,18 +108,25 @@ def _names_called(frame: FrameType) -> list[str]:
             names.append(name)
         elif instruction.opname.startswith(("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF")):
             names = [name] if isinstance(name, str) else []
+        elif instruction.opname.startswith("CALL") and names:
+            names[-1] += _CALLED
+        elif instruction.opname.startswith("BINARY") and names:
+            names[-1] += "[...]"
     return names
 
 
 def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
     """The object that a dotted name stands for, after the one it is an attribute of; None if unknown."""
     owner, found = None, None
+    names = [*names[:-1], names[-1].removesuffix(_CALLED)]  # what np.vectorize(f) returns is of that type
     for space in (frame.f_locals, frame.f_globals, vars(builtins)):
         if names[0] in space:
             found = space[names[0]]
             break
     for name in names[1:]:
         owner = found
+        if found is None:
+            break
         is_module = isinstance(found, ModuleType)  # of others, no property may run
         found = getattr(found, name, None) if is_module else inspect.getattr_static(found, name, None)
     return owner, found
@@ -120,6 +134,8 @@ def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
 
 def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
     """What is called, with the public module it comes from; and whether it is a method of an object."""
+    if function is None:
+        return "", False
     if type(owner).__module__.startswith("scipy.stats") and isinstance(getattr(owner, "name", None), str):
         return f"scipy.stats.{owner.name}.{name}", False  # distributions are objects, used as namespaces
     of_type = getattr(function, "__objclass__", None)

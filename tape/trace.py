@@ -489,7 +489,7 @@ class Trace(Shown):
         Warns
         -----
         LostDerivativeWarning
-            If plain numbers were taken out of the trace and more was recorded afterwards, with the old numbers.
+            If more was recorded after plain numbers had been taken out of the trace: these stay as they were.
         """
         if self.taken is not None:
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)

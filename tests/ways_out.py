@@ -1,7 +1,7 @@
-"""Every way that Python code has from one number to another: what may lose a derivative if the number is a Var.
+"""Ways that Python code has from one number to another: what may lose a derivative if the number is a Var.
 
-Each takes a number about 1.3, or an array of three such, and returns numbers. All are smooth there, or constant
-around it, so that a difference quotient tells their derivative.
+Each takes a number about 1.3, or an array of three such, and returns numbers. All are smooth there, or
+constant around it, so that a difference quotient tells their derivative.
 """
 
 import array
@@ -113,6 +113,13 @@ def text(v):
     return float(len(f"{v:.3f}{v!s:.0}") + len("%.2f" % v) + len(f"{v!r:.0}"))  # noqa: UP031
 
 
+OF_MATH = (
+    "acosh asinh atan cbrt ceil cos cosh degrees erf erfc exp exp2 expm1 fabs floor gamma lgamma log log10 "
+    "log1p log2 radians sin sinh sqrt tan tanh trunc ulp isfinite isnan"
+)
+OF_CMATH = "atan cos cosh exp log phase sin sqrt tan"
+OF_NUMPY = "float64 float32 int64 bool_ longdouble array asarray asanyarray ascontiguousarray"
+
 OF_NUMBERS = {
     "float": float,
     "int": int,
@@ -167,13 +174,7 @@ OF_NUMBERS = {
     "ctypes array": c_array,
     "memoryview": memory,
     # math and cmath
-    **{
-        f"math.{name}": (lambda f: lambda v: f(v))(getattr(math, name))
-        for name in (
-            "acosh asinh atan cbrt ceil cos cosh degrees erf erfc exp exp2 expm1 fabs floor gamma lgamma log log10 "
-            "log1p log2 radians sin sinh sqrt tan tanh trunc ulp isfinite isnan"
-        ).split()
-    },
+    **{f"math.{name}": (lambda f: lambda v: f(v))(getattr(math, name)) for name in OF_MATH.split()},
     "math.atan2": lambda v: math.atan2(v, 2.0),
     "math.copysign": lambda v: math.copysign(v, -1.0),
     "math.dist": lambda v: math.dist([v, 0.0], [0.0, 1.0]),
@@ -189,10 +190,7 @@ OF_NUMBERS = {
     "math.prod": lambda v: math.prod([v, v, 2.0]),
     "math.remainder": lambda v: math.remainder(v, 0.35),
     "map": lambda v: sum(map(math.log, [v, 2.0])),
-    **{
-        f"cmath.{name}": (lambda f: lambda v: f(v).real)(getattr(cmath, name))
-        for name in "atan cos cosh exp log phase sin sqrt tan".split()
-    },
+    **{f"cmath.{name}": (lambda f: lambda v: f(v).real)(getattr(cmath, name)) for name in OF_CMATH.split()},
     "cmath.polar": lambda v: cmath.polar(v)[0],
     "cmath.rect": lambda v: cmath.rect(v, 0.3).imag,
     # statistics, random
@@ -222,10 +220,7 @@ OF_NUMBERS = {
     "rng.random(size)": drawn(lambda r, v: float(r.random(v).size)),
     "default_rng": lambda v: np.random.default_rng(v).random(),
     # NumPy's constructors, and functions that do not ask
-    **{
-        f"np.{name}": (lambda f: lambda v: f(v))(getattr(np, name))
-        for name in "float64 float32 int64 bool_ longdouble array asarray asanyarray ascontiguousarray".split()
-    },
+    **{f"np.{name}": (lambda f: lambda v: f(v))(getattr(np, name)) for name in OF_NUMPY.split()},
     "np.complex128": lambda v: np.complex128(v).real,
     "np.array of a list": lambda v: np.array([v, 1.0]),
     "np.array of objects": lambda v: np.array([v], dtype=object)[0],
@@ -288,7 +283,7 @@ OF_NUMBERS = {
 def written_rows(v):
     out = np.zeros((2, 3))
     out[0] = v
-    out[1] = [x for x in v]
+    out[1] = list(v)
     return out
 
 
