@@ -28,7 +28,7 @@ _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
 _REMAINDERS = frozenset(
     (instruction.opcode, instruction.arg)
     for text in ("a % b", "a %= b")
-    for instruction in dis.get_instructions(text)
+    for instruction in dis.get_instructions(compile(text, "", "exec"))
     if instruction.opname == "BINARY_OP"
 )
 
@@ -64,12 +64,8 @@ class Caller:
     def name(self) -> str:
         """What the user's code has called, such as ``math.erf`` or ``rng.normal``; empty if nobody knows."""
         names, title, is_method = self._called
-        known = (
-            title
-            and not is_method
-            and (title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title))
-        )
-        return title if known else ".".join(names)
+        is_public = title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title)
+        return title if is_public and not is_method else ".".join(names)
 
     @property
     def counterpart(self) -> str:
@@ -135,7 +131,7 @@ def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
 def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
     """What is called, with the public module it comes from; and whether it is a method of an object."""
     if function is None:
-        return "", False
+        return "", False  # nobody knows
     if type(owner).__module__.startswith("scipy.stats") and isinstance(getattr(owner, "name", None), str):
         return f"scipy.stats.{owner.name}.{name}", False  # distributions are objects, used as namespaces
     of_type = getattr(function, "__objclass__", None)

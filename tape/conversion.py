@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors
+from tape import errors, scope
 from tape.callers import Caller
 from tape.node import Handle
 
@@ -88,7 +88,8 @@ def is_free(var: Any) -> bool:
     --------
     >>> import tape
     >>> from tape.conversion import is_free
-    >>> x = tape.Trace().param(3.0)
+    >>> tr = tape.Trace()
+    >>> x = tr.param(3.0)
     >>> is_free(x), is_free(x > 2), is_free(tape.stop_gradient(x))
     (False, True, True)
     """
@@ -99,10 +100,19 @@ def is_free(var: Any) -> bool:
             return False
         if not isinstance(value, Handle) and value.dtype.kind in _INTEGERS:
             return True
-        if var.node.is_active or var.is_traced:
+        if has_derivative(var) or var.is_traced:
             return False
         var = value
     return True
+
+
+def has_derivative(var: Any) -> bool:
+    """Whether a Var depends on a param of its own trace, and nobody has said that this shall not be seen."""
+    trace = var.trace_ref()
+    if trace is None or not var.node.is_active:  # nobody can sweep over a trace that is gone
+        return False
+    region = scope.region_above(trace.level) if scope.REGIONS else None
+    return region is None or not region.is_constant
 
 
 def check_number(var: Any, how: str) -> None:
@@ -126,11 +136,11 @@ def check_number(var: Any, how: str) -> None:
         return
     trace = var.trace_ref()
     if trace is None:
-        return  # nobody can sweep over it any more
+        return
     caller = Caller()
     if caller.is_formatting:
         return
-    is_active = var.node.is_active
+    is_active = has_derivative(var)
     if is_active:
         if caller.is_numpy and not trace.is_strict:
             raise errors.ConversionError(
@@ -170,7 +180,7 @@ def check_array(var: Any) -> None:
     refuse_tried(var)
     if var.node.value.dtype.kind in _INTEGERS:
         return
-    if var.node.is_active:
+    if has_derivative(var):
         caller = Caller()
         otherwise = (
             "Use np.stack or np.concatenate to join Vars; in place of the call use NumPy's own functions, "

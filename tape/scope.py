@@ -83,6 +83,7 @@ class Region:
     level: int
     stack: list[Any]  # of the thread that opened it
     is_busy = False
+    is_constant = False  # whether what is computed in it has no derivative
 
     def __enter__(self) -> Any:
         self.level = next_level()

@@ -313,6 +313,17 @@ def test_a_strict_trace_raises_and_others_do_not():
             assert float(x) == 2.0
 
 
+def test_no_grad_lets_numbers_out():
+    def f(x):
+        with tape.no_grad():
+            scale = float(x) + np.asarray(x) + int(x)
+        message_of(float, x)
+        return x * scale
+
+    assert tape.grad(f)(2.5) == 7.0
+    np.testing.assert_array_equal(tape.hessian(f)(np.float64(2.5)), 0.0)
+
+
 def test_vars_that_got_out_of_a_transform_may_be_printed():
     kept = []
 

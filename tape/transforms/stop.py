@@ -56,6 +56,8 @@ class no_grad(Region, ContextDecorator):
     0.25
     """
 
+    is_constant = True
+
     def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""
         return op.without_rules()(*operands, **attrs)
