@@ -355,3 +355,53 @@ def test_the_number_of_a_complex_var_is_refused():
             for z in (1 + 2j, np.complex128(1 + 2j)):
                 with pytest.raises(TypeError):
                     tape.compile(f)(z)
+
+
+# ---- rules, and code that is run again -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["op", "custom_vjp", "custom_jvp"])
+def test_rules_may_take_plain_numbers_until_they_are_differentiated(kind):
+    if kind == "op":
+        sine = tape.op.Op(
+            np.sin,
+            vjp=[lambda g, out, x: g * math.cos(x)],
+            jvp=[lambda t, out, x: t * math.cos(x)],
+        )
+    else:
+        sine = getattr(tape, kind)(lambda x: np.sin(float(x)))
+        if kind == "custom_vjp":
+            sine.defvjp(lambda g, out, x: g * math.cos(x))
+        else:
+            sine.defjvp(lambda tangents, out, x: tangents[0] * math.cos(x))
+    for derivative in (tape.grad(sine), lambda x: tape.jvp(sine, (x,), (1.0,))[1]):
+        np.testing.assert_allclose(derivative(0.5), math.cos(0.5))
+    for second in (tape.grad(tape.grad(sine)), tape.hessian(sine), lambda x: tape.hvp(sine)(x, 1.0)):
+        assert "math.cos" in message_of(second, 0.5)
+
+
+def test_rules_that_take_the_number_of_what_they_are_linear_in_are_refused():
+    twice = tape.op.Op(
+        lambda x: 2 * x,
+        vjp=[lambda g, out, x: np.float64(2 * float(g))],
+        jvp=[lambda t, out, x: np.float64(2 * float(t))],
+    )
+    assert tape.jvp(twice, (1.0,), (1.0,))[1] == 2.0
+    for linear in (
+        lambda: tape.linearize(twice, 1.0),
+        lambda: tape.rop(twice, 1.0, 1.0, method="double_lop"),
+    ):
+        message_of(linear)
+
+
+def test_code_that_is_run_again_for_derivatives_is_refused_there():
+    def body(state, step):
+        return state * math.exp(-state)
+
+    def looped(x):
+        return tape.checkpoint_loop(body, x, steps=3, snapshots=1)
+
+    assert 0 < looped(0.5) < 0.5
+    message_of(tape.grad(looped), 0.5)
+    message_of(tape.grad(lambda x: tape.checkpoint(lambda w: w * float(x))(3.0)), 2.0)
+    message_of(tape.grad(lambda a: tape.root(lambda x: x * x - float(a), 1.0)), 2.0)

@@ -27,7 +27,7 @@ def stop_gradient(x: Any) -> Any:
     Returns
     -------
     tree
-        As ``x``. What was recorded stays recorded, without derivative.
+        As ``x``. What was recorded stays recorded, without derivative, and converts to plain numbers.
 
     Examples
     --------
