@@ -41,6 +41,10 @@ class Caller:
         while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back
         self._frame = frame
+        self._instruction = (-1, 0)  # its code and argument
+        if frame is not None:
+            code, at = frame.f_code.co_code, frame.f_lasti
+            self._instruction = code[at], code[at + 1]
 
     @property
     def is_numpy(self) -> bool:
@@ -50,15 +54,12 @@ class Caller:
     @property
     def is_storing(self) -> bool:
         """Whether it was ``array[index] = var``."""
-        return self._frame is not None and self._frame.f_code.co_code[self._frame.f_lasti] == _STORE_SUBSCR
+        return self._instruction[0] == _STORE_SUBSCR
 
     @property
     def is_formatting(self) -> bool:
         """Whether it was ``"..." % var``: with a number on the left the Var itself would have been asked."""
-        if self._frame is None:
-            return False
-        code, at = self._frame.f_code.co_code, self._frame.f_lasti
-        return (code[at], code[at + 1]) in _REMAINDERS
+        return self._instruction in _REMAINDERS
 
     @cached_property
     def name(self) -> str:

@@ -272,7 +272,10 @@ class Var(Handle):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
-            raise errors.ConversionError(f"{self!r} is no integer scalar, and cannot be an index")
+            # NumPy asks this of arrays, too, and does not mind: a picture of the elements would take long.
+            raise errors.ConversionError(
+                f"a Var, {errors.describe(self)}, is no integer scalar, and cannot be an index"
+            )
         return operator.index(self.node.value)
 
     def _scalar(self, target: str) -> Any:
