@@ -39,6 +39,8 @@ class Lanes:
     """
 
     is_batch = True
+    is_strict = False
+    stack: list[Any]
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -147,6 +149,9 @@ class Batch(Var):
 
     def __index__(self) -> NoReturn:
         self._scalar("int")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._scalar("an array")
 
     def __bool__(self) -> NoReturn:
         raise errors.ConversionError(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tape import errors, ops
 from tape.aliases import are_related
+from tape.conversion import NotFree, freed
 from tape.inplace import check_fits, overwrite, writing
 from tape.node import Handle, plain
 from tape.op import NUMPY, as_operand
@@ -73,9 +73,13 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
     if method == "at":
         x, *rest = inputs
-        with writing(_target(x, name)):
+        if not isinstance(x, Handle):
+            return _into_plain(name, ufunc.at, inputs, kwargs)
+        with writing(x):
             return overwrite(x, ufunc_at(x, ufunc, *rest))
     if "out" in kwargs:
+        if not any(isinstance(x, Handle) for x in kwargs["out"]):
+            return _into_plain(f"{name}(..., out=...)", getattr(ufunc, method), inputs, kwargs)
         return _call_with_out(ufunc, method, f"{name}(..., out=...)", inputs, **kwargs)
     if function is None:
         raise _no_rule(name)
@@ -111,15 +115,19 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         If there is no rule for it, or for arguments like these.
     """
     if kwargs.get("out") is not None:
+        x = kwargs["out"]
+        if not isinstance(x, Handle):
+            return _into_plain(f"{_title(func)}(..., out=...)", func, args, kwargs)
         rest = {key: value for key, value in kwargs.items() if key != "out"}
-        x = _target(kwargs["out"], f"{_title(func)}(..., out=...)")
         with writing(x):
             overwrite(x, func(*args, **rest))
         return x
     function = NUMPY.get(func)
     if function is None:
         if func in IN_PLACE:
-            x = _target(args[0] if args else next(iter(kwargs.values())), _title(func))
+            x = args[0] if args else next(iter(kwargs.values()))
+            if not isinstance(x, Handle):
+                return _into_plain(_title(func), func, args, kwargs)
             with writing(x):
                 return overwrite(x, IN_PLACE[func](*args, **kwargs), "unsafe")
         if func in _ON_MEMORY:
@@ -137,6 +145,7 @@ def _title(function: Any) -> str:
     module = getattr(function, "__module__", None) or "numpy"
     if isinstance(function, np.ufunc):
         module = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
+    module = {"numpy.lib.scimath": "numpy.emath"}.get(module, module)
     return f"{module}.{function.__name__}".replace("numpy", "np", 1)
 
 
@@ -147,10 +156,16 @@ def _values_in(argument: Any) -> Any:
     return argument.node.value if isinstance(argument, Handle) else argument
 
 
-def _target(x: Any, name: str) -> Any:
-    """What is to be written to, if it is a Var."""
-    if isinstance(x, Handle):
-        return x
+def _into_plain(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What a function does that writes into a plain array: no derivative may be lost with it."""
+    try:
+        args, kwargs = freed(args), {key: freed(value) for key, value in kwargs.items()}
+    except NotFree:
+        _refuse_plain(name)
+    return function(*args, **kwargs)
+
+
+def _refuse_plain(name: str) -> NoReturn:
     raise errors.InPlaceError(
         f"{name} would write a recorded value into a plain array, which would lose its derivative. Use the "
         "value that it returns; or write to a Var: np.zeros(shape, like=x) makes one beside x"
@@ -168,7 +183,8 @@ def _call_with_out(
     **kwargs: Any,
 ) -> Any:
     """What a ufunc does that writes its results over Vars."""
-    targets = [x if x is None else _target(x, name) for x in out]
+    if not all(x is None or isinstance(x, Handle) for x in out):
+        _refuse_plain(name)
     is_plain_call = method == "__call__" and ufunc.signature is None
     if where is not True:
         if not is_plain_call:
@@ -176,15 +192,15 @@ def _call_with_out(
         else:  # what is not asked for may have no value, and then no derivative: other operands are put there
             harmless = 2 if ufunc is np.arccosh else 0.5
             inputs = tuple([_where_asked(where, x, harmless) for x in inputs])
-    with writing(next(x for x in targets if x is not None)):
+    with writing(next(x for x in out if x is not None)):
         results = getattr(ufunc, method)(*inputs, **kwargs)
         results = list(results) if isinstance(results, tuple) else [results]
-        for k, x in enumerate(targets):
+        for k, x in enumerate(out):
             if x is not None:
                 if where is not True and is_plain_call:
                     results[k] = ops.where(where, results[k], x)
                 check_fits(x, results[k], casting, repeats=is_plain_call)
-        for k, x in enumerate(targets):
+        for k, x in enumerate(out):
             if x is not None:
                 overwrite(x, results[k], casting, repeats=is_plain_call)
                 results[k] = x
@@ -198,11 +214,10 @@ def _where_asked(where: Any, x: Any, harmless: float) -> Any:
 
 
 def _no_rule(name: str) -> errors.UnsupportedError:
-    known = {_title(function): None for function in NUMPY}
-    near = get_close_matches(name, known, 1, 0.5)
     short = name.rpartition(".")[2]
+    namesake = next((known for known in map(_title, NUMPY) if known.rpartition(".")[2] == short), None)
     return errors.UnsupportedError(
-        f"{name} has no derivative rule." + (f" The nearest that has one is {near[0]}." if near else "") + " "
+        f"{name} has no derivative rule." + (f" {namesake} has one." if namesake else "") + " "
         "`python -m tape.support` lists all. A rule takes three lines: "
         f"{short} = tape.op.Op({name}, vjp=[lambda g, out, x: g * slope(x)], jvp=[lambda t, out, x: t * "
         f"slope(x)]), with slope written in NumPy; then call {short}(x). "

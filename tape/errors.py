@@ -7,7 +7,7 @@ working. This file knows nothing of traces or operations.
 
 from __future__ import annotations
 
-import contextlib
+import os
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -25,6 +25,7 @@ __all__ = [
     "DerivativeError",
     "ExpressionError",
     "InPlaceError",
+    "LostDerivativeWarning",
     "MissingAttributeError",
     "NonFiniteError",
     "NotCompiledWarning",
@@ -47,7 +48,11 @@ _SITE = dirname(dirname(np.__file__))
 _FOREIGN = (
     join(dirname(__file__), ""),
     *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
-    contextlib.__file__,  # between the user's code and ours when a context manager is
+    # between the user's code and ours when a context manager is, or what computes with any numbers
+    *(
+        join(dirname(os.__file__), f"{name}.py")
+        for name in ("contextlib", "copy", "fractions", "functools", "random", "statistics")
+    ),
     "<frozen ",  # what starts `python -m tape`
 )
 
@@ -166,6 +171,10 @@ class ProgramFileError(ProgramError):
 
 class ConstantResultWarning(UserWarning):
     """A function returned something that does not depend on what it is differentiated by."""
+
+
+class LostDerivativeWarning(UserWarning):
+    """A number was taken out of a trace that is then differentiated: no derivative flows through it."""
 
 
 class NotCompiledWarning(UserWarning):

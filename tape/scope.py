@@ -9,6 +9,7 @@ can be called.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -62,24 +63,29 @@ def next_level() -> int:
 
 def push(scope: Any) -> None:
     """Open a scope on this thread."""
-    _stack.scopes.append(scope)
+    scope.stack = _stack.scopes
+    scope.stack.append(scope)
 
 
 def remove(scope: Any) -> None:
-    """Close a scope, wherever it is."""
+    """Close a scope, wherever it is: another thread may end the generator that had opened it."""
     scopes = _stack.scopes
     for i in reversed(range(len(scopes))):
         if scopes[i] is scope:
             del scopes[i]
             return
+    with suppress(AttributeError, ValueError):  # it was never opened, or is closed already
+        scope.stack.remove(scope)  # in one step, as that thread goes on meanwhile
 
 
 class Region:
     """A stretch of code in which operations on the traces around it run in another way."""
 
     level: int
+    stack: list[Any]  # of the thread that opened it
     is_busy = False
     is_plain = False  # whether the code inside computes with plain arrays that no program is to record
+    is_constant = False  # whether what is computed in it has no derivative
 
     def __enter__(self) -> Any:
         self.level = next_level()

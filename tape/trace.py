@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 import numpy as np
 
 from tape import checks, errors, scope, watching
+from tape.conversion import Taken
 from tape.listing import Shown
 from tape.node import Handle, Leaf, Node, settled
 from tape.sweep import pull_back, push_forward, recompute, unshared
@@ -38,6 +39,9 @@ class Trace(Shown):
     check : bool
         Whether the first NaN or infinity that is made out of finite numbers, forwards or backwards, raises
         `NonFiniteError`, which says what made it, out of what, where, and what usually cures it.
+    strict : bool
+        Whether ``float(v)`` and its like raise `ConversionError` for a Var that depends on a param, as they
+        do inside of transforms. Otherwise a sweep warns where that lost a derivative.
 
     Attributes
     ----------
@@ -51,6 +55,8 @@ class Trace(Shown):
         What the last `backward` has found, for listings and pictures: kept until the next one or a `replay`.
     root : Var or None
         What that was the sweep of.
+    taken : Taken or None
+        The plain numbers that were taken out by ``float()`` and its like; None if there are none.
 
     Examples
     --------
@@ -62,15 +68,21 @@ class Trace(Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params",
-                 "adjoints", "level", "name", "nodes", "ref", "root")  # fmt: skip
+    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params", "adjoints", "is_strict", "level",
+                 "name", "nodes", "ref", "root", "stack", "taken")  # fmt: skip
 
     is_batch: ClassVar[bool] = False  # `tape.batch` has what looks like a trace, and records nothing
     handle: ClassVar[type[Handle]] = Handle  # `tape.var` puts Var here; this floor stays below it
     compiler: ClassVar[Callable[[Trace, Any], Any]]  # as `tape.program` does this
 
-    def __init__(self, name: str | None = None, *, sites: bool = False, check: bool = False) -> None:
+    stack: list[Any]  # while it is open: the scopes of the thread that opened it
+
+    def __init__(
+        self, name: str | None = None, *, sites: bool = False, check: bool = False, strict: bool = False
+    ) -> None:
         self.name = name
+        self.is_strict = strict
+        self.taken: Taken | None = None
         self.nodes: list[Node] = watching.nodes_for(sites, check) if sites or check or watching.OPEN else []
         self.level = 0
         self.ref = weakref.ref(self)
@@ -178,6 +190,12 @@ class Trace(Shown):
         """What an operation does on this trace: compute, and append a node."""
         return op.push_node(self, operands, attrs)
 
+    def take(self, how: str, is_active: bool) -> None:
+        """Remember that the user's line took a plain number out of a node, that depends on a param or not."""
+        if self.taken is None:
+            self.taken = Taken()
+        self.taken.add(how, len(self.nodes), is_active)
+
     # ---- looking -----------------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -241,6 +259,11 @@ class Trace(Shown):
         DTypeError
             If the root is of an integer or bool dtype.
 
+        Warns
+        -----
+        LostDerivativeWarning
+            If plain numbers were taken out of the trace before the root was computed.
+
         Examples
         --------
         >>> import tape
@@ -250,6 +273,8 @@ class Trace(Shown):
         [4.0, 3.0, 1.0]
         """
         root_id, seed = checks.start_of(self, root, seed)
+        if self.taken is not None:
+            self.taken.warn("backward", root_id)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
@@ -283,6 +308,11 @@ class Trace(Shown):
         TraceMismatchError, SeedError, DTypeError
             As `backward`.
 
+        Warns
+        -----
+        LostDerivativeWarning
+            As `backward`.
+
         Examples
         --------
         >>> import numpy as np, tape
@@ -296,6 +326,8 @@ class Trace(Shown):
         if unreached == "zero" and not isinstance(root, Handle):
             return [_zeros_like(self.nodes[id].value) for id in self._params]  # a constant reaches none
         root_id, seed = checks.start_of(self, root, seed)
+        if self.taken is not None:
+            self.taken.warn("backward_param_grads", root_id)
         gradients = self.pull_back({root_id: seed})
         for k, gradient in enumerate(gradients):
             if type(gradient) is np.ndarray or isinstance(gradient, Handle):
@@ -357,6 +389,11 @@ class Trace(Shown):
         SeedError
             If a tangent has the wrong shape or dtype, or holds NaN.
 
+        Warns
+        -----
+        LostDerivativeWarning
+            As `backward`, also of numbers that depend on inputs alone if one of these moves.
+
         Examples
         --------
         >>> import numpy as np, tape
@@ -366,7 +403,10 @@ class Trace(Shown):
         array([2., 2.])
         """
         checks.check_root(self, root)
-        (tangent,) = self.push_forward(checks.checked_tangents(self, tangents), [root.id])
+        seeds = checks.checked_tangents(self, tangents)
+        if self.taken is not None:
+            self.taken.warn("jvp", root.id, inactive=any(not self.nodes[id].is_param for id in seeds))
+        (tangent,) = self.push_forward(seeds, [root.id])
         if tangent is None:
             return _zeros_like(root.node.value)
         # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
@@ -445,7 +485,14 @@ class Trace(Shown):
         ------
         TapeError
             Whatever an operation raises for the new values.
+
+        Warns
+        -----
+        LostDerivativeWarning
+            If more was recorded after plain numbers had been taken out of the trace: these stay as they were.
         """
+        if self.taken is not None:
+            self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
         recompute(self.nodes, where=self)
         self.adjoints = self.root = None
 
@@ -468,6 +515,11 @@ class Trace(Shown):
             As `backward_param_grads`.
         UnsupportedError
             If a leaf is a Var of an enclosing trace.
+
+        Warns
+        -----
+        LostDerivativeWarning
+            If plain numbers were taken out of the trace before the root was computed.
         """
         return type(self).compiler(self, root)
 

@@ -6,10 +6,7 @@ in `tape.dispatch`. Nothing is computed here.
 
 from __future__ import annotations
 
-import dis
 import operator
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, NoReturn
@@ -18,6 +15,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.aliases import Stale
+from tape.conversion import check_array, check_hash, check_number
 from tape.dispatch import call_function, call_ufunc
 from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
@@ -38,8 +36,6 @@ _CREATION: dict[Any, Callable[..., np.ndarray]] = {
     )
 }  # fmt: skip
 _CREATION[np.empty] = np.zeros  # what lies in memory by chance must not get into programs
-_NUMPY_FOLDER = os.path.dirname(np.__file__)
-_STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
 
 
 def _reflected(op: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -189,7 +185,9 @@ class Var(Handle):
     def __iter__(self) -> Iterator[Var]:
         return (self[i] for i in range(len(self)))
 
-    __hash__ = object.__hash__  # by identity, so that Vars can be keys
+    def __hash__(self) -> int:  # by identity, so that Vars can be keys
+        check_hash(self)
+        return object.__hash__(self)
 
     # ---- the Python Array API ------------------------------------------------------------------
 
@@ -226,8 +224,8 @@ class Var(Handle):
             raise errors.OptionError(f"there is no device {device!r}, or no stream on it. It is 'cpu'")
         return self
 
-    def __dlpack__(self, **options: Any) -> NoReturn:
-        self.__array__()
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.__array__(copy=True).__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -235,11 +233,13 @@ class Var(Handle):
     # ---- becoming a plain number ---------------------------------------------------------------
 
     def item(self, *index: int) -> Any:
-        """One element as a Python number, without its derivative."""
+        """One element as a Python number, if no derivative is lost with it: see `tape.conversion`."""
         try:
-            return self.node.value.item(*index)
+            number = self.node.value.item(*index)
         except (ValueError, IndexError) as error:
             raise errors.ConversionError(f"item{index} of {self!r}: {error}") from error
+        check_number(self, ".item()")
+        return number
 
     # A value that is a Var itself is asked in turn: it may have to know that it was read.
 
@@ -256,43 +256,35 @@ class Var(Handle):
             ) from None
 
     def __float__(self) -> float:
-        self._refuse_to_be_stored()
-        return float(self._scalar("float"))
+        value = self._scalar("float")
+        check_number(self, "float()")
+        return float(value)
 
     def __int__(self) -> int:
-        self._refuse_to_be_stored()
-        return int(self._scalar("int"))
+        value = self._scalar("int")
+        check_number(self, "int()")
+        return int(value)
 
     def __complex__(self) -> complex:
-        self._refuse_to_be_stored()
-        return complex(self._scalar("complex"))
-
-    def _refuse_to_be_stored(self) -> None:
-        """Raise if NumPy asks for a number: inside of a function, or for ``array[index] = self``.
-
-        It may chain a ValueError of its own to that; either way nothing is lost in silence.
-        """
-        frame = sys._getframe(2)
-        if frame.f_code.co_filename.startswith(_NUMPY_FOLDER):
-            raise errors.ConversionError(
-                f"{self!r} was about to become a plain number in NumPy's {frame.f_code.co_name}, which does "
-                "not ask about this argument: its derivative would be lost. Call the function in tape.ops"
-            )
-        if self.node.is_active and frame.f_code.co_code[frame.f_lasti] == _STORE_SUBSCR:
-            raise errors.InPlaceError(
-                f"{self!r} was about to be written into a plain array, which would lose its derivative. "
-                "Make the array with np.zeros_like(x) of a Var x, or np.zeros(shape, like=x); or collect the "
-                "Vars in a list and np.stack them"
-            )
+        value = self._scalar("complex")
+        check_number(self, "complex()")
+        return complex(value)
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
-            raise errors.ConversionError(f"{self!r} is no integer scalar, and cannot be an index")
+            # NumPy asks this of arrays, too, and does not mind: a picture of the elements would take long.
+            raise errors.ConversionError(
+                f"a Var, {errors.describe(self)}, is no integer scalar, and cannot be an index"
+            )
         return operator.index(self.node.value)
 
     def _scalar(self, target: str) -> Any:
         if self.size != 1:
             raise errors.ConversionError(f"{target}() of {self!r}: it has {self.size} elements, not one")
+        if self.dtype.kind == "c" and target in ("float", "int"):
+            raise errors.ConversionError(
+                f"{target}() of {self!r}, which is complex. Take np.real(v), np.imag(v) or np.abs(v)"
+            )
         value = self.node.value
         return value if isinstance(value, Handle) else value.reshape(())
 
@@ -302,12 +294,13 @@ class Var(Handle):
         self._scalar("format")
         return format(plain(self).item(), spec)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise errors.ConversionError(
-            f"{self!r} was about to become a plain array, which would lose its derivative. "
-            "Use np.stack or np.concatenate to join Vars, tape.ops.getitem to index an array by a Var; "
-            ".value for the plain array"
-        )
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        check_array(self)
+        array = np.array(self.node.value, dtype, copy=copy)
+        if not copy:
+            array = array.view()
+            array.flags.writeable = False
+        return array
 
     # ---- operators -----------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tape
+from tape import errors
 
 STEP = 0.01
 STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))  # Fornberg 1988, order 8
@@ -148,3 +150,12 @@ def assert_same(actual, expected):
     assert np.result_type(actual) == np.result_type(expected)
     assert np.shape(actual) == np.shape(expected)
     np.testing.assert_array_equal(actual, expected)
+
+
+def message_of(f: Callable[..., Any], *args: Any) -> str:
+    """What an error says, or what it was raised from: NumPy chains errors of its own."""
+    with pytest.raises((errors.TapeError, ValueError)) as caught:
+        f(*args)
+    error = caught.value if isinstance(caught.value, errors.TapeError) else caught.value.__cause__
+    assert isinstance(error, errors.TapeError)
+    return str(error)

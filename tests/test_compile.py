@@ -332,3 +332,33 @@ def test_a_traced_value_outlives_its_recording_without_use():
     tape.compile(lambda x: leaked.append(x) or x)(1.5)
     with pytest.raises(errors.TraceDroppedError):
         leaked[0] + 1
+
+
+def test_vars_of_traces_made_inside_are_returned_as_what_they_hold():
+    kept = []
+
+    def f(x):
+        trace, other = tape.Trace(), tape.Trace()
+        kept.append(other)
+        v = trace.param(x)
+        y = np.sum(v * v)
+        (gradient,) = trace.backward_param_grads(y)
+        return {
+            "y": y,
+            "gradient": gradient,
+            "constant": trace.input(3.0),
+            "alive": other.param(x) * 2,
+            "v": v,
+        }
+
+    compiled = tape.compile(f)
+    for x in (np.array([1.0, 2.0]), np.array([3.0, -1.0])):
+        found, expected = compiled(x), f(x)
+        for name, out in expected.items():
+            out = out.value if isinstance(out, tape.Var) else out
+            np.testing.assert_array_equal(found[name], out, strict=True)
+    outside = tape.Trace()
+    v = outside.param(2.0)
+    for g in (lambda x: v, lambda x: [x, v * 2], lambda x: outside.input(1.0)):
+        with pytest.raises(errors.UnsupportedError, match="from outside"):
+            tape.compile(g)(1.0)

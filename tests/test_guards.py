@@ -2,6 +2,7 @@
 
 import math
 import operator
+import re
 import warnings
 
 import numpy as np
@@ -45,7 +46,7 @@ def clamped(x):
 
 
 def by_int(x):
-    return sum((x * k for k in range(int(abs(x)))), 0.0 * x)
+    return sum((x * k for k in range(int(tape.stop_gradient(abs(x))))), 0.0 * x)
 
 
 def by_list(x):
@@ -284,8 +285,8 @@ def test_numbers_that_would_be_frozen_are_refused(read):
     ):
         with pytest.raises((errors.ConversionError, ValueError)) as caught:
             tape.compile(f)(2.0)
-        error = caught.value if isinstance(caught.value, errors.ConversionError) else caught.value.__cause__
-        assert "frozen into the program" in str(error)
+        error = caught.value if isinstance(caught.value, errors.TapeError) else caught.value.__cause__
+        assert re.search("frozen into the program|lose its derivative", str(error))
         assert "test_guards.py" in str(error)
 
 

@@ -92,9 +92,12 @@ def test_what_does_not_fit_is_told_and_leaves_nothing_behind(f, error, told):
     assert len(trace.nodes) == 1
 
 
-def test_counts_are_not_recorded():
+def test_counts_may_be_recorded():
     trace = tape.Trace()
     x, n = trace.param([1.0, 2.0]), trace.input([1, 2])
+    assert_same(np.repeat(x, n).value, np.array([1.0, 2.0, 2.0]))
     with pytest.raises(errors.ConversionError, match="value"):
-        np.repeat(x, n)
-    assert_same(np.repeat(x, n.value).value, np.array([1.0, 2.0, 2.0]))
+        np.repeat(x, x)
+    compiled = tape.compile(tape.grad(lambda x, n: np.sum(np.repeat(x, n) ** 2)))
+    for counts in ([1, 2], [3, 0], [1, 2]):
+        assert_same(compiled(np.array([1.0, 2.0]), np.array(counts)), np.array([2.0, 4.0]) * counts)

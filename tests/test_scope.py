@@ -119,6 +119,24 @@ def test_many_threads_at_once_do_not_disturb_each_other():
         assert list(pool.map(work, range(8))) == [None] * 8
 
 
+def test_what_a_generator_opened_is_closed_wherever_that_ends():
+    def opening():
+        with tape.Trace() as trace, tape.no_grad(), Lanes(2):
+            yield trace
+
+    for end in (lambda g: g.close(), lambda g: list(g)):
+        generator = opening()
+        trace = next(generator)
+        assert scope.is_open(trace)
+        work_in_a_thread(lambda: end(generator))  # noqa: B023
+        assert scope.innermost() is None
+        assert scope.REGIONS == []
+        assert tape.grad(lambda x: x * x)(3.0) == 6
+        assert (trace.param(2.0) * 3).trace is trace
+    trace.__exit__()  # what is closed stays closed, on any thread
+    work_in_a_thread(trace.__exit__)
+
+
 # ---- regions -------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tape import ops
 from tape.aliases import memory_of
+from tape.conversion import tried
 from tape.errors import ConversionError, OptionError, ShapeError, describe
 from tape.node import Handle
 from tape.op import as_operand
@@ -120,10 +121,10 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
             is_known = args and (starts_with_var(args[0]) or ("like" in kwargs and holds_vars(args[0])))
             if not is_known:
                 try:
-                    return function(*args, **kwargs)
+                    return tried(function, *args, **kwargs)
                 except (ConversionError, ValueError):  # NumPy may find a list ragged before it finds a Var
                     if not args or not holds_vars(args[0]):
-                        raise
+                        return function(*args, **kwargs)
             if kwargs.get("copy", True) is False:
                 raise OptionError("a list of Vars becomes an array by copying. Leave out copy=False")
             return recorded(joined(args[0]), *args[1:], **kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops
+from tape.conversion import tried
 from tape.errors import ConversionError, UnsupportedError
 from tape.numpy._conversion import asarray
 
@@ -35,7 +36,7 @@ class _Joiner:
 
     def __getitem__(self, key: Any) -> Any:
         try:
-            return self._numpy[key]
+            return tried(self._numpy.__getitem__, key)
         except ConversionError:
             return self._recorded(key if isinstance(key, tuple) else (key,))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.conversion import tried
 from tape.errors import ConversionError
 from tape.numpy._conversion import array, holds_vars, starts_with_var
 
@@ -82,10 +83,10 @@ def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
         if not count and args and starts_with_var(args[0]):
             args = (array(args[0]), *args[1:])
         try:
-            return function(*args, **kwargs)
+            return tried(function, *args, **kwargs)
         except ConversionError:
             if not any(map(holds_vars, (*args, *kwargs.values()))):
-                raise
+                return function(*args, **kwargs)
         if count:
             args = (*(list(map(_joined, part)) for part in args[:count]), *args[count:])
         else:

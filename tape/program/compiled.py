@@ -70,7 +70,9 @@ def compile(
     ones run as plain Python.
 
     *Branches.* ``if``, ``while``, ``bool()`` and ``int()`` may read values: a call that reads another number
-    than the program did takes, or records, the path that fits. ``float()``, ``.item()`` and ``.value`` would
+    than the program did takes, or records, the path that fits. Integers and bools may be read in any way, up
+    to 1024 elements of an array: a plain array indexed by one takes a path for each content, where
+    ``np.asarray(X, like=i)[i]`` takes one for all. ``float()``, ``.item()`` and ``.value`` of floats would
     freeze a number and raise. Printing a value shows the one of the recording.
 
     *Frozen* is what Python does besides: it runs while recording only. Random numbers drawn inside are the
@@ -324,8 +326,8 @@ class Compiled:
                 known.has_warned = True
                 warnings.warn(
                     f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
-                    "run as plain Python, which is slow. Choose with np.where in place of if, or raise "
-                    f"max_paths [at {errors.user_place()}]",
+                    "run as plain Python, which is slow. Choose with np.where in place of if, index a plain "
+                    f"array with np.asarray(X, like=i)[i], or raise max_paths [at {errors.user_place()}]",
                     errors.PathLimitWarning,
                     stacklevel=errors.user_depth(),
                 )

@@ -133,13 +133,13 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     trace.nodes.check()
     outputs: list[int | Constant] = []
     for out in outs:
-        if not isinstance(out, Handle):
-            outputs.append(Constant(out))
-        elif out.trace_ref is trace.ref:
-            plain(out)  # which a stale view refuses
-            outputs.append(out.id)
-        else:
-            outside.refuse(out)
+        plain(out)  # which a stale view refuses
+        while isinstance(out, Handle) and out.trace_ref is not trace.ref:
+            made_on = out.trace_ref()
+            if made_on is not None and made_on.level < outside.level:
+                outside.refuse(out)
+            out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
+        outputs.append(out.id if isinstance(out, Handle) else Constant(out))
     nodes = trace.release()
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)

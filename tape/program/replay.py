@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.checks import start_of
+from tape.checks import fail_unreached, start_of
 from tape.node import Handle, Leaf
 from tape.program.program import Program
 from tape.program.record import record
@@ -68,8 +68,12 @@ class TraceProgram(Program):
 
 def compile_trace(trace: Trace, root: Var) -> TraceProgram:
     """`Trace.compile`."""
-    start_of(trace, root, None)
-    trace.backward_param_grads(root)  # says now which params are out of reach
+    root_id, seed = start_of(trace, root, None)
+    if trace.taken is not None:
+        trace.taken.warn("compile", root_id, inactive=True)
+    gradients = trace.pull_back({root_id: seed})
+    if any(gradient is None for gradient in gradients):
+        fail_unreached(root, trace.params, gradients)
     ids = [id for id, node in enumerate(trace.nodes[: root.id + 1]) if node.op is None]
     leaves = [trace.nodes[id] for id in ids]
     for id, leaf in zip(ids, leaves, strict=True):

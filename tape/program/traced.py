@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from tape import errors, ops, scope
+from tape.callers import Caller
+from tape.conversion import refuse_tried
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.writes import NO_INTEGER
 from tape.node import Handle, Leaf, Node, plain
-from tape.program.weak import Weak, exact, weak
+from tape.op import Op
+from tape.program.contents import content
+from tape.program.weak import Weak, WeakBool, exact, weak
 from tape.scope import Region
 from tape.trace import Trace
 from tape.var import Var
@@ -257,6 +261,45 @@ def _weakly_reflected(function: Callable[..., Any], arithmetic: Callable[[Any, A
     return method
 
 
+def _weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any], Any]) -> Any:
+    """A comparison whose result is a bool of Python's own if both operands are numbers of Python's own."""
+
+    def method(self: Traced, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            return _weakened(function(self, other), comparison(exact(plain(self)), exact(plain(other))))
+        return NotImplemented if other is None or isinstance(other, str) else function(self, other)
+
+    return method
+
+
+def _weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any], Any]) -> Any:
+    """The same for ``&``, ``|`` and ``^``."""
+
+    def method(self: Traced, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            numbers = exact(plain(self)), exact(plain(other))
+            if all(isinstance(number, bool) for number in numbers):
+                return _weakened(function(self, other), operation(*numbers))
+            return operation(_unless_bool(self), _unless_bool(other))
+        return function(self, other)
+
+    return method
+
+
+def _weakly_unary(function: Callable[..., Any], operation: Callable[[Any], Any]) -> Any:
+    """An operator of one operand whose result is weak if that is."""
+
+    def method(self: Traced) -> Any:
+        if not _is_weak(self):
+            return function(self)
+        number = _unless_bool(self)
+        if number is not self:
+            return operation(number)
+        return _weakened(function(self), operation(exact(plain(self))))
+
+    return method
+
+
 class Traced(Var):
     """A Var of a `Recorder`."""
 
@@ -306,39 +349,87 @@ class Traced(Var):
             asked = ops.reshape(asked, ())
         return asked.trace.read(asked, kind)
 
+    # Integers and bools may be read, as any other way in which Python asks for them.
+
     @property
     def value(self) -> Any:
-        """Refused: see `ConversionError`."""
+        """Integers and bools, which become guards; anything else is refused: see `ConversionError`."""
         inside = scope.resolve(self)
-        return self._refuse(".value") if inside is self else inside
-
-    def __float__(self) -> float:
-        inside = scope.resolve(self)
-        return self._refuse("float()") if inside is self else float(inside)
-
-    def __complex__(self) -> complex:
-        inside = scope.resolve(self)
-        return self._refuse("complex()") if inside is self else complex(inside)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        with self.trace.raising():
-            raise errors.ConversionError(
-                f"{self!r} was about to become a plain array in a compiled function, frozen into the "
-                "program. Compute with it as it is (np.stack and np.concatenate join such values, "
-                "tape.ops.getitem indexes an array by one), or return it"
-            )
+        if inside is not self:
+            return inside
+        return content(self)[()] if self.dtype.kind in "biu" else self._refuse(".value")
 
     def item(self, *index: int) -> Any:
-        """Refused: see `ConversionError`."""
+        """An integer or a bool, which becomes a guard; anything else is refused: see `ConversionError`."""
         inside = scope.resolve(self)
-        return self._refuse(".item()") if inside is self else inside.item(*index)
+        if inside is not self:
+            return inside.item(*index)
+        if self.dtype.kind not in "biu":
+            self._refuse(".item()")
+        plain(self).item(*index)  # raises where there is no such element
+        one = ops.reshape(self, -1)[index[0]] if len(index) == 1 else self[index] if index else self
+        return bool(one) if self.dtype == bool else int(one)
+
+    def __float__(self) -> float:
+        return self._as(float, "float()")
+
+    def __complex__(self) -> complex:
+        return self._as(complex, "complex()")
+
+    def _as(self, kind: Callable[[Any], Any], how: str) -> Any:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return kind(inside)
+        if self.dtype.kind not in "biu":
+            self._refuse(how)
+        return kind(int(self))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return int(ops.floor(self)) if self.dtype.kind == "f" else int(self)
+
+    def __ceil__(self) -> int:
+        return int(ops.ceil(self)) if self.dtype.kind == "f" else int(self)
+
+    def __hash__(self) -> int:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return hash(inside)
+        if self.ndim or self.dtype.kind not in "biu":
+            raise errors.ConversionError(
+                f"{self!r} was about to be a key of a dict or an element of a set in a compiled function, "
+                "where equal numbers are one, and each call may bring others. Compare with ==; use int(v) as "
+                "the key where that is meant, or id(v) for the traced value itself"
+            )
+        return hash(int(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return np.array(inside, dtype, copy=copy)
+        refuse_tried(self)
+        if self.dtype.kind in "biu":
+            return content(self).astype(self.dtype if dtype is None else dtype)
+        within = f" in {name}" if (name := Caller().name) else ""
+        raise errors.ConversionError(
+            f"{self!r} was about to become a plain array{within} in a compiled function, frozen into the "
+            "program. Compute with it as it is (np.stack and np.concatenate join such values, "
+            "tape.ops.getitem indexes an array by one), or return it"
+        )
 
     def _refuse(self, what: str) -> NoReturn:
+        caller = Caller()
         with self.trace.raising():
             raise errors.ConversionError(
-                f"{what} of {self!r} in a compiled function: the number would be frozen into the program. "
-                "Compute with the traced value itself (np.sqrt(x), not math.sqrt(x)) or return it; if, "
-                "while, bool() and int() may read it"
+                f"{caller.name or what} of {self!r} in a compiled function: the number would be frozen into "
+                "the program. "
+                + (
+                    caller.counterpart
+                    or "Compute with the traced value itself (np.sqrt(x), not math.sqrt(x))"
+                )
+                + ", or return it; if, while, bool() and int() may read it"
             )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -380,16 +471,37 @@ class Traced(Var):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def __neg__(self) -> Any:
-        return _weakened(ops.negative(self), -exact(plain(self))) if _is_weak(self) else ops.negative(self)
+    __lshift__ = _weakly(ops.left_shift, operator.lshift)
+    __rlshift__ = _weakly_reflected(ops.left_shift, operator.lshift)
+    __rshift__ = _weakly(ops.right_shift, operator.rshift)
+    __rrshift__ = _weakly_reflected(ops.right_shift, operator.rshift)
+    __and__ = __rand__ = _weakly_logical(ops.bitwise_and, operator.and_)
+    __or__ = __ror__ = _weakly_logical(ops.bitwise_or, operator.or_)
+    __xor__ = __rxor__ = _weakly_logical(ops.bitwise_xor, operator.xor)
 
-    def __pos__(self) -> Any:
-        return _weakened(ops.positive(self), exact(plain(self))) if _is_weak(self) else ops.positive(self)
+    __lt__ = _weakly_compared(ops.less, operator.lt)
+    __le__ = _weakly_compared(ops.less_equal, operator.le)
+    __gt__ = _weakly_compared(ops.greater, operator.gt)
+    __ge__ = _weakly_compared(ops.greater_equal, operator.ge)
+    __eq__ = _weakly_compared(ops.equal, operator.eq)
+    __ne__ = _weakly_compared(ops.not_equal, operator.ne)
 
-    def __abs__(self) -> Any:
-        return (
-            _weakened(ops.absolute(self), abs(exact(plain(self)))) if _is_weak(self) else ops.absolute(self)
-        )
+    __neg__ = _weakly_unary(ops.negative, operator.neg)
+    __pos__ = _weakly_unary(ops.positive, operator.pos)
+    __abs__ = _weakly_unary(ops.absolute, operator.abs)
+    __invert__ = _weakly_unary(ops.invert, operator.invert)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if self.ndim or self.dtype.kind == "c":
+            return super().__round__() if ndigits is None else super().__round__(ndigits)
+        if ndigits is None:
+            return int(ops.rint(self)) if self.dtype.kind == "f" else int(self)
+        if not _is_weak(self):
+            return ops.round(self, ndigits)
+        number = _unless_bool(self)
+        if number is not self:
+            return round(number, ndigits)
+        return _weakened(_round(self, ndigits=ndigits), round(exact(plain(self)), ndigits))
 
 
 Recorder.handle = Traced
@@ -402,6 +514,17 @@ def _is_weak(operand: Any) -> bool:
     )
 
 
+def _unless_bool(operand: Any) -> Any:
+    """An operand; a bool of Python's own is read, as Python takes it for an int where it computes."""
+    is_bool = isinstance(operand, Handle) and isinstance(operand.node.value, WeakBool)
+    return bool(operand) if is_bool else operand
+
+
+_round = Op(
+    lambda x, *, ndigits: np.float64(round(float(x), ndigits)),  # np.round may differ in the last digit
+    name="round",
+    explains_errors=False,
+)
 _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
 
 
@@ -409,6 +532,9 @@ def _among_numbers(
     function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any], x: Any, y: Any
 ) -> Any:
     """Arithmetic of Python's numbers, with the exceptions that Python raises where NumPy does not."""
+    x, y = _unless_bool(x), _unless_bool(y)
+    if not isinstance(x, Handle) and not isinstance(y, Handle):
+        return arithmetic(x, y)
     numbers = [exact(plain(z)) if isinstance(z, Handle) else z for z in (x, y)]
     with next(z for z in (x, y) if isinstance(z, Handle)).trace.raising():
         number = arithmetic(*numbers)

@@ -1,4 +1,4 @@
-"""`WeakFloat` and `WeakComplex`: what arguments that are numbers of Python's own are on a tape."""
+"""`WeakFloat`, `WeakComplex`, `WeakBool`: what numbers of Python's own are on a tape."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Weak", "WeakComplex", "WeakFloat", "exact", "weak"]
+__all__ = ["Weak", "WeakBool", "WeakComplex", "WeakFloat", "exact", "weak"]
 
 _NUMBERS = (float, complex, int, bool)
 
 
 def weak(number: Any) -> Any:
     """A number of Python's own, or a NumPy scalar, as a value on a tape that does not widen others."""
+    if isinstance(number, (bool, np.bool_)):
+        return WeakBool(number)
     kind = WeakComplex if isinstance(number, (complex, np.complexfloating)) else WeakFloat
     return kind(number)
 
@@ -124,3 +126,16 @@ class WeakComplex(Weak, complex):
     def number(self) -> complex:
         """The number as Python has it."""
         return complex(self)
+
+
+class WeakBool(Weak, int):
+    """A Python bool on a tape: what a comparison of Python's numbers is."""
+
+    __slots__ = ()
+
+    dtype = np.dtype(bool)
+
+    @property
+    def number(self) -> bool:
+        """The bool as Python has it."""
+        return bool(int(self))

@@ -117,7 +117,7 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
     seeds: dict[int, Series] = {}
     operands: list[Any] = []
     tangents: list[Any] = []
-    with Trace(op.name) as trace:
+    with Trace(op.name, strict=True) as trace:
         result = trace.param(out)
         for a, moves in zip(series, is_moving, strict=True):
             if not moves:

@@ -100,12 +100,13 @@ class Recording:
         self.aux = None
         self._roots: list[int | None] | None = None
         arguments = list(args)
-        with Trace(self.name) as self.trace:
+        with Trace(self.name, strict=True) as self.trace:
             for position in self._positions:
                 arguments[position] = self._params_from(arguments[position], position)
             out = f(*arguments, **(kwargs or {}))
             if has_aux:
                 out = self._without_aux(out)
+        self.trace.is_strict = False  # nothing more is computed here: a Var that got away may be printed
         self.outs, self.out_structure = tree.flatten(out)
         if scope.REGIONS:
             self.outs = [scope.resolve(out) for out in self.outs]

@@ -297,7 +297,7 @@ class Segment:
 
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
     """Run on a new trace: the trace, a param for each operand that is a float (others None), the result."""
-    with Trace(name) as trace:
+    with Trace(name, strict=True) as trace:
         operands = [scope.resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else settled(p) for o, p in zip(operands, params, strict=True)))

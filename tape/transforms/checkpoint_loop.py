@@ -165,7 +165,7 @@ class _Loop:
     def _recorded(self, state: Any, step: int, captured: Sequence[Any]) -> tuple[Trace, Any, Any, Any]:
         """One step on a new trace: the trace, params for the state's floats and the captured, the result."""
         leaves, structure = tree.flatten(state)
-        with Trace(self.name) as trace:
+        with Trace(self.name, strict=True) as trace:
             params = []
             for i in self.segment.packing.floats:
                 params.append(trace.param(leaves[i]))

@@ -262,7 +262,7 @@ class _Call:
 
     def _turned_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
         """The transpose of a `custom_jvp`'s rule."""
-        with Trace(self.segment.name) as trace:
+        with Trace(self.segment.name, strict=True) as trace:
             dummies = [trace.param(np.zeros(x.shape, x.dtype)) if is_float(x) else None for x in operands]
             moved = self._given_jvp([settled(dummy) for dummy in dummies], out, operands)
         if not isinstance(moved, Handle) or moved.trace_ref is not trace.ref:
@@ -272,7 +272,7 @@ class _Call:
 
     def _turned_vjp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
         """The transpose of a `custom_vjp`'s rule."""
-        with Trace(self.segment.name) as trace:
+        with Trace(self.segment.name, strict=True) as trace:
             dummy = trace.param(np.zeros(out.shape, out.dtype))
             contributions = self._given_vjp(dummy, out, operands)
         seeds: dict[int, Any] = {}

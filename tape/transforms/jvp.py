@@ -98,7 +98,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     (1.0, 10.0)
     """
     recording = _recorded(f, primals, "linearize")
-    with Trace(f"linearize({name_of(f)})") as linear, np.errstate(all="ignore"):
+    with Trace(f"linearize({name_of(f)})", strict=True) as linear, np.errstate(all="ignore"):
         dummies = [linear.param(np.zeros(p.shape, p.dtype)) for p in recording.params]
         moved = recording.push_forward(dummies)  # only what is linear in these is recorded
     is_moving = [isinstance(part, Handle) and part.trace_ref is linear.ref for part in moved]

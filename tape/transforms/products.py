@@ -151,7 +151,7 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
     recording = Recording("rop", f, (x,))
     recording.check_dtypes()
     values = [recording.plain(out) for out in recording.outs]
-    with Trace("w") as trace:
+    with Trace("w", strict=True) as trace:
         dummies = [trace.param(np.zeros(np.shape(value), float_like(value))) for value in values]
         pulled = recording.pull_back(dummies)
     pairs = zip(pulled, recording.tangents(v), strict=True)

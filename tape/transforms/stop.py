@@ -27,7 +27,7 @@ def stop_gradient(x: Any) -> Any:
     Returns
     -------
     tree
-        As ``x``. What was recorded stays recorded, without derivative.
+        As ``x``. What was recorded stays recorded, without derivative, and converts to plain numbers.
 
     Examples
     --------
@@ -55,6 +55,8 @@ class no_grad(Region, ContextDecorator):
     >>> float(tape.grad(f)(4.0))
     0.25
     """
+
+    is_constant = True
 
     def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""

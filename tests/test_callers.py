@@ -1,0 +1,105 @@
+"""Callers: errors about plain numbers name the call that takes them, and what records in its place."""
+
+import math
+import operator
+import re
+import statistics
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.special
+import scipy.stats
+
+import tape
+from tape import callers
+from tests.oracles import message_of
+
+
+def test_the_price_of_an_option_is_an_error_and_right_when_cured():
+    def price(erf, log):
+        return lambda S, K: S * 0.5 * (1 + erf(log(S / K) / np.sqrt(2)))
+
+    message = message_of(tape.grad(price(math.erf, math.log)), 100.0, 100.0)
+    assert "math.log" in message or "log" in message
+    cured = tape.grad(price(scipy.special.erf, np.log))(100.0, 100.0)
+    np.testing.assert_allclose(cured, 0.5 + 1 / np.sqrt(2 * np.pi), rtol=1e-12)
+
+
+rng = np.random.default_rng(0)
+NAMED = {
+    "math.erf": (lambda x: math.erf(x), "Call scipy.special.erf"),
+    "math.log": (lambda x: math.log(x), "Call np.log"),
+    "math.asin": (lambda x: math.asin(x / 4), "Call np.arcsin"),
+    "float()": (lambda x: float(x), "Compute with the Var itself"),
+    "int()": (lambda x: int(x), "int(tape.stop_gradient(v))"),
+    "x.item": (lambda x: x.item(), "Compute with the Var itself"),
+    "np.float64": (lambda x: np.float64(x), "Compute with the Var itself"),
+    "np.vectorize": (lambda x: np.vectorize(math.sin)(x), "tape.apply"),
+    "rng.normal": (lambda x: rng.normal(x), "rng.standard_normal(size)"),
+    "scipy.stats.norm.logpdf": (lambda x: scipy.stats.norm.logpdf(x), "np.log(2 * np.pi)"),
+    "scipy.stats.norm.cdf": (lambda x: scipy.stats.norm.cdf(x, loc=1), "scipy.special.ndtr"),
+    "scipy.integrate.quad": (lambda x: scipy.integrate.quad(math.sin, 0.0, x), ""),
+    "statistics.fmean": (lambda x: statistics.fmean([x, x]), ""),
+    "operator.setitem": (lambda x: operator.setitem(np.zeros(2), 0, x), "like=v"),
+    "out.fill": (lambda x, out=np.zeros(2): out.fill(x), "like=v"),  # noqa: B008
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_errors_name_the_call_and_its_counterpart(name):
+    f, cure = NAMED[name]
+    message = message_of(tape.grad(f), 1.5)
+    assert cure in message
+    if name != "statistics.fmean":  # called by another name there
+        assert f" in {name}," in message
+    assert "tape.stop_gradient(v)" in message
+    assert re.search(r"\[at .*test_callers\.py:\d+\]$", message)
+
+
+def test_a_call_is_named_however_it_was_imported_or_assigned():
+    from math import log as ln
+
+    from scipy.stats import norm
+
+    wave = np.vectorize(math.sin)
+    assert " in math.log," in message_of(tape.grad(lambda x: ln(x)), 2.0)
+    assert " in scipy.stats.norm.pdf," in message_of(tape.grad(lambda x: norm.pdf(x)), 2.0)
+    assert " in np.vectorize," in message_of(tape.grad(lambda x: wave(x)), 2.0)
+    assert " in np.ones(...).dot," in message_of(tape.grad(lambda x: np.ones(2).dot(x)), np.ones(2))
+    tables = [np.ones(2)]
+    assert " in tables[...].dot," in message_of(tape.grad(lambda x: tables[0].dot(x)), np.ones(2))
+    assert " in math.log," in message_of(
+        tape.grad(
+            lambda x: math.log(
+                x,
+                3,
+            )
+        ),
+        2.0,
+    )
+
+
+def test_a_call_without_source_is_named_all_the_same():
+    space = {"math": math}
+    exec("def f(x):\n    return 1 + math.erf(x * math.pi)", space)
+    assert " in math.erf," in message_of(tape.grad(space["f"]), 2.0)
+
+
+def test_programs_name_the_call_too():
+    assert message_of(tape.compile(lambda x: math.sqrt(x)), 2.0).startswith("math.sqrt of ")
+    assert "Call np.sqrt" in message_of(tape.compile(lambda x: math.sqrt(x)), 2.0)
+    assert "scipy.stats.norm.pdf" in message_of(tape.compile(lambda x: scipy.stats.norm.pdf(x)), np.ones(2))
+
+
+def test_counterparts_exist():
+    text = " ".join([*callers._ADVICE.values(), *callers._RENAMED.values()])
+    names = re.findall(r"\b(?:np|scipy\.special|tape)(?:\.\w+)+", text)
+    assert len(set(names)) > 30
+    for name in names:
+        found = {"np": np, "scipy": scipy, "tape": tape}[name.partition(".")[0]]
+        for part in name.split(".")[1:]:
+            found = getattr(found, part)
+    for name in dir(math):
+        advice = callers.counterpart_of(f"math.{name}")
+        assert not advice or "np." in advice or "scipy.special." in advice

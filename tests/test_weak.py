@@ -1,0 +1,72 @@
+"""Numbers of Python's own in compiled functions: their types, and sets and dicts that they are keys of."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+
+
+def test_traced_numbers_are_no_keys_unless_they_are_integers():
+    for f in (
+        lambda a, b: len({a, b}),
+        lambda a, b: {a: 1.0}.get(b, 2.0),
+        lambda a, b: a in {1.0, 2.0},
+        lambda a, b: {a: b}[a],
+        lambda a, b: functools.lru_cache(lambda x: x)(a),
+    ):
+        for args in ((1.0, 1.0), (np.float64(1.0), np.float64(2.0)), (np.ones(2), np.ones(2))):
+            with pytest.raises(TypeError, match="key"):
+                tape.compile(f)(*args)
+        with pytest.raises(errors.ConversionError, match="key"):
+            tape.grad(lambda a, b: a * f(a, b))(1.0, 1.0)  # noqa: B023
+    for f in (lambda a, b: len({a, b}), lambda a, b: {1: 2.0, 2: 3.0}.get(a, 4.0) + (b in {2, 5})):
+        compiled = tape.compile(f)
+        for a, b in ((1, 1), (1, 2), (5, 5), (2, 1), (1, 1)):
+            args = np.int64(a), np.int64(b)
+            assert compiled(*args) == f(*args)
+
+
+def types(out):
+    return tuple(map(types, out)) if isinstance(out, tuple) else type(out)
+
+
+OF_PYTHON = {
+    "round": lambda a, b: (round(a), round(a, 1), round(-a * b, 2), round(a * 100, -1)),
+    "comparison": lambda a, b: (a < b, a == b, 0 < a < b < 5, a != 1.5, not a),
+    "sum of comparisons": lambda a, b: ((a > 0) + (b > 0), sum(x > 1 for x in (a, b)), (a > b) * a, -(a > 0)),
+    "logic": lambda a, b: ((a > 0) & (b > 1), (a > 0) | (b > 9), (a > b) ^ True, (a > 0) & 3, True & (a > b)),
+    "bools as numbers": lambda a, b: ((a > 0) / 2, 2 ** (a > 1), abs(a > 0), round(a > 0), (a > 0) << 2),
+    "bools in arrays": lambda a, b: (
+        np.where(a > b, [1.0], 2.0),
+        np.ones(2) * (a > b),
+        np.sum((a > b) + np.ones(2)),
+    ),
+    "bools of numbers": lambda a, b: (int(a > b), float(a > b), (a > b) == 1, (a > b) < 1, hash(a > b)),
+    "whole": lambda a, b: (math.floor(a), math.ceil(a * b), math.trunc(-b), int(a), divmod(a, b)),
+    "chosen": lambda a, b: (min(a, b), max(a, b), sorted([b, a]), a and b, a or b, a > 0 and b),
+}
+
+
+@pytest.mark.parametrize("name", OF_PYTHON)
+def test_numbers_of_python_stay_numbers_of_python(name):
+    f = OF_PYTHON[name]
+    compiled = tape.compile(f)
+    calls = [(1.5, 2.25), (2.675, 1.0), (-0.285, 3.5), (0.0, -7.5), (1.5, 1.5), (1.5, 2.25)]
+    for a, b in calls:
+        for args in ((a, b), (np.float64(a), np.float64(b))):
+            try:
+                expected = f(*args)
+            except TypeError:  # NumPy's bools know less
+                continue
+            found = compiled(*args)
+            np.testing.assert_array_equal(np.hstack(flat(found)), np.hstack(flat(expected)))
+            if type(args[0]) is float:
+                assert types(found) == types(expected)
+
+
+def flat(out):
+    return [x for part in out for x in flat(part)] if isinstance(out, (tuple, list)) else [out]
