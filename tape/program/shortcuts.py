@@ -208,7 +208,6 @@ def runner(
     call: Callable[..., Any],
     otherwise: Callable[..., Any],
     pool: list[Any],
-    unshared: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] | None,
     arrays: int,
     results: Sequence[tuple[str, Any]],
     restore: Callable[[list[Any]], Any],
@@ -229,8 +228,6 @@ def runner(
         there is no workspace to be had.
     pool : list
         Of workspaces.
-    unshared : callable, optional
-        Copies of leaves where arrays must not share memory; None in place of leaves that do not fit.
     arrays : int
         How many arrays the result has that the program computes.
     results : sequence of pairs
@@ -248,9 +245,6 @@ def runner(
     """
     source = _Source()
     _take_arguments(source, form, missed)
-    if unshared is not None:
-        source.names["unshared"] = unshared
-        source.lines += ["leaves = unshared(leaves)", "if leaves is None: return missed"]
     source.names |= {"call": call, "otherwise": otherwise, "pool": pool, "restore": restore}
     unpacked = "".join(f"o{k}, " for k in range(arrays))
     leaves = []
