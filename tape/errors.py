@@ -8,6 +8,8 @@ working. This file knows nothing of traces or operations.
 from __future__ import annotations
 
 import contextlib
+import copy
+import pickle
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -48,6 +50,8 @@ _FOREIGN = (
     join(dirname(__file__), ""),
     *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
     contextlib.__file__,  # between the user's code and ours when a context manager is
+    copy.__file__,  # when something is copied, or pickled
+    pickle.__file__,
     "<frozen ",  # what starts `python -m tape`
 )
 
