@@ -93,20 +93,26 @@ def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
     if not form.fixed and form.structure == tree.flatten(((0.0,) * count, {}))[1]:
         source.lines += ["if kwargs: return missed", "leaves = args"]  # the machine checks how many there are
         return
-    if not tree.is_plain(form.structure):
+    try:
+        if not tree.is_plain(form.structure):
+            raise _NotPlain
+        lines = _taking(source, form, count)
+    except (_NotPlain, RecursionError):  # or it has too many levels
         source.names["take"] = _by_flattening(form)
-        source.lines += ["leaves = take(args, kwargs)", "if leaves is None: return missed"]
-        return
+        lines = ["leaves = take(args, kwargs)", "if leaves is None: return missed"]
+    source.lines = lines
+
+
+def _taking(source: _Source, form: Form, count: int) -> list[str]:
+    """The lines for a plain tree of so many leaves."""
     marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k) for k in range(count)]
     args, kwargs = tree.restore(form.structure, marks)
     leaves: dict[int, str] = {}
     _take_parts(source, leaves, "args", args)
     _take_items(source, leaves, "kwargs", kwargs)
     found = "".join(f"{leaves[number]}, " for number in sorted(leaves))
-    differing = (
-        "except (ValueError, AttributeError): return missed"  # another length, a field that is not set
-    )
-    source.lines = ["try:", *(f"    {line}" for line in source.lines), differing, f"leaves = ({found})"]
+    differing = "except (ValueError, AttributeError): return missed"  # another length, a field not set
+    return ["try:", *(f"    {line}" for line in source.lines), differing, f"leaves = ({found})"]
 
 
 def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
