@@ -48,10 +48,10 @@ _SITE = dirname(dirname(np.__file__))
 _FOREIGN = (
     join(dirname(__file__), ""),
     *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
-    # between the user's code and ours when a context manager is, or what computes with any numbers
+    # between the user's code and ours when a context manager is, or what copies or computes with anything
     *(
         join(dirname(os.__file__), f"{name}.py")
-        for name in ("contextlib", "copy", "fractions", "functools", "random", "statistics")
+        for name in ("contextlib", "copy", "fractions", "functools", "pickle", "random", "statistics")
     ),
     "<frozen ",  # what starts `python -m tape`
 )

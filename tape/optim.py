@@ -36,11 +36,29 @@ class _Optimizer:
         for i, leaf in enumerate(leaves):
             _check_param(leaf, self._name(i, "params"))
         self._check_memory(leaves)
-        self._leaves = leaves
-        self._ids = frozenset(map(id, leaves))
         # Kernels take one axis. The view of an array without gaps is made once, here.
         arrays = [np.asarray(leaf) for leaf in leaves]
-        self._arrays = [array.reshape(-1) if array.flags.c_contiguous else array for array in arrays]
+        self._hold(leaves, [(-1,) if array.flags.c_contiguous else array.shape for array in arrays])
+
+    def _hold(self, leaves: list[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+        """Keep the parameters, and views of them in these shapes."""
+        self._leaves = leaves
+        self._ids = frozenset(map(id, leaves))
+        self._arrays = [np.asarray(leaf).reshape(shape) for leaf, shape in zip(leaves, shapes, strict=True)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: the parameters, without the views of them that steps work on."""
+        state = {name: value for name, value in vars(self).items() if name not in ("_ids", "_arrays")}
+        if not self._is_flat:  # a structure is known where its dataclasses are: here they are themselves
+            state["_structure"] = tree.restore(self._structure, range(len(self._leaves)))
+        return state | {"shapes": [array.shape for array in self._arrays]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shapes = state.pop("shapes")
+        vars(self).update(state)
+        if not self._is_flat:
+            self._structure = tree.flatten(self._structure)[1]
+        self._hold(self._leaves, shapes)
 
     @property
     def lr(self) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.node import Handle
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "restore",
     "size",
     "told",
+    "too_deep",
 ]
 
 _NAMESPACE = "tape"
@@ -51,7 +53,12 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     leaves : list
         In the order of fields and indices; dicts in that of their sorted keys.
     structure
-        For `restore`; two are equal if the trees are alike. It prints itself.
+        For `restore`; two are equal if the trees are alike, dicts in any order. It prints itself.
+
+    Raises
+    ------
+    UnsupportedError
+        If there are too many levels.
 
     Examples
     --------
@@ -66,13 +73,23 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
         return [tree], LEAF
     import optree  # late: it takes a tenth as long to import as all the rest
 
-    leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    try:
+        leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
+    except RecursionError:
+        raise too_deep() from None
     unknown = {type(leaf) for leaf in leaves if type(leaf) not in _PLAIN and _is_dataclass(leaf)}
     if unknown:
         for kind in unknown:
             _register(optree, kind)
         return flatten(tree)
     return leaves, LEAF if structure.is_leaf() else structure
+
+
+def too_deep() -> errors.UnsupportedError:
+    """The error to raise for a tree of too many levels."""
+    return errors.UnsupportedError(
+        "a tree is nested more deeply than Python's recursion goes. Use lists of more parts and fewer levels"
+    )
 
 
 def restore(structure: Any, leaves: Sequence[Any]) -> Any:

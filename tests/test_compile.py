@@ -1,8 +1,11 @@
 """`tape.compile`: which program a call gets, what is refused, donations, threads and memory."""
 
+import ctypes
 import gc
+import mmap
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -245,6 +248,97 @@ def test_a_donated_array_that_is_given_twice_is_copied():
         base = np.arange(4.0)
         alike(step(base[1:], base[:-1])[2], np.array([1.0, 3.0, 5.0]))
         np.testing.assert_array_equal(base, np.arange(4.0))
+
+
+def from_bytearray():
+    memory = bytearray(np.arange(4.0).tobytes())
+    return np.frombuffer(memory), np.frombuffer(memory)
+
+
+def from_memoryview():
+    memory = memoryview(bytearray(np.arange(5.0).tobytes()))
+    return np.frombuffer(memory[:32]), np.frombuffer(memory[8:])
+
+
+def from_mmap():
+    memory = mmap.mmap(-1, 32)
+    x = np.frombuffer(memory)
+    x[:] = np.arange(4.0)
+    return x, np.frombuffer(memory)
+
+
+def from_ctypes():
+    memory = (ctypes.c_double * 4)(0, 1, 2, 3)
+    return np.ctypeslib.as_array(memory), np.frombuffer(memory)
+
+
+def from_interface():
+    x = np.arange(4.0)
+    like = [SimpleNamespace(__array_interface__=x.__array_interface__, keeps=x) for _ in range(2)]
+    return np.asarray(like[0]), np.asarray(like[1])
+
+
+def from_dlpack():
+    x = np.arange(4.0)
+    return x, np.from_dlpack(x)
+
+
+def from_torch():
+    torch = pytest.importorskip("torch")
+    t = torch.arange(4.0, dtype=torch.float64)
+    return t.numpy(), t.numpy()
+
+
+def from_shared_memory():
+    x = np.ndarray(4, buffer=(memory := bytearray(32)))
+    x[:] = np.arange(4.0)
+    return x, np.ndarray(4, buffer=memory)
+
+
+BUFFERS = [
+    from_bytearray, from_memoryview, from_mmap, from_ctypes, from_interface, from_dlpack, from_torch,
+    from_shared_memory,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", BUFFERS)
+def test_donated_array_that_shares_a_buffer_with_another_is_copied(pair):
+    step = tape.compile(lambda w, x: (w * 2, x + w[::-1]), donate=0)
+    for _ in range(4):
+        w, x = pair()
+        expected = w * 2, x + w[::-1]
+        before = w.copy(), x.copy()
+        alike(step(w, x), expected)
+        alike((w, x), before)
+
+
+@pytest.mark.parametrize("pair", BUFFERS)
+def test_donated_array_that_shares_a_buffer_with_what_the_function_holds_is_copied(pair):
+    w, k = pair()
+    kept = k.copy()
+    step = tape.compile(lambda w: (w * 2, w[::-1] * k, k), donate=0)
+    for _ in range(4):
+        alike(step(w), (w * 2, w[::-1] * k, k))
+        np.testing.assert_array_equal(k, kept)
+
+
+def test_donated_arrays_side_by_side_in_one_buffer_are_overwritten():
+    step = tape.compile(lambda w, x: (w * 2, x + w), donate=(0, 1))
+    memory = bytearray(np.arange(8.0).tobytes())
+    step(np.ones(4), np.ones(4))
+    w, x = np.frombuffer(memory, count=4), np.frombuffer(memory, offset=32)
+    results = step(w, x)
+    assert {id(results[0]), id(results[1])} == {id(w), id(x)}
+    alike(results, (2 * np.arange(4.0), np.arange(4.0) + np.arange(4, 8.0)))
+
+
+def test_donated_arrays_of_callbacks_are_copied_if_they_are_read_again():
+    k = np.arange(4.0)
+    step = tape.compile(lambda w: (w * 2, np.sinc(w) + np.sort(k * w)), donate=0)
+    for _ in range(3):
+        expected = k * 2, np.sinc(k) + np.sort(k * k)
+        alike(step(k), expected)
+        np.testing.assert_array_equal(k, np.arange(4.0))
 
 
 def test_donations_that_cannot_be():

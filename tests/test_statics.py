@@ -504,6 +504,16 @@ def test_deeply_nested_arguments_and_results(levels, wrap):
         assert compiled(nested(number, levels, wrap)) == nested(2 * number, levels, wrap)
 
 
+def test_too_many_levels_are_an_error():
+    compiled = tape.compile(lambda x: 2 * innermost(x))
+    for levels in (300, 350):  # beyond what code is written down for
+        assert [compiled(nested(number, levels)) for number in (1.0, 2.0)] == [2.0, 4.0]
+    for levels in (2000, 10**5):
+        for call in (compiled, tape.grad(innermost)):
+            with pytest.raises(errors.UnsupportedError, match="nested more deeply"):
+                call(nested(1.0, levels))
+
+
 @pytest.mark.parametrize("length", [3, None])
 def test_trees_without_code_of_their_own_are_taken_apart_all_the_same(length):
     def f(queue, *, n):

@@ -24,7 +24,10 @@ __all__ = ["bind", "bind_results"]
 
 @inner
 def bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
-    """Write where the leaves are into the frame; the number of one that is not as specified, or -1."""
+    """Write where the leaves are into the frame; the number of one that is not as specified, or -1.
+
+    One that is overwritten must not share memory with anything else, whoever owns it: that is read meanwhile.
+    """
     count = int64_at(spec)
     if int64_at(leaves + TUPLE_SIZE) != count:
         return 0
@@ -50,7 +53,36 @@ def bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
         else:
             set_int64(int64_at(slot), int64_at(leaf + SCALAR))  # of a shorter number, whatever follows
         at += 8 * LEAF
+    return _overlapping(leaves, spec)
+
+
+@inner
+def _overlapping(leaves, spec):  # type: ignore[no-untyped-def]
+    """The number of a leaf that is overwritten and shares memory with something that is read, or -1."""
+    count, donated, held = int64_at(spec), int64_at(spec + 24), int64_at(spec + 32)
+    table = spec + 8 * int64_at(spec + 40)
+    for d in range(donated):
+        k = int64_at(table + 8 * d)
+        at = spec + 8 * (HEADER + LEAF * k)
+        start = int64_at(int64_at(leaves + TUPLE + 8 * k) + ARRAY_DATA)
+        stop = start + int64_at(at + 56)
+        for j in range(count):
+            other = spec + 8 * (HEADER + LEAF * j)
+            if j != k and int64_at(other + 8):
+                begin = int64_at(int64_at(leaves + TUPLE + 8 * j) + ARRAY_DATA)
+                if _is_shared(start, stop, begin, begin + int64_at(other + 56)):
+                    return k
+        for j in range(held):
+            other = table + 8 * (donated + 2 * j)
+            if _is_shared(start, stop, int64_at(other), int64_at(other + 8)):
+                return k
     return -1
+
+
+@inner
+def _is_shared(start, stop, begin, end):  # type: ignore[no-untyped-def]
+    """Whether two ranges of addresses have one in common."""
+    return max(start, begin) < min(stop, end)
 
 
 @inner

@@ -168,24 +168,14 @@ def unshared(
     InPlaceError
         If a donated array is read-only.
     """
-    for k in donated:
+    arrays = {k: leaf for k, leaf in enumerate((*leaves, *constants)) if isinstance(leaf, np.ndarray)}
+    separate = list(leaves)
+    for k in donated & arrays.keys():
         if not leaves[k].flags.writeable:
             raise errors.InPlaceError(
                 f"{name} donates {errors.describe(leaves[k])}, which is read-only. Pass a copy"
             )
-    owners = [_owner(leaf) for leaf in (*leaves, *constants)]
-    if len(set(owners)) == len(owners):
-        return leaves
-    separate = list(leaves)
-    for k in donated:
-        others = (x for i, x in enumerate((*leaves, *constants)) if i != k and owners[i] == owners[k])
-        if any(isinstance(x, np.ndarray) and np.may_share_memory(leaves[k], x) for x in others):
+        # By their addresses: nothing else tells that two arrays are on one buffer of somebody else's.
+        if any(np.may_share_memory(leaves[k], other) for i, other in arrays.items() if i != k):
             separate[k] = leaves[k].copy()
     return tuple(separate)
-
-
-def _owner(leaf: Any) -> int:
-    """What arrays that share memory have in common."""
-    while isinstance(base := getattr(leaf, "base", None), np.ndarray):
-        leaf = base
-    return id(leaf if base is None else base)

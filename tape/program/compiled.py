@@ -18,6 +18,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.node import Handle
+from tape.pickling import reduced
 from tape.program import objects
 from tape.program.calling import unshared
 from tape.program.names import Binding, Bindings
@@ -27,7 +28,7 @@ from tape.program.record import is_dynamic, native, record
 from tape.program.run import MISSED, Flip, Rerun
 from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.program.statics import Form, is_stable
-from tape.transforms._record import name_of
+from tape.transforms._record import check_callable, name_of
 
 __all__ = ["Compiled", "Key", "compile"]
 
@@ -145,6 +146,7 @@ def compile(
         raise errors.OptionError(f"donate is {donate!r}. It is a position, or several, counted from 0")
 
     def compiled(f: Callable[..., Any]) -> Compiled:
+        check_callable(f, "compile")
         return Compiled(f, frozenset(positions), max_paths)
 
     return compiled if f is None else compiled(f)
@@ -206,6 +208,9 @@ class Compiled:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return reduced(self, Compiled, self._f, self._donate, self._max_paths)  # programs are recorded anew
 
     def __repr__(self) -> str:
         return f"<compiled {self._name}: {len(self.programs)} programs>"

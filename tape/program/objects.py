@@ -8,6 +8,7 @@ anything is not as expected, `IS_KNOWN` is false and arguments are bound by slow
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import sysconfig
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class Leaf:
         """The same for the machine: see `tape.program.opcodes.LEAF`."""
         flags = _CONTIGUOUS_ALIGNED | (_WRITEABLE if is_donated else 0)
         numbers = [slot, int(self.is_array), id(self.kind), id(self.dtype), flags]
-        return [*numbers, len(self.shape), lengths_at, self.dtype.itemsize]
+        return [*numbers, len(self.shape), lengths_at, math.prod(self.shape) * self.dtype.itemsize]
 
     def made_of(self, value: Any) -> Any:
         """A value as the machine can read it."""

@@ -66,9 +66,11 @@ PLACE_BYTES = 64  # of what a thread is started with
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
 # A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
-# lock; for each leaf its slot, whether it is an array, type, dtype, flags, ndim, where its lengths are, and
-# bytes; for each array for results its slot, dtype, ndim and where its lengths are; the lengths.
-HEADER, LEAF, RESULT = 3, 8, 4
+# lock, how many leaves are overwritten, how many other arrays are read, and where both are; for each leaf its
+# slot, whether it is an array, type, dtype, flags, ndim, where its lengths are, and bytes; for each array for
+# results its slot, dtype, ndim and where its lengths are; the lengths; the numbers of the leaves that are
+# overwritten; of each other array the addresses of its first byte and of the one after its last.
+HEADER, LEAF, RESULT = 6, 8, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",

@@ -221,7 +221,8 @@ class Program(Runner):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file, for `load`; it holds numbers and names, and no code.
 
-        Arrays that the function closed over are saved as they are now: the file has copies. If arguments or
+        It is what pickle and `copy.deepcopy` take. Arrays that the function closed over are saved as they are
+        now: the file has copies. If arguments or
         result have branches that are no dicts, lists, tuples or None, or arguments that are the same in every
         call are no ints, bools or strings, then the structure is not saved, and the loaded program takes its
         dynamic leaves as positional arguments and returns a list of leaves.
@@ -250,6 +251,16 @@ class Program(Runner):
         >>> loaded(np.array([1.0, 2.0]))
         array([2., 4.])
         """
-        from tape.program.save import save  # which knows programs
+        from tape.program.save import content_of  # which knows programs
 
-        save(self, path)
+        content = content_of(self)
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def __copy__(self) -> Program:
+        return self  # nothing in it changes
+
+    def __reduce__(self) -> Any:
+        from tape.program.save import content_of, restored
+
+        return restored, (content_of(self),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -64,6 +64,12 @@ class TraceProgram(Program):
             return self._eager(*given)
         assert not isinstance(out, Flip)  # a tape has no branches
         return out[0], out[1:]
+
+    def __reduce__(self) -> NoReturn:
+        raise errors.UnsupportedError(
+            f"{self!r} cannot be pickled or copied: it reads the leaves of its trace. What save writes is a "
+            "program that takes them as arguments"
+        )
 
 
 def compile_trace(trace: Trace, root: Var) -> TraceProgram:

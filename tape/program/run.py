@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from tape.config import num_threads
 from tape.kernels.registry import needs_of
@@ -121,20 +122,37 @@ class Runner:
     def _spec(self) -> np.ndarray:
         plan = self.plan
         count = len(self.leaves)
-        numbers = [count, len(self._out_slots), int(_nanoseconds(plan.instructions) > _WORTH_RELEASING)]
         tables: list[int] = []
         tables_at = HEADER + count * LEAF + len(self._out_slots) * RESULT
         self.scalar_inputs = []
-        given = set(plan.donations.values())
+        numbers: list[int] = []
         for k, (leaf, slot) in enumerate(zip(self.leaves, plan.input_slots, strict=True)):
-            numbers += leaf.spec(slot, tables_at + len(tables), k in given)
+            numbers += leaf.spec(slot, tables_at + len(tables), k in self.donated)
             tables += leaf.shape
             if not leaf.is_array:
                 self.scalar_inputs.append(slot)
         for slot, (shape, dtype) in zip(self._out_slots, self.makers, strict=True):
             numbers += [slot, id(dtype), len(shape), tables_at + len(tables)]
             tables += shape
-        return np.array([*numbers, *tables], np.int64)
+        overwritten = sorted(set(plan.donations.values()))
+        bounds = [address for array in self._held for address in byte_bounds(array)] if overwritten else []
+        header = [
+            count,
+            len(self._out_slots),
+            int(_nanoseconds(plan.instructions) > _WORTH_RELEASING),
+            len(overwritten),
+            len(bounds) // 2,
+            tables_at + len(tables),
+        ]
+        return np.array([*header, *numbers, *tables, *overwritten, *bounds], np.int64)
+
+    @property
+    def _held(self) -> list[np.ndarray]:
+        """The arrays that are read beside the arguments."""
+        results = [out.value for out in self.known if out is not None]
+        called = [value for _, places, _ in self.listing.callbacks for value in places]
+        others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
+        return [array for array in (*self.plan.constants, *others) if array.size]
 
     def run(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
         """Run on dynamic leaves.
@@ -155,7 +173,7 @@ class Runner:
             If these numbers need Python to say what is wrong with them.
         """
         if self.donated:
-            leaves = self._unshared(leaves)
+            leaves = unshared(leaves, self.donated, self.name, self._held)
         workspace = self._workspace()
         if self._enter(workspace, leaves) is False:
             if workspace.frame[AT] < 0:
@@ -202,25 +220,8 @@ class Runner:
                 return flip
             return restore(self._collected(workspace, leaves))
 
-        def unshared(leaves: tuple[Any, ...]) -> tuple[Any, ...] | None:
-            return self._unshared(leaves) if len(leaves) == len(self.leaves) else None
-
-        return runner(
-            form,
-            names,
-            MISSED,
-            self._call,
-            otherwise,
-            self._pool,
-            unshared if self.donated else None,
-            len(self.makers),
-            self._results,
-            restore,
-            tree,
-        )
-
-    def _unshared(self, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-        return unshared(leaves, self.donated, self.name, self.plan.constants)
+        found = (len(self.makers), self._results, restore, tree)
+        return runner(form, names, MISSED, self._call, otherwise, self._pool, *found)
 
     def _workspace(self) -> Workspace:
         try:

@@ -28,7 +28,7 @@ from tape.program.written import Damaged, calling_of, is_short, list_of, want, w
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["load", "save"]
+__all__ = ["content_of", "load", "restored"]
 
 _FORMAT, _VERSION = "tape program", 1
 _DESCRIPTION = "program.json"
@@ -42,15 +42,17 @@ _DTYPES = {
 # ---- saving ------------------------------------------------------------------------------------------
 
 
-def save(program: Program, path: str | os.PathLike[str]) -> None:
-    """Write a program to a file; see `Program.save`."""
+def content_of(program: Program) -> bytes:
+    """What a program's file holds; see `Program.save`."""
     description, arrays = _described(program)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_DESCRIPTION, json.dumps(description, separators=(",", ":")))
         for number, array in enumerate(arrays):
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
             archive.writestr(f"{number}.npy", buffer.getvalue())
+    return file.getvalue()
 
 
 def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
@@ -186,18 +188,27 @@ def load(path: str | os.PathLike[str]) -> Program:
     {'y': array([3., 3., 3.])}
     """
     with open(path, "rb") as file:
-        try:
-            return _loaded(file)
-        except errors.ProgramFileError:
-            raise
-        except Damaged as flaw:
-            reason = str(flaw)
-        except errors.ProgramError as error:
-            reason = error.args[0]
-        except Exception as error:  # whatever else a file can make of the readers of zip, JSON and arrays
-            reason = f"{type(error).__name__}: {error}"
+        return _checked(file, repr(os.fspath(path)))
+
+
+def restored(content: bytes) -> Program:
+    """The program whose file has this content; errors are those of `load`."""
+    return _checked(io.BytesIO(content), "what was pickled")
+
+
+def _checked(file: BinaryIO, what: str) -> Program:
+    try:
+        return _loaded(file)
+    except errors.ProgramFileError:
+        raise
+    except Damaged as flaw:
+        reason = str(flaw)
+    except errors.ProgramError as error:
+        reason = error.args[0]
+    except Exception as error:  # whatever else a file can make of the readers of zip, JSON and arrays
+        reason = f"{type(error).__name__}: {error}"
     raise errors.ProgramFileError(
-        f"{os.fspath(path)!r} is no program that tape has saved, or a damaged one: {reason}. Save it again"
+        f"{what} is no program that tape has saved, or a damaged one: {reason}. Save it again"
     )
 
 
@@ -205,7 +216,7 @@ def _loaded(file: BinaryIO) -> Program:
     from tape.program.program import Program  # which knows this file
 
     with zipfile.ZipFile(file) as archive:
-        _check_archive(archive, os.fstat(file.fileno()).st_size)
+        _check_archive(archive, file.seek(0, io.SEEK_END))
         description = json.loads(archive.read(_DESCRIPTION))
         want(isinstance(description, dict) and description.get("format") == _FORMAT, "it is something else")
         version = description.get("version")

@@ -94,20 +94,26 @@ def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
     if not form.fixed and form.structure == tree.flatten(((0.0,) * count, {}))[1]:
         source.lines += ["if kwargs: return missed", "leaves = args"]  # the machine checks how many there are
         return
-    if not tree.is_plain(form.structure):
+    try:
+        if not tree.is_plain(form.structure):
+            raise _NotPlain
+        lines = _taking(source, form, count)
+    except (_NotPlain, RecursionError):  # or it has too many levels
         source.names["take"] = _by_flattening(form)
-        source.lines += ["leaves = take(args, kwargs)", "if leaves is None: return missed"]
-        return
+        lines = ["leaves = take(args, kwargs)", "if leaves is None: return missed"]
+    source.lines = lines
+
+
+def _taking(source: _Source, form: Form, count: int) -> list[str]:
+    """The lines for a plain tree of so many leaves."""
     marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k) for k in range(count)]
     args, kwargs = tree.restore(form.structure, marks)
     leaves: dict[int, str] = {}
     _take_parts(source, leaves, "args", args)
     _take_items(source, leaves, "kwargs", kwargs)
     found = "".join(f"{leaves[number]}, " for number in sorted(leaves))
-    differing = (
-        "except (ValueError, AttributeError): return missed"  # another length, a field that is not set
-    )
-    source.lines = ["try:", *(f"    {line}" for line in source.lines), differing, f"leaves = ({found})"]
+    differing = "except (ValueError, AttributeError): return missed"  # another length, a field not set
+    return ["try:", *(f"    {line}" for line in source.lines), differing, f"leaves = ({found})"]
 
 
 def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
@@ -210,7 +216,6 @@ def runner(
     call: Callable[..., Any],
     otherwise: Callable[..., Any],
     pool: list[Any],
-    unshared: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] | None,
     arrays: int,
     results: Sequence[tuple[str, Any]],
     restore: Callable[[list[Any]], Any],
@@ -233,8 +238,6 @@ def runner(
         there is no workspace to be had.
     pool : list
         Of workspaces.
-    unshared : callable, optional
-        Copies of leaves where arrays must not share memory; None in place of leaves that do not fit.
     arrays : int
         How many arrays the result has that the program computes.
     results : sequence of pairs
@@ -253,9 +256,6 @@ def runner(
     source = _Source()
     _take_arguments(source, form, missed)
     _check_names(source, names)
-    if unshared is not None:
-        source.names["unshared"] = unshared
-        source.lines += ["leaves = unshared(leaves)", "if leaves is None: return missed"]
     source.names |= {"call": call, "otherwise": otherwise, "pool": pool, "restore": restore}
     unpacked = "".join(f"o{k}, " for k in range(arrays))
     leaves = []

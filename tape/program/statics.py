@@ -219,7 +219,7 @@ class Form:
     Raises
     ------
     UnsupportedError
-        If a static value can change and nothing is known about its content.
+        If a static value can change and nothing is known about its content, or there are too many levels.
 
     Examples
     --------
@@ -236,7 +236,10 @@ class Form:
         self.structure = structure
         self.fixed = fixed
         statics = tuple([(k, Static(value)) for k, value in fixed.items()])
-        self._key = (_branch(structure), statics)
+        try:
+            self._key = (_branch(structure), statics)
+        except RecursionError:
+            raise tree.too_deep() from None
         self._hash = hash(self._key)
 
     def __eq__(self, other: object) -> bool:

@@ -18,7 +18,7 @@ from tape.checks import check_cotangent
 from tape.node import Handle, settled
 from tape.trace import Trace
 
-__all__ = ["Argnums", "Recording", "dtype_of", "float_like", "name_of"]
+__all__ = ["Argnums", "Recording", "check_callable", "dtype_of", "float_like", "name_of"]
 
 Argnums = int | tuple[int, ...] | list[int]
 
@@ -32,6 +32,21 @@ def name_of(f: Callable[..., Any]) -> str:
     if isinstance(f, partial):
         return name_of(f.func)
     return getattr(f, "__name__", None) or type(f).__name__
+
+
+def check_callable(f: Any, transform: str) -> None:
+    """Refuse what is not callable.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is not.
+    """
+    if not callable(f):
+        raise errors.UnsupportedError(
+            f"{transform} was given {errors.describe(f)}, of {type(f)}, in place of a function. Give it one "
+            "that can be called"
+        )
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
@@ -91,6 +106,7 @@ class Recording:
         has_aux: bool = False,
         name: str | None = None,
     ) -> None:
+        check_callable(f, transform)
         self.transform = transform
         self.name = name or name_of(f)
         self.is_single = not isinstance(argnums, (tuple, list))

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+from tape.transforms._derived import derived
 from tape.transforms._record import name_of
 from tape.transforms._segment import Segment, expand_through, pull_through, push_through
 
 __all__ = ["checkpoint"]
 
 
+@derived
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, recorded as one node: memory for its inside is needed in sweeps only.
 

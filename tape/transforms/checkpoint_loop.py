@@ -12,7 +12,7 @@ from tape import errors, scope, tree
 from tape.node import Handle, settled
 from tape.progress import progress_bar
 from tape.trace import Trace
-from tape.transforms._record import name_of
+from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, StandIns, as_scalar, is_float, protected
 
@@ -75,6 +75,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     >>> round(float(tape.grad(swing)(1.0)), 6)
     -0.949255
     """
+    check_callable(body, "checkpoint_loop")
     steps, snapshots = _counted("steps", steps, 0), _counted("snapshots", snapshots, 1)
     loop = _Loop(body, state, steps, snapshots, progress)
     return loop.segment.as_node(loop.vjp, loop.jvp)

@@ -15,8 +15,9 @@ import numpy as np
 from tape import errors, tree
 from tape.node import Handle, settled
 from tape.op import Op, fit
+from tape.pickling import reduced
 from tape.trace import Trace
-from tape.transforms._record import name_of
+from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float
 
 __all__ = ["custom_jvp", "custom_vjp"]
@@ -28,9 +29,13 @@ class _WithRule:
     what: str  # the method that sets the rule
 
     def __init__(self, f: Callable[..., Any]) -> None:
+        check_callable(f, type(self).__name__)
         self.f = f
         self.rule: Callable[..., Any] | None = None
         update_wrapper(self, f)
+
+    def __reduce__(self) -> Any:
+        return reduced(self, _again, type(self), self.f, self.rule)
 
     def __get__(self, instance: Any, owner: type) -> Any:
         raise errors.UnsupportedError(
@@ -57,6 +62,12 @@ class _WithRule:
                 f"{name} has no rule yet. Give it one: @{name}.{self.what}, above a function"
             )
         return call.segment.as_node(call.vjp, call.jvp)
+
+
+def _again(kind: type[_WithRule], f: Callable[..., Any], rule: Callable[..., Any] | None) -> _WithRule:
+    function = kind(f)
+    function.rule = rule
+    return function
 
 
 class custom_vjp(_WithRule):
@@ -106,6 +117,8 @@ class custom_vjp(_WithRule):
         callable
             The rule itself.
         """
+        if rule is not None:
+            check_callable(rule, self.what)
         self.rule = rule
         return rule
 
@@ -146,6 +159,8 @@ class custom_jvp(_WithRule):
         callable
             The rule itself.
         """
+        if rule is not None:
+            check_callable(rule, self.what)
         self.rule = rule
         return rule
 

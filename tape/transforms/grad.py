@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.transforms._record import Argnums, Recording, name_of
+from tape.transforms._derived import derived
+from tape.transforms._record import Argnums, Recording
 
 __all__ = [
     "elementwise_grad",
@@ -17,6 +18,7 @@ __all__ = [
 ]
 
 
+@derived
 def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
     """The gradient of a function that returns a real scalar.
 
@@ -79,10 +81,10 @@ def gradient_of(
         gradients = _swept(recording)
         return (gradients, recording.aux) if has_aux else gradients
 
-    gradient.__name__ = f"{transform}({name_of(f)})"
     return gradient
 
 
+@derived
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -117,10 +119,10 @@ def value_and_grad(
         gradients = _swept(recording)
         return ((recording.value, recording.aux) if has_aux else recording.value), gradients
 
-    both.__name__ = f"value_and_grad({name_of(f)})"
     return both
 
 
+@derived
 def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The derivative of a function that works element by element, for all elements at once.
 
@@ -156,7 +158,6 @@ def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..
         recording.check_real()
         return _swept_from_ones(recording)
 
-    derivative.__name__ = f"elementwise_grad({name_of(f)})"
     return derivative
 
 

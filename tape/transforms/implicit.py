@@ -14,7 +14,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.node import plain, traced
 from tape.transforms._parts import RealParts
-from tape.transforms._record import name_of
+from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 
@@ -66,6 +66,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     >>> round(float(square_root(4.0)), 12), round(float(tape.grad(square_root)(4.0)), 12)
     (2.0, 0.25)
     """
+    check_callable(f, "root")
     return _solved(f, x0, args, solver, _scipy_root, is_fixed_point=False)
 
 
@@ -121,6 +122,7 @@ def fixed_point(
     >>> round(float(crossing(1.0)), 12), round(float(tape.grad(crossing)(1.0)), 12)
     (0.739085133215, 0.441610791706)
     """
+    check_callable(f, "fixed_point")
     is_number = isinstance(tol, (int, float, np.number)) and tol > 0
     if not (tol is None or is_number) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise errors.OptionError(

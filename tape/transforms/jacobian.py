@@ -14,6 +14,7 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.batch import Lanes
 from tape.node import Handle
+from tape.transforms._derived import derived
 from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of
 
@@ -25,6 +26,7 @@ _BATCH_ELEMENTS = 2**24
 """How many numbers a batched sweep may hold at a time: 128 MiB of float64."""
 
 
+@derived
 def jacobian(
     f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto", *, holomorphic: bool = False
 ) -> Callable[..., Any]:
@@ -93,10 +95,10 @@ def jacobian(
         rows = [recording.restore_args(row) for row in _blocks(recording, _chosen(recording, direction))]
         return tree.restore(recording.out_structure, rows)
 
-    derivative.__name__ = f"jacobian({name_of(f)})"
     return derivative
 
 
+@derived
 def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The second derivatives of a function that returns a scalar: forwards over reverse.
 
@@ -136,10 +138,10 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         rows = _symmetric(_blocks(recording, "fwd"), [p.ndim for p in recording.params])
         return recording.restore_args([recording.restore_args(row) for row in rows])
 
-    second.__name__ = f"hessian({name_of(f)})"
     return second
 
 
+@derived
 def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The sum of the derivatives of each result by its own argument: the trace of the Jacobian.
 
@@ -182,10 +184,10 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
             )
         return _total_of_own(recording)
 
-    trace_of_jacobian.__name__ = f"divergence({name_of(f)})"
     return trace_of_jacobian
 
 
+@derived
 def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The sum of the second derivatives by each element: the trace of the Hessian.
 

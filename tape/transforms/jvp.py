@@ -10,6 +10,7 @@ import numpy as np
 from tape import errors, sweep, tree
 from tape.node import Handle
 from tape.trace import Trace
+from tape.transforms._derived import WithTape, derived
 from tape.transforms._record import Recording, name_of
 
 __all__ = ["directional_derivative", "jvp", "linearize"]
@@ -114,10 +115,10 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         parts = [next(found) if moves else part for part, moves in zip(moved, is_moving, strict=True)]
         return tree.restore(recording.out_structure, recording.owned(parts, checked))
 
-    linear_map.__name__ = f"linearize({name_of(f)})"
-    return recording.value, linear_map
+    return recording.value, WithTape(linear_map, f"linearize({name_of(f)})")
 
 
+@derived
 def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """The derivative of a function of one argument along a direction.
 
@@ -147,7 +148,6 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def derivative(x: Any, direction: Any) -> Any:
         return jvp(f, (x,), (direction,))[1]
 
-    derivative.__name__ = f"directional_derivative({name_of(f)})"
     return derivative
 
 

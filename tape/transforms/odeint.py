@@ -17,7 +17,7 @@ from tape import errors, ops, tree
 from tape.batch import one_by_one
 from tape.node import Handle, plain, traced
 from tape.transforms._parts import RealParts
-from tape.transforms._record import name_of
+from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
 
 __all__ = ["odeint"]
@@ -78,6 +78,7 @@ def odeint(
     >>> round(float(decayed(2.0)), 6), round(float(tape.grad(decayed)(2.0)), 6)  # exp(-2), -exp(-2)
     (0.135335, -0.135335)
     """
+    check_callable(f, "odeint")
     if not isinstance(method, str) or method not in _METHODS:
         raise errors.OptionError(f"odeint: method is {method!r}. Take one of {', '.join(_METHODS)}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):

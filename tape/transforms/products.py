@@ -10,13 +10,15 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.node import Handle
 from tape.trace import Trace
-from tape.transforms._record import Argnums, Recording, dtype_of, float_like, name_of
+from tape.transforms._derived import derived
+from tape.transforms._record import Argnums, Recording, check_callable, dtype_of, float_like, name_of
 from tape.transforms.grad import gradient_of
 from tape.transforms.jvp import jvp
 
 __all__ = ["gnvp", "hvp", "rop"]
 
 
+@derived
 def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The Hessian of a function times a vector, without the Hessian: reverse over forward.
 
@@ -61,10 +63,10 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         slope.__name__ = name_of(f)
         return gradient_of(slope, argnums, transform="hvp")(*primals)
 
-    product.__name__ = f"hvp({name_of(f)})"
     return product
 
 
+@derived
 def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> Callable[[Any, Any], Any]:
     """The Gauss-Newton matrix of ``loss(f(x))`` times a vector: ``J.T @ H @ J @ v``.
 
@@ -92,6 +94,8 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
     >>> tape.gnvp(lambda x: x**2)(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 4., 16.])
     """
+    if loss is not None:
+        check_callable(loss, "gnvp")
 
     def product(x: Any, v: Any) -> Any:
         recording = Recording("gnvp", f, (x,))
@@ -104,7 +108,6 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
             moved = [ops.conj(t) if dtype_of(t).kind == "c" else t for t in moved]
         return recording.restore_args(recording.pull_back(moved))
 
-    product.__name__ = f"gnvp({name_of(f)})"
     return product
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tape.transforms._derived import WithTape
 from tape.transforms._record import Recording
 
 __all__ = ["vjp"]
@@ -66,4 +67,5 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         return recording.restore_args(recording.pull_back(recording.cotangents(cotangent)))
 
-    return (recording.value, pullback, recording.aux) if has_aux else (recording.value, pullback)
+    back = WithTape(pullback, f"pullback({recording.name})")
+    return (recording.value, back, recording.aux) if has_aux else (recording.value, back)
