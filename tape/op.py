@@ -26,6 +26,7 @@ from tape.node import Call, Handle, Node, Pull, settled
 from tape.scope import REGIONS
 from tape.series import TaylorRule
 from tape.trace import Trace
+from tape.transposition import pull_transposed, push_transposed
 
 __all__ = [
     "FAST",
@@ -77,16 +78,17 @@ class Op:
         for one without derivative. A single callable of the same signature returns a contribution
         for every operand at once. Rules are written with operations, so that they can be
         differentiated; promotion of dtypes is undone by the caller. They return the adjoint, a view
-        of it, or an array of their own, never one they were given. Without a rule the result is a
-        constant to every derivative.
+        of it, or an array of their own, never one they were given. By default the transpose of
+        ``jvp``; without rules in either mode the result is a constant to every derivative.
     jvp : sequence of callables, or callable, optional
         The forward rule. A sequence holds ``rule(t, out, *operands, **attrs)``, what the tangent of
         each operand adds to that of the result. A single callable gets the list of all tangents,
-        None where an operand stands still, as its first argument. By default the operation is taken
-        to be linear in each operand.
+        None where an operand stands still, as its first argument. By default the transpose of ``vjp``.
+    linear : bool
+        Declare the operation linear in each operand that has a rule in ``vjp``, the others being held:
+        its forward rule is the operation itself, with the tangent in place of the operand.
     taylor : callable, optional
-        How it acts on whole power series: see `tape.series`. Operations that are linear in each
-        operand, and those without derivative, have one by default.
+        How it acts on whole power series: see `tape.series`. By default that of its forward rule.
     batch : callable, optional
         How it runs on a batch of operands at once: see `tape.batch_rules`. By default one by one.
     lower : callable, optional
@@ -107,19 +109,25 @@ class Op:
         Whether rules get operands of integers in the dtype of the result: elementwise arithmetic in narrow
         integers would wrap around.
 
+    Raises
+    ------
+    OptionError
+        If rules contradict each other: one mode has a rule for an operand where the other one has None,
+        the two are for different numbers of operands, or what is declared linear has a jvp rule or no vjp
+        rule.
+
     Examples
     --------
     >>> import numpy as np, tape
     >>> from tape.op import Op
-    >>> cube = Op(
-    ...     lambda x: x**3,
-    ...     name="cube",
-    ...     vjp=[lambda g, out, x: g * 3 * x**2],
-    ...     jvp=[lambda t, out, x: t * 3 * x**2],
-    ... )
+    >>> cube = Op(lambda x: x**3, name="cube", vjp=[lambda g, out, x: g * 3 * x**2])
     >>> tr = tape.Trace()
-    >>> tr.backward_param_grads(cube(tr.param(2.0)))
+    >>> x = tr.param(2.0)
+    >>> y = cube(x)
+    >>> tr.backward_param_grads(y)
     [array(12.)]
+    >>> tr.jvp(y, {x: 10.0})  # one rule is enough
+    array(120.)
     """
 
     def __init__(
@@ -128,6 +136,7 @@ class Op:
         *,
         vjp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
         jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
+        linear: bool = False,
         taylor: TaylorRule | None = None,
         batch: BatchRule | None = None,
         lower: Callable[..., Any] | None = None,
@@ -151,12 +160,8 @@ class Op:
         self.function: Callable[..., Any] | None = None  # a shorter way to record it
         self._constant: Op | None = None
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
-        if jvp is None and vjp is not None and not callable(vjp):
-            self.jvp = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]
-            if taylor is None and len(vjp) <= 2:  # of more, nobody knows in which they are products
-                self.taylor = series.multilinear
-        elif vjp is None and jvp is None and taylor is None:
-            self.taylor = series.constant
+        self._has_transposed_vjp = False
+        self._complete(linear)
         self.__name__ = self.name
         self.__doc__ = doc or forward.__doc__
         if numpy is not None:
@@ -236,10 +241,13 @@ class Op:
         if self.vjp is None:
             return None
         if active not in self._pulls:
-            if callable(self.vjp):
+            if self._has_transposed_vjp:
+                self._pulls[active] = _pull_jointly(partial(self._pulled_back, active), active)
+            elif callable(self.vjp):
                 self._pulls[active] = _pull_jointly(self.vjp, active)
             else:
-                rules = [rule if wanted else None for rule, wanted in zip(self.vjp, active, strict=True)]
+                self._check_count("vjp", self.vjp, active)
+                rules = [rule if wanted else None for rule, wanted in zip(self.vjp, active, strict=False)]
                 self._pulls[active] = _pull(rules, self.widens) if any(rules) else None
         return self._pulls[active]
 
@@ -253,25 +261,26 @@ class Op:
         """The tangent of the result, given those of the operands; None where nothing flows."""
         rules = self.jvp
         if rules is None:
-            if self.vjp is None:
-                return None
-            raise errors.UnsupportedError(f"{self.name} has a vjp rule and no jvp rule. Declare one: jvp=")
+            return None
         if self.widens:
             operands = [widened(operand, out) for operand in operands]
-        if callable(rules):
-            return rules(tangents, out, *operands, **attrs)
         total: Any = None
-        for k, tangent in enumerate(tangents):
-            rule = rules[k]
-            if rule is None or tangent is None:
-                continue
-            part = rule(tangent, out, *operands, **attrs)
-            if total is None:
-                total = part
-            elif type(total) is np.ndarray and type(part) is np.ndarray and _is_own(total, part, tangents):
-                total += part
-            else:
-                total = total + part
+        if callable(rules):
+            total = rules(tangents, out, *operands, **attrs)
+        else:
+            self._check_count("jvp", rules, operands)
+            for rule, tangent in zip(rules, tangents, strict=False):
+                if rule is None or tangent is None:
+                    continue
+                part = rule(tangent, out, *operands, **attrs)
+                if total is None:
+                    total = part
+                elif (
+                    type(total) is np.ndarray and type(part) is np.ndarray and _is_own(total, part, tangents)
+                ):
+                    total += part
+                else:
+                    total = total + part
         try:
             return self.fitted(total, out)
         except (AttributeError, errors.ShapeError) as error:
@@ -289,8 +298,108 @@ class Op:
             tangent = broadcast_to(tangent, shape=out.shape)
         return tangent if tangent.dtype == out.dtype else cast(tangent, dtype=out.dtype)
 
+    # ---- rules that follow from those declared ----------------------------------------------------
+
+    def _complete(self, is_linear: bool) -> None:
+        """Check the rules that are declared, and make of them those that are not."""
+        vjp, jvp = self.vjp, self.jvp
+        if is_linear and (jvp is not None or vjp is None or callable(vjp)):
+            raise errors.OptionError(
+                f"{self.name} is declared linear, which makes its forward rule out of itself: give it a vjp "
+                "rule for each operand, None for one without derivative, and no jvp rule"
+            )
+        if vjp is None and jvp is None:
+            if self.taylor is not None:
+                raise errors.OptionError(
+                    f"{self.name} has a taylor rule alone, and would be a constant to all other derivatives. "
+                    "Declare vjp= or jvp=, of which the other follows"
+                )
+            self.taylor = series.constant
+        elif is_linear:
+            rules = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]  # type: ignore[arg-type]
+            self.jvp = rules
+            if self.taylor is None:
+                if sum(rule is not None for rule in rules) == 1:
+                    self.taylor = series.linear
+                elif len(rules) == 2:  # of more, nobody knows in which they are products
+                    self.taylor = series.multilinear
+        elif jvp is None:
+            self.jvp = self._transposed_vjp
+        elif vjp is None:
+            self.vjp = self._transposed_jvp
+            self._has_transposed_vjp = True
+        elif not callable(vjp) and not callable(jvp):
+            self._check_agreement(vjp, jvp)
+
+    def _check_agreement(self, vjp: Sequence[Any], jvp: Sequence[Any]) -> None:
+        if len(vjp) != len(jvp):
+            raise errors.OptionError(
+                f"{self.name} has {len(vjp)} vjp rules and {len(jvp)} jvp rules. Give one for each operand, "
+                "None for one without derivative"
+            )
+        for k, (reverse, forward) in enumerate(zip(vjp, jvp, strict=True)):
+            if (reverse is None) != (forward is None):
+                has, lacks = ("jvp", "vjp") if reverse is None else ("vjp", "jvp")
+                raise errors.OptionError(
+                    f"{self.name} has a {has} rule for operand {k}, and None as its {lacks} rule: its "
+                    f"derivative would be lost in that mode. Give both, or leave out {lacks}=, which follows "
+                    f"from {has}="
+                )
+
+    def _check_count(self, mode: str, rules: Sequence[Any], operands: Sequence[Any]) -> None:
+        if len(rules) < len(operands):  # the last ones may be left out
+            raise errors.ShapeError(
+                f"{self.name} has {len(rules)} {mode} rules, and was called with {len(operands)} operands. "
+                "Give one for each, None for one without derivative"
+            )
+
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         return self(*operands[:k], t, *operands[k + 1 :], **attrs)
+
+    def _transposed_vjp(self, tangents: Sequence[Any], out: Any, *operands: Any, **attrs: Any) -> Any:
+        """The forward rule of an operation that has a reverse rule."""
+        rules: Any = self.vjp
+        if not callable(rules):
+            self._check_count("vjp", rules, operands)
+            if not any(rule and t is not None for rule, t in zip(rules, tangents, strict=False)):
+                return None
+
+        node = Node(out, Call(self, attrs, None), ())  # which messages name
+
+        def pull(adjoint: Callable[[], Any]) -> list[Any]:
+            if callable(rules):
+                contributions = _one_for_each(rules(adjoint(), out, *operands, **attrs), operands, self)
+            else:
+                contributions = [
+                    None if rule is None or t is None else rule(adjoint(), out, *operands, **attrs)
+                    for rule, t in zip(rules, tangents, strict=False)
+                ]
+            return [
+                None if c is None or t is None else fit(c, operand, node)
+                for c, t, operand in zip(contributions, tangents, operands, strict=True)
+            ]
+
+        return push_transposed(pull, tangents, out, self.name)
+
+    def _transposed_jvp(self, g: Any, out: Any, *operands: Any, **attrs: Any) -> list[Any]:
+        """The reverse rule of an operation that has a forward rule, for all operands."""
+        return self._pulled_back((True,) * len(operands), g, out, *operands, **attrs)
+
+    def _pulled_back(
+        self, active: Sequence[bool], g: Any, out: Any, *operands: Any, **attrs: Any
+    ) -> list[Any]:
+        def push(tangents: list[Any]) -> Any:
+            moved = self.tangent(out, operands, tangents, attrs)
+            dummy = next((t for t in tangents if t is not None), None)
+            for node in () if dummy is None else dummy.trace.nodes:
+                if node.op is self and node.is_active and _are_same(node.attrs, attrs):
+                    raise errors.UnsupportedError(
+                        f"the jvp rule of {self.name} applies {self.name} to a tangent, so that its transpose "
+                        "is not known. Declare vjp=; with linear=True in place of jvp= if it is linear"
+                    )
+            return moved
+
+        return pull_transposed(push, g, operands, active, self.name)
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:
@@ -301,6 +410,10 @@ def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> boo
         and total.dtype == part.dtype
         and not any(total is tangent for tangent in tangents)
     )
+
+
+def _are_same(attrs: dict[str, Any], others: dict[str, Any]) -> bool:
+    return attrs.keys() == others.keys() and all(attrs[key] is others[key] for key in attrs)
 
 
 def tell_places(error: Exception, operands: Sequence[Any]) -> None:
@@ -426,7 +539,7 @@ def _pull(rules: Sequence[Any], widens: bool) -> Pull:
 def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
     def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
         operands = node.operands
-        contributions = rule(g, node.value, *operands, **node.attrs)
+        contributions = _one_for_each(rule(g, node.value, *operands, **node.attrs), operands, node.op)
         return [
             (parent, fit(contribution, operand, node))  # type: ignore[misc]
             for parent, operand, contribution, wanted in zip(
@@ -436,6 +549,16 @@ def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
         ]
 
     return pull
+
+
+def _one_for_each(contributions: Any, operands: Sequence[Any], op: Any) -> Sequence[Any]:
+    """What a rule for all operands at once returned, if that is one contribution for each."""
+    if isinstance(contributions, (list, tuple)) and len(contributions) == len(operands):
+        return contributions
+    raise errors.ShapeError(
+        f"the vjp rule of {op.name} returned {errors.describe(contributions)} for {len(operands)} operands. "
+        "Return a list with a contribution, or None, for each"
+    )
 
 
 # ---- the linear operations that rules lean on ------------------------------------------------------
@@ -459,6 +582,7 @@ cast: Op = Op(
     _cast,
     name="cast",
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
+    linear=True,
     batch=elementwise,
     lower=lambda b, x, dtype: b.cast(x, dtype),
     doc="Convert to another float or complex dtype; of complex numbers to floats, the real part.",
@@ -468,6 +592,7 @@ sum_to = Op(
     lambda x, *, shape: sum_to_shape(np.asarray(x), shape),
     name="sum_to",
     vjp=[lambda g, out, x, shape: broadcast_to(g, shape=x.shape)],
+    linear=True,
     batch=_batch_sum_to,
     lower=lambda b, x, shape: b.sum_to(x, shape),
     doc="Sum to a shape that broadcasts to that of ``x``: the transpose of `broadcast_to`.",
@@ -477,6 +602,7 @@ broadcast_to: Op = Op(
     lambda x, *, shape: np.broadcast_to(x, shape),
     name="broadcast_to",
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
+    linear=True,
     view=read_only,
     batch=_batch_broadcast_to,
     lower=lambda b, x, shape: b.broadcast(x, shape),

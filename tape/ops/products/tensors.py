@@ -62,6 +62,7 @@ _dot = Op(
     np.dot,
     name="dot",
     vjp=[_dot_left, _dot_right],
+    linear=True,
     batch=_batch_dot,
     lower=_lower_dot,
 )
@@ -344,6 +345,7 @@ _cross: Any = Op(
     lambda a, b: np.cross(a, b),
     name="cross",
     vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product turns
+    linear=True,
     batch=elementwise,
     lower=_lower_cross,
 )

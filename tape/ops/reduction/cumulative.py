@@ -113,6 +113,7 @@ _cumsum: Op = Op(
     lambda x, *, axis: np.cumsum(x, axis=axis),
     name="cumsum",
     vjp=[lambda g, out, x, axis: _cumsum_back(g, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("sum", x, axis),
 )
@@ -120,6 +121,7 @@ _cumsum_back: Op = Op(
     _backwards_cumsum,
     name="backwards_cumsum",
     vjp=[lambda g, out, x, axis: _cumsum(g, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("sum", x, axis, backwards=True),
 )

@@ -67,6 +67,7 @@ _add_reduceat = Op(
     lambda x, indices, *, axis: np.add.reduceat(x, indices, axis=axis),
     name="add_reduceat",
     vjp=[_reduceat_vjp, None],
+    linear=True,
 )
 
 

@@ -124,6 +124,7 @@ _sum = Op(
     batch=along_axes,
     lower=_lower_total("sum"),
     vjp=[lambda g, out, x, axis, keepdims: _spread(g, x, axis, keepdims)],
+    linear=True,
 )
 
 
@@ -144,6 +145,7 @@ _mean = Op(
     batch=along_axes,
     lower=_lower_mean,
     vjp=[lambda g, out, x, axis, keepdims: _spread(_divide(g, _count(x.shape, axis)), x, axis, keepdims)],
+    linear=True,
 )
 
 

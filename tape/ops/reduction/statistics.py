@@ -171,6 +171,7 @@ _scaled: Op = Op(
     lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, as NumPy's x *= factor is
     name="scaled",
     vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
+    linear=True,
     batch=batch_rules.elementwise,
     lower=lambda b, x, factor: b.cast(x * b.literal(factor), x.dtype),
 )

@@ -62,6 +62,7 @@ _diagonal: Op = Op(
     lambda x, *, offset, axis1, axis2: np.diagonal(x, offset, axis1, axis2),
     name="diagonal",
     vjp=[lambda g, out, x, **attrs: _embedded(g, shape=x.shape, **attrs)],
+    linear=True,
     view=read_only,
     batch=_batch,
     lower=_lower_diagonal,
@@ -71,6 +72,7 @@ _embedded: Op = Op(
     _embed,
     name="embedded_diagonal",
     vjp=[lambda g, out, x, shape, **attrs: _diagonal(g, **attrs)],
+    linear=True,
     batch=_batch,
     lower=_lower_embed,
 )

@@ -34,6 +34,7 @@ laid_out: Op = Op(
     _forward,
     name="copy",
     vjp=[lambda g, out, x, order: g],
+    linear=True,
     batch=_batch,
     lower=lambda b, x, order: b.value(x),
     doc="An array of its own, in an order of NumPy's, or with its axes following each other like this.",
