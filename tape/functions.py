@@ -15,7 +15,17 @@ import numpy as np
 from tape import batch_rules, series
 from tape.kernels.fused import fused
 from tape.node import Call, Contributions, Handle, Node, Pull
-from tape.op import FAST, NUMPY_ERRORS, Op, as_operand, fit, implements, plain_operands, widened
+from tape.op import (
+    FAST,
+    NUMPY_ERRORS,
+    Op,
+    as_operand,
+    fit,
+    implements,
+    other_operand,
+    plain_operands,
+    widened,
+)
 from tape.scope import REGIONS, region_above
 
 __all__ = ["elementwise", "function_of", "fused_elementwise"]
@@ -132,22 +142,26 @@ def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     count : int
         How many operands it takes.
     numpy : callable, optional
-        The NumPy function that should run this when it is given a Var.
+        The NumPy function that should run this when it is given a Var. Of two operands, one with an
+        ``__array_ufunc__`` of its own then computes the result.
 
     Returns
     -------
     callable
     """
-    if op.view is not None or count > 2:
-        function = _general(op, count)
+    if op.view is not None or count > 2 or callable(op.vjp):
+        function = protocol = _general(op, count)
+    elif count == 1:
+        function = protocol = _unary(op)
     else:
-        function = _unary(op) if count == 1 else _binary(op)
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = op.__doc__
-    function.op = op  # type: ignore[attr-defined]
+        function, protocol = _binary(op), _binary(op, other_operand)
+    for each in (function, protocol):
+        each.__name__ = each.__qualname__ = op.name
+        each.__doc__ = op.__doc__
+        each.op = op  # type: ignore[attr-defined]
     op.function = function
     if numpy is not None:
-        implements(numpy)(function)
+        implements(numpy)(protocol)
     return function
 
 
@@ -204,7 +218,8 @@ def _unary(op: Op) -> Callable[..., Any]:
     return record
 
 
-def _binary(op: Op) -> Callable[..., Any]:
+def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[..., Any]:
+    """A function of two operands; ``convert`` makes operands of what is neither a Var nor a common scalar."""
     forward = op.forward
     pulls = _pull_binary(op.widens, *op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
@@ -225,13 +240,22 @@ def _binary(op: Op) -> Callable[..., Any]:
                 y_id, b = y.id, parent.value
                 if parent.call.pull is not None or parent.is_param:
                     call = active_y if call is inactive else active_both
+            elif type(y) in FAST:
+                y_id, b = None, y
             else:
-                y_id, b = None, y if type(y) in FAST else as_operand(y)
+                y_id, b = None, convert(y)
+                if b is NotImplemented:
+                    return b
         elif isinstance(y, Handle):
             ref = y.trace_ref
             parent = y.node
-            x_id, a = None, x if type(x) in FAST else as_operand(x)
             y_id, b = y.id, parent.value
+            if type(x) in FAST:
+                x_id, a = None, x
+            else:
+                x_id, a = None, convert(x)
+                if a is NotImplemented:
+                    return a
             if parent.call.pull is not None or parent.is_param:
                 call = active_y
         elif type(x) is type(y) is np.ndarray and x.dtype.kind in "fiubc" and y.dtype.kind in "fiubc":

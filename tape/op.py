@@ -20,6 +20,7 @@ import numpy as np
 from tape import errors, series
 from tape.aliases import read_only, share
 from tape.batch_rules import BatchRule, elementwise, lift
+from tape.foreign import complaint, defers_to
 from tape.kernels.reduce import sum_to_shape
 from tape.levels import alive, deepest, region_over
 from tape.node import Call, Handle, Node, Pull, settled
@@ -38,6 +39,7 @@ __all__ = [
     "cast",
     "fit",
     "implements",
+    "other_operand",
     "plain_operands",
     "sum_to",
     "widened",
@@ -182,9 +184,13 @@ class Op:
             value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            return value
         if isinstance(value, (tuple, list)):
             raise errors.UnsupportedError(f"{self.name} returned {len(value)} results. An Op has one")
-        return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
+        if (wrong := complaint(value)) is not None:
+            raise errors.DTypeError(f"{self.name} returned {wrong}")
+        return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]
 
     def fail(self, operands: Sequence[Any], error: Exception, given: Sequence[Any] = ()) -> NoReturn:
         """Raise what an error in forward means to the caller, who has given Vars or values."""
@@ -394,8 +400,8 @@ class Op:
             for node in () if dummy is None else dummy.trace.nodes:
                 if node.op is self and node.is_active and _are_same(node.attrs, attrs):
                     raise errors.UnsupportedError(
-                        f"the jvp rule of {self.name} applies {self.name} to a tangent, so that its transpose "
-                        "is not known. Declare vjp=; with linear=True in place of jvp= if it is linear"
+                        f"the jvp rule of {self.name} applies {self.name} to a tangent: its transpose is "
+                        "not known. Declare vjp=; with linear=True in place of jvp= if it is linear"
                     )
             return moved
 
@@ -435,8 +441,8 @@ def as_operand(operand: Any) -> Any:
             return operand
     elif type(operand) in FAST or isinstance(operand, Handle):
         return operand
-    elif isinstance(operand, np.ma.MaskedArray):
-        raise errors.DTypeError("an operand is a masked array. Fill it, and multiply by the mask")
+    elif (wrong := complaint(operand)) is not None:
+        raise errors.DTypeError(f"an operand is {wrong}")
     else:
         try:
             operand = np.asarray(operand)
@@ -449,6 +455,13 @@ def as_operand(operand: Any) -> Any:
             "use np.stack or np.concatenate"
         )
     return operand if operand.ndim else operand[()]
+
+
+def other_operand(operand: Any) -> Any:
+    """The other operand of an operator: as `as_operand`, or NotImplemented if it is the one to compute."""
+    if type(operand) is np.ndarray and operand.dtype.kind in "fiubc":
+        return operand
+    return as_operand(operand) if isinstance(operand, Handle) or not defers_to(operand) else NotImplemented
 
 
 def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:

@@ -130,7 +130,7 @@ def _is_on(trace: Trace, value: Any, rule: str) -> bool:
         return True
     if value is not None and np.any(plain(value)):
         raise errors.UnsupportedError(
-            f"{rule} returned {errors.describe(value)}, which does not depend on its first argument, so that it "
-            "is not linear and has no transpose. Compute with that, in NumPy calls; or declare both rules"
+            f"{rule} returned {errors.describe(value)}, which does not depend on its first argument: it is "
+            "not linear, and has no transpose. Compute with that argument in NumPy calls, or declare both rules"
         )
     return False

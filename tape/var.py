@@ -22,7 +22,7 @@ from tape.dispatch import call_function, call_ufunc
 from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
 from tape.node import Handle, plain, settled
-from tape.op import NUMPY
+from tape.op import NUMPY, other_operand
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.creation import beside
 from tape.ops.structure.updating import At
@@ -311,52 +311,57 @@ class Var(Handle):
 
     # ---- operators -----------------------------------------------------------------------------
 
-    # Elementwise operations are plain functions, and become methods as they are.
-    __add__ = ops.add
-    __sub__ = ops.subtract
-    __mul__ = ops.multiply
-    __truediv__ = ops.divide
-    __pow__ = ops.power
-    __matmul__ = ops.matmul
-    __lt__ = ops.less
-    __le__ = ops.less_equal
-    __gt__ = ops.greater
-    __ge__ = ops.greater_equal
+    # Operations of one or two operands are plain functions, and become methods as they are. What NumPy
+    # calls returns NotImplemented where the other operand is to compute.
+    __add__ = NUMPY[np.add]
+    __sub__ = NUMPY[np.subtract]
+    __mul__ = NUMPY[np.multiply]
+    __truediv__ = NUMPY[np.divide]
+    __pow__ = NUMPY[np.power]
+    __matmul__ = NUMPY[np.matmul]
+    __lt__ = NUMPY[np.less]
+    __le__ = NUMPY[np.less_equal]
+    __gt__ = NUMPY[np.greater]
+    __ge__ = NUMPY[np.greater_equal]
     __neg__ = ops.negative
     __pos__ = ops.positive
     __abs__ = ops.absolute
     __invert__ = ops.invert
-    __and__ = ops.bitwise_and
-    __or__ = ops.bitwise_or
-    __xor__ = ops.bitwise_xor
+    __and__ = NUMPY[np.bitwise_and]
+    __or__ = NUMPY[np.bitwise_or]
+    __xor__ = NUMPY[np.bitwise_xor]
 
-    __floordiv__ = ops.floor_divide
-    __mod__ = ops.remainder
-    __divmod__ = ops.divmod
-    __lshift__ = ops.left_shift
-    __rshift__ = ops.right_shift
+    __floordiv__ = NUMPY[np.floor_divide]
+    __mod__ = NUMPY[np.remainder]
+    __lshift__ = NUMPY[np.left_shift]
+    __rshift__ = NUMPY[np.right_shift]
     __round__ = ops.round
 
-    __radd__ = _reflected(ops.add)
-    __rsub__ = _reflected(ops.subtract)
-    __rmul__ = _reflected(ops.multiply)
-    __rtruediv__ = _reflected(ops.divide)
-    __rpow__ = _reflected(ops.power)
-    __rmatmul__ = _reflected(ops.matmul)
-    __rand__ = _reflected(ops.bitwise_and)
-    __ror__ = _reflected(ops.bitwise_or)
-    __rxor__ = _reflected(ops.bitwise_xor)
-    __rfloordiv__ = _reflected(ops.floor_divide)
-    __rmod__ = _reflected(ops.remainder)
-    __rdivmod__ = _reflected(ops.divmod)
-    __rlshift__ = _reflected(ops.left_shift)
-    __rrshift__ = _reflected(ops.right_shift)
+    __radd__ = _reflected(NUMPY[np.add])
+    __rsub__ = _reflected(NUMPY[np.subtract])
+    __rmul__ = _reflected(NUMPY[np.multiply])
+    __rtruediv__ = _reflected(NUMPY[np.divide])
+    __rpow__ = _reflected(NUMPY[np.power])
+    __rmatmul__ = _reflected(NUMPY[np.matmul])
+    __rand__ = _reflected(NUMPY[np.bitwise_and])
+    __ror__ = _reflected(NUMPY[np.bitwise_or])
+    __rxor__ = _reflected(NUMPY[np.bitwise_xor])
+    __rfloordiv__ = _reflected(NUMPY[np.floor_divide])
+    __rmod__ = _reflected(NUMPY[np.remainder])
+    __rlshift__ = _reflected(NUMPY[np.left_shift])
+    __rrshift__ = _reflected(NUMPY[np.right_shift])
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return NotImplemented if other_operand(other) is NotImplemented else ops.divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return NotImplemented if other_operand(other) is NotImplemented else ops.divmod(other, self)
 
     def __eq__(self, other: object) -> Var:  # type: ignore[override]
-        return NotImplemented if other is None or isinstance(other, str) else ops.equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else NUMPY[np.equal](self, other)
 
     def __ne__(self, other: object) -> Var:  # type: ignore[override]
-        return NotImplemented if other is None or isinstance(other, str) else ops.not_equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else NUMPY[np.not_equal](self, other)
 
     def __getitem__(self, index: Any) -> Var:
         return ops.getitem(self, index)

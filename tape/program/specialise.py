@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.foreign import complaint
 from tape.program.calling import as_python
 from tape.program.program import Program
 from tape.program.record import Constant, Recorded, is_dynamic, native
@@ -151,11 +152,12 @@ def signature_of(leaf: Any) -> tuple[Any, ...]:
     """What must be the same for a program to fit, of one leaf."""
     kind = type(leaf)
     if isinstance(leaf, np.ndarray):
-        is_masked = kind is not np.ndarray and isinstance(leaf, np.ma.MaskedArray)  # NumPy imports it late
-        if leaf.dtype.kind not in "biufc" or is_masked:
+        if (wrong := complaint(leaf)) is not None:
+            raise errors.DTypeError(f"an argument of a compiled function is {wrong}")
+        if leaf.dtype.kind not in "biufc":
             raise errors.DTypeError(
                 f"an argument of a compiled function is {kind.__name__} {errors.describe(leaf)}. Pass "
-                "arrays of numbers or bools; fill what is masked"
+                "arrays of numbers or bools"
             )
         return (np.ndarray, leaf.dtype, leaf.shape)
     if is_dynamic(leaf):
