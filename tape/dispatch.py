@@ -17,7 +17,7 @@ from tape import errors, ops
 from tape.aliases import are_related
 from tape.inplace import check_fits, overwrite, writing
 from tape.node import Handle, plain
-from tape.op import NUMPY, as_operand
+from tape.op import NUMPY, Op, as_operand
 from tape.ops.reduction.methods import METHODS
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.overwriting import IN_PLACE
@@ -217,7 +217,8 @@ def _call(
     try:
         return function(*args, **kwargs)
     except TypeError as error:
-        if isinstance(error, errors.TapeError):
+        op = getattr(function, "op", function)
+        if isinstance(error, errors.TapeError) or (isinstance(op, Op) and not op.explains_errors):
             raise
         if func is not None:
             fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)

@@ -102,8 +102,9 @@ class Op:
         The NumPy function that should run this when it is given a Var.
     doc : str, optional
         By default that of ``forward``.
-    explains_errors : bool
-        Whether an error in ``forward`` is told in terms of the operands; False where it is the user's.
+    explains_errors : bool, optional
+        Whether an error in ``forward`` is explained by the operands. By default where ``forward`` belongs
+        to NumPy, SciPy or this library; an error in code of your own is raised as it is, with a note.
     view : callable, optional
         ``view(x, part, *operands, **attrs)``, where the result may be a view of the first operand x: what
         that becomes where the result is written to and becomes ``part``. See `tape.aliases`.
@@ -145,14 +146,14 @@ class Op:
         name: str | None = None,
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
-        explains_errors: bool = True,
+        explains_errors: bool | None = None,
         view: Callable[..., Any] | None = None,
         widens: bool = False,
     ) -> None:
         self.forward = forward
         self.view = view
         self.widens = widens
-        self.explains_errors = explains_errors
+        self.explains_errors = _is_of_a_library(forward) if explains_errors is None else explains_errors
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
@@ -179,7 +180,7 @@ class Op:
         return self.compute(plain_operands(operands), attrs)
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Run forward on plain arrays; what NumPy raises becomes an error of ours."""
+        """Run forward on plain arrays; what NumPy raises for the operands becomes an error of ours."""
         try:
             value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
@@ -194,7 +195,13 @@ class Op:
 
     def fail(self, operands: Sequence[Any], error: Exception, given: Sequence[Any] = ()) -> NoReturn:
         """Raise what an error in forward means to the caller, who has given Vars or values."""
-        if not self.explains_errors or isinstance(error, errors.TapeError):
+        if isinstance(error, errors.TapeError):
+            raise error
+        if not self.explains_errors:
+            error.add_note(
+                f"in the forward function of {self!r}, called with {errors.describe_all(operands)}"
+            )
+            tell_places(error, given)
             raise error
         explained = errors.explain(self.name, operands, error)
         tell_places(explained, given)
@@ -406,6 +413,17 @@ class Op:
             return moved
 
         return pull_transposed(push, g, operands, active, self.name)
+
+
+_LIBRARIES = frozenset({"numpy", "scipy", "tape", "_operator"})
+
+
+def _is_of_a_library(forward: Any) -> bool:
+    """Whether it is the operands that are wrong where a function raises, rather than the function."""
+    while isinstance(forward, partial):
+        forward = forward.func
+    module = getattr(forward, "__module__", None) or ""
+    return isinstance(forward, np.ufunc) or module.partition(".")[0] in _LIBRARIES
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:

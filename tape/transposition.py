@@ -131,6 +131,6 @@ def _is_on(trace: Trace, value: Any, rule: str) -> bool:
     if value is not None and np.any(plain(value)):
         raise errors.UnsupportedError(
             f"{rule} returned {errors.describe(value)}, which does not depend on its first argument: it is "
-            "not linear, and has no transpose. Compute with that argument in NumPy calls, or declare both rules"
+            "not linear and has no transpose. Compute with that argument in NumPy calls, or declare both"
         )
     return False
