@@ -88,6 +88,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         known = METHODS.get(method, {}).get(ufunc)
         if known is None:
             raise _no_rule(name)
+        if method == "accumulate" and not np.ndim(inputs[0]):
+            raise errors.ShapeError(
+                f"{name} has nothing to go along: {errors.describe(inputs[0])} is a number"
+            )
         return _call(known, name, inputs, {"axis": 0, **kwargs})
     if "dtype" in kwargs and ufunc.signature is None:
         dtype = kwargs.pop("dtype")

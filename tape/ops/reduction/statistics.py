@@ -92,7 +92,7 @@ def average(
     >>> float(tape.ops.average([1.0, 5.0], weights=[3.0, 1.0]))
     2.0
     """
-    a, axes = _axes("average", a, axis)
+    a, axes = _axes("average", a, axis, allow_number=False)
     if weights is None:
         mean = _mean(a, axis=axes, keepdims=keepdims)
         total = np.asarray(_count(np.shape(a), axes), np.result_type(mean))[()]
