@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.aliases import Stale
+from tape.aliases import Stale, is_array
 from tape.dispatch import call_function, call_ufunc
 from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
@@ -178,10 +178,10 @@ class Var(Handle):
         raise AttributeError(f"a Var has no {name!r}")
 
     def __copy__(self) -> Var:
-        return ops.copy(self)
+        return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Var:
-        return ops.copy(self)
+        return self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
@@ -448,8 +448,8 @@ class Var(Handle):
     conj = conjugate
 
     def copy(self, order: str = "C") -> Var:
-        """`tape.ops.copy` of this."""
-        return ops.copy(self, order)
+        """`tape.ops.copy` of this; of a number, that number."""
+        return ops.copy(self, order) if is_array(self) else self.again()
 
     def flatten(self, order: str = "C") -> Var:
         """`tape.ops.ravel` of this, as an array of its own."""

@@ -273,7 +273,9 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     out = product(0, len(chain) - 1)
     if not first and not last:
         return out
-    return reshape(out, (() if first else out.shape[:1]) + (() if last else out.shape[1:]))
+    if first and last:
+        return out[0, 0]  # a number, as NumPy's
+    return reshape(out, out.shape[1:] if first else out.shape[:1])
 
 
 # ---- outer, kron, cross ----------------------------------------------------------------------------
