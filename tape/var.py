@@ -30,14 +30,16 @@ from tape.trace import Trace
 
 __all__ = ["Var"]
 
-_CREATION: dict[Any, Callable[..., np.ndarray]] = {
-    make: make
+_CREATION: dict[Any, str] = {
+    make: make.__name__
     for make in (
         np.arange, np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.asfortranarray, np.eye,
-        np.frombuffer, np.fromfunction, np.fromiter, np.full, np.identity, np.ones, np.tri, np.zeros,
+        np.frombuffer, np.fromfunction, np.fromiter, np.full, np.identity, np.ones, np.require, np.tri,
+        np.zeros,
     )
 }  # fmt: skip
-_CREATION[np.empty] = np.zeros  # what lies in memory by chance must not get into programs
+_CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
+"""What makes arrays, beside a Var if it is given one as ``like=``: the name in `tape.numpy`."""
 _NUMPY_FOLDER = os.path.dirname(np.__file__)
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
 
@@ -486,7 +488,10 @@ class Var(Handle):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in _CREATION:  # with ``like=self``
-            return beside(self, _CREATION[func](*args, **kwargs))
+            from tape import numpy
+
+            made = getattr(numpy, _CREATION[func])(*args, **kwargs)
+            return made if isinstance(made, Handle) else beside(self, made)
         return call_function(func, args, kwargs)
 
 

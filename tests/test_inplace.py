@@ -335,6 +335,9 @@ def test_arguments_of_the_user_are_never_written_to():
         lambda x: np.full(3, 2.0, like=x),
         lambda x: np.arange(3.0, like=x),
         lambda x: np.array([1.0, 2.0, 3.0], like=x),
+        lambda x: np.ascontiguousarray([1.0, 2.0, 3.0], like=x),
+        lambda x: tape.numpy.zeros(3, like=x),
+        lambda x: tape.numpy.empty(3, like=x),
     ],
 )
 def test_arrays_made_beside_a_var_can_be_written_to(make):
