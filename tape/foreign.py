@@ -35,7 +35,7 @@ def complaint(value: Any) -> str | None:
     >>> complaint(np.array([1.0])) is None
     True
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind is np.ndarray or not isinstance(value, np.ndarray):
         return None
     if isinstance(value, np.ma.MaskedArray):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
+from tape import batch_rules, errors, series
 from tape.kernels.fused import fused
 from tape.node import Call, Contributions, Handle, Node, Pull
 from tape.op import (
@@ -54,7 +54,7 @@ def elementwise(
         ``rule(d, out, *operands)`` for each operand: the derivative ``d`` (a tangent of the operand,
         or an adjoint of the result) times the partial derivative; None for an operand without one.
         Rules are written with operations. What a rule adds to an operand is summed over the axes
-        that were broadcast. No rules at all: the derivative is zero almost everywhere.
+        that were broadcast. No rules at all, or none but None: the derivative is zero almost everywhere.
     taylor, lower, name, numpy, doc, view
         As for `Op`; a ufunc is its own ``lower`` rule.
 
@@ -73,13 +73,19 @@ def elementwise(
     [array(0.33333333)]
     """
     ufunc = forward if isinstance(forward, np.ufunc) else None
+    if ufunc is not None and partials and len(partials) != ufunc.nin:
+        raise errors.OptionError(
+            f"{ufunc.__name__} has {ufunc.nin} operands and {len(partials)} partials. Give one for "
+            "each, None for an operand without one"
+        )
+    rules = partials if any(partials) else None
     counterpart = numpy if isinstance(numpy, np.ufunc) else ufunc
     if lower is None and counterpart is not None:
         lower = _lower_ufunc(counterpart.__name__)
     op = Op(
         forward,
-        vjp=partials or None,
-        jvp=partials or None,
+        vjp=rules,
+        jvp=rules,
         taylor=taylor,
         batch=batch_rules.elementwise,
         lower=lower,
