@@ -19,5 +19,6 @@ def axis_of(x: Any, axis: Any) -> Any:
     >>> axis_of(np.float64(2.0), 0), axis_of(np.float64(2.0), 1), axis_of(np.ones(3), 0)
     (None, 1, 0)
     """
-    is_first_or_last = not np.ndim(x) and isinstance(axis, (int, np.integer)) and -1 <= axis <= 0
-    return None if is_first_or_last else axis
+    if axis is None or (x.ndim if hasattr(x, "ndim") else np.ndim(x)):  # which takes a Var a microsecond
+        return axis
+    return None if isinstance(axis, (int, np.integer)) and -1 <= axis <= 0 else axis

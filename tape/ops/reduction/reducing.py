@@ -40,7 +40,7 @@ def _axes(
     """
     a = as_operand(a)
     shape = np.shape(a)
-    if allow_number:
+    if allow_number and not shape:
         axis = axis_of(a, axis)
     if axis is None:
         axes = None
