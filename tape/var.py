@@ -31,11 +31,10 @@ from tape.trace import Trace
 __all__ = ["Var"]
 
 _CREATION: dict[Any, str] = {
-    make: make.__name__
-    for make in (
-        np.arange, np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.asfortranarray, np.eye,
-        np.frombuffer, np.fromfunction, np.fromiter, np.full, np.identity, np.ones, np.require, np.tri,
-        np.zeros,
+    getattr(np, name): name
+    for name in (
+        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "eye",
+        "frombuffer", "fromfunction", "fromiter", "full", "identity", "ones", "require", "tri", "zeros",
     )
 }  # fmt: skip
 _CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
