@@ -3,6 +3,7 @@
 An `Op` holds a forward function with its reverse and forward rules side by side. Called on arrays it
 computes; called on Vars it finds the deepest trace among them, computes with that trace's values
 (which may be Vars of the next trace out, so that nesting takes care of itself) and appends a node.
+A rule that is not declared is the transpose of the one that is (`tape.transposition`).
 
 The three linear operations at the end, `cast`, `sum_to` and `broadcast_to`, are here because every
 rule leans on them: they undo promotion and broadcasting. All other operations live in `tape.ops`.
