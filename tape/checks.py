@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
+from tape.foreign import complaint
 from tape.node import Handle, plain, settled
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
         what = what()
     if value.dtype.kind not in "fc":
         raise errors.SeedError(f"{what} cannot be: {value.dtype} has no derivative. Differentiate a float")
-    if isinstance(given, np.ma.MaskedArray):
-        raise errors.SeedError(f"{what} is a masked array. Fill it")
+    if (wrong := complaint(given)) is not None:
+        raise errors.SeedError(f"{what} is {wrong}")
     is_var = isinstance(given, Handle)
     if is_var and given.trace is trace:
         raise errors.TraceMismatchError(f"{what} is on the trace it is swept over. Pass its .value")
@@ -159,8 +160,8 @@ def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
             value = value.astype(np.float64)  # type: ignore[attr-defined]  # as a Python float becomes one
         else:
             value = value.again()
-    elif isinstance(value, np.ma.MaskedArray):
-        raise errors.DTypeError(f"{kind} cannot be a masked array. Fill it, and multiply by the mask")
+    elif (wrong := complaint(value)) is not None:
+        raise errors.DTypeError(f"{kind} cannot be {wrong}")
     elif type(value) is not np.ndarray:
         try:
             value = np.asarray(value)

@@ -17,7 +17,7 @@ from tape.aliases import are_related
 from tape.conversion import NotFree, freed
 from tape.inplace import check_fits, overwrite, writing
 from tape.node import Handle, plain
-from tape.op import NUMPY, as_operand
+from tape.op import NUMPY, Op, as_operand
 from tape.ops.reduction.methods import METHODS
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.overwriting import IN_PLACE
@@ -92,6 +92,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         known = METHODS.get(method, {}).get(ufunc)
         if known is None:
             raise _no_rule(name)
+        if method == "accumulate" and not np.ndim(inputs[0]):
+            raise errors.ShapeError(
+                f"{name} has nothing to go along: {errors.describe(inputs[0])} is a number"
+            )
         return _call(known, name, inputs, {"axis": 0, **kwargs})
     if "dtype" in kwargs and ufunc.signature is None:
         dtype = kwargs.pop("dtype")
@@ -232,7 +236,8 @@ def _call(
     try:
         return function(*args, **kwargs)
     except TypeError as error:
-        if isinstance(error, errors.TapeError):
+        op = getattr(function, "op", function)
+        if isinstance(error, errors.TapeError) or (isinstance(op, Op) and not op.explains_errors):
             raise
         if func is not None:
             fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)

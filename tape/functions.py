@@ -12,10 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
+from tape import batch_rules, errors, series
 from tape.kernels.fused import fused
 from tape.node import Call, Contributions, Handle, Node, Pull
-from tape.op import FAST, NUMPY_ERRORS, Op, as_operand, fit, implements, plain_operands, widened
+from tape.op import (
+    FAST,
+    NUMPY_ERRORS,
+    Op,
+    as_operand,
+    fit,
+    implements,
+    other_operand,
+    plain_operands,
+    widened,
+)
 from tape.scope import RECORDERS, REGIONS, recorded, region_above
 
 __all__ = ["elementwise", "function_of", "fused_elementwise"]
@@ -44,7 +54,7 @@ def elementwise(
         ``rule(d, out, *operands)`` for each operand: the derivative ``d`` (a tangent of the operand,
         or an adjoint of the result) times the partial derivative; None for an operand without one.
         Rules are written with operations. What a rule adds to an operand is summed over the axes
-        that were broadcast. No rules at all: the derivative is zero almost everywhere.
+        that were broadcast. No rules at all, or none but None: the derivative is zero almost everywhere.
     taylor, lower, name, numpy, doc, view
         As for `Op`; a ufunc is its own ``lower`` rule.
 
@@ -63,13 +73,19 @@ def elementwise(
     [array(0.33333333)]
     """
     ufunc = forward if isinstance(forward, np.ufunc) else None
+    if ufunc is not None and partials and len(partials) != ufunc.nin:
+        raise errors.OptionError(
+            f"{ufunc.__name__} has {ufunc.nin} operands and {len(partials)} partials. Give one for "
+            "each, None for an operand without one"
+        )
+    rules = partials if any(partials) else None
     counterpart = numpy if isinstance(numpy, np.ufunc) else ufunc
     if lower is None and counterpart is not None:
         lower = _lower_ufunc(counterpart.__name__)
     op = Op(
         forward,
-        vjp=partials or None,
-        jvp=partials or None,
+        vjp=rules,
+        jvp=rules,
         taylor=taylor,
         batch=batch_rules.elementwise,
         lower=lower,
@@ -132,22 +148,26 @@ def function_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     count : int
         How many operands it takes.
     numpy : callable, optional
-        The NumPy function that should run this when it is given a Var.
+        The NumPy function that should run this when it is given a Var. Of two operands, one with an
+        ``__array_ufunc__`` of its own then computes the result.
 
     Returns
     -------
     callable
     """
-    if op.view is not None or count > 2:
-        function = _general(op, count)
+    if op.view is not None or count > 2 or callable(op.vjp):
+        function = protocol = _general(op, count)
+    elif count == 1:
+        function = protocol = _unary(op)
     else:
-        function = _unary(op) if count == 1 else _binary(op)
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = op.__doc__
-    function.op = op  # type: ignore[attr-defined]
+        function, protocol = _binary(op), _binary(op, other_operand)
+    for each in (function, protocol):
+        each.__name__ = each.__qualname__ = op.name
+        each.__doc__ = op.__doc__
+        each.op = op  # type: ignore[attr-defined]
     op.function = function
     if numpy is not None:
-        implements(numpy)(function)
+        implements(numpy)(protocol)
     return function
 
 
@@ -204,7 +224,8 @@ def _unary(op: Op) -> Callable[..., Any]:
     return record
 
 
-def _binary(op: Op) -> Callable[..., Any]:
+def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[..., Any]:
+    """A function of two operands; ``convert`` makes operands of what is neither a Var nor a common scalar."""
     forward = op.forward
     pulls = _pull_binary(op.widens, *op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
@@ -225,13 +246,22 @@ def _binary(op: Op) -> Callable[..., Any]:
                 y_id, b = y.id, parent.value
                 if parent.call.pull is not None or parent.is_param:
                     call = active_y if call is inactive else active_both
+            elif type(y) in FAST:
+                y_id, b = None, y
             else:
-                y_id, b = None, y if type(y) in FAST else as_operand(y)
+                y_id, b = None, convert(y)
+                if b is NotImplemented:
+                    return b
         elif isinstance(y, Handle):
             ref = y.trace_ref
             parent = y.node
-            x_id, a = None, x if type(x) in FAST else as_operand(x)
             y_id, b = y.id, parent.value
+            if type(x) in FAST:
+                x_id, a = None, x
+            else:
+                x_id, a = None, convert(x)
+                if a is NotImplemented:
+                    return a
             if parent.call.pull is not None or parent.is_param:
                 call = active_y
         elif RECORDERS:

@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, ops
 from tape.aliases import Family, Share, Stale, is_array, memory_of
 from tape.node import Handle, plain
-from tape.op import as_operand
+from tape.op import other_operand
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
 from tape.ops.structure.shape import broadcasts
@@ -119,7 +119,9 @@ def augmented(
     def method(self: Any, other: Any) -> Any:
         if self.trace.is_batch or not is_array(self):
             return NotImplemented  # numbers are not changed: Python adds, and gives the sum the name
-        other = as_operand(other)
+        other = other_operand(other)
+        if other is NotImplemented:
+            return other
         with writing(self):
             if added is not None and _is_slice(self) and np.result_type(plain(other)).kind in "fc":
                 _add_to_slice(self, added(other))

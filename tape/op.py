@@ -3,6 +3,7 @@
 An `Op` holds a forward function with its reverse and forward rules side by side. Called on arrays it
 computes; called on Vars it finds the deepest trace among them, computes with that trace's values
 (which may be Vars of the next trace out, so that nesting takes care of itself) and appends a node.
+A rule that is not declared is the transpose of the one that is (`tape.transposition`).
 
 The three linear operations at the end, `cast`, `sum_to` and `broadcast_to`, are here because every
 rule leans on them: they undo promotion and broadcasting. All other operations live in `tape.ops`.
@@ -20,12 +21,14 @@ import numpy as np
 from tape import errors, series
 from tape.aliases import read_only, share
 from tape.batch_rules import BatchRule, elementwise, lift
+from tape.foreign import complaint, defers_to
 from tape.kernels.reduce import sum_to_shape
 from tape.levels import alive, deepest, region_over
 from tape.node import Call, Handle, Node, Pull, settled
 from tape.scope import RECORDERS, REGIONS, recorded
 from tape.series import TaylorRule
 from tape.trace import Trace
+from tape.transposition import pull_transposed, push_transposed
 
 __all__ = [
     "FAST",
@@ -37,6 +40,7 @@ __all__ = [
     "cast",
     "fit",
     "implements",
+    "other_operand",
     "plain_operands",
     "sum_to",
     "widened",
@@ -77,16 +81,17 @@ class Op:
         for one without derivative. A single callable of the same signature returns a contribution
         for every operand at once. Rules are written with operations, so that they can be
         differentiated; promotion of dtypes is undone by the caller. They return the adjoint, a view
-        of it, or an array of their own, never one they were given. Without a rule the result is a
-        constant to every derivative.
+        of it, or an array of their own, never one they were given. By default the transpose of
+        ``jvp``; without rules in either mode the result is a constant to every derivative.
     jvp : sequence of callables, or callable, optional
         The forward rule. A sequence holds ``rule(t, out, *operands, **attrs)``, what the tangent of
         each operand adds to that of the result. A single callable gets the list of all tangents,
-        None where an operand stands still, as its first argument. By default the operation is taken
-        to be linear in each operand.
+        None where an operand stands still, as its first argument. By default the transpose of ``vjp``.
+    linear : bool
+        Declare the operation linear in each operand that has a rule in ``vjp``, the others being held:
+        its forward rule is the operation itself, with the tangent in place of the operand.
     taylor : callable, optional
-        How it acts on whole power series: see `tape.series`. Operations that are linear in each
-        operand, and those without derivative, have one by default.
+        How it acts on whole power series: see `tape.series`. By default that of its forward rule.
     batch : callable, optional
         How it runs on a batch of operands at once: see `tape.batch_rules`. By default one by one.
     lower : callable, optional
@@ -98,8 +103,9 @@ class Op:
         The NumPy function that should run this when it is given a Var.
     doc : str, optional
         By default that of ``forward``.
-    explains_errors : bool
-        Whether an error in ``forward`` is told in terms of the operands; False where it is the user's.
+    explains_errors : bool, optional
+        Whether an error in ``forward`` is explained by the operands. By default where ``forward`` belongs
+        to NumPy, SciPy or this library; an error in code of your own is raised as it is, with a note.
     view : callable, optional
         ``view(x, part, *operands, **attrs)``, where the result may be a view of the first operand x: what
         that becomes where the result is written to and becomes ``part``. See `tape.aliases`.
@@ -111,19 +117,25 @@ class Op:
         then checks both in every call. Or ``data_dependent(*operands, **attrs)``, which says so of one call.
         By default it is assumed of operations with neither ``lower`` nor ``batch``.
 
+    Raises
+    ------
+    OptionError
+        If rules contradict each other: one mode has a rule for an operand where the other one has None,
+        the two are for different numbers of operands, or what is declared linear has a jvp rule or no vjp
+        rule.
+
     Examples
     --------
     >>> import numpy as np, tape
     >>> from tape.op import Op
-    >>> cube = Op(
-    ...     lambda x: x**3,
-    ...     name="cube",
-    ...     vjp=[lambda g, out, x: g * 3 * x**2],
-    ...     jvp=[lambda t, out, x: t * 3 * x**2],
-    ... )
+    >>> cube = Op(lambda x: x**3, name="cube", vjp=[lambda g, out, x: g * 3 * x**2])
     >>> tr = tape.Trace()
-    >>> tr.backward_param_grads(cube(tr.param(2.0)))
+    >>> x = tr.param(2.0)
+    >>> y = cube(x)
+    >>> tr.backward_param_grads(y)
     [array(12.)]
+    >>> tr.jvp(y, {x: 10.0})  # one rule is enough
+    array(120.)
     """
 
     def __init__(
@@ -132,13 +144,14 @@ class Op:
         *,
         vjp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
         jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
+        linear: bool = False,
         taylor: TaylorRule | None = None,
         batch: BatchRule | None = None,
         lower: Callable[..., Any] | None = None,
         name: str | None = None,
         numpy: Callable[..., Any] | None = None,
         doc: str | None = None,
-        explains_errors: bool = True,
+        explains_errors: bool | None = None,
         view: Callable[..., Any] | None = None,
         widens: bool = False,
         data_dependent: bool | Callable[..., bool] | None = None,
@@ -147,7 +160,7 @@ class Op:
         self.data_dependent = lower is None and batch is None if data_dependent is None else data_dependent
         self.view = view
         self.widens = widens
-        self.explains_errors = explains_errors
+        self.explains_errors = _is_of_a_library(forward) if explains_errors is None else explains_errors
         self.name = name or forward.__name__.strip("_")
         self.vjp = vjp
         self.jvp = jvp
@@ -157,12 +170,8 @@ class Op:
         self.function: Callable[..., Any] | None = None  # a shorter way to record it
         self._constant: Op | None = None
         self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
-        if jvp is None and vjp is not None and not callable(vjp):
-            self.jvp = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]
-            if taylor is None and len(vjp) <= 2:  # of more, nobody knows in which they are products
-                self.taylor = series.multilinear
-        elif vjp is None and jvp is None and taylor is None:
-            self.taylor = series.constant
+        self._has_transposed_vjp = False
+        self._complete(linear)
         self.__name__ = self.name
         self.__doc__ = doc or forward.__doc__
         if numpy is not None:
@@ -180,18 +189,28 @@ class Op:
         return self.compute(plain_operands(operands), attrs)
 
     def compute(self, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Run forward on plain arrays; what NumPy raises becomes an error of ours."""
+        """Run forward on plain arrays; what NumPy raises for the operands becomes an error of ours."""
         try:
             value = self.forward(*operands, **attrs)
         except NUMPY_ERRORS as error:
             self.fail(operands, error)
+        if type(value) is np.ndarray or isinstance(value, np.generic):
+            return value
         if isinstance(value, (tuple, list)):
             raise errors.UnsupportedError(f"{self.name} returned {len(value)} results. An Op has one")
-        return value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value)[()]
+        if (wrong := complaint(value)) is not None:
+            raise errors.DTypeError(f"{self.name} returned {wrong}")
+        return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]
 
     def fail(self, operands: Sequence[Any], error: Exception, given: Sequence[Any] = ()) -> NoReturn:
         """Raise what an error in forward means to the caller, who has given Vars or values."""
-        if not self.explains_errors or isinstance(error, errors.TapeError):
+        if isinstance(error, errors.TapeError):
+            raise error
+        if not self.explains_errors:
+            error.add_note(
+                f"in the forward function of {self!r}, called with {errors.describe_all(operands)}"
+            )
+            tell_places(error, given)
             raise error
         explained = errors.explain(self.name, operands, error)
         tell_places(explained, given)
@@ -247,10 +266,13 @@ class Op:
         if self.vjp is None:
             return None
         if active not in self._pulls:
-            if callable(self.vjp):
+            if self._has_transposed_vjp:
+                self._pulls[active] = _pull_jointly(partial(self._pulled_back, active), active)
+            elif callable(self.vjp):
                 self._pulls[active] = _pull_jointly(self.vjp, active)
             else:
-                rules = [rule if wanted else None for rule, wanted in zip(self.vjp, active, strict=True)]
+                self._check_count("vjp", self.vjp, active)
+                rules = [rule if wanted else None for rule, wanted in zip(self.vjp, active, strict=False)]
                 self._pulls[active] = _pull(rules, self.widens) if any(rules) else None
         return self._pulls[active]
 
@@ -264,25 +286,26 @@ class Op:
         """The tangent of the result, given those of the operands; None where nothing flows."""
         rules = self.jvp
         if rules is None:
-            if self.vjp is None:
-                return None
-            raise errors.UnsupportedError(f"{self.name} has a vjp rule and no jvp rule. Declare one: jvp=")
+            return None
         if self.widens:
             operands = [widened(operand, out) for operand in operands]
-        if callable(rules):
-            return rules(tangents, out, *operands, **attrs)
         total: Any = None
-        for k, tangent in enumerate(tangents):
-            rule = rules[k]
-            if rule is None or tangent is None:
-                continue
-            part = rule(tangent, out, *operands, **attrs)
-            if total is None:
-                total = part
-            elif type(total) is np.ndarray and type(part) is np.ndarray and _is_own(total, part, tangents):
-                total += part
-            else:
-                total = total + part
+        if callable(rules):
+            total = rules(tangents, out, *operands, **attrs)
+        else:
+            self._check_count("jvp", rules, operands)
+            for rule, tangent in zip(rules, tangents, strict=False):
+                if rule is None or tangent is None:
+                    continue
+                part = rule(tangent, out, *operands, **attrs)
+                if total is None:
+                    total = part
+                elif (
+                    type(total) is np.ndarray and type(part) is np.ndarray and _is_own(total, part, tangents)
+                ):
+                    total += part
+                else:
+                    total = total + part
         try:
             return self.fitted(total, out)
         except (AttributeError, errors.ShapeError) as error:
@@ -300,8 +323,119 @@ class Op:
             tangent = broadcast_to(tangent, shape=out.shape)
         return tangent if tangent.dtype == out.dtype else cast(tangent, dtype=out.dtype)
 
+    # ---- rules that follow from those declared ----------------------------------------------------
+
+    def _complete(self, is_linear: bool) -> None:
+        """Check the rules that are declared, and make of them those that are not."""
+        vjp, jvp = self.vjp, self.jvp
+        if is_linear and (jvp is not None or vjp is None or callable(vjp)):
+            raise errors.OptionError(
+                f"{self.name} is declared linear, which makes its forward rule out of itself: give it a vjp "
+                "rule for each operand, None for one without derivative, and no jvp rule"
+            )
+        if vjp is None and jvp is None:
+            if self.taylor is not None:
+                raise errors.OptionError(
+                    f"{self.name} has a taylor rule alone, and would be a constant to all other derivatives. "
+                    "Declare vjp= or jvp=, of which the other follows"
+                )
+            self.taylor = series.constant
+        elif is_linear:
+            rules = [rule and partial(self._linear_rule, k) for k, rule in enumerate(vjp)]  # type: ignore[arg-type]
+            self.jvp = rules
+            if self.taylor is None:
+                if sum(rule is not None for rule in rules) == 1:
+                    self.taylor = series.linear
+                elif len(rules) == 2:  # of more, nobody knows in which they are products
+                    self.taylor = series.multilinear
+        elif jvp is None:
+            self.jvp = self._transposed_vjp
+        elif vjp is None:
+            self.vjp = self._transposed_jvp
+            self._has_transposed_vjp = True
+        elif not callable(vjp) and not callable(jvp):
+            self._check_agreement(vjp, jvp)
+
+    def _check_agreement(self, vjp: Sequence[Any], jvp: Sequence[Any]) -> None:
+        if len(vjp) != len(jvp):
+            raise errors.OptionError(
+                f"{self.name} has {len(vjp)} vjp rules and {len(jvp)} jvp rules. Give one for each operand, "
+                "None for one without derivative"
+            )
+        for k, (reverse, forward) in enumerate(zip(vjp, jvp, strict=True)):
+            if (reverse is None) != (forward is None):
+                has, lacks = ("jvp", "vjp") if reverse is None else ("vjp", "jvp")
+                raise errors.OptionError(
+                    f"{self.name} has a {has} rule for operand {k}, and None as its {lacks} rule: its "
+                    f"derivative would be lost in that mode. Give both, or leave out {lacks}=, which follows "
+                    f"from {has}="
+                )
+
+    def _check_count(self, mode: str, rules: Sequence[Any], operands: Sequence[Any]) -> None:
+        if len(rules) < len(operands):  # the last ones may be left out
+            raise errors.ShapeError(
+                f"{self.name} has {len(rules)} {mode} rules, and was called with {len(operands)} operands. "
+                "Give one for each, None for one without derivative"
+            )
+
     def _linear_rule(self, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
         return self(*operands[:k], t, *operands[k + 1 :], **attrs)
+
+    def _transposed_vjp(self, tangents: Sequence[Any], out: Any, *operands: Any, **attrs: Any) -> Any:
+        """The forward rule of an operation that has a reverse rule."""
+        rules: Any = self.vjp
+        if not callable(rules):
+            self._check_count("vjp", rules, operands)
+            if not any(rule and t is not None for rule, t in zip(rules, tangents, strict=False)):
+                return None
+
+        node = Node(out, Call(self, attrs, None), ())  # which messages name
+
+        def pull(adjoint: Callable[[], Any]) -> list[Any]:
+            if callable(rules):
+                contributions = _one_for_each(rules(adjoint(), out, *operands, **attrs), operands, self)
+            else:
+                contributions = [
+                    None if rule is None or t is None else rule(adjoint(), out, *operands, **attrs)
+                    for rule, t in zip(rules, tangents, strict=False)
+                ]
+            return [
+                None if c is None or t is None else fit(c, operand, node)
+                for c, t, operand in zip(contributions, tangents, operands, strict=True)
+            ]
+
+        return push_transposed(pull, tangents, out, self.name)
+
+    def _transposed_jvp(self, g: Any, out: Any, *operands: Any, **attrs: Any) -> list[Any]:
+        """The reverse rule of an operation that has a forward rule, for all operands."""
+        return self._pulled_back((True,) * len(operands), g, out, *operands, **attrs)
+
+    def _pulled_back(
+        self, active: Sequence[bool], g: Any, out: Any, *operands: Any, **attrs: Any
+    ) -> list[Any]:
+        def push(tangents: list[Any]) -> Any:
+            moved = self.tangent(out, operands, tangents, attrs)
+            dummy = next((t for t in tangents if t is not None), None)
+            for node in () if dummy is None else dummy.trace.nodes:
+                if node.op is self and node.is_active and _are_same(node.attrs, attrs):
+                    raise errors.UnsupportedError(
+                        f"the jvp rule of {self.name} applies {self.name} to a tangent: its transpose is "
+                        "not known. Declare vjp=; with linear=True in place of jvp= if it is linear"
+                    )
+            return moved
+
+        return pull_transposed(push, g, operands, active, self.name)
+
+
+_LIBRARIES = frozenset({"numpy", "scipy", "tape", "_operator"})
+
+
+def _is_of_a_library(forward: Any) -> bool:
+    """Whether it is the operands that are wrong where a function raises, rather than the function."""
+    while isinstance(forward, partial):
+        forward = forward.func
+    module = getattr(forward, "__module__", None) or ""
+    return isinstance(forward, np.ufunc) or module.partition(".")[0] in _LIBRARIES
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:
@@ -312,6 +446,10 @@ def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> boo
         and total.dtype == part.dtype
         and not any(total is tangent for tangent in tangents)
     )
+
+
+def _are_same(attrs: dict[str, Any], others: dict[str, Any]) -> bool:
+    return attrs.keys() == others.keys() and all(attrs[key] is others[key] for key in attrs)
 
 
 def tell_places(error: Exception, operands: Sequence[Any]) -> None:
@@ -333,8 +471,8 @@ def as_operand(operand: Any) -> Any:
             return operand
     elif type(operand) in FAST or isinstance(operand, Handle):
         return operand
-    elif isinstance(operand, np.ma.MaskedArray):
-        raise errors.DTypeError("an operand is a masked array. Fill it, and multiply by the mask")
+    elif (wrong := complaint(operand)) is not None:
+        raise errors.DTypeError(f"an operand is {wrong}")
     else:
         try:
             operand = np.asarray(operand)
@@ -355,6 +493,13 @@ def as_recorded(operands: Sequence[Any]) -> Sequence[Any] | None:
         seen = [recorded(operand) if type(operand) is np.ndarray else operand for operand in operands]
         return seen if any(isinstance(operand, Handle) for operand in seen) else None
     return None
+
+
+def other_operand(operand: Any) -> Any:
+    """The other operand of an operator: as `as_operand`, or NotImplemented if it is the one to compute."""
+    if type(operand) is np.ndarray and operand.dtype.kind in "fiubc":
+        return operand
+    return as_operand(operand) if isinstance(operand, Handle) or not defers_to(operand) else NotImplemented
 
 
 def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:
@@ -445,7 +590,7 @@ def _pull(rules: Sequence[Any], widens: bool) -> Pull:
 def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
     def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
         operands = node.operands
-        contributions = rule(g, node.value, *operands, **node.attrs)
+        contributions = _one_for_each(rule(g, node.value, *operands, **node.attrs), operands, node.op)
         return [
             (parent, fit(contribution, operand, node))  # type: ignore[misc]
             for parent, operand, contribution, wanted in zip(
@@ -455,6 +600,16 @@ def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
         ]
 
     return pull
+
+
+def _one_for_each(contributions: Any, operands: Sequence[Any], op: Any) -> Sequence[Any]:
+    """What a rule for all operands at once returned, if that is one contribution for each."""
+    if isinstance(contributions, (list, tuple)) and len(contributions) == len(operands):
+        return contributions
+    raise errors.ShapeError(
+        f"the vjp rule of {op.name} returned {errors.describe(contributions)} for {len(operands)} operands. "
+        "Return a list with a contribution, or None, for each"
+    )
 
 
 # ---- the linear operations that rules lean on ------------------------------------------------------
@@ -478,6 +633,7 @@ cast: Op = Op(
     _cast,
     name="cast",
     vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
+    linear=True,
     batch=elementwise,
     lower=lambda b, x, dtype: b.cast(x, dtype),
     doc="Convert to another float or complex dtype; of complex numbers to floats, the real part.",
@@ -487,6 +643,7 @@ sum_to = Op(
     lambda x, *, shape: sum_to_shape(np.asarray(x), shape),
     name="sum_to",
     vjp=[lambda g, out, x, shape: broadcast_to(g, shape=x.shape)],
+    linear=True,
     batch=_batch_sum_to,
     lower=lambda b, x, shape: b.sum_to(x, shape),
     doc="Sum to a shape that broadcasts to that of ``x``: the transpose of `broadcast_to`.",
@@ -496,6 +653,7 @@ broadcast_to: Op = Op(
     lambda x, *, shape: np.broadcast_to(x, shape),
     name="broadcast_to",
     vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
+    linear=True,
     view=read_only,
     batch=_batch_broadcast_to,
     lower=lambda b, x, shape: b.broadcast(x, shape),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tape import errors, tree
+from tape.foreign import complaint
 from tape.kernels import update
 from tape.node import Handle
 
@@ -387,7 +388,7 @@ def _check_param(leaf: Any, name: str) -> None:
             f"{name} is {errors.describe(leaf)}. Optimize the real and imaginary part as two arrays, and "
             "compute with re + 1j * im"
         )
-    if not isinstance(leaf, np.ndarray) or isinstance(leaf, np.ma.MaskedArray) or leaf.dtype.kind != "f":
+    if not isinstance(leaf, np.ndarray) or complaint(leaf) is not None or leaf.dtype.kind != "f":
         raise errors.DTypeError(
             f"{name} is {type(leaf).__name__} {errors.describe(leaf)}. A parameter is an array of floats, "
             "e.g. np.array(0.5)"
@@ -402,7 +403,7 @@ def _as_array(gradient: Any, name: str) -> np.ndarray:
         raise errors.ConversionError(
             f"{name} is {gradient!r}. A step has no derivative: pass its .value, or np.stack what you need"
         )
-    if isinstance(gradient, (np.ndarray, np.floating)) and not isinstance(gradient, np.ma.MaskedArray):
+    if isinstance(gradient, (np.ndarray, np.floating)) and complaint(gradient) is None:
         return np.asarray(gradient)
     raise errors.DTypeError(
         f"{name} is {type(gradient).__name__} {errors.describe(gradient)}. It must be an array of the "

@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.aliases import Stale
+from tape.aliases import Stale, is_array
 from tape.conversion import check_array, check_hash, check_number
 from tape.dispatch import call_function, call_ufunc
 from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
 from tape.node import Handle, plain, settled
-from tape.op import NUMPY
+from tape.op import NUMPY, other_operand
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.creation import beside
 from tape.ops.structure.updating import At
@@ -28,14 +28,15 @@ from tape.trace import Trace
 
 __all__ = ["Var"]
 
-_CREATION: dict[Any, Callable[..., np.ndarray]] = {
-    make: make
-    for make in (
-        np.arange, np.array, np.asanyarray, np.asarray, np.ascontiguousarray, np.asfortranarray, np.eye,
-        np.frombuffer, np.fromfunction, np.fromiter, np.full, np.identity, np.ones, np.tri, np.zeros,
+_CREATION: dict[Any, str] = {
+    getattr(np, name): name
+    for name in (
+        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "eye",
+        "frombuffer", "fromfunction", "fromiter", "full", "identity", "ones", "require", "tri", "zeros",
     )
 }  # fmt: skip
-_CREATION[np.empty] = np.zeros  # what lies in memory by chance must not get into programs
+_CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
+"""What makes arrays, beside a Var if it is given one as ``like=``: the name in `tape.numpy`."""
 
 
 def _reflected(op: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -174,10 +175,10 @@ class Var(Handle):
         raise AttributeError(f"a Var has no {name!r}")
 
     def __copy__(self) -> Var:
-        return ops.copy(self)
+        return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Var:
-        return ops.copy(self)
+        return self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
@@ -304,52 +305,57 @@ class Var(Handle):
 
     # ---- operators -----------------------------------------------------------------------------
 
-    # Elementwise operations are plain functions, and become methods as they are.
-    __add__ = ops.add
-    __sub__ = ops.subtract
-    __mul__ = ops.multiply
-    __truediv__ = ops.divide
-    __pow__ = ops.power
-    __matmul__ = ops.matmul
-    __lt__ = ops.less
-    __le__ = ops.less_equal
-    __gt__ = ops.greater
-    __ge__ = ops.greater_equal
+    # Operations of one or two operands are plain functions, and become methods as they are. What NumPy
+    # calls returns NotImplemented where the other operand is to compute.
+    __add__ = NUMPY[np.add]
+    __sub__ = NUMPY[np.subtract]
+    __mul__ = NUMPY[np.multiply]
+    __truediv__ = NUMPY[np.divide]
+    __pow__ = NUMPY[np.power]
+    __matmul__ = NUMPY[np.matmul]
+    __lt__ = NUMPY[np.less]
+    __le__ = NUMPY[np.less_equal]
+    __gt__ = NUMPY[np.greater]
+    __ge__ = NUMPY[np.greater_equal]
     __neg__ = ops.negative
     __pos__ = ops.positive
     __abs__ = ops.absolute
     __invert__ = ops.invert
-    __and__ = ops.bitwise_and
-    __or__ = ops.bitwise_or
-    __xor__ = ops.bitwise_xor
+    __and__ = NUMPY[np.bitwise_and]
+    __or__ = NUMPY[np.bitwise_or]
+    __xor__ = NUMPY[np.bitwise_xor]
 
-    __floordiv__ = ops.floor_divide
-    __mod__ = ops.remainder
-    __divmod__ = ops.divmod
-    __lshift__ = ops.left_shift
-    __rshift__ = ops.right_shift
+    __floordiv__ = NUMPY[np.floor_divide]
+    __mod__ = NUMPY[np.remainder]
+    __lshift__ = NUMPY[np.left_shift]
+    __rshift__ = NUMPY[np.right_shift]
     __round__ = ops.round
 
-    __radd__ = _reflected(ops.add)
-    __rsub__ = _reflected(ops.subtract)
-    __rmul__ = _reflected(ops.multiply)
-    __rtruediv__ = _reflected(ops.divide)
-    __rpow__ = _reflected(ops.power)
-    __rmatmul__ = _reflected(ops.matmul)
-    __rand__ = _reflected(ops.bitwise_and)
-    __ror__ = _reflected(ops.bitwise_or)
-    __rxor__ = _reflected(ops.bitwise_xor)
-    __rfloordiv__ = _reflected(ops.floor_divide)
-    __rmod__ = _reflected(ops.remainder)
-    __rdivmod__ = _reflected(ops.divmod)
-    __rlshift__ = _reflected(ops.left_shift)
-    __rrshift__ = _reflected(ops.right_shift)
+    __radd__ = _reflected(NUMPY[np.add])
+    __rsub__ = _reflected(NUMPY[np.subtract])
+    __rmul__ = _reflected(NUMPY[np.multiply])
+    __rtruediv__ = _reflected(NUMPY[np.divide])
+    __rpow__ = _reflected(NUMPY[np.power])
+    __rmatmul__ = _reflected(NUMPY[np.matmul])
+    __rand__ = _reflected(NUMPY[np.bitwise_and])
+    __ror__ = _reflected(NUMPY[np.bitwise_or])
+    __rxor__ = _reflected(NUMPY[np.bitwise_xor])
+    __rfloordiv__ = _reflected(NUMPY[np.floor_divide])
+    __rmod__ = _reflected(NUMPY[np.remainder])
+    __rlshift__ = _reflected(NUMPY[np.left_shift])
+    __rrshift__ = _reflected(NUMPY[np.right_shift])
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return NotImplemented if other_operand(other) is NotImplemented else ops.divmod(self, other)
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return NotImplemented if other_operand(other) is NotImplemented else ops.divmod(other, self)
 
     def __eq__(self, other: object) -> Var:  # type: ignore[override]
-        return NotImplemented if other is None or isinstance(other, str) else ops.equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else NUMPY[np.equal](self, other)
 
     def __ne__(self, other: object) -> Var:  # type: ignore[override]
-        return NotImplemented if other is None or isinstance(other, str) else ops.not_equal(self, other)
+        return NotImplemented if other is None or isinstance(other, str) else NUMPY[np.not_equal](self, other)
 
     def __getitem__(self, index: Any) -> Var:
         return ops.getitem(self, index)
@@ -436,8 +442,8 @@ class Var(Handle):
     conj = conjugate
 
     def copy(self, order: str = "C") -> Var:
-        """`tape.ops.copy` of this."""
-        return ops.copy(self, order)
+        """`tape.ops.copy` of this; of a number, that number."""
+        return ops.copy(self, order) if is_array(self) else self.again()
 
     def flatten(self, order: str = "C") -> Var:
         """`tape.ops.ravel` of this, as an array of its own."""
@@ -474,7 +480,10 @@ class Var(Handle):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in _CREATION:  # with ``like=self``
-            return beside(self, _CREATION[func](*args, **kwargs))
+            from tape import numpy
+
+            made = getattr(numpy, _CREATION[func])(*args, **kwargs)
+            return made if isinstance(made, Handle) else beside(self, made)
         return call_function(func, args, kwargs)
 
 

@@ -90,7 +90,7 @@ def bilinear(x1, x2, weight, bias=None):
     return _affine(np.einsum("...i,oij,...j->...o", x1, weight, x2), None, bias)
 
 
-def dropout(x, mask, p=0.5):
+def dropout(x, p=0.5, mask=None):
     scale = 1 / (1 - p) if p < 1 else 0.0
     return np.where(mask, x * scale, 0)
 
@@ -139,7 +139,7 @@ def scaled_dot_product_attention(
     totals = np.sum(weights, axis=-1, keepdims=True)
     weights = weights / np.where(totals == 0, 1, totals)
     if dropout_mask is not None:
-        weights = dropout(weights, dropout_mask, dropout_p)
+        weights = dropout(weights, dropout_p, dropout_mask)
     return np.einsum("...ls,...sv->...lv", weights, value)
 
 

@@ -68,7 +68,7 @@ def test_other_shapes_dtypes_and_structures_are_other_programs():
 @pytest.mark.parametrize(("argument", "kind", "words"), [
     ({1, 2}, errors.UnsupportedError, "cannot be hashed"),
     (np.array(["a"]), errors.DTypeError, "Pass arrays of numbers"),
-    (np.ma.masked_array([1.0], [True]), errors.DTypeError, "MaskedArray"),
+    (np.ma.masked_array([1.0], [True]), errors.DTypeError, "a masked array"),
     (np.random.default_rng(), errors.UnsupportedError, "Draw them outside"),
 ])  # fmt: skip
 def test_arguments_that_cannot_be(argument, kind, words):

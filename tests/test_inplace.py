@@ -335,6 +335,9 @@ def test_arguments_of_the_user_are_never_written_to():
         lambda x: np.full(3, 2.0, like=x),
         lambda x: np.arange(3.0, like=x),
         lambda x: np.array([1.0, 2.0, 3.0], like=x),
+        lambda x: np.ascontiguousarray([1.0, 2.0, 3.0], like=x),
+        lambda x: tape.numpy.zeros(3, like=x),
+        lambda x: tape.numpy.empty(3, like=x),
     ],
 )
 def test_arrays_made_beside_a_var_can_be_written_to(make):
@@ -348,3 +351,36 @@ def test_arrays_made_beside_a_var_can_be_written_to(make):
     assert_close(tape.grad(f)(x), np.array([2 * 1 * 4.0, 2 * 2 * (1 + 9.0), 2 * 3 * 4.0]))
     compiled = tape.compile(tape.grad(f))
     assert_close(compiled(x), tape.grad(f)(x))
+
+
+def test_what_is_a_number_in_numpy_is_none_that_can_be_written_to():
+    x, square = np.float64(2.0), np.array([[2.0, 1.0], [0.5, 3.0]])
+    with tape.Trace() as trace:
+        number, matrix = trace.param(x), trace.param(square)
+        for p in (None, 2, -2, 1, "fro", np.inf):
+            found = np.linalg.cond(matrix, p)
+            assert type(found.value) is np.float64
+            with pytest.raises(errors.InPlaceError, match="is a number"):
+                found[...] = 1.0
+        assert type(np.linalg.multi_dot([matrix[0], matrix, matrix[0]]).value) is np.float64
+        copied = np.copy(number)
+        assert type(copied.value) is np.ndarray
+        copied[...] = 3.0 * number
+        copied += 1.0
+        assert_same(np.asarray(copied.value), np.asarray(7.0))
+        assert_same(trace.backward_param_grads(copied, unreached="zero")[0], np.asarray(3.0))
+        for same in (number.copy(), copy.copy(number), copy.deepcopy(number)):
+            assert type(same.value) is np.float64
+            same += 1.0  # another number, as of NumPy's
+        assert float(number.value) == 2.0
+
+    def f(x):
+        y = np.copy(x)
+        y[...] = y * x
+        return y
+
+    assert_same(np.asarray(tape.grad(f)(x)), np.asarray(4.0))
+    assert_same(np.asarray(tape.compile(f)(x)), np.asarray(4.0))
+    assert_same(
+        np.asarray(tape.jacobian(lambda x: f(x[0]), mode="fwd")(np.array([2.0, 1.0]))), np.array([4.0, 0.0])
+    )

@@ -210,8 +210,8 @@ def test_zeros_stay_zeros_when_normalised_to_length_one():
 
 def test_what_is_dropped_has_no_influence_even_if_it_is_infinite():
     x, mask = np.array([np.inf, np.nan, 2.0]), np.array([False, False, True])
-    np.testing.assert_array_equal(nn.dropout(x, mask, 0.75), [0.0, 0.0, 8.0])
-    np.testing.assert_array_equal(vjp(lambda x: nn.dropout(x, mask, 0.75), [x])[0], [0.0, 0.0, 4.0])
+    np.testing.assert_array_equal(nn.dropout(x, 0.75, mask), [0.0, 0.0, 8.0])
+    np.testing.assert_array_equal(vjp(lambda x: nn.dropout(x, 0.75, mask), [x])[0], [0.0, 0.0, 4.0])
 
 
 def test_masks_drop_as_often_as_they_should():
@@ -221,12 +221,12 @@ def test_masks_drop_as_often_as_they_should():
         assert mask.dtype == bool
         assert abs(1 - mask.mean() - p) < 0.005
     x = normal(400, 500)
-    kept = nn.dropout(x, nn.dropout_mask(rng, x.shape, 0.3), 0.3)
+    kept = nn.dropout(x, 0.3, nn.dropout_mask(rng, x.shape, 0.3))
     assert abs(np.mean(kept - x)) < 0.02
 
 
 def test_a_mask_is_an_argument_of_compiled_functions():
-    f = tape.compile(tape.grad(lambda x, mask: np.sum(nn.dropout(x, mask, 0.5) ** 2)))
+    f = tape.compile(tape.grad(lambda x, mask: np.sum(nn.dropout(x, 0.5, mask) ** 2)))
     x = normal(4)
     for mask in (np.array([True, False, True, True]), np.zeros(4, bool)):
         assert_close(f(x, mask), 8 * x * mask)
@@ -260,9 +260,14 @@ X = np.ones((2, 6, 3))
         (lambda: nn.linear(X, np.ones((3, 4))), errors.ShapeError, r"\[2, 6, 3\].*\[3, 4\]"),
         (lambda: nn.linear(X, np.ones((4, 3)), np.ones(3)), errors.ShapeError, "bias"),
         (lambda: nn.bilinear(X, X, np.ones((2, 3, 4))), errors.ShapeError, "bilinear"),
-        (lambda: nn.dropout(X, np.ones((2, 5, 3))), errors.ShapeError, r"\[2, 5, 3\].*\[2, 6, 3\]"),
-        (lambda: nn.dropout(X, np.ones((4, 2, 6, 3))), errors.ShapeError, r"\[4, 2, 6, 3\]"),
-        (lambda: nn.dropout(X, X, 1.5), errors.OptionError, "p=1.5"),
+        (lambda: nn.dropout(X, 0.5, np.ones((2, 5, 3))), errors.ShapeError, r"\[2, 5, 3\].*\[2, 6, 3\]"),
+        (lambda: nn.dropout(X, 0.5, np.ones((4, 2, 6, 3))), errors.ShapeError, r"\[4, 2, 6, 3\]"),
+        (lambda: nn.dropout(X, 1.5, X), errors.OptionError, "p=1.5"),
+        (lambda: nn.dropout(X, 0.5), errors.OptionError, "no mask"),
+        (lambda: nn.dropout(X, 0.5, 0.5), errors.OptionError, r"the mask is 0.5.*dropout\(x, p, mask\)"),
+        (lambda: nn.dropout(X, 0.5, np.array(1.0)), errors.OptionError, "the mask is"),
+        (lambda: nn.dropout(X, X), errors.OptionError, "p is float64.*The mask comes after it"),
+        (lambda: nn.dropout(X[0, 0, 0], True), errors.OptionError, "p is True"),
         (lambda: nn.dropout_mask(np.random.default_rng(0), 3, -0.1), errors.OptionError, "p=-0.1"),
     ],
 )  # fmt: skip

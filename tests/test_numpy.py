@@ -430,3 +430,79 @@ def test_random_numbers_are_those_of_numpy():
     assert tnp.random.default_rng is np.random.default_rng
     with pytest.raises(errors.ConversionError):
         tnp.random.normal(tape.Trace().param(1.0))
+
+
+# ---- beside a Var, or beside a number ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("where", [np, tnp])
+def test_arrays_laid_out_anew_record(order, where):
+    """NumPy's own function does not ask a Var unless it is the ``like=`` too; those here always do."""
+    name = {"C": "ascontiguousarray", "F": "asfortranarray"}[order]
+    x = np.arange(6.0).reshape(2, 3)
+
+    def f(x):
+        like = {"like": x} if where is np else {}
+        return np.sum(
+            np.ravel(getattr(where, name)(x[:, ::-1], **like), order="K") * np.arange(6.0) * x[0, 1]
+        )
+
+    laid_out = getattr(np, name)(x[:, ::-1])
+    with tape.Trace() as trace:
+        made = getattr(where, name)(trace.param(x)[:, ::-1], like=trace.params[0])
+        np.testing.assert_array_equal(made.value, laid_out)
+        assert made.value.flags[f"{order}_CONTIGUOUS"]
+    expected = tape.grad(lambda x: np.sum(x[:, ::-1].ravel(order) * np.arange(6.0) * x[0, 1]))(x)
+    np.testing.assert_allclose(tape.grad(f)(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(tape.compile(tape.grad(f))(x), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ns, x: ns.array([x, 2.0, x], like=x),
+        lambda ns, x: ns.full(3, x, like=x),
+        lambda ns, x: ns.asarray(x, like=x),
+        lambda ns, x: ns.require(x, like=x),
+    ],
+)
+def test_what_is_made_of_vars_beside_a_var_keeps_its_derivative(make):
+    for x in (2.0, np.float64(3.0)):
+        found = tape.grad(lambda x: np.sum(make(np, x) ** 2))(x)
+        assert found == tape.grad(lambda x: np.sum(make(tnp, x) ** 2))(x)
+        assert found in (4 * x, 6 * x, 2 * x)
+
+
+MADE = {
+    "zeros": lambda like: tnp.zeros((2, 3), like=like),
+    "ones": lambda like: tnp.ones(3, np.float32, like=like),
+    "empty": lambda like: tnp.empty((0, 3), like=like),
+    "full": lambda like: tnp.full(3, 2.0, like=like),
+    "eye": lambda like: tnp.eye(3, k=1, like=like),
+    "identity": lambda like: tnp.identity(2, like=like),
+    "tri": lambda like: tnp.tri(3, like=like),
+    "arange": lambda like: tnp.arange(3.0, like=like),
+    "array": lambda like: tnp.array([1.0, 2.0], like=like),
+    "asarray": lambda like: tnp.asarray([1.0, 2.0], like=like),
+    "ascontiguousarray": lambda like: tnp.ascontiguousarray([1.0, 2.0], like=like),
+    "require": lambda like: tnp.require([1.0, 2.0], like=like),
+    "fromiter": lambda like: tnp.fromiter([1.0, 2.0], float, like=like),
+    "fromfunction": lambda like: tnp.fromfunction(lambda i: i, (3,), like=like),
+    "frombuffer": lambda like: tnp.frombuffer(b"ab", np.uint8, like=like),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_code_that_trains_predicts(name):
+    """Beside a Var it is a Var; beside a number, which NumPy refuses, the same plain array."""
+    expected = MADE[name](None)
+    for like in (2.0, np.float64(2.0), 3, [1.0], np.ones(2)):
+        found = MADE[name](like)
+        assert type(found) is np.ndarray
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    with tape.Trace() as trace:
+        made = MADE[name](trace.param(2.0))
+        assert isinstance(made, tape.Var)
+        np.testing.assert_array_equal(made.value, expected)

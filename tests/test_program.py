@@ -450,3 +450,48 @@ def test_nothing_is_kept_of_arguments():
         results = compiled(x, y)
         assert sys.getrefcount(x) == sys.getrefcount(y) == 2
         assert results[1] is not x
+
+
+SIGNED = {
+    "imag": np.imag,
+    "real": np.real,
+    "relu": ops.relu,
+    "diag": np.diag,
+    "diagflat": np.diagflat,
+    "diagonal": lambda x: np.diagonal(np.outer(x, np.ones(7))),
+    "cumsum": np.cumsum,
+    "cumprod": np.cumprod,
+    "maximum.accumulate": np.maximum.accumulate,
+    "minimum.accumulate": np.minimum.accumulate,
+    "logaddexp.accumulate": np.logaddexp.accumulate,
+    "along columns": lambda x: np.maximum.accumulate(np.stack([x, x[::-1], -x]), axis=0),
+    "tril": lambda x: np.tril(np.outer(x, np.ones(7))),
+    "copysign": lambda x: np.copysign(1.0, x),
+    "negative twice": lambda x: np.negative(np.negative(x)),
+    "reciprocal": lambda x: 1 / x,
+}
+SPECIAL = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5, -2.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", SIGNED)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_signs_of_zeros_and_what_is_not_finite_are_those_of_numpy(name, dtype):
+    f, rng = SIGNED[name], np.random.default_rng(0)
+    compiled = tape.compile(f)
+    cases = [rng.permutation(SPECIAL) for _ in range(5)] + [
+        rng.choice([0.0, -0.0, 1.0], 7) for _ in range(10)
+    ]
+    for x in [*cases, np.full(7, -0.0)]:
+        x = x.astype(dtype)
+        found, expected = compiled(x), f(x)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        is_number = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found)[is_number], np.signbit(expected)[is_number])
+
+
+def test_the_imaginary_part_of_a_real_number_is_zero_whatever_it_is():
+    compiled = tape.compile(np.imag)
+    for x in (1.0, np.inf, -np.inf, np.nan, -0.0, -2.0):
+        assert not np.signbit(compiled(x))
+        assert compiled(x) == 0

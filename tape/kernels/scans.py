@@ -94,7 +94,7 @@ def _product(so_far, x, y):  # type: ignore[no-untyped-def]
 
 @inner
 def _larger(so_far, x, y):  # type: ignore[no-untyped-def]
-    return so_far if so_far >= x or so_far != so_far else x  # NaN stays
+    return so_far if so_far > x or so_far != so_far else x  # NaN stays, of two zeros the later one
 
 
 @inner

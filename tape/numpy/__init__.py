@@ -7,6 +7,8 @@ constants, dtypes and errors included. What NumPy does not hand on has a version
   `arange`, `fromiter`, `require`, `from_dlpack`, `r_`, `c_`, `vectorize` and `ndenumerate`;
 - functions take lists of Vars where NumPy takes lists of numbers: ``np.sum([x, y])``. Ufuncs remain
   NumPy's own and do not: ``np.exp(np.array([x, y]))``;
+- what makes arrays takes a number as ``like=``, which NumPy refuses: ``np.zeros(3, like=x)`` is beside x
+  where x is a Var, and a plain array where it is a float;
 - `ndarray` is a stand-in of which Vars are instances too.
 
 On plain arguments all of them return what NumPy returns and raise what NumPy raises. The namespace

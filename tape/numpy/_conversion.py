@@ -91,6 +91,18 @@ def _leaves(nested: Any) -> tuple[Shape, list[Any]]:
 # ---- NumPy's function, or one that records ---------------------------------------------------------
 
 
+def model(like: Any) -> Any:
+    """What ``like=`` is to NumPy, which refuses numbers and lists there: those make plain arrays.
+
+    Examples
+    --------
+    >>> import tape.numpy as np
+    >>> np.zeros(2, like=3.0), np.full(2, 1.0, like=3.0)
+    (array([0., 0.]), array([1., 1.]))
+    """
+    return like if hasattr(like, "__array_function__") else None
+
+
 def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Have the decorated run on Vars and on nested lists of Vars, and a function of NumPy's otherwise.
 
@@ -120,6 +132,8 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
                 return recorded(*args, **kwargs)
             is_known = args and (starts_with_var(args[0]) or ("like" in kwargs and holds_vars(args[0])))
             if not is_known:
+                if "like" in kwargs:
+                    kwargs["like"] = model(kwargs["like"])
                 try:
                     return tried(function, *args, **kwargs)
                 except (ConversionError, ValueError):  # NumPy may find a list ragged before it finds a Var

@@ -11,7 +11,7 @@ import numpy as np
 
 from tape.conversion import tried
 from tape.errors import ConversionError
-from tape.numpy._conversion import array, holds_vars, starts_with_var
+from tape.numpy._conversion import array, holds_vars, model, starts_with_var
 
 __all__ = ["names_of"]
 
@@ -61,13 +61,34 @@ def names_of(
 
     def look_up(name: str) -> Any:
         found = getattr(source, name)
-        target[name] = found = _taking_lists(found) if type(found) is _DISPATCHER else found
+        if type(found) is _DISPATCHER:
+            found = _taking_lists(found)
+        elif found in _CREATION:
+            found = _beside_numbers(found)
+        target[name] = found
         return found
 
     def names() -> list[str]:
         return dir(source)
 
     return look_up, names
+
+
+_CREATION: tuple[Any, ...] = (np.empty, np.eye, np.frombuffer, np.fromfunction, np.identity, np.ones, np.tri,
+                              np.zeros)  # fmt: skip
+
+
+def _beside_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that makes arrays, for a ``like=`` that is a number, which NumPy refuses.
+
+    A plain array comes of it, so that code that writes beside a Var in training runs on numbers, too.
+    """
+
+    @wraps(function)
+    def call(*args: Any, like: Any = None, **kwargs: Any) -> Any:
+        return function(*args, **kwargs, like=model(like))
+
+    return call
 
 
 def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,7 +44,7 @@ class _Ufuncs(dict[str, Any]):
 ELEMENTWISE = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
 """Elementwise instructions that are a ufunc; ``where`` and ``cast`` are elementwise too."""
 ELEMENTWISE.update(dict.fromkeys(LOOPS))
-ELEMENTWISE.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp) <= 2})
+ELEMENTWISE.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
 
 VIEWS = frozenset({"reshape", "transpose", "broadcast", "slice"})
 """Instructions that only look at their operand in another way."""

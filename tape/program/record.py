@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import tree
+from tape import errors, tree
+from tape.foreign import complaint
 from tape.kernels._jit import avoided
 from tape.node import Handle, Node, plain
 from tape.program.fixed import fixed_nodes, unowned_arrays
@@ -158,6 +159,8 @@ def native(leaf: Any) -> Any:
     """A dynamic leaf as programs take it: no subclass of ndarray, and no foreign order of bytes."""
     if not isinstance(leaf, np.ndarray) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
         return leaf
+    if (wrong := complaint(leaf)) is not None:
+        raise errors.DTypeError(f"an argument of a compiled function is {wrong}")
     return np.asarray(leaf, leaf.dtype.newbyteorder("="))
 
 

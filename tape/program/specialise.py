@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tape import errors, tree
+from tape.foreign import complaint
 from tape.program.calling import as_python
 from tape.program.names import Binding, Bindings
 from tape.program.program import Program
@@ -180,25 +181,21 @@ def signature_of(leaf: Any) -> tuple[Any, Any, Any]:
     """What a dynamic leaf must be for a program to fit: its type, and dtype and shape of an array."""
     if not isinstance(leaf, np.ndarray):
         return type(leaf), None, None
-    if type(leaf) is not np.ndarray and isinstance(leaf, np.ma.MaskedArray):  # NumPy imports it late
-        _refuse_array(leaf)
+    if (wrong := complaint(leaf)) is not None:
+        raise errors.DTypeError(f"an argument of a compiled function is {wrong}")
     return np.ndarray, leaf.dtype, leaf.shape
 
 
 def static_leaf(leaf: Any) -> Any:
     """A leaf that is the same in every call of a program, if it can be one."""
     if isinstance(leaf, np.ndarray):
-        _refuse_array(leaf)
+        raise errors.DTypeError(
+            f"an argument of a compiled function is {type(leaf).__name__} {errors.describe(leaf)}. Pass "
+            "arrays of numbers or bools"
+        )
     if isinstance(leaf, (np.random.Generator, np.random.RandomState)):
         raise errors.UnsupportedError(
             "an argument of a compiled function is a generator of random numbers, which would be the same in "
             "every call. Draw them outside, and pass them"
         )
     return leaf
-
-
-def _refuse_array(leaf: np.ndarray) -> NoReturn:
-    raise errors.DTypeError(
-        f"an argument of a compiled function is {type(leaf).__name__} {errors.describe(leaf)}. Pass "
-        "arrays of numbers or bools; fill what is masked"
-    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.foreign import complaint
 from tape.node import Handle
 
 Shape = tuple[int, ...]
@@ -64,7 +65,7 @@ class Unknowns(Layout):
                     f"{where}: {leaf_name} is {leaf!r}. Solutions cannot be differentiated; start from its "
                     ".value"
                 )
-            if np.asarray(leaf).dtype.kind != "f" or isinstance(leaf, np.ma.MaskedArray):
+            if np.asarray(leaf).dtype.kind != "f" or complaint(leaf) is not None:
                 raise errors.DTypeError(
                     f"{where}: {leaf_name} is {errors.describe(leaf)}. Unknowns are floats: convert it, e.g. "
                     "np.asarray(value, dtype=float), or pass it as one of the further arguments"

@@ -15,6 +15,7 @@ import numpy as np
 
 from tape import errors, scope, tree
 from tape.checks import check_cotangent
+from tape.foreign import complaint
 from tape.node import Handle, settled
 from tape.trace import Trace
 
@@ -358,7 +359,10 @@ class Recording:
         if isinstance(leaf, Handle):
             leaf = scope.resolve(leaf)
         array = leaf
-        if not isinstance(leaf, (float, Handle, np.ma.MaskedArray)):  # the trace refuses what has a mask
+        if (wrong := complaint(leaf)) is not None:
+            name = tree.names(structure, f"argument {position} of {self.name}")[k]
+            raise errors.DTypeError(f"{self.transform}: {name} is {wrong}")
+        if not isinstance(leaf, (float, Handle)):
             try:
                 array = np.asarray(leaf)
             except ValueError as error:

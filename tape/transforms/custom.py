@@ -1,7 +1,6 @@
 """`custom_vjp` and `custom_jvp`: functions with a derivative given by the user, over trees.
 
-One rule is enough. The map of a rule is linear, so that the other mode is its transpose: the rule is
-recorded with a dummy for what it is linear in, and swept backwards.
+One rule is enough: the other mode is its transpose (`tape.transposition`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from tape import errors, tree
 from tape.node import Handle, settled
 from tape.op import Op, fit
 from tape.pickling import reduced
-from tape.trace import Trace
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float
+from tape.transposition import pull_transposed, push_transposed
 
 __all__ = ["custom_jvp", "custom_vjp"]
 
@@ -277,24 +276,16 @@ class _Call:
 
     def _turned_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
         """The transpose of a `custom_jvp`'s rule."""
-        with Trace(self.segment.name, strict=True) as trace:
-            dummies = [trace.param(np.zeros(x.shape, x.dtype)) if is_float(x) else None for x in operands]
-            moved = self._given_jvp([settled(dummy) for dummy in dummies], out, operands)
-        if not isinstance(moved, Handle) or moved.trace_ref is not trace.ref:
-            return [None for _ in operands]
-        gradients = iter(trace.pull_back({moved.id: g}))
-        return [None if dummy is None else next(gradients) for dummy in dummies]
+
+        def push(tangents: list[Any]) -> Any:
+            return self._given_jvp(tangents, out, operands)
+
+        return pull_transposed(push, g, operands, [True for _ in operands], self.segment.name)
 
     def _turned_vjp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
         """The transpose of a `custom_vjp`'s rule."""
-        with Trace(self.segment.name, strict=True) as trace:
-            dummy = trace.param(np.zeros(out.shape, out.dtype))
-            contributions = self._given_vjp(dummy, out, operands)
-        seeds: dict[int, Any] = {}
-        for contribution, tangent in zip(contributions, tangents, strict=True):
-            if tangent is None or not isinstance(contribution, Handle):
-                continue
-            if contribution.trace_ref is trace.ref:
-                so_far = seeds.get(contribution.id)
-                seeds[contribution.id] = tangent if so_far is None else so_far + tangent
-        return trace.pull_back(seeds)[0]
+
+        def pull(adjoint: Callable[[], Any]) -> list[Any]:
+            return self._given_vjp(adjoint(), out, operands)
+
+        return push_transposed(pull, tangents, out, self.segment.name)

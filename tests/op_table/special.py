@@ -87,6 +87,11 @@ CASES = [
     *cases("huber", [((3, 1), (3,))], (unit, past_one)),
     *cases("xlogy", [((3,), (3,))], (complexes, upper)),
     *cases("xlog1py", [((3,), (3,))], (complexes, complexes)),
+    *(
+        Case(f"special.{name} {rank}", f(name), between_poles(*(3,) * rank), has_derivative=False)
+        for name in ("gammasgn", "round")
+        for rank in (0, 1)
+    ),
     Case("special.psi", f("psi"), between_poles(3)),
     Case("special.gammaln left", f("gammaln"), between_poles(3)),
     Case("special.rgamma left", f("rgamma"), real(2, 3)),

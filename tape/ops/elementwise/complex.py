@@ -70,7 +70,7 @@ imag: Callable[..., Any] = elementwise(
     np.imag,
     lambda d, out, x: multiply(d, -1j) if x.dtype.kind == "c" else d * 0.0,
     taylor=series.linear,
-    lower=lambda b, x: b.value(x) * 0,
+    lower=lambda b, x: b.broadcast(b.literal(0, b.value(x).dtype), b.value(x).shape),
     name="imag",
     numpy=np.imag,
     view=lambda x, part: _of_parts(real(x), part),

@@ -228,7 +228,7 @@ relu = elementwise(
     lambda x: np.maximum(x, 0),
     lambda d, out, x: _relu_rule(d, out),
     taylor=series.linear,
-    lower=lambda b, x: b.where(x < 0, 0, x),
+    lower=lambda b, x: b.where(x <= 0, 0, x),  # NaN stays, -0.0 does not
     name="relu",
     doc="``maximum(x, 0)``; the derivative at 0 is 0.",
 )

@@ -60,6 +60,7 @@ nextafter = elementwise(np.nextafter, lambda d, out, x, y: d, None, taylor=serie
 _ldexp = Op(
     np.ldexp,
     vjp=[lambda d, out, x, n: ldexp(d, n), None],
+    linear=True,
     taylor=series.linear,
     batch=batch_rules.elementwise,
     lower=lambda b, x, n: b.elementwise("ldexp", x, n),

@@ -17,6 +17,7 @@ from tape.functions import elementwise, function_of
 from tape.kernels.choices import select, share
 from tape.node import Handle
 from tape.op import Op, implements
+from tape.ops.number_axes import axis_of
 
 __all__ = [
     "all",
@@ -250,7 +251,7 @@ def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
     >>> bool(tape.ops.all([True, False]))
     False
     """
-    return _all(a, axis=axis, keepdims=keepdims)
+    return _all(a, axis=axis_of(a, axis), keepdims=keepdims)
 
 
 @implements(np.any)
@@ -263,7 +264,7 @@ def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
     >>> bool(tape.ops.any([True, False]))
     True
     """
-    return _any(a, axis=axis, keepdims=keepdims)
+    return _any(a, axis=axis_of(a, axis), keepdims=keepdims)
 
 
 @implements(np.argmax)
@@ -295,7 +296,7 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     >>> int(tape.ops.argmax([1.0, 3.0, 2.0]))
     1
     """
-    return _argmax(a, axis=axis, keepdims=keepdims)
+    return _argmax(a, axis=axis_of(a, axis), keepdims=keepdims)
 
 
 @implements(np.argmin)
@@ -308,4 +309,4 @@ def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     >>> int(tape.ops.argmin([1.0, 3.0, 2.0]))
     0
     """
-    return _argmin(a, axis=axis, keepdims=keepdims)
+    return _argmin(a, axis=axis_of(a, axis), keepdims=keepdims)

@@ -44,6 +44,7 @@ resized: Op = Op(
     _resized_forward,
     name="resized",
     vjp=[lambda g, out, x, length, axis: resized(g, length=x.shape[axis], axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=_lower_resized,
     doc="Cropped or padded with zeros at the end of an axis.",
@@ -56,6 +57,7 @@ def _between_complex(name: str, forward: Any) -> Op:
         lambda x, *, axis, norm: forward(x, axis=axis, norm=norm),
         name=name,
         vjp=[lambda g, out, x, axis, norm: op(g, axis=axis, norm=norm)],
+        linear=True,
         batch=along_axes,
     )
     return op
@@ -89,6 +91,7 @@ to_half: Op = Op(
     lambda x, *, axis, norm: np.fft.rfft(x, axis=axis, norm=norm),
     name="rfft",
     vjp=[_rfft_vjp],
+    linear=True,
     batch=along_axes,
 )
 
@@ -96,6 +99,7 @@ from_half: Op = Op(
     lambda x, *, length, axis, norm: np.fft.irfft(x, length, axis, norm),
     name="irfft",
     vjp=[_irfft_vjp],
+    linear=True,
     batch=along_axes,
 )
 
@@ -113,6 +117,7 @@ shift = Op(
     lambda x, *, axis: np.fft.fftshift(x, axis),
     name="fftshift",
     vjp=[lambda g, out, x, axis: shift_back(g, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=partial(_lower_shift, is_back=False),
 )
@@ -121,6 +126,7 @@ shift_back: Op = Op(
     lambda x, *, axis: np.fft.ifftshift(x, axis),
     name="ifftshift",
     vjp=[lambda g, out, x, axis: shift(g, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=partial(_lower_shift, is_back=True),
 )

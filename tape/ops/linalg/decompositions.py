@@ -174,7 +174,12 @@ def _independent_forward(r: Any) -> Any:
 
 
 _independent = Op(
-    _independent_forward, name="independent", batch=stacked, vjp=[lambda g, out, r: g], explains_errors=False
+    _independent_forward,
+    name="independent",
+    batch=stacked,
+    vjp=[lambda g, out, r: g],
+    linear=True,
+    explains_errors=False,
 )
 
 

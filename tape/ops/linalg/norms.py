@@ -352,4 +352,5 @@ def cond(x: Any, p: Any = None) -> Any:
         product = norm(square("cond", x), p, (-2, -1)) * norm(inverse_or_zero(x), p, (-2, -1))
         found = where(product == 0, np.inf, product)
     limit = float(1 / (np.max(x.shape[-2:]) * np.finfo(found.dtype).eps))
-    return where(found > limit, _constant(found), found)
+    out = where(found > limit, _constant(found), found)
+    return out if out.ndim else out[()]  # a number, as NumPy's, which cannot be written to

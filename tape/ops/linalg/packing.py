@@ -123,6 +123,7 @@ half: Op = Op(
     batch=stacked,
     lower=_lower_half,
     vjp=[lambda g, out, x, lower: half(g, lower=lower)],
+    linear=True,
     doc="One triangle with half of the diagonal, so that a Hermitian matrix is this and its `dagger`.",
 )
 

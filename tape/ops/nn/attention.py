@@ -109,7 +109,7 @@ def scaled_dot_product_attention(
     scaled = query * (1 / sqrt(query.shape[-1]) if scale is None else scale)  # smaller than the scores
     weights = _weights(matmul(scaled, swapaxes(key, -1, -2)), attn_mask, is_causal)
     if dropout_mask is not None:
-        weights = dropout(weights, dropout_mask, dropout_p)
+        weights = dropout(weights, dropout_p, dropout_mask)
     return matmul(weights, value)
 
 

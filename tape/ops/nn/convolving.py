@@ -70,7 +70,7 @@ def _product(
         out = op(*folded, **{**at, "groups": groups * size if label == "G" else groups})
         return _unfolded(out, roles[-1], label, groups, size)
 
-    return Op(forward, name=name, vjp=rules, batch=batch, lower=lower)
+    return Op(forward, name=name, vjp=rules, linear=True, batch=batch, lower=lower)
 
 
 def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:

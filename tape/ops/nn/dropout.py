@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.errors import OptionError, ShapeError
 from tape.op import as_operand
 from tape.ops.elementwise.selection import where
@@ -15,7 +16,9 @@ from tape.ops.structure.shape import broadcasts
 __all__ = ["dropout", "dropout_mask"]
 
 
-def _checked_probability(name: str, p: float) -> float:
+def _checked_probability(name: str, p: Any) -> float:
+    if np.ndim(p) or isinstance(p, (bool, np.bool_)):
+        raise OptionError(f"{name}: p is {errors.describe(p)}, and no probability. The mask comes after it")
     if not 0 <= p <= 1:
         raise OptionError(f"{name}: p={p}. It is a probability, from 0 to 1")
     return float(p)
@@ -30,17 +33,18 @@ def check_mask(name: str, mask: Any, shape: tuple[int, ...], of: str = "x") -> N
         )
 
 
-def dropout(x: Any, mask: Any, p: float = 0.5) -> Any:
+def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     """``x / (1 - p)`` where the mask holds, and 0 elsewhere.
 
     Parameters
     ----------
     x : array_like or Var
         Any shape.
-    mask : array_like or Var
-        Bools, or numbers that are zero where ``x`` is dropped, of a shape that broadcasts to that of ``x``.
     p : float
         The probability with which elements were dropped: see `dropout_mask`. If 1, all is zero.
+    mask : array_like or Var
+        Bools, or numbers that are zero where ``x`` is dropped, of a shape that broadcasts to that of ``x``.
+        It must be given: nothing random is drawn here.
 
     Returns
     -------
@@ -52,16 +56,25 @@ def dropout(x: Any, mask: Any, p: float = 0.5) -> Any:
     ShapeError
         If the mask does not fit.
     OptionError
-        If ``p`` is no probability.
+        If ``p`` is no probability, there is no mask, or it is a single float.
 
     Examples
     --------
     >>> import numpy as np, tape
-    >>> tape.nn.dropout(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
+    >>> tape.nn.dropout(np.array([1.0, 2.0, 3.0]), 0.5, np.array([True, False, True]))
     array([2., 0., 6.])
     """
-    x, mask = as_operand(x), as_operand(mask)
     p = _checked_probability("dropout", p)
+    if mask is None:
+        raise OptionError(
+            "dropout has no mask. Draw one outside of compiled functions, mask = tape.nn.dropout_mask(rng, "
+            "x.shape, p), and call dropout(x, p, mask)"
+        )
+    x, mask = as_operand(x), as_operand(mask)
+    if not np.ndim(mask) and np.result_type(mask).kind in "fc":
+        raise OptionError(
+            f"dropout: the mask is {errors.describe(mask)}. Call dropout(x, p, mask), in this order"
+        )
     check_mask("dropout", mask, np.shape(x))
     is_kept = mask if np.result_type(mask).kind == "b" else mask != 0
     return where(is_kept, x * (1 / (1 - p) if p < 1 else 0.0), 0)

@@ -16,8 +16,10 @@ from tape.ops.elementwise.selection import maximum, minimum, where
 from tape.ops.linalg.norms import norm
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, like_shaped, reals, reduced
+from tape.ops.number_axes import axis_of
 from tape.ops.reduction.reducing import _sum
 from tape.ops.structure.positions import checked_axis
+from tape.ops.structure.shape import reshape
 
 __all__ = [
     "cosine_embedding_loss",
@@ -69,6 +71,8 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
         raise ShapeError(
             f"cosine_similarity: shapes {list(x1.shape)} and {list(x2.shape)} do not broadcast"
         ) from None
+    if not shape and axis_of(x1, axis) is None:  # numbers, as vectors of one
+        shape, x1, x2 = (1,), reshape(x1, (1,)), reshape(x2, (1,))
     place = checked_axis("cosine_similarity", shape, axis) - len(shape)
     x1, x2 = (_along(x, shape, place) for x in (x1, x2))
     lengths = [maximum(norm(x, axis=place), eps) for x in (x1, x2)]

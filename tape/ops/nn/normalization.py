@@ -18,6 +18,7 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.op import Op, as_operand
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
+from tape.ops.number_axes import axis_of
 from tape.ops.reduction.reducing import _axis, _mean
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
@@ -334,6 +335,8 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
+    if axis_of(x, axis) is None and axis is not None:  # a number, as a vector of one
+        return reshape(normalize(reshape(x, (1,)), p, 0, eps), ())
     x, axis = _axis("normalize", x, axis)
     return x / maximum(vector_norm(x, ord=p, axis=axis, keepdims=True), eps)
 

@@ -94,6 +94,7 @@ _max_pool_vjp: Op = _pooling(
     lambda d, out, g, x, y, **at: _max_pool_jvp(d, x, y, **at),
     None,
     None,
+    linear=True,
     taylor=series.linear,
 )
 
@@ -104,14 +105,17 @@ _max_pool_jvp: Op = _pooling(
     lambda g, out, t, x, y, **at: _max_pool_vjp(g, x, y, **at),
     None,
     None,
+    linear=True,
     taylor=series.linear,
 )
 
 _sum_pool: Op = _pooling(
-    "sum_pool", "x", "y", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at)
+    "sum_pool", "x", "y", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at), linear=True
 )
 
-_sum_pool_vjp: Op = _pooling("sum_pool_vjp", "y", "x", lambda d, out, g, spatial, **at: _sum_pool(d, **at))
+_sum_pool_vjp: Op = _pooling(
+    "sum_pool_vjp", "y", "x", lambda d, out, g, spatial, **at: _sum_pool(d, **at), linear=True
+)
 
 
 # ---- windows ---------------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ _unfold: Op = Op(
     _unfold_forward,
     name="unfold",
     vjp=[lambda g, out, x, **at: _fold(g, spatial=x.shape[-2:], **at)],
+    linear=True,
     batch=_batch,
     lower=_lower_unfold,
 )
@@ -92,6 +93,7 @@ _fold: Op = Op(
     partial(computed, _fold_forward),
     name="fold",
     vjp=[lambda g, out, columns, spatial, **at: _unfold(g, **at)],
+    linear=True,
     batch=_batch,
     lower=_lower_fold,
 )

@@ -17,6 +17,7 @@ from tape import errors
 from tape.batch_rules import along_axes
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.op import Op, as_operand, implements
+from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 from tape.ops.structure.taking import take_along_axis
@@ -190,10 +191,8 @@ def argsort(
     """
     kind = _checked_kind("argsort", kind, order, stable)
     a = as_operand(a)
-    if np.ndim(a):
-        _checked_axis("argsort", a, axis)
-    else:
-        axis = None  # NumPy takes a single number for an array of one
+    axis = axis_of(a, axis)
+    _checked_axis("argsort", a, axis)
     return _argsort(a, axis=axis, kind=kind)
 
 
@@ -256,6 +255,7 @@ def argpartition(
     >>> int(tape.ops.argpartition([3.0, 1.0, 4.0, 2.0], 2)[2])
     0
     """
+    axis = axis_of(a, axis)
     a, kth = _partition_arguments("argpartition", a, kth, axis, kind, order)
     return _argpartition(a, kth=kth, axis=axis)
 

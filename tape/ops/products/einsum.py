@@ -205,6 +205,7 @@ def _einsum(count: int) -> Op:
         lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
         name="einsum",
         vjp=[partial(_adjoint, k) for k in range(count)],
+        linear=True,
         view=_written_back,
         taylor=_taylor if count > 2 else series.multilinear,
         batch=_batch,

@@ -170,6 +170,7 @@ _vecdot = Op(
         lambda g, out, x, y: _conjugated(_scaled(g, y, x)),
         lambda g, out, x, y: _scaled(g, _conjugated(x), y),
     ],
+    linear=True,
     batch=elementwise,
     lower=lambda b, x, y: b.fold("sum", x * y, -1),
 )

@@ -54,6 +54,7 @@ _convolve: Op = Op(
         lambda g, out, a, v, mode: _convolve_adjoint(g, a, v, mode),
         lambda g, out, a, v, mode: _convolve_adjoint(g, v, a, mode),
     ],
+    linear=True,
 )
 
 _correlate: Op = Op(
@@ -64,6 +65,7 @@ _correlate: Op = Op(
         lambda g, out, a, v, mode: _convolve_adjoint(g, a, _conjugated(_turned(v)), mode),
         lambda g, out, a, v, mode: _conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
     ],
+    linear=True,
 )
 
 
@@ -163,6 +165,7 @@ _gathered = Op(
     _gathered_forward,
     name="gathered",
     vjp=[lambda g, out, w, interval, count: getitem(g, (..., interval)), None],
+    linear=True,
     batch=_batch_by_positions,
     lower=lambda b, w, interval, count: b.written(b.value(w), (interval,), (count,)),
     doc="For each interval, the sum of what is at the positions in it.",

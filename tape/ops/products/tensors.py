@@ -62,6 +62,7 @@ _dot = Op(
     np.dot,
     name="dot",
     vjp=[_dot_left, _dot_right],
+    linear=True,
     batch=_batch_dot,
     lower=_lower_dot,
 )
@@ -272,7 +273,9 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     out = product(0, len(chain) - 1)
     if not first and not last:
         return out
-    return reshape(out, (() if first else out.shape[:1]) + (() if last else out.shape[1:]))
+    if first and last:
+        return out[0, 0]  # a number, as NumPy's
+    return reshape(out, out.shape[1:] if first else out.shape[:1])
 
 
 # ---- outer, kron, cross ----------------------------------------------------------------------------
@@ -344,6 +347,7 @@ _cross: Any = Op(
     lambda a, b: np.cross(a, b),
     name="cross",
     vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product turns
+    linear=True,
     batch=elementwise,
     lower=_lower_cross,
 )

@@ -102,6 +102,7 @@ _weighed_bincount = Op(
     lambda x, weights, *, minlength: np.bincount(x, weights, minlength),
     name="bincount",
     vjp=[None, lambda g, out, x, weights, minlength: getitem(g, x)],
+    linear=True,
 )
 
 

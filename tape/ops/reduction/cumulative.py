@@ -19,6 +19,7 @@ from tape.node import plain
 from tape.op import Op, as_operand, implements
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
+from tape.ops.number_axes import axis_of
 from tape.ops.reduction.reducing import _axis
 from tape.ops.reduction.reductions import _checked
 from tape.ops.structure.indexing import HOLE, _scatter, getitem
@@ -113,6 +114,7 @@ _cumsum: Op = Op(
     lambda x, *, axis: np.cumsum(x, axis=axis),
     name="cumsum",
     vjp=[lambda g, out, x, axis: _cumsum_back(g, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("sum", x, axis),
 )
@@ -120,6 +122,7 @@ _cumsum_back: Op = Op(
     _backwards_cumsum,
     name="backwards_cumsum",
     vjp=[lambda g, out, x, axis: _cumsum(g, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("sum", x, axis, backwards=True),
 )
@@ -228,6 +231,7 @@ _logcumsumexp = Op(
 def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> Any:
     """Along an axis, or along the flattened array."""
     a = as_operand(a)
+    axis = axis_of(a, axis)
     if axis is not None:
         a, axis = _axis(name, a, axis)
     _, dtype = _checked(name, a, dtype=dtype)
@@ -295,7 +299,8 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
     x = as_operand(x)
     if axis is None and np.ndim(x) > 1:
         raise ShapeError(f"{name} of shape {list(np.shape(x))} needs an axis")
-    x, axis = (x, None) if axis is None or not np.ndim(x) else _axis(name, x, axis)
+    axis = axis_of(x, axis)
+    x, axis = (x, None) if axis is None else _axis(name, x, axis)
     running = _running(name, op, x, axis, dtype)
     if initial is None:
         return running

@@ -63,6 +63,7 @@ _diff: Op = Op(
     lambda x, *, n, axis: np.diff(x, n=n, axis=axis),
     name="diff",
     vjp=[_diff_vjp],
+    linear=True,
     batch=along_axes,
     lower=_lower_diff,
 )
@@ -70,6 +71,7 @@ _diff_back: Op = Op(
     _diff_back_forward,
     name="diff_back",
     vjp=[lambda g, out, x, n, axis: _diff(g, n=n, axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=_lower_diff_back,
 )

@@ -68,6 +68,7 @@ _add_reduceat = Op(
     name="add_reduceat",
     vjp=[_reduceat_vjp, None],
     data_dependent=False,
+    linear=True,
 )
 
 

@@ -215,7 +215,7 @@ _nanmedian = _median_op(np.nanmedian, skips_nan=True)
 
 def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims: bool, weights: Any) -> Any:
     name = op.name
-    a, axes = _axes(name, a, axis)
+    a, axes = _axes(name, a, axis, allow_number=False)
     q = as_operand(q)
     if method not in _LINES and method not in _STEPS:
         raise OptionError(f"{name}: method={method!r}. It is one of {', '.join(sorted({*_LINES, *_STEPS}))}")
@@ -261,7 +261,7 @@ def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     >>> tr.backward_param_grads(tape.ops.median(tr.param([4.0, 1.0, 2.0, 9.0])))
     [array([0.5, 0. , 0.5, 0. ])]
     """
-    a, axes = _axes("median", a, axis)
+    a, axes = _axes("median", a, axis, allow_number=False)
     return _median(a, axis=axes, keepdims=keepdims)
 
 
@@ -275,7 +275,7 @@ def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     >>> float(tape.ops.nanmedian([1.0, np.nan, 4.0]))
     2.5
     """
-    a, axes = _axes("nanmedian", a, axis)
+    a, axes = _axes("nanmedian", a, axis, allow_number=False)
     return _nanmedian(a, axis=axes, keepdims=keepdims)
 
 

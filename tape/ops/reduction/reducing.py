@@ -21,6 +21,7 @@ from tape.kernels.recurrences import products_share
 from tape.op import Op, as_operand, broadcast_to
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import where
+from tape.ops.number_axes import axis_of
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import Axes, astype, reshape, transpose
 
@@ -29,13 +30,18 @@ __all__: list[str] = []
 Reduced = tuple[int, ...]
 
 
-def _axes(name: str, a: Any, axis: Axes, *, allow_empty: bool = True) -> tuple[Any, Reduced | None]:
-    """The operand, and its axes, checked, as a tuple; None stays None.
+def _axes(
+    name: str, a: Any, axis: Axes, *, allow_empty: bool = True, allow_number: bool = True
+) -> tuple[Any, Reduced | None]:
+    """The operand, and its axes, checked, as a tuple; None stays None, and stands for the axis of a number.
 
-    Negative axes stay negative: they mean the same after a replay with more axes.
+    Negative axes stay negative: they mean the same after a replay with more axes. What NumPy does along an
+    axis of a number, it does in some functions only.
     """
     a = as_operand(a)
     shape = np.shape(a)
+    if allow_number and not shape:
+        axis = axis_of(a, axis)
     if axis is None:
         axes = None
     else:
@@ -54,7 +60,7 @@ def _axes(name: str, a: Any, axis: Axes, *, allow_empty: bool = True) -> tuple[A
 
 def _axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
     """The operand, of one axis at least, and one axis of it, checked."""
-    a, axes = _axes(name, a, axis)
+    a, axes = _axes(name, a, axis, allow_number=False)
     if axes is None or len(axes) != 1:
         raise ShapeError(f"{name} goes along one axis, not {axis}")
     return a, axes[0]
@@ -124,6 +130,7 @@ _sum = Op(
     batch=along_axes,
     lower=_lower_total("sum"),
     vjp=[lambda g, out, x, axis, keepdims: _spread(g, x, axis, keepdims)],
+    linear=True,
 )
 
 
@@ -144,6 +151,7 @@ _mean = Op(
     batch=along_axes,
     lower=_lower_mean,
     vjp=[lambda g, out, x, axis, keepdims: _spread(_divide(g, _count(x.shape, axis)), x, axis, keepdims)],
+    linear=True,
 )
 
 

@@ -128,7 +128,7 @@ def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False
     >>> tape.ops.mean(np.array([[1.0, 3.0]]), axis=1)
     array([2.])
     """
-    a, axes = _axes("mean", a, axis)
+    a, axes = _axes("mean", a, axis, allow_number=False)
     if _is_plain(where, dtype=dtype):
         return _mean(a, axis=axes, keepdims=keepdims)
     where, dtype = _checked("mean", a, where, dtype=dtype)

@@ -230,7 +230,7 @@ def _checked_spread(
     correction: float | None,
 ) -> Any:
     name = plain.name
-    a, axes = _axes(name, a, axis)
+    a, axes = _axes(name, a, axis, allow_number=False)
     ddof = _freedom_lost(name, ddof, correction)
     if mean is None and _is_plain(where, dtype=dtype):
         return plain(a, axis=axes, ddof=ddof, keepdims=keepdims)

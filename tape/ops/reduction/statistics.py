@@ -92,7 +92,7 @@ def average(
     >>> float(tape.ops.average([1.0, 5.0], weights=[3.0, 1.0]))
     2.0
     """
-    a, axes = _axes("average", a, axis)
+    a, axes = _axes("average", a, axis, allow_number=False)
     if weights is None:
         mean = _mean(a, axis=axes, keepdims=keepdims)
         total = np.asarray(_count(np.shape(a), axes), np.result_type(mean))[()]
@@ -172,6 +172,7 @@ _scaled: Op = Op(
     lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, as NumPy's x *= factor is
     name="scaled",
     vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
+    linear=True,
     batch=batch_rules.elementwise,
     lower=lambda b, x, factor: b.cast(x * b.literal(factor), x.dtype),
 )

@@ -24,6 +24,7 @@ from tape.ops.special.losses import __all__ as _losses
 from tape.ops.special.normal import *  # noqa: F403
 from tape.ops.special.normal import __all__ as _normal
 from tape.ops.special.polygammas import digamma, polygamma, psi
+from tape.ops.special.scipy_ufuncs import scipy_ufunc
 from tape.ops.special.zetas import zeta
 from tape.ops.structure.shape import Axes
 
@@ -33,6 +34,7 @@ __all__ = [
     "logsumexp",
     "polygamma",
     "psi",
+    "round",
     "sinc",
     "softmax",
     "softplus",
@@ -43,6 +45,9 @@ __all__ = [
     *_losses,
     *_normal,
 ]
+
+
+round = scipy_ufunc("round", "The nearest whole number; of derivative zero.", None)
 
 
 def softmax(x: Any, axis: Axes = None) -> Any:

@@ -35,6 +35,7 @@ __all__ = [
     "gammainccinv",
     "gammaincinv",
     "gammaln",
+    "gammasgn",
     "loggamma",
     "multigammaln",
     "poch",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 gamma: Callable[..., Any] = scipy_ufunc("gamma", "The gamma function.", lambda d, out, x: d * (out * psi(x)))
+gammasgn = scipy_ufunc("gammasgn", "The sign of the gamma function; of derivative zero.", None)
 gammaln = scipy_ufunc(
     "gammaln", "The logarithm of the absolute value of the gamma function.", lambda d, out, x: d * psi(x)
 )

@@ -61,6 +61,7 @@ _transpose: Op = Op(
     lambda x, *, axes: np.transpose(x, axes),
     name="transpose",
     vjp=[lambda g, out, x, axes: _turned_back(x, g, axes)],
+    linear=True,
     view=lambda x, part, axes: _turned_back(x, part, axes),
     batch=_batch_transpose,
     lower=lambda b, x, axes: b.transpose(x, axes),
@@ -70,6 +71,7 @@ _swapaxes: Op = Op(
     lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
     name="swapaxes",
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
+    linear=True,
     view=lambda x, part, axis1, axis2: _swapaxes(part, axis1=axis1, axis2=axis2),
     batch=_batch_swapaxes,
     lower=_lower_swapaxes,
@@ -89,6 +91,7 @@ _roll: Op = Op(
     lambda x, *, shift, axis: np.roll(x, shift, axis),
     name="roll",
     vjp=[lambda g, out, x, shift, axis: _roll(g, shift=tuple(-steps for steps in shift), axis=axis)],
+    linear=True,
     batch=along_axes,
     lower=_lower_roll,
 )

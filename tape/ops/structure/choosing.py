@@ -261,6 +261,7 @@ _trimmed: Op = Op(
         lambda g, out, x, span, axis: scattered(g, span, index=(*(slice(None),) * axis, HOLE), shape=x.shape),
         None,
     ],
+    linear=True,
     taylor=series.linear,
     view=lambda x, part, span, axis: set_at(x, part, (*(slice(None),) * axis, span)),
     lower=lambda b, x, span, axis: b.read(x, (*(slice(None),) * axis, span)),

@@ -54,7 +54,8 @@ def _lower_diagonal(b: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 def _lower_embed(b: Any, g: Any, shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
     order, flat, part = _flattened(shape, offset, axis1, axis2)
-    moved = b.reshape(b.written(g, (..., part), flat), tuple(shape[i] for i in order))
+    zeros = b.broadcast(b.literal(0, g.dtype), flat)  # written over, not added to: -0.0 stays what it is
+    moved = b.reshape(b.set_at(zeros, g, (..., part)), tuple(shape[i] for i in order))
     return b.transpose(moved, [order.index(i) for i in range(len(shape))])
 
 
@@ -62,6 +63,7 @@ _diagonal: Op = Op(
     lambda x, *, offset, axis1, axis2: np.diagonal(x, offset, axis1, axis2),
     name="diagonal",
     vjp=[lambda g, out, x, **attrs: _embedded(g, shape=x.shape, **attrs)],
+    linear=True,
     view=read_only,
     batch=_batch,
     lower=_lower_diagonal,
@@ -71,6 +73,7 @@ _embedded: Op = Op(
     _embed,
     name="embedded_diagonal",
     vjp=[lambda g, out, x, shape, **attrs: _diagonal(g, **attrs)],
+    linear=True,
     batch=_batch,
     lower=_lower_embed,
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from tape import errors, series
 from tape.errors import OutOfBoundsError
+from tape.foreign import complaint
 from tape.kernels.accumulate import Scattered
 from tape.node import Handle
 from tape.op import Op
@@ -174,8 +175,8 @@ def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
 def _index_array(part: Any) -> Any:
     if isinstance(part, Handle):
         return part
-    if isinstance(part, np.ma.MaskedArray):
-        raise OutOfBoundsError("an index is a masked array. Fill it")
+    if (wrong := complaint(part)) is not None:
+        raise OutOfBoundsError(f"an index is {wrong}")
     try:
         return np.asarray(part)
     except ValueError as error:

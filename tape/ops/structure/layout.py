@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.aliases import memory_of
+from tape.aliases import is_array, memory_of
 from tape.node import Handle, settled
 from tape.op import Op, as_operand, implements
 
@@ -34,6 +34,7 @@ laid_out: Op = Op(
     _forward,
     name="copy",
     vjp=[lambda g, out, x, order: g],
+    linear=True,
     batch=_batch,
     lower=lambda b, x, order: b.value(x),
     doc="An array of its own, in an order of NumPy's, or with its axes following each other like this.",
@@ -92,4 +93,6 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     a = as_operand(a)
     if not isinstance(a, Handle):
         return np.array(a, order=order)  # type: ignore[call-overload]
+    if not is_array(a):
+        return laid_out(a, order="C")  # an array without axes, which can be written to
     return own(a, slowest_first(a, order))

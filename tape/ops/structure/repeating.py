@@ -13,6 +13,7 @@ from tape import errors
 from tape.errors import DTypeError, ShapeError
 from tape.node import Handle
 from tape.op import NUMPY_ERRORS, as_operand, implements
+from tape.ops.number_axes import axis_of
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy
@@ -54,7 +55,7 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
     """
     a = as_operand(a)
     shape = np.shape(a)
-    if axis is None:
+    if axis_of(a, axis) is None:
         shape, axis = (prod(shape),), 0
     else:
         (axis,) = axes_of("repeat", a, axis)
