@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["Scattered", "accumulate"]
 
@@ -77,7 +78,11 @@ class Scattered:
         dtype: np.dtype[Any] = total.dtype
         rows: np.ndarray = total
         values: np.ndarray = np.ascontiguousarray(self.values)
-        if AVOIDED or values.dtype != dtype or not (values.size and total.flags.c_contiguous):
+        if (
+            (AVOIDED and is_avoided())
+            or values.dtype != dtype
+            or not (values.size and total.flags.c_contiguous)
+        ):
             return False
         if len(self.index) > 1 and values.size < _FEW:
             return False

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, inner, kernel
+from tape.kernels._jit import KERNEL_DTYPES, inner, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 from tape.kernels.reduce import sums_between
 
 __all__ = ["extremes_share", "select", "share"]
@@ -127,7 +128,12 @@ def extremes_share(g: Any, x: Any, extremes: Any) -> np.ndarray | None:
 
 
 def _is_for_kernels(x: np.ndarray, dtype: np.dtype[Any]) -> bool:
-    return x.size >= _LARGE and x.flags.c_contiguous and dtype in KERNEL_DTYPES and not AVOIDED
+    return (
+        x.size >= _LARGE
+        and x.flags.c_contiguous
+        and dtype in KERNEL_DTYPES
+        and not (AVOIDED and is_avoided())
+    )
 
 
 def _flat(operand: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:

@@ -8,7 +8,8 @@ from typing import NoReturn
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["indexed_excess", "indexed_losses"]
 
@@ -63,7 +64,7 @@ def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
         and logits.dtype in KERNEL_DTYPES
         and logits.flags.c_contiguous
         and target.dtype == np.int64
-        and not AVOIDED
+        and not (AVOIDED and is_avoided())
     )
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from tape import errors, tree
 from tape.node import Handle
-from tape.program import objects
 from tape.program.calling import unshared
+from tape.program.native import is_available
 from tape.program.profile import Profile
 from tape.program.program import Program
 from tape.program.record import is_dynamic, native, record
@@ -76,7 +76,8 @@ def compile(
     donate : int or sequence of int
         Positions of arguments whose arrays may be overwritten. Results of the same shape and dtype are
         then written there, and returned as these very arrays, with no copy. One that overlaps another
-        argument is copied first.
+        argument is copied first. After an exception, KeyboardInterrupt among them, a donated array may
+        hold anything.
     max_paths : int
         How many paths may be kept for one kind of arguments. Beyond that, new ones run as plain Python.
 
@@ -104,6 +105,8 @@ def compile(
     -----
     PathLimitWarning
         When there are more paths than ``max_paths``.
+    NotCompiledWarning
+        Once in a process, where compiled code cannot run: everything is computed by plain NumPy.
 
     Examples
     --------
@@ -169,7 +172,6 @@ class Compiled:
         self._max_paths = max_paths
         self._specialisations: dict[Any, Specialisation] = {}
         self._latest: Specialisation | None = None
-        self._has_warned = False
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
         self._lock = threading.Lock()
 
@@ -228,8 +230,8 @@ class Compiled:
 
     def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result, by way of the specialisation for these arguments."""
-        if not objects.IS_KNOWN:
-            return self._uncompiled(args, kwargs)
+        if not is_available():  # a warning has said so
+            return self._f(*args, **kwargs)
         leaves, structure = tree.flatten((args, kwargs))
         known = self._latest
         if known is None or known.structure != structure or not known.fits(leaves):
@@ -252,19 +254,6 @@ class Compiled:
         if isinstance(out, Flip):
             return self._on_another_path(known, path, out, inputs, args, kwargs)
         return path.restore(out)
-
-    def _uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of plain Python, where programs cannot run; a warning says so once."""
-        if not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"{self._name} runs as plain Python: programs read arguments as 64-bit CPython with its lock "
-                "and NumPy's public headers lay them out, and these are others. Use such a Python "
-                f"[at {errors.user_place()}]",
-                errors.NotCompiledWarning,
-                stacklevel=errors.user_depth(),
-            )
-        return self._f(*args, **kwargs)
 
     def _on_another_path(
         self,

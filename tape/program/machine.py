@@ -11,6 +11,7 @@ These functions are compiled by `tape.program.native`, which also makes a Python
 from __future__ import annotations
 
 from tape.kernels._jit import inner
+from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.kernels.pointers import (
     call1,
     call3,
@@ -26,7 +27,6 @@ from tape.kernels.pointers import (
     set_int64,
 )
 from tape.program.binding import bind, bind_results
-from tape.program.objects import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.program.opcodes import (
     AT,
     CODE,

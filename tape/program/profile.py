@@ -128,6 +128,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise errors.OptionError(f"repeats is {repeats!r}. It is an int, 1 or more")
+    program.need_machine()
     leaves = leaves_for(program, args)
     segments = list(_segments(program))
     best = [float("inf")] * len(segments)

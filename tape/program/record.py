@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tape import tree
-from tape.kernels._jit import avoided
+from tape.kernels.availability import avoided
 from tape.node import Handle, Node, plain
 from tape.program.traced import Guard, Recorder, Sealed
 from tape.program.weak import Weak, exact

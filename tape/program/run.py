@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.config import num_threads
+from tape.kernels.availability import Unavailable
 from tape.kernels.registry import needs_of
 from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.calling import unshared
@@ -81,19 +83,37 @@ class Runner:
         self.donated = donated
         self.listing = listing
         self.plan = plan(listing, donated)
-        encoded = encode(self.plan)
-        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
-        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
-        verify(self.code, self.rows, slots_of(self.plan), callbacks)
+        self._encode()
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
         self.threads = num_threads()
         self.spec = self._spec()
         self._pool: list[Workspace] = []
-        self._call = prepare().call
 
     def __len__(self) -> int:
         return self.rows
+
+    def _encode(self) -> None:
+        """Make rows of the plan; none where compiled code cannot run: all runs end with `Rerun` then."""
+        self.code, self.rows, self._origins = np.zeros(0, np.int64), 0, []
+        self._call: Any = None
+        try:
+            call = prepare().call
+            encoded = encode(self.plan)
+        except Unavailable:
+            return
+        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
+        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
+        verify(self.code, self.rows, slots_of(self.plan), callbacks)
+        self._call = call
+
+    def need_machine(self) -> None:
+        """Raise UnsupportedError where compiled code cannot run."""
+        if self._call is None:
+            raise errors.UnsupportedError(
+                f"{self.name}: compiled code cannot run here, as a warning has said, and a program "
+                "is nothing else. Call the function itself"
+            )
 
     def _outputs(self) -> None:
         """How each leaf of the result comes about."""
@@ -206,6 +226,8 @@ class Runner:
         try:
             return self._pool.pop()
         except IndexError:
+            if self._call is None:
+                raise Rerun("program") from None
             return Workspace(self)
 
     def _enter(self, workspace: Workspace, leaves: tuple[Any, ...]) -> Any:
