@@ -46,7 +46,7 @@ def select(condition: Any, x: Any, y: Any) -> Any:
             xs, ys = _flat(x, shape, like.dtype), _flat(y, shape, like.dtype)
             if xs is not None and ys is not None:
                 out = np.empty(shape, like.dtype)
-                _select(condition.reshape(-1), xs, ys, out.reshape(-1))
+                _select(condition.reshape(-1).view(np.int8), xs, ys, out.reshape(-1))
                 return out
     return np.where(condition, x, y)
 
@@ -179,6 +179,7 @@ def _part(x, start, length):  # type: ignore[no-untyped-def]
 
 @kernel
 def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
+    # Of bytes, any of which but 0 is True: of a bool numba looks at the lowest bit only.
     one, other, length = x[0], y[0], _stretch(out.size, x, y)
     for start in range(0, out.size, length):
         chosen, result = condition[start : start + length], out[start : start + length]
@@ -186,18 +187,18 @@ def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
         if x.size > 1 and y.size > 1:
             for i in range(length):
                 p, q = xs[i], ys[i]
-                result[i] = p if chosen[i] else q
+                result[i] = p if chosen[i] != 0 else q
         elif x.size > 1:
             for i in range(length):
                 p = xs[i]
-                result[i] = p if chosen[i] else other
+                result[i] = p if chosen[i] != 0 else other
         elif y.size > 1:
             for i in range(length):
                 q = ys[i]
-                result[i] = one if chosen[i] else q
+                result[i] = one if chosen[i] != 0 else q
         else:
             for i in range(length):
-                result[i] = one if chosen[i] else other
+                result[i] = one if chosen[i] != 0 else other
 
 
 @inner

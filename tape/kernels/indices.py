@@ -2,6 +2,9 @@
 
 Positions are the only numbers here that nobody has checked before: an index out of range makes a
 kernel return False, with nothing added or written anywhere. Negative ones count from the end.
+
+Another thread may change positions meanwhile. So each is checked again where it is used, in a variable that
+was read once; what such a thread changes decides what is computed, never which memory is touched.
 """
 
 from __future__ import annotations
@@ -34,7 +37,9 @@ def _fits(positions, count, length):  # type: ignore[no-untyped-def]
 
 @inner
 def _place(position, length):  # type: ignore[no-untyped-def]
-    return position if position >= 0 else position + length
+    """Where a position is, counted from the beginning; -1 if nowhere."""
+    place = position if position >= 0 else position + length
+    return place if 0 <= place < length else -1
 
 
 @inner
@@ -57,15 +62,13 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
     if not _fits(_int64(index), count, length):
         return False
     if itemsize == 8:
-        _take64(source, length, row_items, _int64(index), count, before, out)
-    elif itemsize == 4:
-        _take32(source, length, row_items, _int64(index), count, before, out)
-    else:
-        _take8(source, length, row_items, _int64(index), count, before, out)
-    return True
+        return _take64(source, length, row_items, _int64(index), count, before, out)
+    if itemsize == 4:
+        return _take32(source, length, row_items, _int64(index), count, before, out)
+    return _take8(source, length, row_items, _int64(index), count, before, out)
 
 
-def _taker(kind: Any) -> Callable[..., None]:
+def _taker(kind: Any) -> Callable[..., bool]:
     """`take` for elements of the size of this type."""
     view, itemsize = pointer_to(kind), kind.bitwidth // 8
 
@@ -79,13 +82,20 @@ def _taker(kind: Any) -> Callable[..., None]:
             if row_items == 1:
                 elements, outs = view(block), view(out_block)
                 for k in range(count):
-                    outs[k] = elements[_place(positions[k], length)]
+                    place = _place(positions[k], length)
+                    if place < 0:
+                        return False
+                    outs[k] = elements[place]
                 continue
             for k in range(count):
-                row = view(block + _place(positions[k], length) * row_items * itemsize)
+                place = _place(positions[k], length)
+                if place < 0:
+                    return False
+                row = view(block + place * row_items * itemsize)
                 out_row = view(out_block + k * row_items * itemsize)
                 for j in range(row_items):
                     out_row[j] = row[j]
+        return True
 
     return copy
 
@@ -114,10 +124,8 @@ def scatter_add(dtype, total, length, row_items, index, count, before, values): 
     if not _fits(positions, count, length):
         return False
     if dtype == _FLOAT64:
-        _add_rows(_float64(total), length, row_items, positions, count, before, _float64(values))
-    else:
-        _add_rows(_float32(total), length, row_items, positions, count, before, _float32(values))
-    return True
+        return _add_rows(_float64(total), length, row_items, positions, count, before, _float64(values))
+    return _add_rows(_float32(total), length, row_items, positions, count, before, _float32(values))
 
 
 @inner
@@ -125,13 +133,19 @@ def _add_rows(total, length, row_items, positions, count, before, values):  # ty
     for b in range(before):
         if row_items == 1:
             for k in range(count):
-                total[b * length + _place(positions[k], length)] += values[b * count + k]
+                place = _place(positions[k], length)
+                if place < 0:
+                    return False
+                total[b * length + place] += values[b * count + k]
             continue
         for k in range(count):
-            row = (b * length + _place(positions[k], length)) * row_items
-            value_row = (b * count + k) * row_items
+            place = _place(positions[k], length)
+            if place < 0:
+                return False
+            row, value_row = (b * length + place) * row_items, (b * count + k) * row_items
             for j in range(row_items):
                 total[row + j] += values[value_row + j]
+    return True
 
 
 # ---- writing: a kernel of the registry ---------------------------------------------------------------
@@ -147,14 +161,12 @@ def _put_rows(blas, dtype, parameters, start, stop, total, values, index, worksp
     if not _fits(positions, count, length):
         return 0
     if dtype == _FLOAT64:
-        _write_rows(
+        return _write_rows(
             _int64(total), _int64(values), positions, start, stop, length, row_items, count, _int64(out)
         )
-    else:
-        _write_rows(
-            _int32(total), _int32(values), positions, start, stop, length, row_items, count, _int32(out)
-        )
-    return 1
+    return _write_rows(
+        _int32(total), _int32(values), positions, start, stop, length, row_items, count, _int32(out)
+    )
 
 
 @inner
@@ -164,9 +176,13 @@ def _write_rows(total, values, positions, start, stop, length, row_items, count,
         for j in range(block):
             out[b * block + j] = total[b * block + j]
         for k in range(count):
-            row, value_row = b * block + _place(positions[k], length) * row_items, (b * count + k) * row_items
+            place = _place(positions[k], length)
+            if place < 0:
+                return 0
+            row, value_row = b * block + place * row_items, (b * count + k) * row_items
             for j in range(row_items):
                 out[row + j] = values[value_row + j]
+    return 1
 
 
 def _needs(parameters: Sequence[int]) -> Needs:

@@ -21,7 +21,7 @@ from tape.program.encode import encode
 from tape.program.functions import prepare
 from tape.program.instructions import Instruction, Listing
 from tape.program.objects import Leaf
-from tape.program.opcodes import AT, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
+from tape.program.opcodes import AT, DONE, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
 from tape.program.plan import plan
 from tape.program.record import Constant
 from tape.program.shortcuts import runner
@@ -30,7 +30,7 @@ from tape.program.workspace import Workspace
 
 __all__ = ["MISSED", "Flip", "Rerun", "Runner"]
 
-_CALLBACK, _GUARD = opcode("callback"), opcode("guard")
+_CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
 _WORTH_RELEASING = 10_000
 """Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
 _SPECIAL = 50
@@ -264,6 +264,9 @@ class Runner:
         """Do what the machine cannot, and let it go on."""
         frame = workspace.frame
         while (at := int(frame[AT])) < self.rows:
+            if self.has_paused(frame):
+                self._call(frame)
+                continue
             kind = self.code[at * WIDTH]
             id = self._origins[at]
             if kind == _CALLBACK:
@@ -280,6 +283,17 @@ class Runner:
             frame[AT] = at + 1
             self._call(frame)
         return None
+
+    def has_paused(self, frame: np.ndarray) -> bool:
+        """Whether the machine has stopped so that Python can look for signals; it may go on then.
+
+        Where a signal raises an exception, it does not, and the workspace is dropped as it is.
+        """
+        at = frame[AT]
+        if self.code[at * WIDTH] == _PAUSE:
+            frame[AT] = at + 1
+            return True
+        return bool(frame[DONE])
 
     def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> None:
         instruction = self.plan.instructions[id]
