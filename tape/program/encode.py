@@ -18,7 +18,7 @@ from tape.program.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
 from tape.program.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.pause import collector_paused
 from tape.program.plan import Plan, Step
-from tape.program.signals import BETWEEN, nanoseconds
+from tape.program.signals import is_due, nanoseconds, portion
 from tape.program.writer import Writer, rounded
 
 __all__ = ["Encoded", "encode"]
@@ -90,7 +90,7 @@ class _Encoder(Writer):
         for step in self.plan.steps:
             self._step(step)
             since_pause += sum([nanoseconds(instructions, id) for id in step.members])
-            if since_pause > BETWEEN:
+            if is_due(since_pause):
                 self.emit("pause")
                 since_pause = 0.0
         count = len(self.rows)
@@ -120,9 +120,9 @@ class _Encoder(Writer):
         self._width = 8 * step.block + ALIGNMENT - (8 * step.block) % ALIGNMENT
         head = len(self.rows)
         size = instructions[first].size
-        blocks = BETWEEN * size / sum([nanoseconds(instructions, id) for id in step.members]) // step.block
-        portion = min(size, max(1, int(blocks)) * step.block)
-        self.emit("blocks", rows=0, count=size, block=step.block, portion=portion)
+        time = sum([nanoseconds(instructions, id) for id in step.members])
+        blocks = portion(-(-size // step.block), time)
+        self.emit("blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block))
         loaded: dict[int, Place] = {}
         for id in step.members:
             self.origin = id

@@ -9,7 +9,7 @@ from tape.program.functions import blas_number
 from tape.program.instructions import Instruction
 from tape.program.layouts import broadcast_strides
 from tape.program.opcodes import REGISTERS, packed
-from tape.program.signals import BETWEEN, nanoseconds
+from tape.program.signals import nanoseconds, portion
 from tape.program.writer import Writer, rounded
 
 __all__ = ["cholesky", "matmul", "matmul_add", "solve", "triangular_solve"]
@@ -40,12 +40,12 @@ def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int
     letters = [ord("T" if turned else "N") for turned in (b_turned, a_turned)]
     function, matrices = _lapack("gemm", width), (b, a, id)
     stack, time = _stack(w, instruction.shape[:-2], matrices), nanoseconds(w.plan.instructions, id)
-    for k, (portion, offsets) in enumerate(_portions(stack, time)):
+    for k, (part, offsets) in enumerate(_portions(stack, time)):
         if k:
             w.emit("pause")
         first, second, out = [w.at(x) + offset for x, offset in zip(matrices, offsets, strict=True)]
         w.emit(
-            "gemm", function=function, stack=w.table(portion), m=columns, n=rows, k=inner, lda=ldb, ldb=lda,
+            "gemm", function=function, stack=w.table(part), m=columns, n=rows, k=inner, lda=ldb, ldb=lda,
             ldc=ldc, transposed=letters[0] | letters[1] << 8, alpha=_bits(alpha, width),
             beta=_bits(beta, width), a=first, b=second, c=out,
         )  # fmt: skip
@@ -56,7 +56,7 @@ def _portions(stack: list[int], time: float) -> Iterator[tuple[list[int], list[i
     outer, inner, *strides = stack
     axis = 0 if outer > 1 else 1
     length = (outer, inner)[axis]
-    some = min(length, max(1, int(length * BETWEEN / (1 + time))))
+    some = portion(length, time)
     for start in range(0, length, some):
         count = min(some, length - start)
         lengths = [count, inner] if axis == 0 else [1, count]

@@ -12,7 +12,7 @@ from tape.kernels.registry import needs_of
 from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.instructions import Instruction
 
-__all__ = ["BETWEEN", "nanoseconds"]
+__all__ = ["BETWEEN", "is_due", "nanoseconds", "portion"]
 
 BETWEEN = 50e6
 """Nanoseconds from one look to the next, as far as instructions can be divided."""
@@ -42,3 +42,21 @@ def nanoseconds(instructions: Sequence[Instruction], id: int) -> float:
     if instruction.op.startswith(PREFIX):
         return _SPECIAL * size
     return (_FAST if instruction.op in _QUICK else _SLOW) * size
+
+
+def is_due(time: float) -> bool:
+    """Return whether it is time to look, after so many nanoseconds."""
+    return time > BETWEEN
+
+
+def portion(count: int, time: float) -> int:
+    """Return how many parts of an instruction are done between two looks.
+
+    Parameters
+    ----------
+    count : int
+        How many parts there are.
+    time : float
+        Nanoseconds that all of them take.
+    """
+    return max(1, min(count, int(count * BETWEEN / (1 + time))))
