@@ -118,11 +118,12 @@ def test_code_that_is_whole_but_of_another_make_is_compiled_again(kept):
     code, compiled, folder = kept
     native._objects()
     (path,) = files(folder)
-    for content in (b"", b"\xff" * 40, native._packed(code)[:-1], b"\0" * 8):
+    some = dict(list(code.items())[1:])
+    for content in (b"", b"\xff" * 40, native._packed(code)[:-1], b"\0" * 8, native._packed(some)):
         cache.write(path.name, content, 8)
         assert cache.read(path.name) == content
         assert native._objects() == code
-    assert len(compiled) == 5
+    assert len(compiled) == 6
 
 
 def test_without_a_folder_nothing_is_kept(kept, monkeypatch):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import struct
 import sys
 import sysconfig
 from typing import Any
@@ -92,13 +91,14 @@ def memory_at(address: int, size: int) -> bytes | None:
 
 def _are_tuples_known() -> bool:
     items = (np.zeros(3), 1.5, "text", None)
-    found = memory_at(id(items), TUPLE + 8 * len(items))
-    if found is None or _word(found, TYPE) != id(tuple) or _word(found, TUPLE_SIZE) != len(items):
-        return False
-    if [_word(found, TUPLE + 8 * k) for k in range(len(items))] != [id(item) for item in items]:
-        return False
-    alone = memory_at(id(items[0]), 8)  # of what only the tuple refers to
-    return alone is not None and _word(alone, REFERENCES) == 1
+    address, lone = id(items), _number(id(items[0]) + REFERENCES)  # only the tuple refers to it
+    held = items[0]
+    return (
+        _number(address + TYPE) == id(tuple)
+        and _number(address + TUPLE_SIZE) == len(items)
+        and [_number(address + TUPLE + 8 * k) for k in range(len(items))] == [id(item) for item in items]
+        and (lone, _number(id(held) + REFERENCES)) == (1, 2)
+    )
 
 
 def _are_numbers_known() -> bool:
@@ -107,35 +107,35 @@ def _are_numbers_known() -> bool:
     )  # fmt: skip
     for number in numbers:
         content = np.asarray(number).tobytes()
-        if SCALAR + len(content) > type(number).__basicsize__:
-            return False
-        found = memory_at(id(number), SCALAR + len(content))
-        if found is None or _word(found, TYPE) != id(type(number)) or found[SCALAR:] != content:
+        if (
+            SCALAR + len(content) > type(number).__basicsize__
+            or _number(id(number) + TYPE) != id(type(number))
+            or memory_at(id(number) + SCALAR, len(content)) != content
+        ):
             return False
     return True
 
 
 def _are_arrays_known() -> bool:
-    if np.ndarray.__basicsize__ < ARRAY_FLAGS + 4:
-        return False
     wide: Any = np.zeros((5, 7, 3), np.float32)[:, ::2]
     for array in (np.arange(6.0).reshape(2, 3), np.ones((), np.int64), wide, np.zeros((2, 0), bool)):
-        found = memory_at(id(array), ARRAY_FLAGS + 4)
-        if found is None or (_word(found, TYPE), _word(found, ARRAY_DATA), _word(found, ARRAY_DTYPE)) != (
-            id(np.ndarray), array.ctypes.data, id(array.dtype),
-        ):  # fmt: skip
-            return False
-        ndim, flags = (
-            struct.unpack_from("<i", found, ARRAY_NDIM)[0],
-            struct.unpack_from("<i", found, ARRAY_FLAGS)[0],
+        address, ndim = id(array), array.ndim
+        found = (
+            _number(address + TYPE),
+            _number(address + ARRAY_DATA),
+            _number(address + ARRAY_DTYPE),
+            _number(address + ARRAY_NDIM, np.int32),
+            _number(address + ARRAY_FLAGS, np.int32),
         )
-        if ndim != array.ndim or flags != array.flags.num:
+        if found != (id(np.ndarray), array.ctypes.data, id(array.dtype), ndim, array.flags.num):
             return False
-        lengths = memory_at(_word(found, ARRAY_DIMS), 8 * ndim) if ndim else b""
-        if lengths is None or struct.unpack(f"<{ndim}q", lengths) != array.shape:
+        lengths = _number(address + ARRAY_DIMS) if ndim else 0
+        if lengths is None or tuple([_number(lengths + 8 * k) for k in range(ndim)]) != array.shape:
             return False
-    return np.zeros(3).flags.num & OWN_ARRAY == OWN_ARRAY
+    return np.ndarray.__basicsize__ >= ARRAY_FLAGS + 4 and np.zeros(3).flags.num & OWN_ARRAY == OWN_ARRAY
 
 
-def _word(data: bytes, at: int) -> int:
-    return struct.unpack_from("<Q", data, at)[0]
+def _number(address: int, dtype: Any = np.int64) -> int | None:
+    """The integer at an address; None if there is no memory."""
+    found = memory_at(address, np.dtype(dtype).itemsize)
+    return None if found is None else int(np.frombuffer(found, dtype)[0])

@@ -134,7 +134,6 @@ class Native:
     def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        _name_symbols()
         target = llvm.Target.from_default_triple().create_target_machine(jit=True)
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         for _, code in objects.values():
@@ -213,6 +212,7 @@ def is_available() -> bool:
 def _load(group: str) -> Native:
     require()
     try:
+        _name_symbols()  # before half a minute goes into what could not be loaded
         return Native(_objects(group))
     except Exception as error:  # whatever it is that cannot be done here
         give_up(f"the code of {group} cannot be made ({type(error).__name__}: {error})")
@@ -224,9 +224,9 @@ def _objects(group: str = _MACHINE) -> dict[str, tuple[str, bytes]]:
     fingerprint = _fingerprint()
     name = f"{group}-{fingerprint}.bin"
     content = None if fingerprint is None else cache.read(name)
-    if content is not None:
-        with suppress(ValueError):
-            return _unpacked(content)
+    kept = None if content is None else _unpacked(content)
+    if kept is not None and set(kept) == set(_GROUPS[group]):
+        return kept
     compiled = _compiled(group)
     if fingerprint is not None:
         cache.write(name, _packed(compiled), _MOST_FILES)
@@ -318,9 +318,9 @@ def _made_by(helper: subprocess.Popen[bytes], names: Sequence[str]) -> dict[str,
     """What the other Python has compiled; None if that is not what was asked for, or takes too long."""
     try:
         objects = _unpacked(helper.communicate(timeout=_SECONDS)[0])
-    except (ValueError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
         return None
-    return objects if helper.returncode == 0 and set(objects) == set(names) else None
+    return objects if objects is not None and set(objects) == set(names) else None
 
 
 def _compile(names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
@@ -354,19 +354,14 @@ def _packed(objects: dict[str, tuple[str, bytes]]) -> bytes:
     return len(head).to_bytes(8, "little") + head + b"".join(code for _, code in objects.values())
 
 
-def _unpacked(content: bytes) -> dict[str, tuple[str, bytes]]:
-    """What was packed.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
-    """
+def _unpacked(content: bytes) -> dict[str, tuple[str, bytes]] | None:
+    """What was packed; None if it is something else."""
     start = 8 + int.from_bytes(content[:8], "little")
     objects = {}
-    for name, symbol, length in json.loads(content[8:start]):
-        objects[name] = (symbol, content[start : start + length])
-        start += length
-    if start != len(content):
-        raise ValueError(f"{len(content)} bytes, and the index speaks of {start}")
-    return objects
+    try:
+        for name, symbol, length in json.loads(content[8:start]):
+            objects[name] = (symbol, content[start : start + length])
+            start += length
+    except (ValueError, TypeError):
+        return None
+    return objects if start == len(content) else None
