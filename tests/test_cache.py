@@ -15,6 +15,7 @@ import tape
 from tape import cache
 from tape.kernels import _jit
 from tape.kernels.reduce import sum_to_shape
+from tests.kills import kills
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="users and modes of POSIX")
 
@@ -247,3 +248,10 @@ def test_kernels_of_the_user_go_where_the_user_says(folder, tmp_path, monkeypatc
 
 def _of_the_user(x):
     return x
+
+
+# ---- processes that are killed -----------------------------------------------------------------------
+
+
+def test_after_a_process_that_was_killed_the_next_one_works():
+    kills(2, seed=1)
