@@ -21,7 +21,6 @@ import numpy as np
 from numba.core import config as numba_config
 from numba.core.caching import NullCache
 from numba.core.compiler import Compiler, CompileResult
-from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
 from tape import cache
@@ -94,8 +93,8 @@ def _sources() -> bytes:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile at the first call for each combination of types, and keep the result on disk."""
-    dispatcher = numba.njit(**OPTIONS)(function)
-    if isinstance(dispatcher, Dispatcher):  # else numba is switched off
+    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    if hasattr(dispatcher, "_cache"):  # else numba is switched off
         dispatcher._cache = _Kept(function)
     return dispatcher
 
