@@ -1,7 +1,7 @@
 """Reading, adding and writing at positions given by integer arrays, for compiled code.
 
 Positions are the only numbers here that nobody has checked before: an index out of range makes a
-kernel return False, with nothing added or written anywhere. Negative ones count from the end.
+kernel return False, with nothing added or put anywhere. Negative ones count from the end.
 
 Another thread may change positions meanwhile. So each is checked again where it is used, in a variable that
 was read once; what such a thread changes decides what is computed, never which memory is touched.
@@ -37,9 +37,13 @@ def _fits(positions, count, length):  # type: ignore[no-untyped-def]
 
 @inner
 def _place(position, length):  # type: ignore[no-untyped-def]
-    """Where a position is, counted from the beginning; -1 if nowhere."""
-    place = position if position >= 0 else position + length
-    return place if 0 <= place < length else -1
+    """A position, counted from the beginning."""
+    return position + (length if position < 0 else 0)
+
+
+@inner
+def _is_outside(place, length):  # type: ignore[no-untyped-def]
+    return np.uint64(place) >= np.uint64(length)  # below 0 it is a large one
 
 
 @inner
@@ -57,9 +61,9 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
     index : int64
         Address of ``count`` int64.
     out : int64
-        Address of ``before * count * row_items`` elements.
+        Address of ``before * count * row_items`` elements; whatever, if an index is out of range.
     """
-    if not _fits(_int64(index), count, length):
+    if length == 0:
         return False
     if itemsize == 8:
         return _take64(source, length, row_items, _int64(index), count, before, out)
@@ -80,16 +84,18 @@ def _taker(kind: Any) -> Callable[..., bool]:
                 out + b * count * row_items * itemsize,
             )
             if row_items == 1:
-                elements, outs = view(block), view(out_block)
-                for k in range(count):
+                elements, outs, outside = view(block), view(out_block), 0
+                for k in range(count):  # without a branch, for SIMD
                     place = _place(positions[k], length)
-                    if place < 0:
-                        return False
-                    outs[k] = elements[place]
+                    is_outside = _is_outside(place, length)
+                    outside |= is_outside
+                    outs[k] = elements[0 if is_outside else place]
+                if outside:
+                    return False
                 continue
             for k in range(count):
                 place = _place(positions[k], length)
-                if place < 0:
+                if _is_outside(place, length):
                     return False
                 row = view(block + place * row_items * itemsize)
                 out_row = view(out_block + k * row_items * itemsize)
@@ -134,13 +140,13 @@ def _add_rows(total, length, row_items, positions, count, before, values):  # ty
         if row_items == 1:
             for k in range(count):
                 place = _place(positions[k], length)
-                if place < 0:
+                if _is_outside(place, length):
                     return False
                 total[b * length + place] += values[b * count + k]
             continue
         for k in range(count):
             place = _place(positions[k], length)
-            if place < 0:
+            if _is_outside(place, length):
                 return False
             row, value_row = (b * length + place) * row_items, (b * count + k) * row_items
             for j in range(row_items):
@@ -177,7 +183,7 @@ def _write_rows(total, values, positions, start, stop, length, row_items, count,
             out[b * block + j] = total[b * block + j]
         for k in range(count):
             place = _place(positions[k], length)
-            if place < 0:
+            if _is_outside(place, length):
                 return 0
             row, value_row = b * block + place * row_items, (b * count + k) * row_items
             for j in range(row_items):
