@@ -1,7 +1,7 @@
 """Reading, adding and writing at positions given by integer arrays, for compiled code.
 
 Positions are the only numbers here that nobody has checked before: an index out of range makes a
-kernel return False, with nothing added or put anywhere. Negative ones count from the end.
+kernel return False, with nothing added or written anywhere. Negative ones count from the end.
 
 Another thread may change positions meanwhile. So each is checked again where it is used, in a variable that
 was read once; what such a thread changes decides what is computed, never which memory is touched.
@@ -13,7 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
@@ -23,6 +26,7 @@ from tape.kernels.pointers import int64_at, pointer_to
 __all__ = ["KERNELS", "scatter_add", "take"]
 
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
+_SOME = 256  # places that are checked before any of them is used
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 _int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
@@ -46,6 +50,17 @@ def _is_outside(place, length):  # type: ignore[no-untyped-def]
     return np.uint64(place) >= np.uint64(length)  # below 0 it is a large one
 
 
+@intrinsic
+def _own_memory(typing_context):  # type: ignore[no-untyped-def]
+    """The address of memory of the function's own, for some places."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        kind = ir.ArrayType(ir.IntType(64), _SOME)
+        return builder.ptrtoint(cgutils.alloca_once(builder, kind), ir.IntType(64))
+
+    return types.int64(), generate
+
+
 @inner
 def take(itemsize, source, length, row_items, index, count, before, out):  # type: ignore[no-untyped-def]
     """``out[b, k, :] = source[b, index[k], :]``; False if an index is out of range.
@@ -61,9 +76,9 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
     index : int64
         Address of ``count`` int64.
     out : int64
-        Address of ``before * count * row_items`` elements; whatever, if an index is out of range.
+        Address of ``before * count * row_items`` elements.
     """
-    if length == 0:
+    if not _fits(_int64(index), count, length):
         return False
     if itemsize == 8:
         return _take64(source, length, row_items, _int64(index), count, before, out)
@@ -84,14 +99,17 @@ def _taker(kind: Any) -> Callable[..., bool]:
                 out + b * count * row_items * itemsize,
             )
             if row_items == 1:
-                elements, outs, outside = view(block), view(out_block), 0
-                for k in range(count):  # without a branch, for SIMD
-                    place = _place(positions[k], length)
-                    is_outside = _is_outside(place, length)
-                    outside |= is_outside
-                    outs[k] = elements[0 if is_outside else place]
-                if outside:
-                    return False
+                elements, outs, places, first = view(block), view(out_block), _int64(_own_memory()), 0
+                while first < count:  # checked by SIMD, where nobody else writes
+                    some, outside = min(_SOME, count - first), 0
+                    for k in range(some):
+                        places[k] = _place(positions[first + k], length)
+                        outside |= _is_outside(places[k], length)
+                    if outside:
+                        return False
+                    for k in range(some):
+                        outs[first + k] = elements[places[k]]
+                    first += some
                 continue
             for k in range(count):
                 place = _place(positions[k], length)
