@@ -20,6 +20,9 @@ from tape.program.program import Program
 from tape.program.record import record
 
 
+STILL_CALLED = []  # code that the table of functions and programs refer to: it must not be freed
+
+
 @pytest.fixture
 def untried(monkeypatch):
     """A process in which nothing has been tried out."""
@@ -38,6 +41,7 @@ def untried(monkeypatch):
     forget()
     yield monkeypatch
     AVOIDED[:], availability._reasons[:] = before[:2]
+    STILL_CALLED.extend(native._loaded.values())
     native._loaded.clear()
     native._loaded.update(before[2])
     forget()
