@@ -19,7 +19,6 @@ from tape.program.instructions import ELEMENTWISE
 from tape.program.program import Program
 from tape.program.record import record
 
-
 STILL_CALLED = []  # code that the table of functions and programs refer to: it must not be freed
 
 
