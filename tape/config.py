@@ -20,9 +20,8 @@ import numba
 import numpy as np
 
 from tape.blas import AVX512_FLAGS, Library, are_older, cpu_flags, numpy_library, products_library
+from tape.cache import cache_folder
 from tape.errors import OptionError
-from tape.kernels._jit import kernel
-from tape.kernels.reduce import sum_to_shape
 from tape.memory import keep_freed
 
 __all__ = ["Config", "num_threads", "show_config", "usable_cores"]
@@ -225,9 +224,9 @@ def _simd() -> str:
 
 
 def _kernel_cache() -> str | None:
-    """Where numba keeps the kernels: beside their source, or in the user's folder if that is not writable."""
-    dispatcher = kernel(sum_to_shape)  # never called: any function of the kernels' folder will do
-    return getattr(getattr(dispatcher, "stats", None), "cache_path", None)
+    """Where compiled code is kept."""
+    folder = cache_folder()
+    return None if folder is None else str(folder)
 
 
 def _compiles_its_source() -> bool:
@@ -281,8 +280,8 @@ def _kernel_advice(kernel_cache: str | None, is_disabled: bool, optimisation: in
         advice.append(f"numba optimises less than it could, at level {optimisation}: unset NUMBA_OPT")
     if kernel_cache is None or not os.access(kernel_cache, os.W_OK):
         advice.append(
-            "numba has no folder to keep kernels in, so every process compiles them anew: "
-            "set NUMBA_CACHE_DIR to a folder that can be written to"
+            "there is no folder to keep compiled code in, so every process compiles it anew: set "
+            "TAPE_CACHE_DIR to a folder of your own, that you can write to and nobody else (chmod 700)"
         )
     return advice
 

@@ -178,7 +178,7 @@ class LostDerivativeWarning(UserWarning):
 
 
 class NotCompiledWarning(UserWarning):
-    """Compiled functions run as plain Python, because programs do not know this Python or NumPy."""
+    """Everything runs on plain NumPy, because compiled code cannot run here."""
 
 
 class PathLimitWarning(UserWarning):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.kernels._jit import avoided
+from tape.kernels.availability import avoided
 from tape.kernels.choices import extremes_share, select, share
 from tape.kernels.recurrences import products_share, recurrence
 from tests.oracles import LAYOUTS, laid_out

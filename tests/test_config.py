@@ -189,7 +189,7 @@ def test_advice_on_kernels(tmp_path):
     assert config._kernel_advice(folder, False, 3) == []
     for cache in (None, str(tmp_path / "missing")):
         (advice,) = config._kernel_advice(cache, False, 3)
-        assert "set NUMBA_CACHE_DIR" in advice
+        assert "set TAPE_CACHE_DIR" in advice
     (advice,) = config._kernel_advice(folder, False, 1)
     assert "unset NUMBA_OPT" in advice
     (advice,) = config._kernel_advice(None, True, 1)
@@ -216,13 +216,9 @@ def test_bytecode_that_is_kept_is_no_fault(monkeypatch):
     assert config._compiles_its_source() is False
 
 
-def test_the_kernel_cache_is_where_kernels_are_kept(tmp_path):
-    code = "from tape.config import _kernel_cache; print(_kernel_cache())"
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.stdout.startswith(str(tmp_path)), done.stderr
-
-
-def test_without_compilation_there_is_no_kernel_cache(monkeypatch):
-    monkeypatch.setattr(config, "kernel", lambda function: function)  # as under NUMBA_DISABLE_JIT
+def test_the_kernel_cache_is_where_kernels_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path))
+    assert config._kernel_cache() == str(tmp_path)
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path / "file" / "below"))
+    (tmp_path / "file").touch()
     assert config._kernel_cache() is None

@@ -1,15 +1,20 @@
-"""Machine code on disk: what is damaged or foreign is not loaded, and where it is kept."""
+"""Machine code: what is damaged or foreign is not loaded, and who helps to compile it."""
 
 import os
-import stat
+import signal
+import subprocess
+import sys
+import textwrap
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tape
-from tape import errors
-from tape.program import native, objects, promotion
+from tape import cache
+from tape.program import native, promotion
 
 
 @pytest.fixture
@@ -61,7 +66,7 @@ def damages(data):
     yield data + b"\0"
     yield bytes(len(data))
     yield b"another file" + data
-    for at in (0, len(native._MAGIC), len(native._MAGIC) + 31, len(native._MAGIC) + 33, len(data) // 2, -1):
+    for at in (0, len(cache._MAGIC), len(cache._MAGIC) + 31, len(cache._MAGIC) + 33, len(data) // 2, -1):
         changed = bytearray(data)
         changed[at] ^= 1
         yield bytes(changed)
@@ -108,23 +113,17 @@ def test_every_source_is_in_the_fingerprint():
     assert modules <= {module.__name__ for module in native._SOURCES}
 
 
-# ---- where it is kept ----------------------------------------------------------------------------
-
-
-def test_the_folder_is_what_the_user_says(tmp_path, monkeypatch):
-    wanted = tmp_path / "a" / "b"
-    monkeypatch.setenv("TAPE_CACHE_DIR", str(wanted))
-    assert native.cache_folder() == wanted
-    assert wanted.is_dir()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="another folder there")
-def test_the_folder_is_that_of_the_users_caches(tmp_path, monkeypatch):
-    monkeypatch.delenv("TAPE_CACHE_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert native.cache_folder() == tmp_path / "tape"
-    monkeypatch.setenv("TAPE_CACHE_DIR", "")
-    assert native.cache_folder() == tmp_path / "tape"
+def test_code_that_is_whole_but_of_another_make_is_compiled_again(kept):
+    """A digest says who has written it, not what."""
+    code, compiled, folder = kept
+    native._objects()
+    (path,) = files(folder)
+    some = dict(list(code.items())[1:])
+    for content in (b"", b"\xff" * 40, native._packed(code)[:-1], b"\0" * 8, native._packed(some)):
+        cache.write(path.name, content, 8)
+        assert cache.read(path.name) == content
+        assert native._objects() == code
+    assert len(compiled) == 6
 
 
 def test_without_a_folder_nothing_is_kept(kept, monkeypatch):
@@ -132,19 +131,20 @@ def test_without_a_folder_nothing_is_kept(kept, monkeypatch):
     code, compiled, folder = kept
     (folder / "file").write_bytes(b"")
     monkeypatch.setenv("TAPE_CACHE_DIR", str(folder / "file"))
-    assert native.cache_folder() is None
     assert native._objects() == code
     assert native._objects() == code
     assert len(compiled) == 2
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="this user may write anywhere")
-def test_a_folder_that_cannot_be_written_to(kept):
+def test_without_sources_nothing_is_kept(kept, monkeypatch):
+    """As where the package is imported from a zip file."""
     code, compiled, folder = kept
-    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    assert native.cache_folder() is None
+    monkeypatch.setattr(cache, "__file__", "/nowhere/cache.py")
+    monkeypatch.setattr(native, "_SOURCES", (*native._SOURCES, cache))
+    assert native._fingerprint() is None
     assert native._objects() == code
     assert len(compiled) == 1
+    assert files(folder) == []
 
 
 def test_a_full_disk(kept, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_full_disk(kept, monkeypatch):
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(native.os, "replace", fail)
+    monkeypatch.setattr(Path, "replace", fail)
     assert native._objects() == code
     assert len(compiled) == 1
     assert files(folder) == []
@@ -188,16 +188,80 @@ def test_the_machine_answers_in_a_process_that_only_loads():
             np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+# ---- the Python that helps ---------------------------------------------------------------------------
+
+
+def is_alive(pid):
+    """Whether a process still runs; one that has ended and that nobody asked about does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def ends(pid, seconds=30):
+    deadline = time.monotonic() + seconds
+    while is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not is_alive(pid)
+
+
+def test_a_helper_compiles_what_it_is_asked_for():
+    with native._helped(["store"]) as helper:
+        made = native._made_by(helper, ["store"])
+    assert list(made) == ["store"]
+
+
+def test_a_helper_that_says_something_else_is_not_listened_to(monkeypatch):
+    for code in ("print(1)", "import os; os.write(1, b'\\xff' * 100)", "raise SystemExit(1)", ""):
+        monkeypatch.setattr(native, "_HELPER", code)
+        with native._helped(["store"]) as helper:
+            assert native._made_by(helper, ["store"]) is None
+
+
+def test_a_helper_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(native, "_HELPER", "import time; time.sleep(600)")
+    monkeypatch.setattr(native, "_SECONDS", 0.2)
+    with native._helped(["store"]) as helper:
+        assert native._made_by(helper, ["store"]) is None
+    assert helper.returncode is not None
+
+
+def test_a_helper_ends_with_an_exception():
+    with pytest.raises(KeyboardInterrupt), native._helped(["fold"]) as helper:
+        raise KeyboardInterrupt
+    assert helper.returncode is not None
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks for processes in /proc")
+def test_a_helper_ends_with_its_parent():
+    """However that ends."""
+    code = """
+        import time
+        from tape.program import native
+        native._HELPER = native._HELPER.partition("from tape")[0] + "time.sleep(600)"
+        with native._helped(["fold"]) as helper:
+            print(helper.pid, flush=True)
+            time.sleep(600)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        helper = int(parent.stdout.readline())
+        try:
+            assert is_alive(helper)
+        finally:
+            parent.send_signal(signal.SIGKILL)
+    assert ends(helper)
+
+
+@pytest.mark.parametrize("executable", ["", "/usr/bin/blender", "/nowhere/python3"])
+def test_without_a_second_python_the_first_compiles_all(monkeypatch, executable):
+    monkeypatch.setattr(sys, "executable", executable)
+    with native._helped(["store"]) as helper:
+        assert helper is None
+
+
 # ---- where something is not as it is known to be ---------------------------------------------------
-
-
-def test_unknown_objects_leave_functions_as_they_are(monkeypatch):
-    monkeypatch.setattr(objects, "IS_KNOWN", False)
-    compiled = tape.compile(lambda x: 2 * x)
-    with pytest.warns(errors.NotCompiledWarning, match="plain Python"):
-        first = compiled(np.ones(2))
-    np.testing.assert_array_equal(first, compiled(np.ones(2)))
-    assert not compiled.programs
 
 
 def test_unknown_loops_become_callbacks(monkeypatch):

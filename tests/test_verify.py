@@ -59,7 +59,7 @@ ROWS_BY_KIND = {
         "y": packed(LITERALS, 0), "out": OUT,
     },
     "load": lambda: {"itemsize": 8, **STRIDED, "x": packed(INPUT, 32), "out": OUT},
-    "blocks": lambda: {"rows": 0, "count": 64, "block": 16},
+    "blocks": lambda: {"rows": 0, "count": 64, "block": 16, "portion": 32},
     "scalar": lambda: {"kind": 3, "x": IN, "y": packed(LITERALS, 0), "out": OUT},
     "fold": lambda: {
         "kind": FOLDS["argmax"], "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "out": OUT,
@@ -78,7 +78,7 @@ ROWS_BY_KIND = {
     },
     "kernel": lambda: {
         "kernel": kernel_number("max_pool_jvp"), "blas": 0, "dtype": FLOAT32, "parameters": POOL, "tasks": 2,
-        "threads": 2, "x": packed(INPUT, 0), "y": IN, "z": IN, "out": OUT,
+        "threads": 2, "x": packed(INPUT, 0), "y": IN, "z": IN, "out": OUT, "portion": 1,
     },
     "take": lambda: {
         "itemsize": 4, "length": 3, "row": 2, "count": 5, "before": 2, "x": IN, "index": packed(INPUT, 0),
@@ -91,6 +91,7 @@ ROWS_BY_KIND = {
     "ravel_index": lambda: {"count": 5, "length": 3, "wraps": 3, "so_far": OUT, "index": IN, "out": OUT},
     "guard": lambda: {"kind": 1, "dtype": BOOLS, "expected": -3, "x": packed(INPUT, 511)},
     "callback": lambda: {"index": 4},
+    "pause": dict,
     "sum_product": lambda: {
         "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
     },
@@ -183,7 +184,11 @@ def test_results_go_where_they_may(name, field):
 
 
 FREE = frozenset(["alpha", "beta", "expected"])  # they may be anything
-HARMLESS = (("ravel_index", "length"), ("blocks", "block"))  # large numbers touch nothing
+HARMLESS = (
+    ("ravel_index", "length"),
+    ("blocks", "block"),
+    ("blocks", "portion"),
+)  # large numbers touch nothing
 NUMBERS = [
     (name, field)
     for name in FIELDS

@@ -12,12 +12,14 @@ import pytest
 import tape
 from tape import errors
 from tape.program import plan as planning
+from tape.program import signals
 from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, prepare
 from tape.program.opcodes import (
     ARENA,
     AT,
     CODE,
     DATA,
+    DONE,
     FIELDS,
     FUNCTIONS,
     LITERALS,
@@ -191,7 +193,7 @@ class Bench:
         frame[CODE], frame[ROWS], frame[AT] = code.ctypes.data, self.made.rows, 0
         while frame[AT] < self.made.rows:
             resume(frame)
-            frame[AT] += 1
+            frame[AT] += not frame[DONE]  # in the middle of a row it goes on there
         for slot, array, before in zip(self.slots, self.memory, self.before, strict=True):
             end = GUARD_BYTES + slot.size
             parts = [slice(0, GUARD_BYTES), slice(end, None)]
@@ -227,7 +229,7 @@ def fuzz(seed, count):
     """Run every mutant that is accepted; prints how many there were."""
     rng = np.random.default_rng(seed)
     benches = []
-    for planning._GROUPED_BYTES in (8, 16384):
+    for planning._GROUPED_BYTES, signals.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
         benches += [Bench(program(f, *args), args) for f, args in subjects()]
     for bench in benches:
         bench.run(bench.made.code)

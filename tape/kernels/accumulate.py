@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["Scattered", "accumulate"]
 
@@ -77,7 +78,11 @@ class Scattered:
         dtype: np.dtype[Any] = total.dtype
         rows: np.ndarray = total
         values: np.ndarray = np.ascontiguousarray(self.values)
-        if AVOIDED or values.dtype != dtype or not (values.size and total.flags.c_contiguous):
+        if (
+            (AVOIDED and is_avoided())
+            or values.dtype != dtype
+            or not (values.size and total.flags.c_contiguous)
+        ):
             return False
         if len(self.index) > 1 and values.size < _FEW:
             return False
@@ -159,12 +164,18 @@ def _add_rows(total, positions, values):  # type: ignore[no-untyped-def]
         if after == 1:
             elements, numbers = total[b].reshape(length), values[b].reshape(positions.size)
             for k in range(positions.size):
-                i = positions[k]
-                elements[i if i >= 0 else i + length] += numbers[k]
+                i = positions[k]  # checked again, in a variable: another thread may be writing there
+                i += length if i < 0 else 0
+                if not 0 <= i < length:
+                    return False
+                elements[i] += numbers[k]
         else:
             for k in range(positions.size):
                 i = positions[k]
-                row, added = total[b, i if i >= 0 else i + length], values[b, k]
+                i += length if i < 0 else 0
+                if not 0 <= i < length:
+                    return False
+                row, added = total[b, i], values[b, k]
                 for j in range(after):
                     row[j] += added[j]
     return True

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, inner, kernel
+from tape.kernels._jit import KERNEL_DTYPES, inner, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 from tape.kernels.reduce import sums_between
 
 __all__ = ["extremes_share", "select", "share"]
@@ -45,7 +46,7 @@ def select(condition: Any, x: Any, y: Any) -> Any:
             xs, ys = _flat(x, shape, like.dtype), _flat(y, shape, like.dtype)
             if xs is not None and ys is not None:
                 out = np.empty(shape, like.dtype)
-                _select(condition.reshape(-1), xs, ys, out.reshape(-1))
+                _select(condition.reshape(-1).view(np.int8), xs, ys, out.reshape(-1))
                 return out
     return np.where(condition, x, y)
 
@@ -127,7 +128,12 @@ def extremes_share(g: Any, x: Any, extremes: Any) -> np.ndarray | None:
 
 
 def _is_for_kernels(x: np.ndarray, dtype: np.dtype[Any]) -> bool:
-    return x.size >= _LARGE and x.flags.c_contiguous and dtype in KERNEL_DTYPES and not AVOIDED
+    return (
+        x.size >= _LARGE
+        and x.flags.c_contiguous
+        and dtype in KERNEL_DTYPES
+        and not (AVOIDED and is_avoided())
+    )
 
 
 def _flat(operand: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray | None:
@@ -173,6 +179,7 @@ def _part(x, start, length):  # type: ignore[no-untyped-def]
 
 @kernel
 def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
+    # Of bytes, any of which but 0 is True: of a bool numba looks at the lowest bit only.
     one, other, length = x[0], y[0], _stretch(out.size, x, y)
     for start in range(0, out.size, length):
         chosen, result = condition[start : start + length], out[start : start + length]
@@ -180,18 +187,18 @@ def _select(condition, x, y, out):  # type: ignore[no-untyped-def]
         if x.size > 1 and y.size > 1:
             for i in range(length):
                 p, q = xs[i], ys[i]
-                result[i] = p if chosen[i] else q
+                result[i] = p if chosen[i] != 0 else q
         elif x.size > 1:
             for i in range(length):
                 p = xs[i]
-                result[i] = p if chosen[i] else other
+                result[i] = p if chosen[i] != 0 else other
         elif y.size > 1:
             for i in range(length):
                 q = ys[i]
-                result[i] = one if chosen[i] else q
+                result[i] = one if chosen[i] != 0 else q
         else:
             for i in range(length):
-                result[i] = one if chosen[i] else other
+                result[i] = one if chosen[i] != 0 else other
 
 
 @inner

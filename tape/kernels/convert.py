@@ -33,7 +33,7 @@ def cast(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untype
     Parameters
     ----------
     source_dtype, out_dtype : int64
-        Of `DTYPE_CODES`. Everything but zero is True as a bool.
+        Of `DTYPE_CODES`. Everything but zero is True as a bool, and every byte of bools but zero is 1.
     source, out : int64
         Addresses of ``count`` elements.
     count : int64
@@ -48,7 +48,31 @@ def cast(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untype
     elif source_dtype == _INT32:
         _cast_from(_int32(source), out_dtype, count, out)
     else:
-        _cast_from(_int8(source), out_dtype, count, out)
+        _cast_from_bool(_int8(source), out_dtype, count, out)
+
+
+@inner
+def _cast_from_bool(x, dtype, count, out):  # type: ignore[no-untyped-def]
+    if dtype == _FLOAT64:
+        doubles = _float64(out)
+        for i in range(count):
+            doubles[i] = x[i] != 0
+    elif dtype == _FLOAT32:
+        floats = _float32(out)
+        for i in range(count):
+            floats[i] = x[i] != 0
+    elif dtype == _INT64:
+        integers = _int64(out)
+        for i in range(count):
+            integers[i] = x[i] != 0
+    elif dtype == _INT32:
+        shorts = _int32(out)
+        for i in range(count):
+            shorts[i] = x[i] != 0
+    else:
+        bools = _int8(out)
+        for i in range(count):
+            bools[i] = x[i] != 0
 
 
 @inner

@@ -8,7 +8,8 @@ from typing import NoReturn
 import numpy as np
 
 from tape.errors import OutOfBoundsError
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["indexed_excess", "indexed_losses"]
 
@@ -23,7 +24,8 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
     rows, classes = logits.shape
     sum_of_losses = 0.0
     for i in range(rows):
-        if not 0 <= target[i] < classes:
+        chosen = target[i]  # read once: another thread may be writing there
+        if not 0 <= chosen < classes:
             return -np.inf
         largest = logits[i, 0]
         for j in range(1, classes):
@@ -31,7 +33,7 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
         total = losses.dtype.type(0)
         for j in range(classes):
             total += math.exp(logits[i, j] - largest)
-        losses[i] = math.log(total) + largest - logits[i, target[i]]
+        losses[i] = math.log(total) + largest - logits[i, chosen]
         sum_of_losses += losses[i]
     return sum_of_losses
 
@@ -40,7 +42,8 @@ def _losses(logits, target, losses):  # type: ignore[no-untyped-def]
 def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
     rows, classes = logits.shape
     for i in range(rows):
-        if not 0 <= target[i] < classes:
+        chosen = target[i]
+        if not 0 <= chosen < classes:
             return False
         largest = logits[i, 0]
         for j in range(1, classes):
@@ -52,7 +55,7 @@ def _excess(logits, target, weight, out):  # type: ignore[no-untyped-def]
         scale = weight / total
         for j in range(classes):
             out[i, j] *= scale
-        out[i, target[i]] -= weight
+        out[i, chosen] -= weight
     return True
 
 
@@ -63,7 +66,7 @@ def _suits_kernel(logits: np.ndarray, target: np.ndarray) -> bool:
         and logits.dtype in KERNEL_DTYPES
         and logits.flags.c_contiguous
         and target.dtype == np.int64
-        and not AVOIDED
+        and not (AVOIDED and is_avoided())
     )
 
 

@@ -87,14 +87,14 @@ def has_fold(kind: str, dtype: Any) -> bool:
     return np.dtype(dtype) in _SUPPORTED.get(kind, ())
 
 
-_MOST64, _MOST32, _MOST8 = np.int64(2**63 - 1), np.int32(2**31 - 1), np.int8(127)
+_MOST64, _MOST32 = np.int64(2**63 - 1), np.int32(2**31 - 1)
 # Tables, by dtype or kind, for `_key`. Were these numbers chosen by conditions, LLVM would make a version
 # of each loop for each of them, some without SIMD.
 _MIRRORS = np.array([_MOST64, _MOST32, 0, 0, 0])
 _INFINITIES = np.array(
-    [np.float64(np.inf).view(np.int64), np.float32(np.inf).view(np.int32), _MOST64, _MOST8, _MOST32]
+    [np.float64(np.inf).view(np.int64), np.float32(np.inf).view(np.int32), _MOST64, 0, _MOST32]
 )
-_FLIPS = np.array([0, 0, 0, -1, 0, -1, 0, -1])
+_FLIPS = np.array([0, 0, 0, -1, 0, 0, 0, -1])
 _ITEMSIZES = np.array([8, 4, 8, 1, 4])
 
 
@@ -125,6 +125,8 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
             _product(_float64(source), before, reduced, after, _float64(out), 1.0)
         else:
             _product(_float32(source), before, reduced, after, _float32(out), np.float32(1))
+    elif _ANY <= kind <= _ALL:
+        _search(_int8(source), before, reduced, after, _int8(out), np.int8(kind == _ALL))
     else:
         _extreme(kind, dtype, source, before, reduced, after, out)
 
@@ -164,6 +166,26 @@ def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-de
                     out[a * after + b] *= x[row + b]
 
 
+@inner
+def _search(x, before, reduced, after, out, is_all):  # type: ignore[no-untyped-def]
+    """Whether any byte is not 0, or with ``is_all == 1`` all are: "all" is that none is 0, turned twice."""
+    for a in range(before):
+        if after == 1:
+            found = np.int8(0)
+            for i in range(a * reduced, (a + 1) * reduced):
+                found |= np.int8(x[i] != 0) ^ is_all
+            out[a] = found ^ is_all
+            continue
+        for b in range(a * after, (a + 1) * after):
+            out[b] = 0
+        for r in range(reduced):
+            row = (a * reduced + r) * after
+            for b in range(after):
+                out[a * after + b] |= np.int8(x[row + b] != 0) ^ is_all
+        for b in range(a * after, (a + 1) * after):
+            out[b] ^= is_all
+
+
 # ---- largest and smallest elements ---------------------------------------------------------------
 
 
@@ -171,7 +193,7 @@ def _product(x, before, reduced, after, out, one):  # type: ignore[no-untyped-de
 def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-untyped-def]
     mirror, infinity, flip, itemsize = _MIRRORS[dtype], _INFINITIES[dtype], _FLIPS[kind], _ITEMSIZES[dtype]
     mirror32, infinity32, flip32 = np.int32(mirror), np.int32(infinity), np.int32(flip)
-    by_vectors = kind < _ANY and (after == 1 or (after * itemsize >= VECTOR_BYTES and after <= NARROW))
+    by_vectors = kind <= _MIN and (after == 1 or (after * itemsize >= VECTOR_BYTES and after <= NARROW))
     if by_vectors and dtype == _FLOAT64:
         sign = 1.0 if kind == _MAX else -1.0
         _largest_floats(_float64(source), before, reduced, after, _float64(out), sign)
@@ -188,9 +210,6 @@ def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[
     elif itemsize == 8:
         coding = (mirror, infinity, flip, _MOST64)
         _largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
-    elif itemsize == 1:
-        coding8 = (np.int8(mirror), np.int8(infinity), np.int8(flip), _MOST8)
-        _largest(_int8(source), before, reduced, after, _int8(out), coding8, np.int8)
     else:
         coding32 = (mirror32, infinity32, flip32, _MOST32)
         _largest(_int32(source), before, reduced, after, _int32(out), coding32, np.int32)

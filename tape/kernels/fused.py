@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["fused"]
 
@@ -59,7 +60,7 @@ def fused(
             and x.dtype in KERNEL_DTYPES
             and x.flags.c_contiguous
             and y.flags.c_contiguous
-            and not AVOIDED
+            and not (AVOIDED and is_avoided())
         ):
             return compiled(x, y)
         return otherwise(x, y)

@@ -2,6 +2,9 @@
 
 Positions are the only numbers here that nobody has checked before: an index out of range makes a
 kernel return False, with nothing added or written anywhere. Negative ones count from the end.
+
+Another thread may change positions meanwhile. So each is checked again where it is used, in a variable that
+was read once; what such a thread changes decides what is computed, never which memory is touched.
 """
 
 from __future__ import annotations
@@ -10,7 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
@@ -20,6 +26,7 @@ from tape.kernels.pointers import int64_at, pointer_to
 __all__ = ["KERNELS", "scatter_add", "take"]
 
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
+_SOME = 256  # places that are checked before any of them is used
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 _int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
@@ -34,7 +41,24 @@ def _fits(positions, count, length):  # type: ignore[no-untyped-def]
 
 @inner
 def _place(position, length):  # type: ignore[no-untyped-def]
-    return position if position >= 0 else position + length
+    """A position, counted from the beginning."""
+    return position + (length if position < 0 else 0)
+
+
+@inner
+def _is_outside(place, length):  # type: ignore[no-untyped-def]
+    return np.uint64(place) >= np.uint64(length)  # below 0 it is a large one
+
+
+@intrinsic
+def _own_memory(typing_context):  # type: ignore[no-untyped-def]
+    """The address of memory of the function's own, for some places."""
+
+    def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        kind = ir.ArrayType(ir.IntType(64), _SOME)
+        return builder.ptrtoint(cgutils.alloca_once(builder, kind), ir.IntType(64))
+
+    return types.int64(), generate
 
 
 @inner
@@ -57,15 +81,13 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
     if not _fits(_int64(index), count, length):
         return False
     if itemsize == 8:
-        _take64(source, length, row_items, _int64(index), count, before, out)
-    elif itemsize == 4:
-        _take32(source, length, row_items, _int64(index), count, before, out)
-    else:
-        _take8(source, length, row_items, _int64(index), count, before, out)
-    return True
+        return _take64(source, length, row_items, _int64(index), count, before, out)
+    if itemsize == 4:
+        return _take32(source, length, row_items, _int64(index), count, before, out)
+    return _take8(source, length, row_items, _int64(index), count, before, out)
 
 
-def _taker(kind: Any) -> Callable[..., None]:
+def _taker(kind: Any) -> Callable[..., bool]:
     """`take` for elements of the size of this type."""
     view, itemsize = pointer_to(kind), kind.bitwidth // 8
 
@@ -77,15 +99,27 @@ def _taker(kind: Any) -> Callable[..., None]:
                 out + b * count * row_items * itemsize,
             )
             if row_items == 1:
-                elements, outs = view(block), view(out_block)
-                for k in range(count):
-                    outs[k] = elements[_place(positions[k], length)]
+                elements, outs, places, first = view(block), view(out_block), _int64(_own_memory()), 0
+                while first < count:  # checked by SIMD, where nobody else writes
+                    some, outside = min(_SOME, count - first), 0
+                    for k in range(some):
+                        places[k] = _place(positions[first + k], length)
+                        outside |= _is_outside(places[k], length)
+                    if outside:
+                        return False
+                    for k in range(some):
+                        outs[first + k] = elements[places[k]]
+                    first += some
                 continue
             for k in range(count):
-                row = view(block + _place(positions[k], length) * row_items * itemsize)
+                place = _place(positions[k], length)
+                if _is_outside(place, length):
+                    return False
+                row = view(block + place * row_items * itemsize)
                 out_row = view(out_block + k * row_items * itemsize)
                 for j in range(row_items):
                     out_row[j] = row[j]
+        return True
 
     return copy
 
@@ -114,10 +148,8 @@ def scatter_add(dtype, total, length, row_items, index, count, before, values): 
     if not _fits(positions, count, length):
         return False
     if dtype == _FLOAT64:
-        _add_rows(_float64(total), length, row_items, positions, count, before, _float64(values))
-    else:
-        _add_rows(_float32(total), length, row_items, positions, count, before, _float32(values))
-    return True
+        return _add_rows(_float64(total), length, row_items, positions, count, before, _float64(values))
+    return _add_rows(_float32(total), length, row_items, positions, count, before, _float32(values))
 
 
 @inner
@@ -125,13 +157,19 @@ def _add_rows(total, length, row_items, positions, count, before, values):  # ty
     for b in range(before):
         if row_items == 1:
             for k in range(count):
-                total[b * length + _place(positions[k], length)] += values[b * count + k]
+                place = _place(positions[k], length)
+                if _is_outside(place, length):
+                    return False
+                total[b * length + place] += values[b * count + k]
             continue
         for k in range(count):
-            row = (b * length + _place(positions[k], length)) * row_items
-            value_row = (b * count + k) * row_items
+            place = _place(positions[k], length)
+            if _is_outside(place, length):
+                return False
+            row, value_row = (b * length + place) * row_items, (b * count + k) * row_items
             for j in range(row_items):
                 total[row + j] += values[value_row + j]
+    return True
 
 
 # ---- writing: a kernel of the registry ---------------------------------------------------------------
@@ -147,14 +185,12 @@ def _put_rows(blas, dtype, parameters, start, stop, total, values, index, worksp
     if not _fits(positions, count, length):
         return 0
     if dtype == _FLOAT64:
-        _write_rows(
+        return _write_rows(
             _int64(total), _int64(values), positions, start, stop, length, row_items, count, _int64(out)
         )
-    else:
-        _write_rows(
-            _int32(total), _int32(values), positions, start, stop, length, row_items, count, _int32(out)
-        )
-    return 1
+    return _write_rows(
+        _int32(total), _int32(values), positions, start, stop, length, row_items, count, _int32(out)
+    )
 
 
 @inner
@@ -164,9 +200,13 @@ def _write_rows(total, values, positions, start, stop, length, row_items, count,
         for j in range(block):
             out[b * block + j] = total[b * block + j]
         for k in range(count):
-            row, value_row = b * block + _place(positions[k], length) * row_items, (b * count + k) * row_items
+            place = _place(positions[k], length)
+            if _is_outside(place, length):
+                return 0
+            row, value_row = b * block + place * row_items, (b * count + k) * row_items
             for j in range(row_items):
                 out[row + j] = values[value_row + j]
+    return 1
 
 
 def _needs(parameters: Sequence[int]) -> Needs:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -26,7 +27,7 @@ from numba.extending import intrinsic
 from tape.kernels._jit import exact, inner
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["LOOPS"]
+__all__ = ["LOOPS", "PLAIN"]
 
 _BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
 
@@ -293,3 +294,18 @@ LOOPS = {
     "normal_moment": {"f": _normal_moment32, "d": _normal_moment64},
 }
 """Of ufuncs of one operand, by name and by NumPy's letter for the dtype of operand and result."""
+
+
+def _plain_cdf(x: Any) -> Any:
+    from scipy.special import ndtr  # which takes long to import, and is not needed elsewhere
+
+    return ndtr(x)
+
+
+def _plain_moment(x: Any) -> Any:
+    x = np.clip(x, -_FLOAT64.end, _FLOAT64.end)  # beyond, and at infinity, it is 0; NaN stays
+    return x * np.exp(-0.5 * x * x) * x.dtype.type(0.3989422804014327)
+
+
+PLAIN = {"normal_cdf": _plain_cdf, "normal_moment": _plain_moment}
+"""The same functions where compiled code cannot run."""

@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 from tape.kernels.reduce import sums_between
 
 __all__ = ["products_share", "recurrence"]
@@ -90,7 +91,7 @@ def products_share(g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
 
 
 def _is_for_kernels(x: np.ndarray) -> bool:
-    return x.size >= _LARGE and x.dtype in KERNEL_DTYPES and not AVOIDED
+    return x.size >= _LARGE and x.dtype in KERNEL_DTYPES and not (AVOIDED and is_avoided())
 
 
 # Where there is nothing after the axis, what is carried along stays in a register.

@@ -12,7 +12,8 @@ from math import prod
 
 import numpy as np
 
-from tape.kernels._jit import AVOIDED, KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["sum_to_shape", "sums_between"]
 
@@ -131,7 +132,7 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """
     if not shape:
         return np.add.reduce(x, axis=None, dtype=x.dtype.type)
-    if x.dtype not in KERNEL_DTYPES or not x.flags.c_contiguous or AVOIDED:
+    if x.dtype not in KERNEL_DTYPES or not x.flags.c_contiguous or (AVOIDED and is_avoided()):
         return _sum_with_numpy(x, shape)
     if x.ndim == 2 and len(shape) == 1 and shape[0] == x.shape[1]:  # a bias: skip the chain
         out = np.empty(shape, x.dtype)

@@ -14,6 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["adam", "descend", "descend_with_momentum", "working_dtype"]
 
@@ -106,6 +107,7 @@ def _suits_kernel(param: np.ndarray, gradient: np.ndarray) -> bool:
         and param.flags.carray
         and gradient.flags.c_contiguous
         and gradient.flags.aligned
+        and not (AVOIDED and is_avoided())
     )
 
 

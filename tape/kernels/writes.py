@@ -81,14 +81,11 @@ def ravel_index(count, length, flags, so_far, index, out):  # type: ignore[no-un
     before, positions, flat = _int64(so_far), _int64(index), _int64(out)
     least, outside = -length if flags & 1 else 0, 0
     for k in range(count):
-        outside |= (positions[k] < least) | (positions[k] >= length)
-    if outside:
-        return False
-    for k in range(count):
-        position = positions[k]
+        position = positions[k]  # read once: another thread may be writing there
+        outside |= (position < least) | (position >= length)
         position += length if position < 0 else 0
         flat[k] = before[k] * length + position if flags & 2 else position
-    return True
+    return outside == 0
 
 
 @inner
@@ -112,7 +109,7 @@ def read_integer(dtype, is_truth, address):  # type: ignore[no-untyped-def]
     if dtype == 2:
         integer = _int64(address)[0]
     elif dtype == 3:
-        integer = np.int64(_int8(address)[0])
+        integer = np.int64(_int8(address)[0] != 0)
     else:
         integer = np.int64(_int32(address)[0])
     return np.int64(integer != 0) if is_truth else integer

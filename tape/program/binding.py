@@ -1,10 +1,12 @@
-"""Where arguments and results are: what the machine writes into its frame before it runs."""
+"""Where arguments and results are: what the machine writes into its frame before it runs.
+
+Arrays and numbers are read where Python keeps them, without Python: see `tape.kernels.headers`.
+"""
 
 from __future__ import annotations
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import int32_at, int64_at, set_int64
-from tape.program.objects import (
+from tape.kernels.headers import (
     ARRAY_DATA,
     ARRAY_DIMS,
     ARRAY_DTYPE,
@@ -17,6 +19,7 @@ from tape.program.objects import (
     TUPLE_SIZE,
     TYPE,
 )
+from tape.kernels.pointers import int32_at, int64_at, set_int64
 from tape.program.opcodes import HEADER, LEAF, RESULT, SLOTS
 
 __all__ = ["bind", "bind_results"]

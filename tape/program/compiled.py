@@ -19,9 +19,9 @@ import numpy as np
 from tape import errors, tree
 from tape.node import Handle
 from tape.pickling import reduced
-from tape.program import objects
 from tape.program.calling import unshared
 from tape.program.names import Binding, Bindings
+from tape.program.native import is_available
 from tape.program.profile import Profile
 from tape.program.program import Program
 from tape.program.record import is_dynamic, native, record
@@ -90,7 +90,8 @@ def compile(
     donate : int or sequence of int
         Positions of arguments whose arrays may be overwritten. Results of the same shape and dtype are
         then written there, and returned as these very arrays, with no copy. One that overlaps another
-        argument is copied first.
+        argument is copied first. After an exception, KeyboardInterrupt among them, a donated array may
+        hold anything.
     max_paths : int
         How many paths may be kept for one kind of arguments. Beyond that, new ones run as plain Python.
 
@@ -118,6 +119,9 @@ def compile(
     -----
     PathLimitWarning
         When there are more paths than ``max_paths``, or more than a thousand kinds of arguments.
+    NotCompiledWarning
+        Once in a process, where compiled code cannot run: everything is computed by plain NumPy. When ``f``
+        catches what a traced value raises.
 
     Examples
     --------
@@ -247,8 +251,8 @@ class Compiled:
 
     def _found(self, known: Specialisation | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result, by way of the specialisation for these arguments, which may be the known one."""
-        if not objects.IS_KNOWN:
-            return self._uncompiled(args, kwargs)
+        if not is_available():  # a warning has said so
+            return self._f(*args, **kwargs)
         leaves = None if known is None else known.take(args, kwargs)
         if known is None or leaves is None or not known.fits(leaves):
             if known is not None and leaves is not None and known.may_take(leaves):
@@ -278,19 +282,6 @@ class Compiled:
         if isinstance(out, Flip):
             return self._on_another_path(known, path, out, leaves, args, kwargs)
         return path.restore(out)
-
-    def _uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of plain Python, where programs cannot run; a warning says so once."""
-        if not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"{self._name} runs as plain Python: programs read arguments as 64-bit CPython with its lock "
-                "and NumPy's public headers lay them out, and these are others. Use such a Python "
-                f"[at {errors.user_place()}]",
-                errors.NotCompiledWarning,
-                stacklevel=errors.user_depth(),
-            )
-        return self._f(*args, **kwargs)
 
     def _on_another_path(
         self,

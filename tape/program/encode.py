@@ -18,6 +18,7 @@ from tape.program.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
 from tape.program.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.pause import collector_paused
 from tape.program.plan import Plan, Step
+from tape.program.signals import is_due, nanoseconds, portion
 from tape.program.writer import Writer, rounded
 
 __all__ = ["Encoded", "encode"]
@@ -85,8 +86,13 @@ class _Encoder(Writer):
         self._width = 0  # of a register in the group that is being encoded
 
     def encode(self) -> Encoded:
+        instructions, since_pause = self.plan.instructions, 0.0
         for step in self.plan.steps:
             self._step(step)
+            since_pause += sum([nanoseconds(instructions, id) for id in step.members])
+            if is_due(since_pause):
+                self.emit("pause")
+                since_pause = 0.0
         count = len(self.rows)
         code = np.zeros(count * WIDTH + len(self.tables), np.int64)
         for k, row in enumerate(self.rows):
@@ -114,7 +120,9 @@ class _Encoder(Writer):
         self._width = 8 * step.block + ALIGNMENT - (8 * step.block) % ALIGNMENT
         head = len(self.rows)
         size = instructions[first].size
-        self.emit("blocks", rows=0, count=size, block=step.block)
+        time = sum([nanoseconds(instructions, id) for id in step.members])
+        blocks = portion(-(-size // step.block), time)
+        self.emit("blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block))
         loaded: dict[int, Place] = {}
         for id in step.members:
             self.origin = id

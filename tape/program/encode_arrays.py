@@ -11,6 +11,7 @@ from tape.program.functions import blas_number, kernel_number
 from tape.program.instructions import Instruction
 from tape.program.layouts import c_strides
 from tape.program.opcodes import ARENA, WORTH_A_THREAD, packed
+from tape.program.signals import nanoseconds, portion
 from tape.program.writer import Writer
 
 __all__ = [
@@ -150,8 +151,8 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
     w.emit(
         "kernel", kernel=kernel_number(name), blas=blas_number(letter + entry.blas) if entry.blas else 0,
         dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
-        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z,
-        out=w.at(id),
+        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z, out=w.at(id),
+        portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id)),
     )  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tape.program.functions import blas_number
 from tape.program.instructions import Instruction
 from tape.program.layouts import broadcast_strides
 from tape.program.opcodes import REGISTERS, packed
+from tape.program.signals import nanoseconds, portion
 from tape.program.writer import Writer, rounded
 
 __all__ = ["cholesky", "matmul", "matmul_add", "solve", "triangular_solve"]
@@ -37,11 +38,29 @@ def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int
     ldc = max(columns, w.place(id).strides[-2] // width)
     alpha = instruction.attrs[0] if instruction.attrs else 1.0
     letters = [ord("T" if turned else "N") for turned in (b_turned, a_turned)]
-    w.emit(
-        "gemm", function=_lapack("gemm", width), stack=w.table(_stack(w, instruction.shape[:-2], (b, a, id))),
-        m=columns, n=rows, k=inner, lda=ldb, ldb=lda, ldc=ldc, transposed=letters[0] | letters[1] << 8,
-        alpha=_bits(alpha, width), beta=_bits(beta, width), a=w.at(b), b=w.at(a), c=w.at(id),
-    )  # fmt: skip
+    function, matrices = _lapack("gemm", width), (b, a, id)
+    stack, time = _stack(w, instruction.shape[:-2], matrices), nanoseconds(w.plan.instructions, id)
+    for k, (part, offsets) in enumerate(_portions(stack, time)):
+        if k:
+            w.emit("pause")
+        first, second, out = [w.at(x) + offset for x, offset in zip(matrices, offsets, strict=True)]
+        w.emit(
+            "gemm", function=function, stack=w.table(part), m=columns, n=rows, k=inner, lda=ldb, ldb=lda,
+            ldc=ldc, transposed=letters[0] | letters[1] << 8, alpha=_bits(alpha, width),
+            beta=_bits(beta, width), a=first, b=second, c=out,
+        )  # fmt: skip
+
+
+def _portions(stack: list[int], time: float) -> Iterator[tuple[list[int], list[int]]]:
+    """Stacks that take no longer than it may be between two looks for signals, and where they begin."""
+    outer, inner, *strides = stack
+    axis = 0 if outer > 1 else 1
+    length = (outer, inner)[axis]
+    some = portion(length, time)
+    for start in range(0, length, some):
+        count = min(some, length - start)
+        lengths = [count, inner] if axis == 0 else [1, count]
+        yield [*lengths, *strides], [start * stride for stride in strides[axis::2]]
 
 
 def _stack(w: Writer, lengths: tuple[int, ...], matrices: Sequence[int]) -> list[int]:

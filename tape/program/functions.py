@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from tape.blas import blas_function, lapack_function, openblas_function
+from tape.kernels.availability import Unavailable
+from tape.kernels.headers import memory_at
 from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.instructions import ELEMENTWISE
 from tape.program.native import Native, native
@@ -49,11 +51,11 @@ class _UFunc(ctypes.Structure):
         ("nout", ctypes.c_int),
         ("nargs", ctypes.c_int),
         ("identity", ctypes.c_int),
-        ("functions", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("functions", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
         ("ntypes", ctypes.c_int),
         ("reserved", ctypes.c_int),
-        ("name", ctypes.c_char_p),
+        ("name", ctypes.c_void_p),
     )
 
 
@@ -99,7 +101,10 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
     number = _numbers.get(key)
     if number is None:
         signature = f"{chars[:-1]}->{chars[-1]}"
-        found = _inner_loop(ELEMENTWISE[name], signature)
+        try:
+            found = _inner_loop(ELEMENTWISE[name], signature)
+        except Unavailable:  # one of our own
+            return None
         number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))
         _numbers[key] = number
     return None if number < 0 else number
@@ -149,10 +154,25 @@ def _inner_loop(ufunc: np.ufunc, signature: str) -> tuple[int, int] | None:
     """The address of a loop ``void(char **args, intp *count, intp *strides, void *data)``, and its data."""
     if signature not in ufunc.types:
         return None
-    fields = ctypes.cast(id(ufunc), ctypes.POINTER(_UFunc)).contents
-    found = (fields.nin, fields.nout, fields.nargs, fields.ntypes)
-    if found != (ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes) or fields.name != ufunc.__name__.encode():
+    head = memory_at(id(ufunc), ctypes.sizeof(_UFunc))
+    if head is None:
         return None
+    fields = _UFunc.from_buffer_copy(head)
+    if (fields.nin, fields.nout, fields.nargs, fields.ntypes) != (
+        ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes,
+    ):  # fmt: skip
+        return None
+    name = ufunc.__name__.encode() + b"\0"
     k = ufunc.types.index(signature)
-    address = fields.functions[k]
-    return (address, (fields.data[k] if fields.data else None) or 0) if address else None
+    address = _pointer_in(fields.functions, k)
+    if memory_at(fields.name or 0, len(name)) != name or not address:
+        return None
+    data = _pointer_in(fields.data, k) if fields.data else 0
+    return None if data is None else (address, data)
+
+
+def _pointer_in(table: int | None, k: int) -> int | None:
+    """An element of an array of pointers; None if there is no such memory."""
+    size = ctypes.sizeof(ctypes.c_void_p)
+    found = memory_at((table or 0) + k * size, size)
+    return None if found is None else int.from_bytes(found, "little")

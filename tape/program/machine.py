@@ -3,7 +3,8 @@
 The loop allocates nothing and checks nothing: `tape.program.verify` has proved that every row stays
 within its slots. What a row does is done by C functions, found in a table: NumPy's loops, BLAS, and the
 kernels of `tape.kernels`. Rows that Python must do, and guards that come out otherwise, end the loop; whoever
-called it looks at the row, and lets it go on behind that.
+called it looks at the row, and lets it go on behind that. So do pauses, and portions of rows that take long:
+Python then looks for signals, and lets it go on in the same row.
 
 These functions are compiled by `tape.program.native`, which also makes a Python function of one of them.
 """
@@ -11,6 +12,7 @@ These functions are compiled by `tape.program.native`, which also makes a Python
 from __future__ import annotations
 
 from tape.kernels._jit import inner
+from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.kernels.pointers import (
     call1,
     call3,
@@ -26,11 +28,11 @@ from tape.kernels.pointers import (
     set_int64,
 )
 from tape.program.binding import bind, bind_results
-from tape.program.objects import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.program.opcodes import (
     AT,
     CODE,
     DATA,
+    DONE,
     FRAME_BYTES,
     FUNCTIONS,
     JOB_DONE,
@@ -195,15 +197,20 @@ def work(frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _shared(row, frame):  # type: ignore[no-untyped-def]
-    """All blocks, or tasks of a kernel, by as many threads as are worth it; whether all of them were done."""
+    """A portion of all blocks, or tasks of a kernel, by as many threads as are worth it.
+
+    Returns whether none is left. If there are some, the frame says how far it came, or 0 for a failure.
+    """
+    first = _field(frame, DONE)
     if _field(row, 0) == _KERNEL:
-        count, block, worth = _field(row, 5), 1, _field(row, 6)
+        count, block, worth, portion = _field(row, 5), 1, _field(row, 6), _field(row, 11)
     else:
-        count, block = _field(row, 2), _field(row, 3)
+        count, block, portion = _field(row, 2), _field(row, 3), _field(row, 4)
         worth = _field(row, 1) * count // WORTH_A_THREAD
+    end = min(first + portion, count)
     threads = max(1, min(_field(frame, THREADS), worth))
     table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
-    part = ((count + block - 1) // block + threads - 1) // threads * block
+    part = ((end - first + block - 1) // block + threads - 1) // threads * block
     do_work = int64_at(table + _DO_WORK)  # by address, so that it is compiled once
     places = _field(frame, PLACES) if threads > 1 else 0
     if places:
@@ -216,8 +223,8 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
         call3(int64_at(table + _DO_MOVE), (other, frame, stride))
         set_int64(other + 8 * (SLOTS + REGISTERS), registers)
         set_int64(other + 8 * JOB_ROW, row)
-        set_int64(other + 8 * JOB_START, min(k * part, count))
-        set_int64(other + 8 * JOB_STOP, min((k + 1) * part, count))
+        set_int64(other + 8 * JOB_START, min(first + k * part, end))
+        set_int64(other + 8 * JOB_STOP, min(first + (k + 1) * part, end))
         set_int64(other + 8 * JOB_THREAD, 0)
         thread = other + 8 * JOB_THREAD
         # A C int comes back in the lower half.
@@ -226,8 +233,8 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
         else:
             started |= 1 << k
     set_int64(frame + 8 * JOB_ROW, row)
-    set_int64(frame + 8 * JOB_START, 0)
-    set_int64(frame + 8 * JOB_STOP, min(part, count))
+    set_int64(frame + 8 * JOB_START, first)
+    set_int64(frame + 8 * JOB_STOP, min(first + part, end))
     call1(do_work, (frame,))
     is_done = _field(frame, JOB_DONE) != 0
     for k in range(1, threads):
@@ -235,6 +242,9 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
         if started >> k & 1:
             call3(int64_at(table + _JOIN), (_field(other, JOB_THREAD), 0, 0))
         is_done = is_done and _field(other, JOB_DONE) != 0
+    if portion < count:
+        set_int64(frame + 8 * DONE, end if is_done and end < count else 0)
+        return is_done and end == count
     return is_done
 
 
@@ -267,7 +277,7 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _kernel(row, frame):  # type: ignore[no-untyped-def]
-    """A kernel, whose tasks are shared among threads of the machine and not among those of BLAS."""
+    """A portion of a kernel, whose tasks are shared among threads of the machine and not those of BLAS."""
     table = _field(frame, FUNCTIONS)
     threads = _one_thread_of_blas(table) if _field(row, 2) else 0
     is_done = _shared(row, frame)
@@ -360,7 +370,8 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
             call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
         elif kind == _BLOCKS:
-            _shared(row, frame)
+            if not _shared(row, frame):
+                return at
             at += _field(row, 1)
         elif kind == _KERNEL:
             if not _kernel(row, frame):

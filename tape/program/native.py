@@ -1,8 +1,8 @@
 """Machine code for the machine: compiled by numba once, kept on disk, loaded in milliseconds.
 
 Numba's own cache would do, but reading it takes numba's whole type system, a third of a second in every
-process. What is kept here is object code with one symbol a function, which LLVM loads as it is. A file
-belongs to one version of the sources, of numba and of Python, and to one kind of processor.
+process. What is kept by `tape.cache` is object code with one symbol a function, which LLVM loads as it is. A
+file belongs to one version of the sources, of numba and of Python, and to one kind of processor.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,15 @@ import numba
 from llvmlite import binding as llvm
 from numba import cfunc, types
 
-from tape import errors
+from tape import cache, errors
 from tape.config import usable_cores
 from tape.kernels import (
+    availability,
     columns,
     convert,
     copies,
     folds,
+    headers,
     indices,
     kernel,
     normal,
@@ -46,10 +47,11 @@ from tape.kernels import (
     writes,
 )
 from tape.kernels._jit import OPTIONS
+from tape.kernels.availability import Unavailable, give_up, require
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program import binding, machine, objects, opcodes
+from tape.program import binding, machine, opcodes
 
-__all__ = ["Native", "cache_folder", "native"]
+__all__ = ["Native", "is_available", "native"]
 
 _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
     f"{name} {char}->{char}": (loop, False)
@@ -89,8 +91,8 @@ _GROUPS = {
 """What is compiled at the same time, and kept in one file: what all programs need, and what few do."""
 
 _SOURCES = (
-    columns, convert, copies, folds, indices, kernel, normal, pointers, products, scalars, scans, sums,
-    systems, vectors, windowed, writes, binding, machine, objects, opcodes,
+    columns, convert, copies, folds, headers, indices, kernel, normal, pointers, products, scalars, scans,
+    sums, systems, vectors, windowed, writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
@@ -103,7 +105,7 @@ _UNREACHED = frozenset(_NUMBA_NAMES.split())
 """What it would call if a kernel raised, which none does. LLVM must know them all the same, or it leaves
 other addresses out as well."""
 _MOST_FILES = 8  # versions of the code that are kept
-_MAGIC = b"tape kernels 1\n"
+_SECONDS = 600  # after which a helper is given up
 _METH_FASTCALL = 0x80
 
 
@@ -132,7 +134,6 @@ class Native:
     def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        _name_symbols()
         target = llvm.Target.from_default_triple().create_target_machine(jit=True)
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         for _, code in objects.values():
@@ -168,7 +169,7 @@ def _name_symbols() -> None:
 
 
 def _check_symbols(name: str, module: Any) -> None:
-    """See that LLVM will find everything a kernel refers to."""
+    """Check that LLVM will find everything a kernel refers to."""
     for symbol in (*module.functions, *module.global_variables):
         is_known = symbol.name in _C_FUNCTIONS or symbol.name in _UNREACHED or symbol.name.startswith("llvm.")
         if symbol.is_declaration and not is_known and not hasattr(ctypes.pythonapi, symbol.name):
@@ -180,63 +181,66 @@ _loaded: dict[str, Native] = {}
 
 
 def native(group: str = _MACHINE) -> Native:
-    """The machine code of a group, compiled if need be; a message says so.
+    """Return the machine code of a group, compiled if need be; a message says so.
 
     Parameters
     ----------
     group : str
         One of `tape.kernels.registry.GROUPS`; if not given, what every program needs.
 
-    Returns
-    -------
-    Native
+    Raises
+    ------
+    Unavailable
+        If it cannot be compiled or loaded: from then on everything runs on plain NumPy.
     """
     if group not in _loaded:
         with _lock:
             if group not in _loaded:
-                _loaded[group] = Native(_objects(group))
+                _loaded[group] = _load(group)
     return _loaded[group]
 
 
-def cache_folder() -> Path | None:
-    """Where compiled code is kept; None if nowhere.
-
-    ``TAPE_CACHE_DIR`` says where, else it is ``tape`` in the user's cache folder.
-    """
-    given = os.environ.get("TAPE_CACHE_DIR")
-    if given:
-        folder = Path(given)
-    elif os.name == "nt":
-        folder = Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "tape"
-    else:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tape"
+def is_available() -> bool:
+    """Return whether programs can run here; at the first call, load the machine."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder if os.access(folder, os.W_OK) else None
+        native()
+    except Unavailable:
+        return False
+    return availability.is_available()
+
+
+def _load(group: str) -> Native:
+    require()
+    try:
+        _name_symbols()  # before half a minute goes into what could not be loaded
+        return Native(_objects(group))
+    except Exception as error:  # whatever it is that cannot be done here
+        give_up(f"the code of {group} cannot be made ({type(error).__name__}: {error})")
+        raise Unavailable(group) from error
 
 
 def _objects(group: str = _MACHINE) -> dict[str, tuple[str, bytes]]:
     """Symbol and object code of every unit of a group."""
-    folder = cache_folder()
-    path = None if folder is None else folder / f"{group}-{_fingerprint()}.bin"
-    if path is not None:
-        kept = _read(path)
-        if kept is not None:
-            return kept
+    fingerprint = _fingerprint()
+    name = f"{group}-{fingerprint}.bin"
+    content = None if fingerprint is None else cache.read(name)
+    kept = None if content is None else _unpacked(content)
+    if kept is not None and set(kept) == set(_GROUPS[group]):
+        return kept
     compiled = _compiled(group)
-    if path is not None:
-        _write(path, compiled)
+    if fingerprint is not None:
+        cache.write(name, _packed(compiled), _MOST_FILES)
     return compiled
 
 
-def _fingerprint() -> str:
-    """What the code depends on."""
+def _fingerprint() -> str | None:
+    """What the code depends on; None where there is no source, as in a zip file."""
     digest = hashlib.sha256()
-    for module in _SOURCES:
-        assert module.__file__ is not None
-        digest.update(Path(module.__file__).read_bytes())
+    try:
+        for module in _SOURCES:
+            digest.update(Path(str(module.__file__)).read_bytes())
+    except OSError:
+        return None
     about = (numba.__version__, sys.version, platform.machine(), llvm.get_host_cpu_name())
     digest.update(repr((about, llvm.get_host_cpu_features().flatten())).encode())
     return digest.hexdigest()[:24]
@@ -256,26 +260,67 @@ def _compiled(group: str) -> dict[str, tuple[str, bytes]]:
         file=sys.stderr,
         flush=True,
     )
-    other = _start(half) if usable_cores() > 1 else None
-    objects = _compile([name for name in names if name not in half])
-    theirs = None if other is None else _unpacked(other.communicate()[0])
-    objects |= theirs if theirs is not None and set(theirs) == set(half) else _compile(half)
+    with _helped(half) if usable_cores() > 1 else nullcontext() as other:
+        objects = _compile([name for name in names if name not in half])
+        theirs = None if other is None else _made_by(other, half)
+    objects |= _compile(half) if theirs is None else theirs
     return {name: objects[name] for name in names}
 
 
-def _start(names: Sequence[str]) -> subprocess.Popen[bytes] | None:
-    """Another Python that compiles some units and writes the code to its output."""
+_HELPER = """
+import faulthandler, os, sys, threading, time
+
+def end_with(parent):
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+sys.path[:] = {path!r}
+faulthandler.dump_traceback_later({limit}, exit=True)
+if hasattr(os, "getppid"):
+    threading.Thread(target=end_with, args=({parent},), daemon=True).start()
+
+from tape.program import native
+
+sys.stdout.buffer.write(native._packed(native._compile({names!r})))
+"""
+
+
+@contextmanager
+def _helped(names: Sequence[str]) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Another Python that compiles some units and writes the code to its output; None if none starts.
+
+    It ends with this context, with its parent whichever way that ends, and when its time is up.
+    """
     python = Path(sys.executable or "")
     if not python.name.startswith("python"):  # embedded in a program that does something else
-        return None
-    code = (
-        f"import sys; sys.path[:] = {sys.path!r}; from tape.program import native; "
-        f"sys.stdout.buffer.write(native._packed(native._compile({tuple(names)!r})))"
-    )
+        yield None
+        return
+    code = _HELPER.format(path=sys.path, limit=_SECONDS, parent=os.getpid(), names=tuple(names))
     try:
-        return subprocess.Popen([python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    except OSError:
+        helper = subprocess.Popen(
+            [python, "-c", code],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, ValueError):
+        yield None
+        return
+    try:
+        yield helper
+    finally:
+        helper.kill()  # which does nothing to one that has ended
+        helper.wait()
+        assert helper.stdout is not None
+        helper.stdout.close()
+
+
+def _made_by(helper: subprocess.Popen[bytes], names: Sequence[str]) -> dict[str, tuple[str, bytes]] | None:
+    """What the other Python has compiled; None if that is not what was asked for, or takes too long."""
+    try:
+        objects = _unpacked(helper.communicate(timeout=_SECONDS)[0])
+    except subprocess.TimeoutExpired:
         return None
+    return objects if objects is not None and set(objects) == set(names) else None
 
 
 def _compile(names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
@@ -302,49 +347,21 @@ def _compile(names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
     return objects
 
 
-def _write(path: Path, objects: dict[str, tuple[str, bytes]]) -> None:
-    """Keep the code: whole or not at all, whoever else is writing."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}")
-    try:
-        temporary.write_bytes(_packed(objects))
-        temporary.replace(path)
-        kept = sorted(
-            path.parent.glob(f"{path.stem.split('-')[0]}-*.bin"), key=lambda other: other.stat().st_mtime
-        )
-        for old in kept[:-_MOST_FILES]:
-            old.unlink(missing_ok=True)
-    except OSError:  # a full disk: it is compiled again next time
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> dict[str, tuple[str, bytes]] | None:
-    """The code that was kept; None if there is none, or if it is damaged."""
-    try:
-        return _unpacked(path.read_bytes())
-    except OSError:
-        return None
-
-
 def _packed(objects: dict[str, tuple[str, bytes]]) -> bytes:
-    """Code as it is kept: an index, the code, and a digest of both before them."""
+    """Code as it is kept: an index, then the code."""
     index = [(name, symbol, len(code)) for name, (symbol, code) in objects.items()]
     head = json.dumps(index).encode()
-    body = b"".join(code for _, code in objects.values())
-    content = len(head).to_bytes(8, "little") + head + body
-    return _MAGIC + hashlib.sha256(content).digest() + content
+    return len(head).to_bytes(8, "little") + head + b"".join(code for _, code in objects.values())
 
 
-def _unpacked(data: bytes) -> dict[str, tuple[str, bytes]] | None:
-    """What was packed; None if it is damaged."""
-    at = len(_MAGIC) + 32
-    content = data[at:]
-    if not data.startswith(_MAGIC) or hashlib.sha256(content).digest() != data[len(_MAGIC) : at]:
-        return None
-    size = int.from_bytes(content[:8], "little")
-    start = 8 + size
+def _unpacked(content: bytes) -> dict[str, tuple[str, bytes]] | None:
+    """What was packed; None if it is something else."""
+    start = 8 + int.from_bytes(content[:8], "little")
     objects = {}
-    for name, symbol, length in json.loads(content[8:start]):
-        objects[name] = (symbol, content[start : start + length])
-        start += length
-    return objects
+    try:
+        for name, symbol, length in json.loads(content[8:start]):
+            objects[name] = (symbol, content[start : start + length])
+            start += length
+    except (ValueError, TypeError):
+        return None
+    return objects if start == len(content) else None

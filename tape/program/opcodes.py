@@ -14,6 +14,7 @@ __all__ = [
     "AT",
     "CODE",
     "DATA",
+    "DONE",
     "FIELDS",
     "FIRST_SLOT",
     "FRAME_BYTES",
@@ -61,6 +62,8 @@ SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 1
 # How many threads there are, where the frames of the others are, their size; in each of those what it is
 # to do, and whether it could; where threads may start (see `tape.program.placing`).
 THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
+# Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
+DONE = 23
 SLOTS = 24
 PLACE_BYTES = 64  # of what a thread is started with
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
@@ -88,7 +91,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "cast": ("from", "count", "to", "x", "out"),
     "select": ("itemsize", "count", "stride_x", "stride_y", "condition", "x", "y", "out"),
     "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
-    "blocks": ("rows", "count", "block"),
+    "blocks": ("rows", "count", "block", "portion"),
     # the rest
     "scalar": ("kind", "x", "y", "out"),
     "fold": ("kind", "dtype", "before", "reduced", "after", "x", "out"),
@@ -111,7 +114,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
     ),
-    "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out"),
+    "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
+    "pause": (),
 }  # fmt: skip
 
 _CODES = {name: code for code, name in enumerate(FIELDS)}

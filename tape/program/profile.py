@@ -129,6 +129,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     """
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise errors.OptionError(f"repeats is {repeats!r}. It is an int, 1 or more")
+    program.need_machine()
     leaves = leaves_for(program, args)
     segments = list(_segments(program))
     best = [float("inf")] * len(segments)
@@ -197,7 +198,10 @@ def _time(program: Program, workspace: Workspace, rows: range) -> float:
 
 def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> float:
     seconds = _time(program, workspace, rows)
-    at = int(workspace.frame[AT])
+    while (at := int(workspace.frame[AT])) < rows.stop and program.has_paused(workspace.frame):
+        begin = time.perf_counter()
+        program._call(workspace.frame)
+        seconds += time.perf_counter() - begin
     if at == rows.stop:
         return seconds
     kind = program.code[at * WIDTH]

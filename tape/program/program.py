@@ -157,6 +157,7 @@ class Program(Runner):
 
     def _refusal(self, op: str) -> errors.TapeError:
         """What to raise where the machine cannot go on."""
+        self.need_machine()
         if op in ("solve", "triangular_solve"):
             return errors.SingularMatrixError(f"{self.name}: a matrix is singular. Look at its null space")
         if op == "cholesky":

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.foreign import complaint
-from tape.kernels._jit import avoided
+from tape.kernels.availability import avoided
 from tape.node import Handle, Node, plain
 from tape.program.fixed import fixed_nodes, unowned_arrays
 from tape.program.traced import Guard, Recorder, Sealed

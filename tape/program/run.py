@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from tape import errors
 from tape.config import num_threads
+from tape.kernels.availability import Unavailable
 from tape.kernels.registry import needs_of
 from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.calling import unshared
@@ -21,7 +23,7 @@ from tape.program.functions import prepare
 from tape.program.instructions import Instruction, Listing
 from tape.program.names import Bindings
 from tape.program.objects import Leaf
-from tape.program.opcodes import AT, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
+from tape.program.opcodes import AT, DONE, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
 from tape.program.plan import plan
 from tape.program.record import Constant
 from tape.program.shortcuts import runner
@@ -31,7 +33,7 @@ from tape.program.workspace import Workspace
 
 __all__ = ["MISSED", "Flip", "Rerun", "Runner"]
 
-_CALLBACK, _GUARD = opcode("callback"), opcode("guard")
+_CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
 _WORTH_RELEASING = 10_000
 """Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
 _SPECIAL = 50
@@ -84,19 +86,37 @@ class Runner:
         self.donated = donated
         self.listing = listing
         self.plan = plan(listing, donated)
-        encoded = encode(self.plan)
-        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
-        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
-        verify(self.code, self.rows, slots_of(self.plan), callbacks)
+        self._encode()
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
         self.threads = num_threads()
         self.spec = self._spec()
         self._pool: list[Workspace] = []
-        self._call = prepare().call
 
     def __len__(self) -> int:
         return self.rows
+
+    def _encode(self) -> None:
+        """Make rows of the plan; none where compiled code cannot run: all runs end with `Rerun` then."""
+        self.code, self.rows, self._origins = np.zeros(0, np.int64), 0, []
+        self._call: Any = None
+        try:
+            call = prepare().call
+            encoded = encode(self.plan)
+        except Unavailable:
+            return
+        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
+        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
+        verify(self.code, self.rows, slots_of(self.plan), callbacks)
+        self._call = call
+
+    def need_machine(self) -> None:
+        """Raise UnsupportedError where compiled code cannot run."""
+        if self._call is None:
+            raise errors.UnsupportedError(
+                f"{self.name}: compiled code cannot run here, as a warning has said, and a program "
+                "is nothing else. Call the function itself"
+            )
 
     def _outputs(self) -> None:
         """How each leaf of the result comes about."""
@@ -227,6 +247,8 @@ class Runner:
         try:
             return self._pool.pop()
         except IndexError:
+            if self._call is None:
+                raise Rerun("program") from None
             return Workspace(self)
 
     def _enter(self, workspace: Workspace, leaves: tuple[Any, ...]) -> Any:
@@ -263,6 +285,9 @@ class Runner:
         """Do what the machine cannot, and let it go on."""
         frame = workspace.frame
         while (at := int(frame[AT])) < self.rows:
+            if self.has_paused(frame):
+                self._call(frame)
+                continue
             kind = self.code[at * WIDTH]
             id = self._origins[at]
             if kind == _CALLBACK:
@@ -282,6 +307,17 @@ class Runner:
             frame[AT] = at + 1
             self._call(frame)
         return None
+
+    def has_paused(self, frame: np.ndarray) -> bool:
+        """Whether the machine has stopped so that Python can look for signals; it may go on then.
+
+        Where a signal raises an exception, it does not, and the workspace is dropped as it is.
+        """
+        at = frame[AT]
+        if self.code[at * WIDTH] == _PAUSE:
+            frame[AT] = at + 1
+            return True
+        return bool(frame[DONE])
 
     def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
         """Run an operation in Python; report a result of another shape or dtype than recorded."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.kernels import normal
+from tape.kernels.availability import Unavailable
 from tape.kernels.normal import LOOPS
 from tape.ops.nn.bodies import Arrays
 from tape.ops.special.scipy_ufuncs import narrowed
@@ -28,6 +30,11 @@ _alive: list[Any] = []  # what the ufuncs refer to
 @cache
 def own_ufunc(name: str) -> np.ufunc:
     """A ufunc of one operand, one of `tape.kernels.normal.LOOPS`; its code is compiled if need be.
+
+    Raises
+    ------
+    Unavailable
+        If compiled code cannot run here.
 
     Examples
     --------
@@ -64,7 +71,11 @@ def _c_function(index: int, *arguments: Any) -> Any:
 
 
 def _called(name: str, x: Any) -> Any:
-    return narrowed(own_ufunc(name)(x), (x,))
+    try:
+        function: Any = own_ufunc(name)
+    except Unavailable:
+        function = normal.PLAIN[name]
+    return narrowed(function(x), (x,))
 
 
 for _name in LOOPS:

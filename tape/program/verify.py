@@ -201,6 +201,7 @@ class _Verifier:
         # A block may work in registers alone: no memory limits how long it runs.
         count = group.between("count", 1, self.claims.sizes.max(initial=0))
         block = group.between("block", 1, _MOST)
+        group.between("portion", 1, _MOST)
         for k, at in enumerate(group.numbers + 1):
             inside = slice(at, at + rows[k])
             if (kinds[inside] > _LAST_ELEMENTWISE).any():
@@ -367,6 +368,9 @@ class _Verifier:
     def _callback(self, group: Rows) -> None:
         group.need(np.isin(group["index"], self.callbacks), "index", "That is no callback")
 
+    def _pause(self, group: Rows) -> None:
+        """It touches nothing."""
+
     def _kernel(self, group: Rows) -> None:
         loaded = kernels_loaded()
         group.need(np.isin(group["kernel"], list(loaded)), "kernel", "That is no kernel")
@@ -392,6 +396,7 @@ class _Verifier:
             elements[: 1 + len(needs.operands), k] = needs.out, *needs.operands
             units[[1 + operand for operand in entry.indices], k] = _INT64
         group.between("threads", 1, group["tasks"])
+        group.between("portion", 1, group["tasks"])
         for field in fields:
             is_apart = group[field] >> OFFSET_BITS != REGISTERS
             group.need(is_apart, field, "It is in the registers, which are the workspace")

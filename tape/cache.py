@@ -1,0 +1,140 @@
+"""The folder where compiled code is kept: the user's own, or none at all.
+
+Code that is loaded runs with all rights of the user. So the folder and every file that is read must belong
+to the user, and nobody else may write to them; files are written under names that nobody can guess, and no
+links are followed. Each file begins with a digest: what was cut short or damaged counts as missing.
+
+Whatever goes wrong makes the next process slower, and is never an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["cache_folder", "read", "write"]
+
+_MAGIC = b"tape code 2\n"
+_BEGIN = len(_MAGIC) + hashlib.sha256().digest_size
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_OLD = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_TEMPORARY = ".part"
+_ABANDONED = 3600  # seconds after which an unfinished file is nobody's
+
+
+def cache_folder() -> Path | None:
+    """Return the folder where compiled code is kept, made if need be; None if there is none to trust.
+
+    ``TAPE_CACHE_DIR`` says where, else it is ``tape`` in the user's cache folder. It is refused if it
+    belongs to another user, or if others may write to it.
+    """
+    folder = _wanted()
+    if folder is None:
+        return None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=stat.S_IRWXU)
+        folder = folder.resolve()
+        found = os.lstat(folder)
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: links in a circle
+        return None
+    return folder if stat.S_ISDIR(found.st_mode) and _is_private(found) else None
+
+
+def _wanted() -> Path | None:
+    given = os.environ.get("TAPE_CACHE_DIR")
+    if given:
+        return Path(given)
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "tape"
+    caches = os.environ.get("XDG_CACHE_HOME")
+    if caches:
+        return Path(caches) / "tape"
+    try:
+        return Path.home() / ".cache" / "tape"
+    except (RuntimeError, KeyError):  # neither HOME nor an entry in the table of users
+        return None
+
+
+def _is_private(found: os.stat_result) -> bool:
+    """Whether it is this user's, and nobody else may write to it."""
+    if not hasattr(os, "geteuid"):  # the user's folder on Windows is the user's
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def read(name: str) -> bytes | None:
+    """Return what was written under a name; None if there is nothing, or nothing to trust.
+
+    Parameters
+    ----------
+    name : str
+        Of a file in the folder.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        with open(os.open(folder / name, _OLD), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or not _is_private(found):
+                return None
+            data = file.read()
+    except (OSError, ValueError):
+        return None
+    content = data[_BEGIN:]
+    return content if data[:_BEGIN] == _head(content) else None
+
+
+def write(name: str, content: bytes, most: int) -> None:
+    """Keep something, if that can be done: whole or not at all, whoever else is writing.
+
+    Parameters
+    ----------
+    name : str
+        Of a file in the folder; up to its last ``-`` it says what this is, behind that which version.
+    content : bytes
+        What is kept.
+    most : int
+        How many versions are kept, the latest ones.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return
+    temporary = folder / f"{name}.{secrets.token_hex(8)}{_TEMPORARY}"
+    try:
+        with open(os.open(temporary, _NEW, stat.S_IRUSR | stat.S_IWUSR), "wb") as file:
+            file.write(_head(content))
+            file.write(content)
+        temporary.replace(folder / name)
+        _tidy(folder, name.rpartition("-")[0], most)
+    except (OSError, ValueError):  # a full disk: it is compiled again next time
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _head(content: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(content).digest()
+
+
+def _tidy(folder: Path, what: str, most: int) -> None:
+    """Drop old versions, and what processes that were killed have left."""
+    versions = []
+    for entry in os.scandir(folder):
+        with suppress(FileNotFoundError):  # others tidy up, too
+            changed = entry.stat(follow_symlinks=False).st_mtime
+            if entry.name.endswith(_TEMPORARY):
+                if changed < time.time() - _ABANDONED:
+                    os.unlink(entry)
+            elif entry.name.rpartition("-")[0] == what:
+                versions.append((changed, entry.name))
+    for _, old in sorted(versions)[:-most]:
+        (folder / old).unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""Kills processes at random moments while they build the cache of compiled code; the next one must work.
+
+``python -m tests.kills 100`` is the campaign; `tests.test_cache` runs a few. What is built is small, so that
+kills hit all stages: imports, numba, the helper, files.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+USE = """
+import numpy as np, tape
+from tape.program import native
+native._GROUPS["machine"], native._HALF = ("add_store", "read_integer"), ("read_integer",)
+trace = tape.Trace()
+b = trace.param(np.ones(50))
+(gradient,) = trace.backward_param_grads((np.ones((40, 50)) * b).sum())
+assert (gradient == 40).all()
+code = native.Native(native._objects())
+assert set(code.addresses) == {"add_store", "read_integer"} and all(code.addresses.values())
+print("works")
+"""
+ROOT = Path(__file__).parents[1]
+
+
+def started(folder):
+    """A process that builds the cache, or uses it."""
+    environment = {**os.environ, "TAPE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", USE],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def kills(count, seed, say=lambda line: None):
+    """Kill so many processes, each followed by one that must work; how many were hit at work."""
+    rng, hit = random.Random(seed), 0
+    with tempfile.TemporaryDirectory() as empty:
+        begin = time.monotonic()
+        assert started(empty).communicate()[0] == "works\n"
+        whole = time.monotonic() - begin
+    for k in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            victim = started(folder)
+            # More of them late, when files are written.
+            time.sleep(whole * (rng.random() if k % 2 else rng.uniform(0.6, 1.0)))
+            hit += victim.poll() is None
+            victim.send_signal(signal.SIGKILL)
+            victim.communicate()
+            left = sorted(path.name for path in Path(folder).iterdir())
+            out, error = started(folder).communicate(timeout=600)
+            assert out == "works\n", (k, left, error)
+            again = started(folder)
+            assert again.communicate(timeout=600) == ("works\n", ""), (k, left)  # nothing is compiled again
+            say(f"{k}: {len(left)} files left, {hit} hit")
+    return hit
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1])
+    found = kills(number, 0, lambda line: print(line, flush=True))
+    print(f"{found} of {number} were killed at work; all that followed worked")
