@@ -26,7 +26,7 @@ USUAL = frozenset(FEATURES) - {"limits"}
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
-_UNDETERMINED = re.compile(r"@|linalg|einsum|max|min|clip|sort|unique|median")
+_UNDETERMINED = re.compile(r"@|linalg|einsum|max|min|ptp|clip|sort|unique|median")
 _FORMS = {"tuple": "{}, ", "list": "[{}]", "dict": "dict({})", "single": "{}"}
 _NUMBERLIKE = ("any", "count", "index", "int", "axis", "static", "text")
 
@@ -213,6 +213,7 @@ def _statement(new: str, scope: _Scope, rng: random.Random, features: frozenset[
 def random_program(seed: int, features: frozenset[str] = USUAL) -> tuple[Program, list[DataSet]]:
     """The program of a seed, and the data sets it is called on, in order."""
     rng = random.Random(seed)
+    features -= {feature for feature, chance in _SELDOM.items() if rng.random() > chance}
     names = ["x", *(name for name, source in _optional(features) if rng.random() < _CHANCE[source.place])]
     if "nesting" in features:
         names += [name for name, source in SOURCES.items() if source.kind == "callable"]
@@ -239,6 +240,9 @@ def random_program(seed: int, features: frozenset[str] = USUAL) -> tuple[Program
     n = rng.choice([1, 2, 3, 3, 4])
     return program, data_sets(rng, list(program.sources), n, dtype, features)
 
+
+_SELDOM = {"hashing": 0.2}
+"""In how many programs a feature is used at all that is mostly refused."""
 
 _CHANCE = {"argument": 0.4, "keywords": 0.15, "global": 0.25, "cell": 0.2, "attribute": 0.2, "default": 0.2}
 
