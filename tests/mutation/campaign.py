@@ -1,0 +1,274 @@
+"""A campaign: the map is measured, mutants are drawn and tried, and what came of it is kept."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from tests.mutation.coverage_map import CoverageMap, digest, files_of, load, measure, test_files
+from tests.mutation.operators import Mutant, mutants_of
+from tests.mutation.session import Chosen, run_tests
+from tests.mutation.workplace import Task, Workplace
+
+__all__ = ["Campaign", "Result"]
+
+Result = dict[str, Any]
+"""A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test executes
+the line; ``by`` which test; how many tests ``ran`` ``of`` how many that execute the line; and ``seconds``."""
+
+_SHOWN = (
+    "command", "config.py", "costs.py", "expressions", "extras.py", "listing", "profiling.py", "progress.py",
+    "support", "testing", "viz",
+)  # fmt: skip
+"""What is made to be looked at: mutants are drawn from it only if it is named."""
+_COMPILED = ("machine.py", "binding.py", "objects.py", "opcodes.py")
+_TESTS_OF_COMPILED = ("test_kernels", "test_machine_kernels", "test_compile", "test_program", "test_functions")
+_SHARE_OF_COMPILED = 0.05
+_SECONDS_TO_COMPILE = 240.0
+_SECONDS_FOR_A_FILE = 1800.0
+
+
+def is_compiled(path: str) -> bool:
+    """Whether a module becomes machine code, all of which is compiled anew when it changes."""
+    parts = Path(path).parts
+    return parts[1] == "kernels" or (parts[1] == "program" and parts[-1] in _COMPILED)
+
+
+class Campaign:
+    """What is known of a version of the repository.
+
+    Parameters
+    ----------
+    root : Path
+        The repository, which is only read.
+    folder : Path
+        For the map, the copies, the machine code and the results.
+    processes : int
+        How many tests may run at a time.
+    budget : float
+        How many seconds of tests a mutant gets that none of them notices.
+    """
+
+    def __init__(self, root: Path, folder: Path, processes: int, budget: float) -> None:
+        self._root = root
+        self._folder = folder
+        self._budget = budget
+        self._results = folder / "results.jsonl"
+        self._sources = digest(root, "tape/**/*.py")
+        self._tests = digest(root, "tests/**/*.py", "*.md")
+        self._without: set[str] = set()
+        self._confirmed: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._workplace = Workplace(root, folder, processes)
+
+    # ---- the map -----------------------------------------------------------------------------------
+
+    def measure(self, only: Sequence[str] = ()) -> CoverageMap:
+        """The map; only what has changed is measured anew.
+
+        Parameters
+        ----------
+        only : sequence of str
+            The test files that are wanted; all if there are none.
+        """
+        helpers = digest(self._root, "tests/[!t]*.py", "tests/op_table/*.py")
+        parts = self._folder / "map"
+        parts.mkdir(exist_ok=True)
+        kept = {
+            name: parts / f"{name.replace('/', '.')}-{self._sources}-{helpers}-{digest(self._root, name)}"
+            for name in only or test_files(self._root)
+        }
+        missing = [name for name, path in kept.items() if not path.exists()]
+        progress = tqdm(total=len(missing), desc="map", unit="file", disable=not missing)
+        tasks = self._workplace.each(
+            missing, lambda name: Task(lambda now: measure(name, kept[name]), _SECONDS_FOR_A_FILE)
+        )
+        for name, answer in tasks:
+            progress.update()
+            if "signal" in answer:
+                progress.write(f"{name} is not used: its process ended with signal {answer['signal']}")
+            elif answer["failed"]:
+                progress.write(f"{name}: of no use are {', '.join(answer['failed'])}")
+        progress.close()
+        return CoverageMap({name: load(path) for name, path in kept.items() if path.exists()})
+
+    # ---- mutants -----------------------------------------------------------------------------------
+
+    def draw(self, count: int, seed: int, under: Sequence[str] = ()) -> list[Mutant]:
+        """A random sample of mutants, at most one a line; of compiled modules, no more than their share.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+        seed : int
+            Another one, another sample.
+        under : sequence of str
+            Files or folders to draw from; if there are none, from all but what is made to be looked at.
+        """
+        every = [mutant for path in self._modules(under) for mutant in mutants_of(path, self._source(path))]
+        random.Random(seed).shuffle(every)
+        most_compiled = count if under else round(count * _SHARE_OF_COMPILED)
+        drawn: dict[tuple[str, int], Mutant] = {}
+        for mutant in every:
+            compiled = is_compiled(mutant.path)
+            place = mutant.path, mutant.line
+            if place in drawn or (compiled and not most_compiled) or not mutant.compiles(self._source(mutant.path)):
+                continue
+            if len(drawn) == count:
+                break
+            drawn[place] = mutant
+            most_compiled -= compiled
+        return list(drawn.values())
+
+    def at(self, place: str) -> list[Mutant]:
+        """All mutants of a line that is given as ``file:line``."""
+        path, _, line = place.rpartition(":")
+        source = self._source(path)
+        return [
+            mutant
+            for mutant in mutants_of(path, source)
+            if mutant.line <= int(line) <= mutant.last_line and mutant.compiles(source)
+        ]
+
+    def _source(self, path: str) -> str:
+        return (self._root / path).read_text()
+
+    def _modules(self, under: Sequence[str]) -> Iterator[str]:
+        for file in sorted(self._root.glob("tape/**/*.py")):
+            path = file.relative_to(self._root)
+            if any(map(path.is_relative_to, under)) if under else path.parts[1] not in _SHOWN:
+                yield path.as_posix()
+
+    # ---- trying them -------------------------------------------------------------------------------
+
+    def run(self, mutants: Sequence[Mutant], coverage: CoverageMap) -> list[Result]:
+        """What became of each mutant: from the results that are kept, or by trying it."""
+        while True:
+            known = self._known()
+            self._try([mutant for mutant in mutants if mutant not in known], coverage)
+            known = self._known()
+            results = [known[mutant] for mutant in mutants]
+            doubtful = self._doubtful(results, coverage)
+            if not doubtful:
+                return results
+            self._without |= doubtful
+            self._keep([{**result, "sources": ""} for result in results if result["by"] in doubtful])
+
+    def _try(self, mutants: Sequence[Mutant], coverage: CoverageMap) -> None:
+        progress = tqdm(total=len(mutants), desc="mutants", unit="mutant", disable=not mutants, smoothing=0)
+        survivors = 0
+        for mutant, answer in self._workplace.each(mutants, lambda mutant: self._task(mutant, coverage)):
+            count = sum(map(len, self._tests_of(mutant, coverage).values()))
+            result = {
+                "mutant": asdict(mutant), "sources": self._sources, "tests": self._tests, "of": count,
+                "seconds": answer["seconds"], **_verdict(answer, count),
+            }  # fmt: skip
+            self._keep([result])
+            survivors += result["verdict"] in ("survived", "untested")
+            progress.set_postfix(survivors=survivors)
+            progress.update()
+        progress.close()
+
+    def _task(self, mutant: Mutant, coverage: CoverageMap) -> Task:
+        batches = coverage.batches(mutant.path, self._tests_of(mutant, coverage), self._budget)
+        compiled = is_compiled(mutant.path)
+        patience = _SECONDS_TO_COMPILE if compiled else 0.0
+        return Task(
+            lambda now: attempt(batches, coverage.times, patience, now),
+            120 + 4 * self._budget + 2 * patience,
+            mutant,
+            compiled,
+        )
+
+    def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> dict[str, list[str]]:
+        tests = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
+        if not tests and is_compiled(mutant.path):
+            parts = coverage.parts.items()
+            tests = {name: part.tests for name, part in parts if Path(name).stem.startswith(_TESTS_OF_COMPILED)}
+        usable = {name: [id for id in ids if id not in self._without] for name, ids in tests.items()}
+        return {name: ids for name, ids in usable.items() if ids}
+
+    def _doubtful(self, results: Sequence[Result], coverage: CoverageMap) -> set[str]:
+        """Tests that noticed a mutant, but that fail as well if they run alone without one."""
+        ids = ({result["by"] for result in results} & set(coverage.times)) - self._confirmed
+        names = files_of(sorted(ids))
+        of = {name: sorted(id for id in ids if id.startswith(f"{name}::")) for name in names}
+        doubtful: set[str] = set()
+        tasks = self._workplace.each(
+            names, lambda name: Task(lambda now: attempt([of[name]], coverage.times, 60.0, now, "--maxfail=999"), 600)
+        )
+        for name, answer in tqdm(tasks, total=len(names), desc="without", unit="file", disable=not names):
+            doubtful |= set(of[name] if "signal" in answer else answer["failed"])
+        self._confirmed |= ids - doubtful
+        return doubtful
+
+    # ---- results -----------------------------------------------------------------------------------
+
+    def _keep(self, results: Sequence[Result]) -> None:
+        with self._results.open("a") as file:
+            file.writelines(json.dumps(result) + "\n" for result in results)
+
+    def _known(self) -> dict[Mutant, Result]:
+        """Results that still hold: of these sources, and for survivors of these tests; the last ones count."""
+        known: dict[Mutant, Result] = {}
+        for line in self._results.read_text().splitlines() if self._results.exists() else ():
+            result = json.loads(line)
+            fields = result["mutant"]
+            mutant = Mutant(**{**fields, "statement": tuple(fields["statement"])})
+            noticed = result["verdict"] not in ("survived", "untested")
+            known.pop(mutant, None)
+            if result["sources"] == self._sources and (noticed or result["tests"] == self._tests):
+                known[mutant] = result
+        return known
+
+
+def attempt(
+    batches: Sequence[Sequence[str]], times: dict[str, float], patience: float, now: Path, option: str = "-x"
+) -> dict[str, Any]:
+    """Run tests within this process until one fails.
+
+    Parameters
+    ----------
+    batches : sequence of sequence of str
+        Their ids, one run of pytest after the other.
+    times : dict of str to float
+        How long they usually take.
+    patience : float
+        How many seconds more they may take.
+    now : Path
+        A file in which the id of the test is noted that is running.
+    option : str
+        Of pytest's: when to stop.
+
+    Returns
+    -------
+    dict
+        The ids of those that ``failed``, and how many ``ran``.
+    """
+    ran = 0
+    for batch in batches:
+        plugin = Chosen(batch, times, patience, lambda id: now.write_text(id or ""))
+        run_tests(files_of(batch), plugin, option)
+        ran += len(plugin.times)
+        if plugin.failed:
+            return {"failed": plugin.failed, "message": plugin.message, "ran": ran}
+    return {"failed": [], "message": "", "ran": ran}
+
+
+def _verdict(answer: dict[str, Any], count: int) -> dict[str, Any]:
+    """What the answer of a process says of its mutant."""
+    if not count:
+        return {"verdict": "untested", "by": "", "ran": 0}
+    if "signal" in answer:
+        timed_out = answer["signal"] in (signal.SIGALRM, signal.SIGKILL)
+        return {"verdict": "timed out" if timed_out else "crashed", "by": answer["now"], "ran": 0}
+    verdict = "caught" if answer["failed"] else "survived"
+    return {"verdict": verdict, "by": next(iter(answer["failed"]), ""), "ran": answer["ran"]}
