@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from tape import errors
+from tape.program.builder import Builder
 from tape.program.check import check
+from tape.program.instructions import Instruction
 from tape.program.record import record
 from tape.program.rewrite import rewrite
+
+FLOAT = np.dtype(float)
 
 
 def test_what_the_type_checker_says():
@@ -47,3 +51,48 @@ def test_what_the_type_checker_says():
             check(listing)
         setattr(listing, name, old)
     check(listing)
+
+
+@pytest.mark.parametrize("attrs", [(), ("zero",), (0.0,), (True,), (None,), (0, 0), ((0,),)])
+def test_the_number_of_an_input_is_one_integer(attrs):
+    b = Builder()
+    b.listing.outputs = [b.input((2,), FLOAT).id]
+    check(b.listing)
+    b.listing.instructions[0].attrs = attrs
+    with pytest.raises(errors.ProgramError, match="its attribute is no number"):
+        check(b.listing)
+
+
+@pytest.mark.parametrize("number", [-1, 1, 2**70])
+def test_the_number_of_an_input_is_that_of_one_that_is_there(number):
+    b = Builder()
+    b.listing.outputs = [b.input((2,), FLOAT).id]
+    b.listing.instructions[0].attrs = (number,)
+    with pytest.raises(errors.ProgramError, match="there is no number"):
+        check(b.listing)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "out"),
+    [
+        ((3,), (3, 4), (4,)), ((2, 3), (3,), (2,)), ((3,), (3,), ()),
+        ((2, 1, 1, 2, 3), (3, 4), (2, 1, 1, 2, 4)), ((2, 3), (2, 1, 1, 3, 4), (2, 1, 1, 2, 4)),
+    ],
+)  # fmt: skip
+def test_products_are_of_matrices_and_their_stacks(x, y, out):
+    b = Builder()
+    x, y = b.input(x, FLOAT), b.input(y, FLOAT)
+    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
+    with pytest.raises(errors.ProgramError, match="are no matrices"):
+        check(b.listing)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "out"),
+    [((2, 3), (3, 4), (2, 4)), ((5, 6, 2, 3), (3, 4), (5, 6, 2, 4)), ((2, 3), (5, 6, 3, 4), (5, 6, 2, 4))],
+)
+def test_products_have_up_to_four_axes(x, y, out):
+    b = Builder()
+    x, y = b.input(x, FLOAT), b.input(y, FLOAT)
+    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
+    check(b.listing)

@@ -467,3 +467,26 @@ def test_other_formats_and_versions(example_file, path):
     refused(path, b"not a zip", "BadZipFile")
     with pytest.raises(FileNotFoundError):
         tape.load(path.parent / "missing")
+
+
+def test_results_that_are_no_single_float_cannot_be_python_floats(path):
+    program = saved(lambda x, s: (x * s, s * 2, np.sum(x > 0), np.sum(x), "text"), np.ones(2), 1.5)
+    program.save(path)
+    parts = parts_of(path.read_bytes())
+    assert json.loads(parts["program.json"])["weak"] == [1]
+    for weak, is_sound in (
+        ([1], True),
+        ([0], False),
+        ([2], False),
+        ([3], True),
+        ([4], False),
+        ([0, 1], False),
+    ):
+        changed = zipped(
+            {**parts, "program.json": json.dumps({**json.loads(parts["program.json"]), "weak": weak})}
+        )
+        if is_sound:
+            path.write_bytes(changed)
+            assert type(tape.load(path)(np.ones(2), 1.5)[weak[0]]) is float
+        else:
+            refused(path, changed, "a float in its result is none")

@@ -419,3 +419,10 @@ def test_numbers_that_numpy_takes_unasked_are_refused(f):
         f(trace.param(2.0))
     error = caught.value if isinstance(caught.value, errors.ConversionError) else caught.value.__cause__
     assert "tape.ops" in str(error)
+
+
+def test_a_var_is_where_arrays_are(trace):
+    v = trace.param(np.ones(2))
+    assert v.__dlpack_device__() == np.ones(2).__dlpack_device__()
+    with pytest.raises(errors.ConversionError):
+        v.__dlpack__()

@@ -14,15 +14,23 @@ from tests.mutation.report import report
 def main() -> None:
     """Measure the map if need be, draw a sample, try it, and report."""
     parser = argparse.ArgumentParser(
-        "python -m tests.mutation", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        "python -m tests.mutation",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--sample", type=int, default=200, help="how many mutants are drawn (200)")
     parser.add_argument("--seed", type=int, default=0, help="another one, another sample (0)")
-    parser.add_argument("--under", nargs="*", default=[], metavar="PATH", help="files or folders to draw from")
-    parser.add_argument("--at", nargs="*", default=[], metavar="FILE:LINE", help="all mutants of lines instead")
+    parser.add_argument(
+        "--under", nargs="*", default=[], metavar="PATH", help="files or folders to draw from"
+    )
+    parser.add_argument(
+        "--at", nargs="*", default=[], metavar="FILE:LINE", help="all mutants of lines instead"
+    )
     parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="only tests of these files")
     parser.add_argument("--processes", type=int, default=2, help="at the same time (2)")
-    parser.add_argument("--budget", type=float, default=60, help="seconds of tests a mutant gets at most (60)")
+    parser.add_argument(
+        "--budget", type=float, default=60, help="seconds of tests a mutant gets at most (60)"
+    )
     parser.add_argument("--folder", type=Path, default=Path("build/mutation"), help="where all is kept")
     options = parser.parse_args()
     root = Path.cwd()

@@ -20,8 +20,8 @@ from tests.mutation.workplace import Task, Workplace
 __all__ = ["Campaign", "Result"]
 
 Result = dict[str, Any]
-"""A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test executes
-the line; ``by`` which test; how many tests ``ran`` ``of`` how many that execute the line; and ``seconds``."""
+"""A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test
+executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute the line; ``seconds``."""
 
 _SHOWN = (
     "command", "config.py", "costs.py", "expressions", "extras.py", "listing", "profiling.py", "progress.py",
@@ -29,10 +29,17 @@ _SHOWN = (
 )  # fmt: skip
 """What is made to be looked at: mutants are drawn from it only if it is named."""
 _COMPILED = ("machine.py", "binding.py", "objects.py", "opcodes.py")
-_TESTS_OF_COMPILED = ("test_kernels", "test_machine_kernels", "test_compile", "test_program", "test_functions")
+_TESTS_OF_COMPILED = (
+    "test_kernels",
+    "test_machine_kernels",
+    "test_compile",
+    "test_program",
+    "test_functions",
+)
 _SHARE_OF_COMPILED = 0.05
 _SECONDS_TO_COMPILE = 240.0
 _SECONDS_FOR_A_FILE = 1800.0
+_DOCTESTS = 16
 
 
 def is_compiled(path: str) -> bool:
@@ -85,17 +92,19 @@ class Campaign:
             name: parts / f"{name.replace('/', '.')}-{self._sources}-{helpers}-{digest(self._root, name)}"
             for name in only or test_files(self._root)
         }
-        missing = [name for name, path in kept.items() if not path.exists()]
+        missing = {name: path for name, path in kept.items() if not path.exists()}
         progress = tqdm(total=len(missing), desc="map", unit="file", disable=not missing)
         tasks = self._workplace.each(
-            missing, lambda name: Task(lambda now: measure(name, kept[name]), _SECONDS_FOR_A_FILE)
+            _together(missing), lambda some: Task(lambda now: measure(some), _SECONDS_FOR_A_FILE)
         )
-        for name, answer in tasks:
-            progress.update()
+        for some, answer in tasks:
+            progress.update(len(some))
             if "signal" in answer:
-                progress.write(f"{name} is not used: its process ended with signal {answer['signal']}")
+                progress.write(
+                    f"{', '.join(some)} not used: its process ended with signal {answer['signal']}"
+                )
             elif answer["failed"]:
-                progress.write(f"{name}: of no use are {', '.join(answer['failed'])}")
+                progress.write(f"not used: {', '.join(answer['failed'])}")
         progress.close()
         return CoverageMap({name: load(path) for name, path in kept.items() if path.exists()})
 
@@ -120,7 +129,11 @@ class Campaign:
         for mutant in every:
             compiled = is_compiled(mutant.path)
             place = mutant.path, mutant.line
-            if place in drawn or (compiled and not most_compiled) or not mutant.compiles(self._source(mutant.path)):
+            if (
+                place in drawn
+                or (compiled and not most_compiled)
+                or not mutant.compiles(self._source(mutant.path))
+            ):
                 continue
             if len(drawn) == count:
                 break
@@ -192,7 +205,9 @@ class Campaign:
         tests = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
         if not tests and is_compiled(mutant.path):
             parts = coverage.parts.items()
-            tests = {name: part.tests for name, part in parts if Path(name).stem.startswith(_TESTS_OF_COMPILED)}
+            tests = {
+                name: part.tests for name, part in parts if Path(name).stem.startswith(_TESTS_OF_COMPILED)
+            }
         usable = {name: [id for id in ids if id not in self._without] for name, ids in tests.items()}
         return {name: ids for name, ids in usable.items() if ids}
 
@@ -203,7 +218,10 @@ class Campaign:
         of = {name: sorted(id for id in ids if id.startswith(f"{name}::")) for name in names}
         doubtful: set[str] = set()
         tasks = self._workplace.each(
-            names, lambda name: Task(lambda now: attempt([of[name]], coverage.times, 60.0, now, "--maxfail=999"), 600)
+            names,
+            lambda name: Task(
+                lambda now: attempt([of[name]], coverage.times, 60.0, now, "--maxfail=999"), 600
+            ),
         )
         for name, answer in tqdm(tasks, total=len(names), desc="without", unit="file", disable=not names):
             doubtful |= set(of[name] if "signal" in answer else answer["failed"])
@@ -217,7 +235,7 @@ class Campaign:
             file.writelines(json.dumps(result) + "\n" for result in results)
 
     def _known(self) -> dict[Mutant, Result]:
-        """Results that still hold: of these sources, and for survivors of these tests; the last ones count."""
+        """Results that still hold: of these sources, and for survivors of these tests; the last count."""
         known: dict[Mutant, Result] = {}
         for line in self._results.read_text().splitlines() if self._results.exists() else ():
             result = json.loads(line)
@@ -228,6 +246,13 @@ class Campaign:
             if result["sources"] == self._sources and (noticed or result["tests"] == self._tests):
                 known[mutant] = result
         return known
+
+
+def _together(files: dict[str, Path]) -> list[dict[str, Path]]:
+    """Files that one process runs: of tests one, of doctests several, which take less time than a process."""
+    tests = [{name: path} for name, path in files.items() if name.startswith("tests/")]
+    doctests = [(name, path) for name, path in files.items() if not name.startswith("tests/")]
+    return tests + [dict(doctests[k : k + _DOCTESTS]) for k in range(0, len(doctests), _DOCTESTS)]
 
 
 def attempt(

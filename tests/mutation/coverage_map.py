@@ -67,53 +67,50 @@ def digest(root: Path, *patterns: str) -> str:
     return total.hexdigest()[:24]
 
 
-def measure(name: str, kept: Path) -> dict[str, Any]:
-    """Run a test file within this process, whose current folder is the repository, and keep its part.
+def measure(kept: dict[str, Path]) -> dict[str, Any]:
+    """Run test files within this process, whose current folder is the repository, and keep their parts.
 
     Parameters
     ----------
-    name : str
-        Of the file.
-    kept : Path
-        Where the part goes.
+    kept : dict of str to Path
+        The files, and where the part of each goes.
 
     Returns
     -------
     dict
-        How many tests there are, and how many of them are of no use.
+        Which tests ``failed``, so that they are of no use.
     """
     from coverage import Coverage
 
     coverage = Coverage(data_file=None, config_file=False, include=["tape/*"], messages=False)
     coverage.start()
     plugin = Chosen(None, {}, around=lambda id: coverage.switch_context(id or ""))
-    run_tests([name], plugin)
+    run_tests(list(kept), plugin)
     coverage.stop()
-    part = Part(failed=plugin.failed)
     unusable = {*plugin.failed, *plugin.skipped}
-    part.tests = [id for id in plugin.times if id not in unusable]
-    part.times = [plugin.times[id] for id in part.tests]
-    numbers = {id: k for k, id in enumerate(part.tests)}
+    parts = {name: Part(failed=[id for id in plugin.failed if file_of(id) == name]) for name in kept}
+    places: dict[str, tuple[Part, int]] = {}
+    for id, seconds in plugin.times.items():
+        if id not in unusable:
+            part = parts[file_of(id)]
+            places[id] = part, len(part.tests)
+            part.tests.append(id)
+            part.times.append(seconds)
     data = coverage.get_data()
-    here = Path.cwd()
     for path in data.measured_files():
-        lines: dict[int, int] = {}
-        at_import = []
+        module = Path(path).relative_to(Path.cwd()).as_posix()
         for line, contexts in data.contexts_by_lineno(path).items():
-            bits = 0
-            for context in contexts:
-                if context in numbers:
-                    bits |= 1 << numbers[context]
-            if bits:
-                lines[line] = bits
+            for part, k in (places[id] for id in contexts if id in places):
+                lines = part.lines.setdefault(module, {})
+                lines[line] = lines.get(line, 0) | 1 << k
             if "" in contexts:
-                at_import.append(line)
-        of = Path(path).relative_to(here).as_posix()
-        part.lines[of], part.at_import[of] = lines, at_import
-    temporary = kept.with_suffix(f".{os.getpid()}")
-    temporary.write_bytes(pickle.dumps(vars(part)))
-    temporary.replace(kept)
-    return {"tests": len(part.tests), "failed": part.failed, "message": plugin.message}
+                for part in parts.values():
+                    part.at_import.setdefault(module, []).append(line)
+    for name, part in parts.items():
+        temporary = kept[name].with_suffix(f".{os.getpid()}")
+        temporary.write_bytes(pickle.dumps(vars(part)))
+        temporary.replace(kept[name])
+    return {"failed": plugin.failed}
 
 
 def load(kept: Path) -> Part:
@@ -237,4 +234,9 @@ def _mirrors(name: str, path: str) -> bool:
 
 def files_of(ids: Sequence[str]) -> list[str]:
     """The files that tests are in, in the order of the tests."""
-    return list(dict.fromkeys(id.partition("::")[0] for id in ids))
+    return list(dict.fromkeys(map(file_of, ids)))
+
+
+def file_of(id: str) -> str:
+    """The file that a test is in."""
+    return id.partition("::")[0]

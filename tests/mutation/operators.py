@@ -208,9 +208,8 @@ class _Finder(ast.NodeVisitor):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         """Of a declaration only the value."""
-        if node.value is not None and not (isinstance(node.target, ast.Name) and node.target.id in _FOR_TOOLS):
-            if _name(node.annotation) != "TypeAlias":
-                self.visit(node.value)
+        if node.value is not None and _name(node.target) not in _FOR_TOOLS:
+            self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         """Not of tables for tools, nor of aliases of types."""

@@ -33,6 +33,8 @@ def report(results: Sequence[Result], root: Path) -> str:
         if result["verdict"] in ("survived", "untested"):
             mutant = Mutant(**{**result["mutant"], "statement": tuple(result["mutant"]["statement"])})
             tried = f"{result['ran']} of {result['of']} tests that execute the line have run"
-            heading = f"{mutant.path}:{mutant.line}: {mutant.kind}; {tried if result['of'] else 'no test does'}"
+            heading = (
+                f"{mutant.path}:{mutant.line}: {mutant.kind}; {tried if result['of'] else 'no test does'}"
+            )
             lines += ["", heading, mutant.diff((root / mutant.path).read_text()).rstrip()]
     return "\n".join(lines)
