@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.mutation import __doc__ as description
 from tests.mutation.campaign import Campaign
 from tests.mutation.report import report
+from tests.mutation.sample import at, draw
 
 
 def main() -> None:
@@ -39,9 +40,9 @@ def main() -> None:
     campaign = Campaign(root, options.folder.resolve(), options.processes, options.budget)
     coverage = campaign.measure(options.tests)
     if options.at:
-        mutants = [mutant for place in options.at for mutant in campaign.at(place)]
+        mutants = [mutant for place in options.at for mutant in at(root, place)]
     else:
-        mutants = campaign.draw(options.sample, options.seed, options.under)
+        mutants = draw(root, options.sample, options.seed, options.under)
     text = report(campaign.run(mutants, coverage), root)
     (options.folder / "report.txt").write_text(text + "\n")
     sys.stdout.write(text + "\n")

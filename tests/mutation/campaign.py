@@ -1,11 +1,10 @@
-"""A campaign: the map is measured, mutants are drawn and tried, and what came of it is kept."""
+"""A campaign: the map is measured, mutants are tried, and what came of it is kept."""
 
 from __future__ import annotations
 
 import json
-import random
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 from tqdm import tqdm
 
 from tests.mutation.coverage_map import CoverageMap, digest, files_of, load, measure, test_files
-from tests.mutation.operators import Mutant, mutants_of
+from tests.mutation.operators import Mutant
+from tests.mutation.sample import is_compiled
 from tests.mutation.session import Chosen, run_tests
 from tests.mutation.workplace import Task, Workplace
 
@@ -21,14 +21,8 @@ __all__ = ["Campaign", "Result"]
 
 Result = dict[str, Any]
 """A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test
-executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute the line; ``seconds``."""
+executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute it; and ``seconds``."""
 
-_SHOWN = (
-    "command", "config.py", "costs.py", "expressions", "extras.py", "listing", "profiling.py", "progress.py",
-    "support", "testing", "viz",
-)  # fmt: skip
-"""What is made to be looked at: mutants are drawn from it only if it is named."""
-_COMPILED = ("machine.py", "binding.py", "objects.py", "opcodes.py")
 _TESTS_OF_COMPILED = (
     "test_kernels",
     "test_machine_kernels",
@@ -36,16 +30,9 @@ _TESTS_OF_COMPILED = (
     "test_program",
     "test_functions",
 )
-_SHARE_OF_COMPILED = 0.05
 _SECONDS_TO_COMPILE = 240.0
 _SECONDS_FOR_A_FILE = 1800.0
 _DOCTESTS = 16
-
-
-def is_compiled(path: str) -> bool:
-    """Whether a module becomes machine code, all of which is compiled anew when it changes."""
-    parts = Path(path).parts
-    return parts[1] == "kernels" or (parts[1] == "program" and parts[-1] in _COMPILED)
 
 
 class Campaign:
@@ -107,58 +94,6 @@ class Campaign:
                 progress.write(f"not used: {', '.join(answer['failed'])}")
         progress.close()
         return CoverageMap({name: load(path) for name, path in kept.items() if path.exists()})
-
-    # ---- mutants -----------------------------------------------------------------------------------
-
-    def draw(self, count: int, seed: int, under: Sequence[str] = ()) -> list[Mutant]:
-        """A random sample of mutants, at most one a line; of compiled modules, no more than their share.
-
-        Parameters
-        ----------
-        count : int
-            How many.
-        seed : int
-            Another one, another sample.
-        under : sequence of str
-            Files or folders to draw from; if there are none, from all but what is made to be looked at.
-        """
-        every = [mutant for path in self._modules(under) for mutant in mutants_of(path, self._source(path))]
-        random.Random(seed).shuffle(every)
-        most_compiled = count if under else round(count * _SHARE_OF_COMPILED)
-        drawn: dict[tuple[str, int], Mutant] = {}
-        for mutant in every:
-            compiled = is_compiled(mutant.path)
-            place = mutant.path, mutant.line
-            if (
-                place in drawn
-                or (compiled and not most_compiled)
-                or not mutant.compiles(self._source(mutant.path))
-            ):
-                continue
-            if len(drawn) == count:
-                break
-            drawn[place] = mutant
-            most_compiled -= compiled
-        return list(drawn.values())
-
-    def at(self, place: str) -> list[Mutant]:
-        """All mutants of a line that is given as ``file:line``."""
-        path, _, line = place.rpartition(":")
-        source = self._source(path)
-        return [
-            mutant
-            for mutant in mutants_of(path, source)
-            if mutant.line <= int(line) <= mutant.last_line and mutant.compiles(source)
-        ]
-
-    def _source(self, path: str) -> str:
-        return (self._root / path).read_text()
-
-    def _modules(self, under: Sequence[str]) -> Iterator[str]:
-        for file in sorted(self._root.glob("tape/**/*.py")):
-            path = file.relative_to(self._root)
-            if any(map(path.is_relative_to, under)) if under else path.parts[1] not in _SHOWN:
-                yield path.as_posix()
 
     # ---- trying them -------------------------------------------------------------------------------
 

@@ -123,10 +123,6 @@ def _name(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_prose(text: str) -> bool:
-    return not text or " " in text
-
-
 class _Finder(ast.NodeVisitor):
     """Walks over a source and collects its mutants."""
 
@@ -142,10 +138,10 @@ class _Finder(ast.NodeVisitor):
 
     # ---- where things are ------------------------------------------------------------------------
 
-    def _start(self, node: ast.expr | ast.stmt) -> int:
+    def _start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         return self._lines[node.lineno - 1] + node.col_offset
 
-    def _end(self, node: ast.expr | ast.stmt) -> int:
+    def _end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._lines[node.end_lineno - 1] + node.end_col_offset
@@ -323,7 +319,7 @@ class _Finder(ast.NodeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> None:
         """Another operator, and the left operand alone."""
         operands = (node.left, node.right)
-        if not any(isinstance(x, ast.JoinedStr) or self._is_text(x) for x in operands):
+        if not any(map(self._is_text, operands)):
             old, new = _ARITHMETIC[type(node.op)]
             self._between("arithmetic", *operands, re.escape(old), new)
             self._replace("operand", node, f"({self._text(node.left)})")
@@ -331,7 +327,12 @@ class _Finder(ast.NodeVisitor):
 
     @staticmethod
     def _is_text(node: ast.expr) -> bool:
-        return isinstance(node, ast.Constant) and isinstance(node.value, str)
+        return isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+
+    def _is_message(self, node: ast.expr) -> bool:
+        return self._is_text(node) and " " in self._text(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         """The next number, the other bool, a string without its last character."""
@@ -340,7 +341,7 @@ class _Finder(ast.NodeVisitor):
             self._replace("constant", node, f"({not value})")
         elif isinstance(value, int | float):
             self._replace("constant", node, f"({value + 1!r})")
-        elif isinstance(value, str) and not _is_prose(value):
+        elif isinstance(value, str) and value and " " not in value:
             self._replace("constant", node, f"({value[:-1]!r})")
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -349,34 +350,28 @@ class _Finder(ast.NodeVisitor):
         if name in _MESSAGES:
             return
         args = node.args
-        starred = any(isinstance(arg, ast.Starred) for arg in args)
-        if len(args) == 1 and not node.keywords and not starred and not isinstance(args[0], ast.GeneratorExp):
-            self._replace("call", node, f"({self._text(args[0])})")
-        if len(args) >= 2 and not starred:
-            first, second = args[0], args[1]
-            if self._text(first) != self._text(second) and name not in _COMMUTATIVE | _NAMES_AND_TYPES:
-                between = self._data[self._end(first) : self._start(second)].decode()
-                if set(between) <= set(", \n"):
-                    text = f"{self._text(second)}{between}{self._text(first)}"
-                    self._add("arguments", self._start(first), self._end(second), text)
+        if not any(isinstance(arg, ast.Starred | ast.GeneratorExp) or self._is_message(arg) for arg in args):
+            if len(args) == 1 and not node.keywords:
+                self._replace("call", node, f"({self._text(args[0])})")
+            if len(args) >= 2 and name not in _COMMUTATIVE | _NAMES_AND_TYPES:
+                self._swap(args[0], args[1])
         for keyword in node.keywords:
-            if keyword.arg is None:
+            if keyword.arg not in _HARMLESS_KEYWORDS:
+                if keyword.arg is not None:
+                    self._drop(node, keyword)
                 self.visit(keyword.value)
-            elif keyword.arg not in _HARMLESS_KEYWORDS:
-                self._drop(node, keyword)
-                self.visit(keyword.value)
-        self.visit(node.func)
-        for arg in args:
-            if not self._is_text(arg) or not _is_prose(arg.value):  # type: ignore[attr-defined]
-                self.visit(arg)
+        for part in (node.func, *args):
+            self.visit(part)
+
+    def _swap(self, first: ast.expr, second: ast.expr) -> None:
+        """One argument in the place of another; those in brackets of their own stay."""
+        between = self._data[self._end(first) : self._start(second)].decode()
+        if self._text(first) != self._text(second) and set(between) <= set(", \n"):
+            text = f"{self._text(second)}{between}{self._text(first)}"
+            self._add("arguments", self._start(first), self._end(second), text)
 
     def _drop(self, call: ast.Call, keyword: ast.keyword) -> None:
         """A call without a keyword argument, and without the comma behind it."""
-        start = self._lines[keyword.lineno - 1] + keyword.col_offset
-        end = self._end(keyword.value)
-        behind = re.match(r"\)*\s*,?", self._data[end : self._end(call)].decode())
-        assert behind is not None
-        extra = behind.group()
-        if "," in extra and ")" not in extra:
-            end += len(extra)
-        self._add("keyword", start, end, "")
+        start, end = self._start(keyword), self._end(keyword)
+        behind = re.match(r"\s*, *", self._data[end : self._end(call)].decode())
+        self._add("keyword", start, end + (behind.end() if behind else 0), "")
