@@ -1,6 +1,5 @@
 """Mutants of a small module: what is changed, what is left alone, and which of them a campaign finds."""
 
-import ast
 import os
 import shutil
 import subprocess
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import tape
 from tests.mutation.campaign import is_compiled
 from tests.mutation.coverage_map import CoverageMap, Part
-from tests.mutation.operators import mutants_of
+from tests.mutation.operators import Mutant, mutants_of
 from tests.mutation.sample import at, draw
 
 
@@ -71,12 +71,13 @@ def test_each_kind_of_change(source, kind, expected):
 
 
 def test_lines_keep_their_numbers_and_mutants_are_programs():
-    """Of a real module: each mutant differs in its own lines only."""
-    for path in ("tape/inplace.py", "tape/program/kinds.py", "tape/ops/products/products.py"):
-        source = Path(path).read_text()
+    """Of real modules: each mutant differs in its own lines only."""
+    count = 0
+    for path in sorted(Path(tape.__file__).parent.rglob("*.py"))[::40]:
+        source = path.read_text()
         lines = source.splitlines()
-        found = mutants_of(path, source)
-        assert len(found) > 100
+        found = mutants_of("module.py", source)
+        count += len(found)
         assert len({(mutant.start, mutant.end, mutant.text) for mutant in found}) == len(found)
         for mutant in found:
             changed = mutant.applied(source).splitlines()
@@ -84,17 +85,15 @@ def test_lines_keep_their_numbers_and_mutants_are_programs():
             differ = [k for k, (a, b) in enumerate(zip(lines, changed, strict=True), 1) if a != b]
             assert differ
             assert mutant.line <= differ[0] <= differ[-1] <= mutant.last_line
-        for mutant in found[:: len(found) // 40]:
-            assert mutant.compiles(source) == _parses(mutant.applied(source))
-            assert f"+++ b/{path}" in mutant.diff(source)
+        for mutant in found[::50]:
+            assert "+++ b/module.py" in mutant.diff(source)
+    assert count > 500
 
 
-def _parses(source):
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        return False
-    return True
+def test_changes_that_python_refuses_or_warns_of_are_no_mutants():
+    assert Mutant("toy.py", 2, 4, "is not", "", 1, 1, (1, 1)).compiles("a is None")
+    assert not Mutant("toy.py", 2, 4, "is", "", 1, 1, (1, 1)).compiles("1 == 1")
+    assert not Mutant("toy.py", 2, 4, "b c", "", 1, 1, (1, 1)).compiles("a == 1")
 
 
 def test_characters_of_several_bytes_are_one():

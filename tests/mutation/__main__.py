@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=Path("build/mutation"), help="where all is kept")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that processes at work are ended as well
     root = Path.cwd()
     if not (root / "tape").is_dir() or not (root / "tests").is_dir():
         parser.error("run it from the root of the repository")

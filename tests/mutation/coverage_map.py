@@ -87,6 +87,8 @@ def measure(kept: dict[str, Path]) -> dict[str, Any]:
     plugin = Chosen(None, {}, around=lambda id: coverage.switch_context(id or ""))
     run_tests(list(kept), plugin)
     coverage.stop()
+    if "pytest" in plugin.failed:  # nothing was seen that would be worth keeping
+        return {"failed": plugin.failed}
     unusable = {*plugin.failed, *plugin.skipped}
     parts = {name: Part(failed=[id for id in plugin.failed if file_of(id) == name]) for name in kept}
     places: dict[str, tuple[Part, int]] = {}

@@ -44,7 +44,6 @@ class Chosen:
         self.times: dict[str, float] = {}
         self.failed: list[str] = []
         self.skipped: set[str] = set()
-        self.message = ""
 
     def pytest_sessionstart(self) -> None:
         """What hangs when it is imported ends as well."""
@@ -80,7 +79,6 @@ class Chosen:
         """Note failures, of fixtures as well."""
         if report.failed and report.nodeid not in self.failed:
             self.failed.append(report.nodeid)
-            self.message = self.message or str(report.longrepr)[-2000:]
         if report.skipped:
             self.skipped.add(report.nodeid)
 
@@ -88,11 +86,13 @@ class Chosen:
         """What cannot be imported has failed, too."""
         if report.failed:
             self.failed.append(report.nodeid)
-            self.message = self.message or str(report.longrepr)[-2000:]
 
 
 def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
-    """Run pytest within this process, quietly, with random tests that are the same in each run."""
+    """Run pytest within this process, quietly, with random tests that are the same in each run.
+
+    If pytest itself does not get far enough to run a test, "pytest" has failed.
+    """
     from hypothesis import settings
 
     settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
@@ -102,9 +102,7 @@ def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
     imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # before the fork
     arguments = ["-q", *plugins, *imported, *options, *paths]
-    output = io.StringIO()
-    with redirect_stdout(output), redirect_stderr(output):
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         status = pytest.main(arguments, plugins=[plugin])
     if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) and not plugin.failed:
         plugin.failed.append("pytest")
-        plugin.message = output.getvalue()[-2000:]
