@@ -389,14 +389,15 @@ def test_what_is_already_a_var_of_the_trace_is_not_recorded_again():
 
 
 @pytest.mark.parametrize("by_name", [False, True])
-def test_adding_to_a_part_is_one_sum_at_an_index(by_name):
+@pytest.mark.parametrize("factor", [1.0, 1j])
+def test_adding_to_a_part_is_one_sum_at_an_index(by_name, factor):
     trace = tape.Trace()
-    x = trace.param(np.arange(4.0)) * 1.0
+    x = trace.param(factor * np.arange(4.0)) * 1.0
     before = len(trace)
     if by_name:
         part = x[1:3]
-        part += np.array([2.0, 3.0])
+        part += factor * np.array([2.0, 3.0])
     else:
-        x[1:3] += np.array([2.0, 3.0])  # the part, and then an assignment of it
+        x[1:3] += factor * np.array([2.0, 3.0])  # the part, and then an assignment of it
     assert [node.op.name for node in trace.nodes[before:]] == ["getitem", "add_at", "getitem"]
-    assert_same(x.value, np.array([0.0, 3.0, 5.0, 3.0]))
+    assert_same(x.value, factor * np.array([0.0, 3.0, 5.0, 3.0]))
