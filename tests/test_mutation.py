@@ -174,24 +174,28 @@ def example_map():
     )
 
 
-def test_tests_are_those_that_execute_the_line_or_else_the_statement_or_the_module():
+def test_tests_are_those_that_execute_the_line_or_else_the_statement():
     tests_of = example_map().tests_of
-    assert tests_of("tape/trace.py", [9], (9, 9)) == {"tests/test_other.py": ["tests/test_other.py::b"]}
-    assert tests_of("tape/trace.py", [10], (8, 10)) == {"tests/test_other.py": ["tests/test_other.py::b"]}
-    everywhere = tests_of("tape/trace.py", [2], (1, 3))  # a table, read when the module is imported
-    assert sum(map(len, everywhere.values())) == 4
-    assert tests_of("tape/trace.py", [20], (20, 20)) == {}
-    assert tests_of("tape/else.py", [9], (9, 9)) == {}
+    assert tests_of("tape/trace.py", [9], (9, 9)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
+    assert tests_of("tape/trace.py", [10], (8, 10)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
+    assert tests_of("tape/trace.py", [20], (20, 20)) == [{}]
+    assert tests_of("tape/else.py", [9], (9, 9)) == [{}]
+
+
+def test_what_is_executed_at_import_is_tried_by_all_that_use_the_module():
+    direct, others = example_map().tests_of("tape/trace.py", [2], (1, 3))
+    assert direct == {}
+    assert sum(map(len, others.values())) == 4
 
 
 def test_mirroring_files_come_first_and_quick_tests_before_slow_ones():
     coverage = example_map()
-    tests = coverage.tests_of("tape/trace.py", [5], (5, 5))
-    batches = coverage.batches("tape/trace.py", tests, 60)
+    stages = coverage.tests_of("tape/trace.py", [5], (5, 5))
+    batches = coverage.batches("tape/trace.py", stages, 60)
     assert batches[0] == ["tests/test_trace.py::quick"]
     assert batches[-1] == ["tests/test_trace.py::slow"]
     assert sum(map(len, batches)) == 4
-    assert sum(map(len, coverage.batches("tape/trace.py", tests, 0.6))) == 2
+    assert sum(map(len, coverage.batches("tape/trace.py", stages, 0.6))) == 2
 
 
 def test_what_becomes_machine_code():

@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tests.mutation.coverage_map import CoverageMap, digest, files_of, load, measure, test_files
+from tests.mutation.coverage_map import CoverageMap, Tests, digest, files_of, load, measure, test_files
 from tests.mutation.operators import Mutant
 from tests.mutation.sample import is_compiled
 from tests.mutation.session import Chosen, run_tests
@@ -23,7 +23,7 @@ Result = dict[str, Any]
 """A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test
 executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute it; and ``seconds``."""
 
-_TESTS_OF_COMPILED = ("test_kernels", "test_machine_kernels", "test_compile", "test_program")
+_TESTS_OF_COMPILED = tuple(f"tests/test_{name}" for name in ("kernels", "machine", "compile", "program"))
 """Beginnings of the names of the test files for code that coverage does not see."""
 _SECONDS_TO_COMPILE = 240.0
 _SECONDS_FOR_A_FILE = 1800.0
@@ -109,7 +109,7 @@ class Campaign:
         progress = tqdm(total=len(mutants), desc="mutants", unit="mutant", disable=not mutants, smoothing=0)
         survivors = 0
         for mutant, answer in self._workplace.each(mutants, lambda mutant: self._task(mutant, coverage)):
-            count = sum(map(len, self._tests_of(mutant, coverage).values()))
+            count = sum(len(ids) for stage in self._tests_of(mutant, coverage) for ids in stage.values())
             result = {
                 "mutant": asdict(mutant), "sources": self._sources, "tests": self._tests, "of": count,
                 "seconds": answer["seconds"], **_verdict(answer, count),
@@ -131,15 +131,19 @@ class Campaign:
             compiled,
         )
 
-    def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> dict[str, list[str]]:
-        tests = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
-        if not tests and is_compiled(mutant.path):
+    def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> list[Tests]:
+        """The tests that may notice a mutant, in stages, without those that cannot be relied on."""
+        stages = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
+        if is_compiled(mutant.path):
             parts = coverage.parts.items()
-            tests = {
-                name: part.tests for name, part in parts if Path(name).stem.startswith(_TESTS_OF_COMPILED)
-            }
-        usable = {name: [id for id in ids if id not in self._without] for name, ids in tests.items()}
-        return {name: ids for name, ids in usable.items() if ids}
+            stages.append({name: part.tests for name, part in parts if name.startswith(_TESTS_OF_COMPILED)})
+        seen = set(self._without)
+        chosen: list[Tests] = []
+        for stage in stages:
+            fresh = {name: [id for id in ids if id not in seen] for name, ids in stage.items()}
+            chosen.append({name: ids for name, ids in fresh.items() if ids})
+            seen.update(id for ids in fresh.values() for id in ids)
+        return chosen
 
     def _doubtful(self, results: Sequence[Result], coverage: CoverageMap) -> set[str]:
         """Tests that noticed a mutant, but that fail as well if they run alone without one."""

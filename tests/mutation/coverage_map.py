@@ -12,12 +12,16 @@ import pickle
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 from tests.mutation.session import Chosen, run_tests
 
-__all__ = ["CoverageMap", "Part", "digest", "files_of", "load", "measure", "test_files"]
+__all__ = ["CoverageMap", "Part", "Tests", "digest", "files_of", "load", "measure", "test_files"]
+
+Tests = dict[str, list[str]]
+"""By test file, the ids of some of its tests."""
 
 _UNSUITABLE = ("tests/test_mutation.py", "tests/test_viz_stepper_browser.py", "tests/test_benchmarks.py")
 """This itself, a browser, and times."""
@@ -139,11 +143,8 @@ class CoverageMap:
             id: time for part in self.parts.values() for id, time in zip(part.tests, part.times, strict=True)
         }
 
-    def tests_of(self, path: str, lines: Iterable[int], statement: tuple[int, int]) -> dict[str, list[str]]:
-        """By test file the tests that execute some lines.
-
-        If no test executes them, those of the statement; if that is only executed at import, such as a
-        table, those that execute anything in the module.
+    def tests_of(self, path: str, lines: Iterable[int], statement: tuple[int, int]) -> list[Tests]:
+        """The tests that may notice a change, those first that execute it.
 
         Parameters
         ----------
@@ -156,39 +157,40 @@ class CoverageMap:
 
         Returns
         -------
-        dict of str to list of str
+        list of dict of str to list of str
+            By test file, first the tests that execute the lines; or, if there are none, the statement. Then,
+            if that is executed when something is imported, such as a table or a declaration, those that
+            execute anything in the module; tests may be in both.
         """
-        wanted = list(lines)
         around = range(statement[0], statement[1] + 1)
-        return self._executing(path, wanted) or self._executing(path, around) or self._in(path, around)
+        direct = self._executing(path, lines) or self._executing(path, around)
+        if not any(line in around for part in self.parts.values() for line in part.at_import.get(path, ())):
+            return [direct]
+        everywhere = {line for part in self.parts.values() for line in part.lines.get(path, ())}
+        return [direct, self._executing(path, everywhere)]
 
-    def _executing(self, path: str, lines: Iterable[int]) -> dict[str, list[str]]:
+    def _executing(self, path: str, lines: Iterable[int]) -> Tests:
+        wanted = list(lines)
         found = {}
         for name, part in self.parts.items():
             bits = 0
-            for line in lines:
+            for line in wanted:
                 bits |= part.lines.get(path, {}).get(line, 0)
             if bits:
                 found[name] = [id for k, id in enumerate(part.tests) if bits >> k & 1]
         return found
 
-    def _in(self, path: str, lines: range) -> dict[str, list[str]]:
-        if not any(line in lines for part in self.parts.values() for line in part.at_import.get(path, ())):
-            return {}
-        everywhere = {line for part in self.parts.values() for line in part.lines.get(path, ())}
-        return self._executing(path, everywhere)
-
-    def batches(self, path: str, tests: dict[str, list[str]], budget: float) -> list[list[str]]:
+    def batches(self, path: str, stages: Sequence[Tests], budget: float) -> list[list[str]]:
         """The order in which tests are to be tried, in runs of pytest's: within some seconds, if they last.
 
-        Files that mirror the module come first, then those of which the largest share executes the lines;
-        of each file first the quick tests, for a few seconds.
+        Of each stage, files that mirror the module come first, then those of which the largest share takes
+        part; of each file first the quick tests, for a few seconds.
 
         Parameters
         ----------
         path : str
             The module that was changed.
-        tests : dict of str to list of str
+        stages : sequence of dict of str to list of str
             As `tests_of` returns them.
         budget : float
             How many seconds they may take together.
@@ -198,31 +200,34 @@ class CoverageMap:
         list of list of str
             Each not empty.
         """
-
-        def preference(name: str) -> tuple[bool, float, float]:
-            share = len(tests[name]) / max(len(self.parts[name].tests), 1)
-            return not _mirrors(name, path), -share, sum(self.times[id] for id in tests[name])
-
-        first: list[list[str]] = []
-        later: list[str] = []
-        for name in sorted(tests, key=preference):
-            spent, quick = 0.0, []
-            for id in sorted(tests[name], key=self.times.__getitem__):
-                spent += self.times[id]
-                (quick if spent <= _FIRST_SECONDS or not quick else later).append(id)
-            first.append(quick)
-        groups = [first[:1], first[1:4], first[4:12], first[12:], [later]]
         left = budget
         batches = []
-        for group in groups:
+        for group in (group for tests in stages for group in self._in_order(path, tests)):
             batch = []
-            for id in (id for ids in group for id in ids):
+            for id in group:
                 if left > 0:
                     batch.append(id)
                     left -= self.times[id]
             if batch:
                 batches.append(batch)
         return batches
+
+    def _in_order(self, path: str, tests: Tests) -> list[list[str]]:
+        """Tests in runs of pytest's, of which the first one is short."""
+
+        def preference(name: str) -> tuple[bool, float, float]:
+            share = len(tests[name]) / max(len(self.parts[name].tests), 1)
+            return not _mirrors(name, path), -share, sum(self.times[id] for id in tests[name])
+
+        quick: list[list[str]] = []
+        slow: list[str] = []
+        for name in sorted(tests, key=preference):
+            spent = 0.0
+            quick.append([])
+            for id in sorted(tests[name], key=self.times.__getitem__):
+                spent += self.times[id]
+                (quick[-1] if spent <= _FIRST_SECONDS or not quick[-1] else slow).append(id)
+        return [*(list(chain(*quick[a:b])) for a, b in pairwise((0, 1, 4, 12, None))), slow]
 
 
 def _mirrors(name: str, path: str) -> bool:

@@ -34,7 +34,9 @@ _MESSAGES = frozenset({"warn", "print", "refuse", "Flaw", "add_note", "cast", "T
 """Functions whose arguments are words for people or for type checkers."""
 _HARMLESS_KEYWORDS = frozenset({"strict", "flush", "slots", "frozen", "maxsize"})
 """What changes no result: checks of zip, and what makes things fast."""
-_COMMUTATIVE = frozenset({"max", "min", "maximum", "minimum", "logical_and", "logical_or", "promote_types"})
+_COMMUTATIVE = frozenset(
+    {"max", "min", "maximum", "minimum", "logical_and", "logical_or", "promote_types", "result_type"}
+)
 _NAMES_AND_TYPES = frozenset({"isinstance", "hasattr", "getattr"})
 _CACHES = frozenset({"cache", "lru_cache", "dataclass", "overload", "cached_property", "property", "wraps"})
 _FOR_TOOLS = frozenset({"__all__", "__slots__", "__version__", "__match_args__"})
