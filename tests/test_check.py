@@ -42,6 +42,9 @@ def test_what_the_type_checker_says():
             setattr(instruction, name, value)
     for name, value, match in (
         ("outputs", [99], "no instruction with a value"),
+        ("outputs", [len(listing.instructions)], "no instruction with a value"),
+        ("outputs", [-1], "no instruction with a value"),
+        ("outputs", [True], "no instruction with a value"),
         ("inputs", [1, 0], "input 0 is elsewhere"),
         ("guards", [None], "guards are not in order"),
     ):

@@ -110,6 +110,7 @@ BAD_INPUT = [
     (lambda b: b.v[np.ones(3, bool)], errors.OutOfBoundsError, ["getitem", "[2, 3]"]),
     (lambda b: b.v[1.0], errors.OutOfBoundsError, ["float64"]),
     (lambda b: b.v["rows"], errors.OutOfBoundsError, ["index"]),
+    (lambda b: b.v[np.ma.masked_array([0, 1], [0, 1])], errors.OutOfBoundsError, ["masked"]),
     (lambda b: b.v[b.v], errors.OutOfBoundsError, ["float64[2, 3]"]),
     (lambda b: b.trace[99], errors.OutOfBoundsError, ["99", "mine"]),
     # dtypes

@@ -153,6 +153,11 @@ def test_ties_are_shared_with_an_equal_initial_value():
     gradients = vjp(lambda x, y: np.max(x, initial=y), [np.array([1.0, 2.0, 2.0]), np.array(2.0)])
     assert_close(gradients[0], [0, 1 / 3, 1 / 3], 1e-15)
     assert_close(gradients[1], 1 / 3, 1e-15)
+    many = np.tile([1.0, 2.0, 2.0], (1, 4000))  # for which there is a kernel
+    for f in (np.max, np.nanmax):
+        gradients = vjp(lambda x, y, f=f: f(x, axis=1, initial=y), [many, np.array(2.0)])
+        assert_close(gradients[0], np.where(many == 2, 1 / 8001, 0), 1e-15)
+        assert_close(gradients[1], 1 / 8001, 1e-15)
     (shared,) = vjp(np.nanmin, [np.array([1.0, np.nan, 1.0])])
     assert_same(shared, np.array([0.5, 0.0, 0.5]))
 

@@ -51,6 +51,7 @@ AT_THE_BOUNDARY = {
     "poch (-2, 3)": (ops.poch, (-2.0, 3.0), 0, (2, 0)),
     "poch (-2, 1)": (lambda z: ops.poch(z, 1.0), (-2.0,), -2, (1,)),
     "binom (5, 7)": (ops.binom, (5.0, 7.0), 0, (-1 / 42, 1 / 42)),
+    "binom (5, -7)": (ops.binom, (5.0, -7.0), 0, (0, 1 / 5544)),
     "binom (5, -2)": (ops.binom, (5.0, -2.0), 0, (0, -1 / 42)),
     "inv_boxcox (1, 0)": (ops.inv_boxcox, (1.0, 0.0), np.e, (np.e, -np.e / 2)),
     "logsumexp -inf": (ops.logsumexp, ([-np.inf, -np.inf],), -np.inf, ([0, 0],)),

@@ -112,7 +112,7 @@ class Campaign:
             count = sum(len(ids) for stage in self._tests_of(mutant, coverage) for ids in stage.values())
             result = {
                 "mutant": asdict(mutant), "sources": self._sources, "tests": self._tests, "of": count,
-                "seconds": answer["seconds"], **_verdict(answer, count),
+                "budget": self._budget, "seconds": answer["seconds"], **_verdict(answer, count),
             }  # fmt: skip
             self._keep([result])
             survivors += result["verdict"] in ("survived", "untested")
@@ -169,17 +169,23 @@ class Campaign:
             file.writelines(json.dumps(result) + "\n" for result in results)
 
     def _known(self) -> dict[Mutant, Result]:
-        """Results that still hold: of these sources, and for survivors of these tests; the last count."""
+        """Results that still hold; of each mutant the last counts."""
         known: dict[Mutant, Result] = {}
         for line in self._results.read_text().splitlines() if self._results.exists() else ():
             result = json.loads(line)
             fields = result["mutant"]
             mutant = Mutant(**{**fields, "statement": tuple(fields["statement"])})
-            noticed = result["verdict"] not in ("survived", "untested")
             known.pop(mutant, None)
-            if result["sources"] == self._sources and (noticed or result["tests"] == self._tests):
+            if result["sources"] == self._sources and self._is_final(result):
                 known[mutant] = result
         return known
+
+    def _is_final(self, result: Result) -> bool:
+        """Whether a mutant was noticed, or survives as many of the tests as there are or as may be run."""
+        if result["verdict"] not in ("survived", "untested"):
+            return True
+        all_that_may = result["ran"] == result["of"] or result["budget"] >= self._budget
+        return all_that_may and result["tests"] == self._tests
 
 
 def _together(files: dict[str, Path]) -> list[dict[str, Path]]:
