@@ -152,3 +152,14 @@ def test_arrays_of_which_numpy_cannot_tell_count_as_overlapping():
     assert overlapping(x, y)
     assert not overlapping(x, np.zeros(2, np.int8))
     assert are_related(x, y)
+
+
+def test_handles_share_memory_where_their_arrays_do():
+    trace = tape.Trace()
+    x = trace.param(np.arange(6.0).reshape(2, 3))
+    part, row, copy = x[:, 1:], x[0], x.copy()
+    assert np.shares_memory(x, part)
+    assert np.shares_memory(part, row)
+    assert not np.shares_memory(row, x[1])
+    assert not np.shares_memory(x, copy)
+    assert not np.shares_memory(part, tape.Trace().param(x.value))

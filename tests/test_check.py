@@ -31,6 +31,11 @@ def test_what_the_type_checker_says():
         ("fold", {"attrs": ("sum", (2,))}, "other axes than"),
         ("fold", {"shape": (-4,)}, "its shape is none"),
         ("fold", {"shape": (2**30, 2**30)}, "its shape is none"),
+        ("exp", {"op": None}, "fields are of other types"),
+        ("exp", {"operands": [0]}, "fields are of other types"),
+        ("exp", {"attrs": []}, "fields are of other types"),
+        ("exp", {"dtype": "float64"}, "fields are of other types"),
+        ("exp", {"dtype": np.dtype("U3")}, "no arithmetic on <U3"),
     ):
         instruction = by_op[op]
         old = {name: getattr(instruction, name) for name in changes}
@@ -99,3 +104,11 @@ def test_products_have_up_to_four_axes(x, y, out):
     x, y = b.input(x, FLOAT), b.input(y, FLOAT)
     b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
     check(b.listing)
+
+
+def test_stacks_of_matrices_go_together():
+    b = Builder()
+    x, y = b.input((2, 3, 4), FLOAT), b.input((3, 4, 5), FLOAT)
+    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), (2, 3, 5), FLOAT))
+    with pytest.raises(errors.ProgramError, match="the stacks differ"):
+        check(b.listing)
