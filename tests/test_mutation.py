@@ -133,6 +133,7 @@ def test_operators_are_looked_for_outside_of_comments():
         "@dataclass(frozen=True)\nclass A:\n    b: int",
         "a = 'words for people'",
         "a = cast('Var', b)",
+        "a = Op(name='b')",
         "del a[1]",
     ],
 )

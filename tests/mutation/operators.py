@@ -32,8 +32,8 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
 }  # fmt: skip
 _MESSAGES = frozenset({"warn", "print", "refuse", "Flaw", "add_note", "cast", "TypeVar", "ParamSpec"})
 """Functions whose arguments are words for people or for type checkers."""
-_HARMLESS_KEYWORDS = frozenset({"strict", "flush", "slots", "frozen", "maxsize"})
-"""What changes no result: checks of zip, and what makes things fast."""
+_HARMLESS_KEYWORDS = frozenset({"strict", "flush", "slots", "frozen", "maxsize", "name", "doc"})
+"""What changes no result: checks of zip, what makes things fast, and names of operations in listings."""
 _COMMUTATIVE = frozenset(
     {"max", "min", "maximum", "minimum", "logical_and", "logical_or", "promote_types", "result_type"}
 )
