@@ -106,6 +106,15 @@ def test_products_have_up_to_four_axes(x, y, out):
     check(b.listing)
 
 
+def test_a_guard_is_no_result():
+    listing = rewrite(record(lambda x: x if x[0] > 0 else -x, (np.ones(2),), {}, "f"))
+    check(listing)
+    listing.outputs = [k for k, instruction in enumerate(listing.instructions) if instruction.op == "guard"]
+    assert listing.outputs
+    with pytest.raises(errors.ProgramError, match="no instruction with a value"):
+        check(listing)
+
+
 def test_stacks_of_matrices_go_together():
     b = Builder()
     x, y = b.input((2, 3, 4), FLOAT), b.input((3, 4, 5), FLOAT)
