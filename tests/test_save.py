@@ -92,6 +92,35 @@ def test_every_listing_passes_the_type_checker():
                 check(rewrite(recorded(f, *case.args(dtype))))
 
 
+def attributes_unlike(attrs):
+    """Other attributes: one more, one less, and one of another type."""
+    yield from ((), (*attrs, 0), attrs[:-1])
+    for k, attr in enumerate(attrs):
+        for other in (None, object(), 1.5, "x", True, 1):
+            if type(other) is not type(attr):
+                yield (*attrs[:k], other, *attrs[k + 1 :])
+
+
+def test_attributes_of_other_types_do_not_pass_the_type_checker():
+    """Of one instruction for each kind, and for each combination of types of its attributes."""
+    seen = set()
+    for case in TWO_OF_EACH:
+        for f in functions_of(case):
+            listing = rewrite(recorded(f, *case.args()))
+            for instruction in listing.instructions:
+                op, attrs = instruction.op, instruction.attrs
+                kind = op, tuple(map(type, attrs))
+                if not attrs or kind in seen:
+                    continue
+                seen.add(kind)
+                for instruction.attrs in attributes_unlike(attrs):
+                    if not (op == "matmul" and not instruction.attrs):  # whose factor may be missing
+                        with pytest.raises(errors.ProgramError):
+                            check(listing)
+                instruction.attrs = attrs
+    assert {"fold", "take", "ravel_index", "add_at", "kernel", "literal"} <= {op for op, _ in seen}
+
+
 class Pair(NamedTuple):
     first: Any
     second: Any
