@@ -36,7 +36,10 @@ _WORK = 1 << 10
 
 
 class Family:
-    """The handles that share memory with each other: weakly, as nobody needs a view that is gone."""
+    """The views of one array: weakly, as nobody needs a view that is gone.
+
+    The array itself is not among them: whatever is written to, it takes part.
+    """
 
     __slots__ = ("_limit", "_members")
 
@@ -160,7 +163,6 @@ def share(view: Handle, viewed: Handle) -> None:
         return
     if known is None:
         known = viewed.share = Share(where, None, None, Family())
-        known.family.add(viewed)
     view.share = Share(memory, viewed, view.node, known.family)
     known.family.add(view)
 

@@ -252,7 +252,6 @@ def _laid_out_as(x: Any, new: Any) -> Any:
     axes = slowest_first(memory)
     if x.share is None and not memory.transpose(axes).flags.c_contiguous:  # what has gaps keeps them
         x.share = Share(memory, None, None, Family())
-        x.share.family.add(x)
     if not new.ndim:  # of arithmetic of arrays without axes, NumPy makes numbers
         return laid_out(new, order="C")
     return own(new, axes)

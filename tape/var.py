@@ -21,7 +21,6 @@ from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
 from tape.node import Handle, plain, settled
 from tape.op import NUMPY, other_operand
-from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.creation import beside
 from tape.ops.structure.updating import At
 from tape.trace import Trace
@@ -473,7 +472,7 @@ class Var(Handle):
     # ---- NumPy's protocols -----------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        function = NUMPY.get(ufunc) or counterpart(ufunc)
+        function = NUMPY.get(ufunc)
         if function is not None and method == "__call__" and not kwargs:
             return function(*inputs)
         return call_ufunc(ufunc, method, inputs, kwargs)

@@ -4,10 +4,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import tape
 from tape import errors, ops
-from tape.aliases import memory_of
+from tape.aliases import are_related, memory_of, overlapping
 from tests import plain
 from tests.op_table import CASES
 
@@ -139,3 +140,26 @@ def test_writing_to_a_result_reaches_the_operands_that_it_reaches_in_numpy(op):
                 result[...] = 1
         for array, handle in zip(arrays, handles, strict=True):
             np.testing.assert_array_equal(handle.value, array, str(case))
+
+
+def test_arrays_of_which_numpy_cannot_tell_count_as_overlapping():
+    """Whether three coprime steps meet three others is a problem that takes years to solve."""
+    memory = np.zeros(192163377, np.int8)  # never touched, so it takes up none
+    x = as_strided(memory, (1049, 1049, 1049), (36674, 61119, 85569))
+    y = as_strided(memory[64023025:], (1049, 1049, 1), (12223, 12224, 1))
+    with pytest.raises(np.exceptions.TooHardError):
+        np.shares_memory(x, y, max_work=1 << 10)
+    assert overlapping(x, y)
+    assert not overlapping(x, np.zeros(2, np.int8))
+    assert are_related(x, y)
+
+
+def test_handles_share_memory_where_their_arrays_do():
+    trace = tape.Trace()
+    x = trace.param(np.arange(6.0).reshape(2, 3))
+    part, row, copy = x[:, 1:], x[0], x.copy()
+    assert np.shares_memory(x, part)
+    assert np.shares_memory(part, row)
+    assert not np.shares_memory(row, x[1])
+    assert not np.shares_memory(x, copy)
+    assert not np.shares_memory(part, tape.Trace().param(x.value))

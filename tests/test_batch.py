@@ -224,3 +224,31 @@ def test_batches_within_batches():
             product_of_both = inner.values(numbers * numbers + np.sum(rows))
         result = outer.values(product_of_both)
     assert_close(result, x * x + x.sum(1, keepdims=True), 1e-15)
+
+
+def test_a_batch_is_closed_when_it_is_done_with_and_when_that_fails():
+    before = scope.innermost()
+    with Lanes(2) as lanes:
+        assert scope.is_open(lanes)
+    assert not scope.is_open(lanes)
+    with pytest.raises(ZeroDivisionError), Lanes(2) as lanes:
+        raise ZeroDivisionError
+    assert not scope.is_open(lanes)
+    tape.jacobian(lambda x: x * x, mode="rev")(np.ones(3))
+    with pytest.raises(errors.ShapeError):
+        tape.jacobian(lambda x: np.exp(x) @ np.ones(2))(np.ones(3))
+    assert scope.innermost() is before
+
+
+def test_a_batch_has_no_single_answer():
+    with Lanes(2) as lanes:
+        x = lanes.batch(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        index = lanes.batch(np.array([0, 1]))
+        for ask in (
+            lambda: np.array_equal(x, x), lambda: np.allclose(x, x), lambda: range(3)[index], x.item,
+            lambda: bool(x[0] > 0),
+        ):  # fmt: skip
+            with pytest.raises(errors.ConversionError, match=r"several values|different branches"):
+                ask()
+        with pytest.raises(errors.InPlaceError, match="cannot be written to"):
+            x[0] = 1.0

@@ -178,7 +178,8 @@ VIEWS = {
     "sum of all axes is one fold": (lambda x: ops.sum(x), {"fold": 1}, None),
     "sum of a product": (lambda x: ops.sum(ops.sin(x) * x), {"sin": 1, "sum_product": 1}, None),
     "elementwise on the smaller": (
-        lambda x: ops.sum(ops.sin(ops.broadcast_to(x, (50, 2, 3, 4))), 0), {"sin": 1, "multiply": 1, "add": 1}, None),
+        lambda x: ops.sum(ops.sin(ops.broadcast_to(x, (50, 2, 3, 4))), 0),
+        {"sin": 1, "multiply": 1, "add": 1}, None),
     "one array joined": (lambda x: ops.concatenate([x, x[:0]]), {}, None),
     "number spread and cut": (lambda x: ops.broadcast_to(2.0 * ops.sum(x), (7, 7))[1:3, ::2] * 1.0,
                               {"fold": 1, "multiply": 1}, None),

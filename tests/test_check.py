@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from tape import errors
+from tape.program.builder import Builder
 from tape.program.check import check
+from tape.program.instructions import Instruction
 from tape.program.record import record
 from tape.program.rewrite import rewrite
+
+FLOAT = np.dtype(float)
 
 
 def test_what_the_type_checker_says():
@@ -27,6 +31,11 @@ def test_what_the_type_checker_says():
         ("fold", {"attrs": ("sum", (2,))}, "other axes than"),
         ("fold", {"shape": (-4,)}, "its shape is none"),
         ("fold", {"shape": (2**30, 2**30)}, "its shape is none"),
+        ("exp", {"op": None}, "fields are of other types"),
+        ("exp", {"operands": [0]}, "fields are of other types"),
+        ("exp", {"attrs": []}, "fields are of other types"),
+        ("exp", {"dtype": "float64"}, "fields are of other types"),
+        ("exp", {"dtype": np.dtype("U3")}, "no arithmetic on <U3"),
     ):
         instruction = by_op[op]
         old = {name: getattr(instruction, name) for name in changes}
@@ -38,6 +47,9 @@ def test_what_the_type_checker_says():
             setattr(instruction, name, value)
     for name, value, match in (
         ("outputs", [99], "no instruction with a value"),
+        ("outputs", [len(listing.instructions)], "no instruction with a value"),
+        ("outputs", [-1], "no instruction with a value"),
+        ("outputs", [True], "no instruction with a value"),
         ("inputs", [1, 0], "input 0 is elsewhere"),
         ("guards", [None], "guards are not in order"),
     ):
@@ -47,3 +59,65 @@ def test_what_the_type_checker_says():
             check(listing)
         setattr(listing, name, old)
     check(listing)
+
+
+@pytest.mark.parametrize("attrs", [(), ("zero",), (0.0,), (True,), (None,), (0, 0), ((0,),)])
+def test_the_number_of_an_input_is_one_integer(attrs):
+    b = Builder()
+    b.listing.outputs = [b.input((2,), FLOAT).id]
+    check(b.listing)
+    b.listing.instructions[0].attrs = attrs
+    with pytest.raises(errors.ProgramError, match="its attribute is no number"):
+        check(b.listing)
+
+
+@pytest.mark.parametrize("number", [-1, 1, 2**70])
+def test_the_number_of_an_input_is_that_of_one_that_is_there(number):
+    b = Builder()
+    b.listing.outputs = [b.input((2,), FLOAT).id]
+    b.listing.instructions[0].attrs = (number,)
+    with pytest.raises(errors.ProgramError, match="there is no number"):
+        check(b.listing)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "out"),
+    [
+        ((3,), (3, 4), (4,)), ((2, 3), (3,), (2,)), ((3,), (3,), ()),
+        ((2, 1, 1, 2, 3), (3, 4), (2, 1, 1, 2, 4)), ((2, 3), (2, 1, 1, 3, 4), (2, 1, 1, 2, 4)),
+    ],
+)  # fmt: skip
+def test_products_are_of_matrices_and_their_stacks(x, y, out):
+    b = Builder()
+    x, y = b.input(x, FLOAT), b.input(y, FLOAT)
+    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
+    with pytest.raises(errors.ProgramError, match="are no matrices"):
+        check(b.listing)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "out"),
+    [((2, 3), (3, 4), (2, 4)), ((5, 6, 2, 3), (3, 4), (5, 6, 2, 4)), ((2, 3), (5, 6, 3, 4), (5, 6, 2, 4))],
+)
+def test_products_have_up_to_four_axes(x, y, out):
+    b = Builder()
+    x, y = b.input(x, FLOAT), b.input(y, FLOAT)
+    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
+    check(b.listing)
+
+
+def test_a_guard_is_no_result():
+    listing = rewrite(record(lambda x: x if x[0] > 0 else -x, (np.ones(2),), {}, "f"))
+    check(listing)
+    listing.outputs = [k for k, instruction in enumerate(listing.instructions) if instruction.op == "guard"]
+    assert listing.outputs
+    with pytest.raises(errors.ProgramError, match="no instruction with a value"):
+        check(listing)
+
+
+def test_stacks_of_matrices_go_together():
+    b = Builder()
+    x, y = b.input((2, 3, 4), FLOAT), b.input((3, 4, 5), FLOAT)
+    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), (2, 3, 5), FLOAT))
+    with pytest.raises(errors.ProgramError, match="the stacks differ"):
+        check(b.listing)

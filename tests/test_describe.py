@@ -247,6 +247,15 @@ def test_what_cannot_be_profiled_says_why():
     assert program(np.ones(3), np.array([2])) == [1.0]
 
 
+def test_a_compiled_function_says_how_many_programs_it_has():
+    def double(x):
+        return 2 * x
+
+    compiled = tape.compile(double)
+    compiled(1.0), compiled(np.ones(2)), compiled(2.0)
+    assert repr(compiled) == "<compiled double: 2 programs>"
+
+
 # ---- programs of traces ------------------------------------------------------------------------------
 
 

@@ -293,3 +293,46 @@ def test_rounding_is_that_of_numpy(dtype, decimals):
     if x.dtype.kind in "fi" and x.dtype.itemsize >= 4:
         compiled, _ = compiled_for(lambda v: np.round(v, decimals), x)
         assert_same(compiled(x), expected)
+
+
+# ---- operands that are neither Vars nor arrays ---------------------------------------------------------
+
+BINARY = [ops.add, ops.subtract, ops.multiply, ops.divide, ops.power, ops.maximum, ops.arctan2, ops.matmul]
+binary = pytest.mark.parametrize("op", BINARY, ids=lambda op: op.__name__)
+
+
+@binary
+@pytest.mark.parametrize("make", [list, tuple], ids=["list", "tuple"])
+def test_lists_beside_a_var_are_arrays(op, make):
+    x, y = np.array([1.5, 2.0]), np.array([0.5, 3.0])
+    for recorded, expected in (
+        (lambda x: op(x, make(y.tolist())), lambda x: op(x, y)),
+        (lambda x: op(make(y.tolist()), x), lambda x: op(y, x)),
+    ):
+        _, _, out = record(recorded, [x])
+        assert_same(out.value, expected(x))
+        assert all(not isinstance(operand, (list, tuple)) for operand in out.node.operands)
+        for found, wanted in zip(vjp(recorded, [x]), vjp(expected, [x]), strict=True):
+            assert_same(found, wanted)
+    assert_same(op(make(x.tolist()), make(y.tolist())), op(x, y))
+
+
+@binary
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (np.array([1.0, None]), "object"),
+        (np.array(["a", "b"]), "<U1"),
+        (np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"), "datetime64"),
+        (np.ma.masked_array([1.0, 2.0], [True, False]), "masked array"),
+        ([1.0, None], "object"),
+        ([[1.0], [1.0, 2.0]], "no regular array"),
+    ],
+    ids=["objects", "strings", "dates", "masked", "list of objects", "ragged list"],
+)
+def test_what_holds_no_numbers_is_refused_beside_vars_and_arrays(op, other, what):
+    x = np.array([1.5, 2.0])
+    v = tape.Trace().param(x)
+    for call in (lambda: op(v, other), lambda: op(other, v), lambda: op(x, other), lambda: op(other, x)):
+        with pytest.raises(errors.TapeError, match=what):
+            call()

@@ -384,3 +384,56 @@ def test_what_is_a_number_in_numpy_is_none_that_can_be_written_to():
     assert_same(
         np.asarray(tape.jacobian(lambda x: f(x[0]), mode="fwd")(np.array([2.0, 1.0]))), np.array([4.0, 0.0])
     )
+
+
+# ---- what is written over a Var comes from elsewhere -------------------------------------------------
+
+
+def test_an_outer_var_is_written_over_an_inner_one():
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+
+    def inner_gradient(y):
+        def f(x):
+            out = x * 1.0
+            np.multiply(y, 3.0, out=out)  # no Var of the inner trace
+            return np.sum(out * x)
+
+        return tape.grad(f)(x)
+
+    assert_close(inner_gradient(y), 3 * y)
+    assert_close(tape.jacobian(inner_gradient)(y), 3 * np.eye(2))
+
+
+@pytest.mark.parametrize("new", [[7.0, 8.0], np.array([7, 8]), np.array([7.0, 8.0])])
+def test_plain_arrays_are_written_over_a_var(new):
+    trace = tape.Trace()
+    x = trace.param(np.array([1.0, 2.0]))
+    out = x * x
+    np.add(new, 1, out=out)
+    assert_same(out.value, np.array([8.0, 9.0]))
+    (gradient,) = trace.backward_param_grads(np.sum(out * x))
+    assert_close(gradient, np.array([8.0, 9.0]))
+
+
+def test_what_is_already_a_var_of_the_trace_is_not_recorded_again():
+    trace = tape.Trace()
+    x = trace.param(np.array([1.0, 2.0]))
+    out = x * x
+    np.exp(x, out=out)
+    out *= x
+    assert [node.op.name for node in trace.nodes if node.op is not None] == ["multiply", "exp", "multiply"]
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("factor", [1.0, 1j])
+def test_adding_to_a_part_is_one_sum_at_an_index(by_name, factor):
+    trace = tape.Trace()
+    x = trace.param(factor * np.arange(4.0)) * 1.0
+    before = len(trace)
+    if by_name:
+        part = x[1:3]
+        part += factor * np.array([2.0, 3.0])
+    else:
+        x[1:3] += factor * np.array([2.0, 3.0])  # the part, and then an assignment of it
+    assert [node.op.name for node in trace.nodes[before:]] == ["getitem", "add_at", "getitem"]
+    assert_same(x.value, factor * np.array([0.0, 3.0, 5.0, 3.0]))

@@ -147,6 +147,11 @@ def test_delete_anything(data, shape, axis):
     check(lambda x: np.delete(x, obj, axis), *numbered(shape))
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((13,), 0), ((2, 13), 1), ((13, 2), 0), ((2, 13), -1)])
+def test_delete_leaves_many_pieces(shape, axis):
+    check(lambda x: np.delete(x, np.s_[1::2], axis), *numbered(shape))
+
+
 def test_an_integer_var_names_one_position():
     trace = tape.Trace()
     x, i = trace.param([1.0, 2.0, 3.0]), trace.input(1)

@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from tape.kernels.accumulate import Scattered, accumulate
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
+from tape.kernels.fused import fused
 from tape.kernels.reduce import sum_to_shape
 from tests import naive
 from tests.oracles import LAYOUTS, laid_out
@@ -33,6 +34,21 @@ def arrays(shape, dtype=None):
 
 def precision(dtype):
     return {"f": 2e-6, "d": 1e-14, "e": 4e-3}[np.dtype(dtype).char]
+
+
+# ---- fused -------------------------------------------------------------------------------------------
+
+
+def shrunk(x, y):
+    return x - x * y
+
+
+@pytest.mark.parametrize(
+    "operands", [(2.0, 0.25), (np.float32(2), 3), (np.arange(3), np.ones(3, np.float32))]
+)
+def test_what_no_kernel_is_for_is_the_body_or_what_is_given_instead(operands):
+    np.testing.assert_array_equal(fused(shrunk)(*operands), shrunk(*operands))
+    assert fused(shrunk, lambda x, y: "instead")(*operands) == "instead"
 
 
 # ---- sum_to_shape --------------------------------------------------------------------------------

@@ -274,3 +274,15 @@ X = np.ones((2, 6, 3))
 def test_errors_are_raised_at_the_call(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_momentum_goes_from_nothing_to_all_of_the_new():
+    x, mean, var = normal(4, 3), normal(3), np.exp(normal(3))
+    for found, expected in zip(nn.batch_norm_statistics(x, mean, var, 0), (mean, var), strict=True):
+        assert_close(found, expected)
+    new = np.mean(x, axis=0), np.var(x, axis=0, ddof=1)
+    for found, expected in zip(nn.batch_norm_statistics(x, mean, var, 1), new, strict=True):
+        assert_close(found, expected)
+    for momentum in (-1e-9, 1 + 1e-9):
+        with pytest.raises(errors.OptionError, match="momentum"):
+            nn.batch_norm_statistics(x, mean, var, momentum)

@@ -111,6 +111,10 @@ PLAIN = {
     "full": lambda np: np.full((2, 3), [1, 2, 3], np.int8),
     "full of text": lambda np: np.full(2, "a"),
     "arange": lambda np: np.arange(1, 9, 2),
+    "arange of one": lambda np: np.arange(4.0),
+    "arange of one and more": lambda np: np.arange(5, dtype=np.float32),
+    "array of nothing": lambda np: np.array([[], []]),
+    "length of r_": lambda np: np.asarray(len(np.r_) + len(np.c_)),
     "arange of keywords": lambda np: np.arange(start=1, stop=3, dtype=np.float32),
     "fromiter": lambda np: np.fromiter((k * k for k in range(9)), int, 4),
     "from_dlpack": lambda np: np.from_dlpack(np.ones(2)),
@@ -506,3 +510,26 @@ def test_code_that_trains_predicts(name):
         made = MADE[name](trace.param(2.0))
         assert isinstance(made, tape.Var)
         np.testing.assert_array_equal(made.value, expected)
+
+
+REFUSED = {
+    "copy": (lambda x: tnp.array([x, x], np.float32, copy=False), errors.OptionError, "copy=False"),
+    "axes": (lambda x: tnp.array([x, x], ndmax=1), errors.ShapeError, "ndmax=1"),
+    "orders": (lambda x: tnp.require(x, requirements=["C", "F"]), errors.OptionError, "Fortran"),
+    "matrix": (lambda x: tnp.r_["r", x], errors.UnsupportedError, "matrix"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_had_of_vars_is_refused(name):
+    call, error, match = REFUSED[name]
+    with tape.Trace() as trace, pytest.raises(error, match=match):
+        call(trace.param(np.ones(2)))
+
+
+@pytest.mark.parametrize("directive", ["0", "-1", "0,2", "0,2,0", "1,2,0"])
+def test_r_reads_its_directive(directive):
+    x = np.array([1.0, 2.0])
+    expected = np.r_[directive, x, x]
+    trace = tape.Trace()
+    assert_same(tnp.r_[directive, trace.param(x), x].value, expected)

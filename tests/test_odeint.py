@@ -309,6 +309,13 @@ def decay(y: Any, t: Any) -> Any:
         (lambda: tape.odeint(lambda y, t: (y, y), 1.0, [0, 1]), errors.ShapeError, "returned a tree"),
         (lambda: tape.odeint(lambda y, t: y * y, 1.0, [0, 2]), errors.ConvergenceError, "Try another method"),
         (lambda: tape.odeint(decay, 1.0, [0, 1], method="no"), errors.OptionError, "method"),
+        (
+            lambda: tape.odeint(decay, 1.0, [0, 1], rtol=0),
+            errors.OptionError,
+            "rtol is 0. It is a number above",
+        ),
+        (lambda: tape.odeint(decay, 1.0, [0, 1], atol="small"), errors.OptionError, "atol is 'small'"),
+        (lambda: tape.odeint(decay, 1.0, [0, 1], atol=np.nan), errors.OptionError, "atol is nan"),
     ],
 )
 def test_bad_input(call, error, words):

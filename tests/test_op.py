@@ -355,3 +355,32 @@ def test_what_numpy_says_of_operands_is_explained():
         op = Op(forward, name="mine", vjp=[None, None])
         with pytest.raises(errors.ShapeError, match=r"mine\(float64\[3, 2\], float64\[3\]\)"):
             op(np.ones((3, 2)), np.ones(3))
+
+
+def test_a_rule_that_records_on_the_tape_that_is_swept_is_refused():
+    trace = tape.Trace()
+    x, y = trace.param(X), trace.param(X)
+    op = Op(lambda x: 2 * x, name="mine", vjp=[lambda g, out, x: g * y], jvp=[lambda t, out, x: t * y])
+    out = op(x)
+    count = len(trace)
+    with pytest.raises(errors.UnsupportedError, match=r"a rule closes over a Var of .* being swept"):
+        trace.backward(out, np.ones(3))
+    with pytest.raises(errors.UnsupportedError, match=r"a rule closes over a Var of .* being swept"):
+        trace.jvp(out, {x: np.ones(3)})
+    assert len(trace) == count
+
+
+def test_an_operation_that_fails_when_run_again_says_which_node_it_was():
+    trace = tape.Trace()
+    x = trace.input(np.ones(2))
+
+    def picky(x):
+        if x[0] > 1:
+            raise RuntimeError("too large")
+        return x
+
+    Op(picky, name="picky")(x)
+    trace.set(x, np.array([2.0, 2.0]))
+    with pytest.raises(RuntimeError, match="too large") as caught:
+        trace.replay()
+    assert any("picky" in note and "node %1" in note for note in caught.value.__notes__)

@@ -175,6 +175,19 @@ def test_stacks_and_layouts(name, layout, stack, other):
         assert not program.explain().callbacks
 
 
+@pytest.mark.parametrize(
+    ("stack", "other"),
+    [((2, 1, 3), (1, 5, 1)), ((2, 5, 3), (3,)), ((2, 5, 3), ()), ((1, 2, 1, 3), (5, 1, 2, 1))],
+)
+def test_products_of_stacks_with_many_axes(stack, other):
+    """The machine counts two of them."""
+    rng = np.random.default_rng(0)
+    args = rng.normal(size=(*stack, 2, 4)), rng.normal(size=(*other, 4, 3))
+    compiled = check(lambda x, y: x @ y, args)
+    (program,) = compiled.programs.values()
+    assert not program.explain().callbacks
+
+
 def test_one_matrix_is_factorized_once():
     """Whatever there is on the right."""
     a, b = 3 * np.eye(2), np.ones((5, 4, 2, 3))

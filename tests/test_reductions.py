@@ -153,6 +153,11 @@ def test_ties_are_shared_with_an_equal_initial_value():
     gradients = vjp(lambda x, y: np.max(x, initial=y), [np.array([1.0, 2.0, 2.0]), np.array(2.0)])
     assert_close(gradients[0], [0, 1 / 3, 1 / 3], 1e-15)
     assert_close(gradients[1], 1 / 3, 1e-15)
+    many = np.tile([1.0, 2.0, 2.0], (1, 4000))  # for which there is a kernel
+    for f in (np.max, np.nanmax):
+        gradients = vjp(lambda x, y, f=f: f(x, axis=1, initial=y), [many, np.array(2.0)])
+        assert_close(gradients[0], np.where(many == 2, 1 / 8001, 0), 1e-15)
+        assert_close(gradients[1], 1 / 8001, 1e-15)
     (shared,) = vjp(np.nanmin, [np.array([1.0, np.nan, 1.0])])
     assert_same(shared, np.array([0.5, 0.0, 0.5]))
 
@@ -319,3 +324,18 @@ def test_sums_between_indices(indices):
     assert_close(jvp(lambda x: f(x, indices), [x], [x]), np.add.reduceat(x, indices))
     with pytest.raises(errors.OutOfBoundsError):
         f(tape.Trace().param(x), [0.5])
+
+
+@pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_extremes_of_many_numbers_share_what_ties(name, axis, dtype):
+    """For these there is a kernel, if adjoints lie in memory one after the other."""
+    x = np.random.default_rng(0).integers(-3, 3, (60, 50)).astype(dtype)
+    f = getattr(np, name)
+    out = f(x, axis=axis, keepdims=True)
+    seed = np.random.default_rng(1).normal(size=out.shape).astype(dtype)
+    (found,) = vjp(lambda x: f(x, axis=axis, keepdims=True), [x], seed)
+    is_extreme = x == out
+    assert found.dtype == dtype
+    assert_close(found, seed * is_extreme / is_extreme.sum(axis=axis, keepdims=True), 1e-6)

@@ -94,6 +94,35 @@ def test_every_listing_passes_the_type_checker():
                 check(rewrite(recorded(f, *case.args(dtype))))
 
 
+def attributes_unlike(attrs):
+    """Other attributes: one more, one less, and one of another type."""
+    yield from ((), (*attrs, 0), attrs[:-1])
+    for k, attr in enumerate(attrs):
+        for other in (None, object(), 1.5, "x", True, 1):
+            if type(other) is not type(attr):
+                yield (*attrs[:k], other, *attrs[k + 1 :])
+
+
+def test_attributes_of_other_types_do_not_pass_the_type_checker():
+    """Of one instruction for each kind, and for each combination of types of its attributes."""
+    seen = set()
+    for case in TWO_OF_EACH:
+        for f in functions_of(case):
+            listing = rewrite(recorded(f, *case.args()))
+            for instruction in listing.instructions:
+                op, attrs = instruction.op, instruction.attrs
+                kind = op, tuple(map(type, attrs))
+                if not attrs or kind in seen:
+                    continue
+                seen.add(kind)
+                for instruction.attrs in attributes_unlike(attrs):
+                    if not (op == "matmul" and not instruction.attrs):  # whose factor may be missing
+                        with pytest.raises(errors.ProgramError):
+                            check(listing)
+                instruction.attrs = attrs
+    assert {"fold", "take", "ravel_index", "add_at", "kernel", "literal"} <= {op for op, _ in seen}
+
+
 class Pair(NamedTuple):
     first: Any
     second: Any
@@ -379,3 +408,19 @@ def test_other_formats_and_versions(example_file, path):
     refused(path, b"not a zip", "BadZipFile")
     with pytest.raises(FileNotFoundError):
         tape.load(path.parent / "missing")
+
+
+def test_results_that_are_no_single_number_cannot_be_python_floats(path):
+    args = np.ones(2), 1.5
+    saved(lambda x, s: (x * s, s * 2, np.sum(x > 0), np.sum(x), "text", s * 3), *args).save(path)
+    parts = parts_of(path.read_bytes())
+    description = json.loads(parts["program.json"])
+    assert description["weak"] == [1, 5]
+    for weak in ([1], [5], [3, 5], [0], [2], [4], [0, 1]):
+        changed = zipped({**parts, "program.json": json.dumps({**description, "weak": weak})})
+        if {1, 3, 5}.issuperset(weak):
+            path.write_bytes(changed)
+            results = tape.load(path)(*args)
+            assert [k for k, result in enumerate(results) if type(result) is float] == weak
+        else:
+            refused(path, changed, "a float in its result is none")

@@ -74,6 +74,27 @@ def test_a_scope_that_is_opened_is_deeper_than_manual_traces_nested_in_each_othe
         assert (opened.param(2.0) * var).trace is opened
 
 
+def test_a_trace_that_encloses_another_stays_outside_of_it_when_it_is_opened():
+    outer, inner = tape.Trace(), tape.Trace()
+    x = outer.param(2.0)
+    y = inner.param(x)
+    with outer:
+        assert outer.level < inner.level
+        assert (x * y).trace is inner
+    (gradient,) = inner.backward_param_grads(x * y)
+    assert gradient.trace is outer
+    assert gradient.value == 2
+
+
+def test_a_trace_in_which_another_was_opened_stays_outside_of_it_when_it_is_opened_again():
+    outer, inner = tape.Trace(), tape.Trace()
+    with outer, inner:
+        x, y = outer.param(2.0), inner.param(3.0)
+    with outer:
+        assert outer.level < inner.level
+        assert (x * y).trace is inner
+
+
 def test_what_is_opened_later_is_deeper_than_what_was_open_before():
     with tape.Trace() as closed:
         manual = tape.Trace()

@@ -165,6 +165,14 @@ def test_the_characteristic_polynomial_has_the_determinant_as_its_last_coefficie
     assert_close(gradient, -np.linalg.det(a) * np.linalg.inv(a).T, 1e-11)
 
 
+def test_the_polynomial_of_one_root():
+    """Which NumPy takes from arrays alone."""
+    assert_close(ops.poly(3.0), np.array([1.0, -3.0]))
+    (gradient,) = vjp(lambda z: ops.poly(z)[1], [np.array(3.0)])
+    assert_close(gradient, -1.0)
+    assert ops.poly([]) == 1.0
+
+
 @pytest.mark.parametrize("p", [[], [0.0], [0.0, 0.0], [2.0], [0.0, 3.0, 0.0, 0.0]])
 def test_polynomials_without_roots_of_their_own(p):
     p, trace = np.array(p), tape.Trace()

@@ -131,3 +131,41 @@ def test_bad_input(call, error, words):
         assert word in message
     assert message.endswith(f"{place_of(call)}]")
     assert scope.innermost() is before
+
+
+INTS = np.array([1, 2])
+TRANSFORMS = {
+    "grad": lambda f: tape.grad(f)(INTS),
+    "value_and_grad": lambda f: tape.value_and_grad(f)(INTS),
+    "elementwise_grad": lambda f: tape.elementwise_grad(f)(INTS),
+    "jacobian": lambda f: tape.jacobian(f)(INTS),
+    "hessian": lambda f: tape.hessian(f)(INTS),
+    "divergence": lambda f: tape.divergence(f)(INTS),
+    "laplacian": lambda f: tape.laplacian(f)(INTS),
+    "hvp": lambda f: tape.hvp(f)(INTS, INTS),
+    "gnvp": lambda f: tape.gnvp(f)(INTS, INTS),
+    "rop": lambda f: tape.rop(f, INTS, INTS),
+    "rop by two sweeps": lambda f: tape.rop(f, INTS, INTS, method="double_lop"),
+    "vjp": lambda f: tape.vjp(f, INTS),
+    "jvp": lambda f: tape.jvp(f, (INTS,), (INTS,)),
+    "directional_derivative": lambda f: tape.directional_derivative(f)(INTS, INTS),
+    "linearize": lambda f: tape.linearize(f, INTS),
+    "taylor": lambda f: tape.taylor(f, INTS, INTS, 2),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_errors_name_the_transform_that_was_called(name):
+    with pytest.raises(errors.DTypeError, match=rf"^{name.split()[0]}: argument 0 of named is int64\[2\]"):
+        TRANSFORMS[name](named)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grad", "value_and_grad", "elementwise_grad", "jacobian", "hessian", "divergence", "laplacian", "hvp",
+        "gnvp", "directional_derivative",
+    ],
+)  # fmt: skip
+def test_what_a_transform_returns_is_named_after_it_and_the_function(name):
+    assert getattr(tape, name)(named).__name__ == f"{name}(named)"

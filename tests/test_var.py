@@ -419,3 +419,27 @@ def test_numbers_that_numpy_takes_unasked_are_refused(f):
         f(trace.param(2.0))
     error = caught.value if isinstance(caught.value, errors.ConversionError) else caught.value.__cause__
     assert "tape.ops" in str(error)
+
+
+def test_a_var_is_where_arrays_are(trace):
+    v = trace.param(np.ones(2))
+    assert v.__dlpack_device__() == np.ones(2).__dlpack_device__()
+    with pytest.raises(errors.ConversionError):
+        v.__dlpack__()
+
+
+def test_what_asks_for_nothing_that_a_var_has_not_got_is_answered(trace, v):
+    assert v.to_device("cpu") is v
+    assert v.itemsize == 8
+    assert complex(trace.param(2.0)) == 2 + 0j
+
+
+def test_methods_that_write_are_those_of_arrays(trace):
+    x = np.array([3.0, 1.0, 2.0, 0.0])
+    v, expected = trace.param(x) * 1.0, x.copy()
+    v.partition(2)
+    expected.partition(2)
+    assert_same(v, expected)
+    v.put([0, -1], [7.0, 8.0])
+    expected.put([0, -1], [7.0, 8.0])
+    assert_same(v, expected)

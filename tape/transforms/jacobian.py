@@ -166,9 +166,12 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     >>> float(tape.divergence(lambda x: x**2)(np.array([1.0, 2.0])))
     6.0
     """
+    return _trace_of_jacobian("divergence", f)
 
+
+def _trace_of_jacobian(transform: str, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def trace_of_jacobian(x: Any) -> Any:
-        recording = Recording("divergence", f, (x,))
+        recording = Recording(transform, f, (x,))
         recording.check_dtypes()
         recording.check_real_arguments(
             "Of complex numbers, differentiate by real and imaginary parts: of a function of p, with "
@@ -178,7 +181,7 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         shapes_out = [np.shape(out) for out in recording.outs]
         if recording.out_structure != recording.structures[0] or shapes_in != shapes_out:
             raise errors.ShapeError(
-                f"divergence: the argument of {recording.name} has shape {shapes_in} and its result "
+                f"{transform}: the argument of {recording.name} has shape {shapes_in} and its result "
                 f"{shapes_out}, structures {tree.told(recording.structures[0])} and "
                 f"{tree.told(recording.out_structure)}. Both must be alike"
             )
@@ -214,7 +217,7 @@ def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """
     gradient = gradient_of(f, transform="laplacian")
     gradient.__name__ = name_of(f)
-    return divergence(gradient)
+    return _trace_of_jacobian("laplacian", gradient)
 
 
 # ---- complex numbers -------------------------------------------------------------------------------

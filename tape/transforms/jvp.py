@@ -60,8 +60,7 @@ def jvp(
     (np.float64(0.0), np.float64(2.0))
     """
     recording = _recorded(f, primals, "jvp", has_aux=has_aux)
-    moved = recording.push_forward(recording.tangents(tangents))
-    tangent = tree.restore(recording.out_structure, moved)
+    tangent = tree.restore(recording.out_structure, recording.push_forward(recording.tangents(tangents)))
     return (recording.value, tangent, recording.aux) if has_aux else (recording.value, tangent)
 
 
@@ -146,9 +145,15 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """
 
     def derivative(x: Any, direction: Any) -> Any:
-        return jvp(f, (x,), (direction,))[1]
+        return pushed("directional_derivative", f, x, direction)
 
     return derivative
+
+
+def pushed(transform: str, f: Callable[..., Any], x: Any, direction: Any) -> Any:
+    """The tangent of a function of one argument, for a transform that is named in messages."""
+    recording = _recorded(f, (x,), transform)
+    return tree.restore(recording.out_structure, recording.push_forward(recording.tangents(direction)))
 
 
 def _recorded(f: Callable[..., Any], primals: Any, transform: str, *, has_aux: bool = False) -> Recording:

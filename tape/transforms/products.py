@@ -13,7 +13,7 @@ from tape.trace import Trace
 from tape.transforms._derived import derived
 from tape.transforms._record import Argnums, Recording, check_callable, dtype_of, float_like, name_of
 from tape.transforms.grad import gradient_of
-from tape.transforms.jvp import jvp
+from tape.transforms.jvp import pushed
 
 __all__ = ["gnvp", "hvp", "rop"]
 
@@ -150,7 +150,7 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
     if method not in ("forward", "double_lop"):
         raise errors.OptionError(f"method is 'forward' or 'double_lop', not {method!r}")
     if method == "forward":
-        return jvp(f, (x,), (v,))[1]
+        return pushed("rop", f, x, v)
     recording = Recording("rop", f, (x,))
     recording.check_dtypes()
     values = [recording.plain(out) for out in recording.outs]

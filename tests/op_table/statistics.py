@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from tests.op_table.case import Case, call, complexes, ints, positive, real
 
 
@@ -29,6 +31,9 @@ CASES = [
     Case("cov weights of ints", lambda ns, x, n, w: ns.cov(x, fweights=n * n + 1, aweights=w),
          real(2, 5), ints(5), positive(5)),
     Case("cov fweights of ints", lambda ns, x, n: ns.cov(x, fweights=n * n + 1), real(2, 5), ints(5)),
+    Case("cov weights with a zero like ints", lambda ns, x, w: ns.cov(
+        x, fweights=np.array([1, 0, 2, 1, 3]), aweights=w * np.array([1, 2, 1, 0, 1])),
+         real(2, 5), positive(5)),
     Case("cov complex", of_its_dtype("cov"), complexes(2, 4)),
     Case("corrcoef", of_its_dtype("corrcoef"), real(3, 5)),
     Case("corrcoef columns", of_its_dtype("corrcoef", rowvar=False), real(5, 2)),

@@ -31,10 +31,10 @@ def _forward(x: Any, y: Any) -> Any:
 
 
 def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """All three as (stacks of) matrices: a vector on the left is a row, on the right a column."""
+    """All three as stacks of matrices, if one is: a vector on the left is a row, on the right a column."""
     if x.ndim == 1:
-        x, g = expand_dims(x, 0), expand_dims(g, -1 if y.ndim == 1 else -2)
-    if y.ndim == 1:
+        x, g = expand_dims(x, 0), expand_dims(g, -2)
+    elif y.ndim == 1:
         y, g = expand_dims(y, 1), expand_dims(g, -1)
     return g, x, y
 

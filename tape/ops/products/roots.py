@@ -64,14 +64,14 @@ def poly(seq_of_zeros: Any) -> Any:
     array([ 1., -3.,  2.])
     """
     zeros = of_numbers(seq_of_zeros)
-    shape = np.shape(zeros) or (1,)
+    zeros = zeros if np.ndim(zeros) else ravel(zeros)
+    shape = np.shape(zeros)
     if len(shape) == 2 and shape[0] == shape[-1] != 0:
         zeros = eigvals(zeros)
     elif len(shape) != 1:
         raise ShapeError(f"poly of shape {list(shape)}. It must be a vector of roots, or a square matrix")
     elif (dtype := np.dtype(np.mintypecode(zeros.dtype.char))) != zeros.dtype:
         zeros = astype(zeros, dtype)
-    zeros = zeros if np.ndim(zeros) else ravel(zeros)
     if not len(zeros):
         return 1.0
     one = np.ones(1, zeros.dtype)

@@ -82,7 +82,7 @@ def _masked(
         keepdims: bool,
         **attrs: Any,
     ) -> list[Any]:
-        if adjoint is not None and condition is True and not others:
+        if adjoint is not None and not others:  # and so no condition: of extremes it needs an initial value
             passed = adjoint(_kept(g, x, axis, keepdims), x, _kept(out, x, axis, keepdims))
             if passed is not None:
                 return [passed, None]

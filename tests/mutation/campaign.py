@@ -1,0 +1,239 @@
+"""A campaign: the map is measured, mutants are tried, and what came of it is kept."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from tests.mutation.coverage_map import CoverageMap, Tests, digest, files_of, load, measure, test_files
+from tests.mutation.operators import Mutant
+from tests.mutation.sample import is_compiled
+from tests.mutation.session import Chosen, run_tests
+from tests.mutation.workplace import Task, Workplace
+
+__all__ = ["Campaign", "Result"]
+
+Result = dict[str, Any]
+"""A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test
+executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute it; and ``seconds``."""
+
+_TESTS_OF_COMPILED = tuple(f"tests/test_{name}" for name in ("kernels", "machine", "compile", "program"))
+"""Beginnings of the names of the test files for code that coverage does not see."""
+_SECONDS_TO_COMPILE = 240.0
+_SECONDS_FOR_A_FILE = 1800.0
+_DOCTESTS = 16
+
+
+class Campaign:
+    """What is known of a version of the repository.
+
+    Parameters
+    ----------
+    root : Path
+        The repository, which is only read.
+    folder : Path
+        For the map, the copies, the machine code and the results.
+    processes : int
+        How many tests may run at a time.
+    budget : float
+        How many seconds of tests a mutant gets that none of them notices.
+    """
+
+    def __init__(self, root: Path, folder: Path, processes: int, budget: float) -> None:
+        self._root = root
+        self._folder = folder
+        self._budget = budget
+        self._results = folder / "results.jsonl"
+        self._sources = digest(root, "tape/**/*.py")
+        self._tests = digest(root, "tests/**/*.py", "*.md")
+        self._without: set[str] = set()
+        self._confirmed: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._workplace = Workplace(root, folder, processes)
+
+    # ---- the map -----------------------------------------------------------------------------------
+
+    def measure(self, only: Sequence[str] = ()) -> CoverageMap:
+        """The map; only what has changed is measured anew.
+
+        Parameters
+        ----------
+        only : sequence of str
+            The test files that are wanted; all if there are none.
+        """
+        helpers = digest(self._root, "tests/[!t]*.py", "tests/op_table/*.py")
+        parts = self._folder / "map"
+        parts.mkdir(exist_ok=True)
+        kept = {
+            name: parts / f"{name.replace('/', '.')}-{self._sources}-{helpers}-{digest(self._root, name)}"
+            for name in only or test_files(self._root)
+        }
+        missing = {name: path for name, path in kept.items() if not path.exists()}
+        progress = tqdm(total=len(missing), desc="map", unit="file", disable=not missing)
+        tasks = self._workplace.each(
+            _together(missing), lambda some: Task(lambda now: measure(some), _SECONDS_FOR_A_FILE)
+        )
+        for some, answer in tasks:
+            progress.update(len(some))
+            if "signal" in answer:
+                progress.write(
+                    f"{', '.join(some)} not used: its process ended with signal {answer['signal']}"
+                )
+            elif answer["failed"]:
+                progress.write(f"not used: {', '.join(answer['failed'])}")
+        progress.close()
+        return CoverageMap({name: load(path) for name, path in kept.items() if path.exists()})
+
+    # ---- trying them -------------------------------------------------------------------------------
+
+    def run(self, mutants: Sequence[Mutant], coverage: CoverageMap) -> list[Result]:
+        """What became of each mutant: from the results that are kept, or by trying it."""
+        while True:
+            known = self._known()
+            self._try([mutant for mutant in mutants if mutant not in known], coverage)
+            known = self._known()
+            results = [known[mutant] for mutant in mutants]
+            doubtful = self._doubtful(results, coverage)
+            if not doubtful:
+                return results
+            self._without |= doubtful
+            self._keep([{**result, "sources": ""} for result in results if result["by"] in doubtful])
+
+    def _try(self, mutants: Sequence[Mutant], coverage: CoverageMap) -> None:
+        progress = tqdm(total=len(mutants), desc="mutants", unit="mutant", disable=not mutants, smoothing=0)
+        survivors = 0
+        for mutant, answer in self._workplace.each(mutants, lambda mutant: self._task(mutant, coverage)):
+            count = sum(len(ids) for stage in self._tests_of(mutant, coverage) for ids in stage.values())
+            result = {
+                "mutant": asdict(mutant), "sources": self._sources, "tests": self._tests, "of": count,
+                "budget": self._budget, "seconds": answer["seconds"], **_verdict(answer, count),
+            }  # fmt: skip
+            self._keep([result])
+            survivors += result["verdict"] in ("survived", "untested")
+            progress.set_postfix(survivors=survivors)
+            progress.update()
+        progress.close()
+
+    def _task(self, mutant: Mutant, coverage: CoverageMap) -> Task:
+        batches = coverage.batches(mutant.path, self._tests_of(mutant, coverage), self._budget)
+        compiled = is_compiled(mutant.path)
+        patience = _SECONDS_TO_COMPILE if compiled else 0.0
+        return Task(
+            lambda now: attempt(batches, coverage.times, patience, now),
+            120 + 4 * self._budget + 2 * patience,
+            mutant,
+            compiled,
+        )
+
+    def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> list[Tests]:
+        """The tests that may notice a mutant, in stages, without those that cannot be relied on."""
+        stages = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
+        if is_compiled(mutant.path):
+            parts = coverage.parts.items()
+            stages.append({name: part.tests for name, part in parts if name.startswith(_TESTS_OF_COMPILED)})
+        seen = set(self._without)
+        chosen: list[Tests] = []
+        for stage in stages:
+            fresh = {name: [id for id in ids if id not in seen] for name, ids in stage.items()}
+            chosen.append({name: ids for name, ids in fresh.items() if ids})
+            seen.update(id for ids in fresh.values() for id in ids)
+        return chosen
+
+    def _doubtful(self, results: Sequence[Result], coverage: CoverageMap) -> set[str]:
+        """Tests that noticed a mutant, but that fail as well if they run alone without one."""
+        ids = ({result["by"] for result in results} & set(coverage.times)) - self._confirmed
+        names = files_of(sorted(ids))
+        of = {name: sorted(id for id in ids if id.startswith(f"{name}::")) for name in names}
+        doubtful: set[str] = set()
+        tasks = self._workplace.each(
+            names,
+            lambda name: Task(
+                lambda now: attempt([of[name]], coverage.times, 60.0, now, "--maxfail=999"), 600
+            ),
+        )
+        for name, answer in tqdm(tasks, total=len(names), desc="without", unit="file", disable=not names):
+            doubtful |= set(of[name] if "signal" in answer else answer["failed"])
+        self._confirmed |= ids - doubtful
+        return doubtful
+
+    # ---- results -----------------------------------------------------------------------------------
+
+    def _keep(self, results: Sequence[Result]) -> None:
+        with self._results.open("a") as file:
+            file.writelines(json.dumps(result) + "\n" for result in results)
+
+    def _known(self) -> dict[Mutant, Result]:
+        """Results that still hold; of each mutant the last counts."""
+        known: dict[Mutant, Result] = {}
+        for line in self._results.read_text().splitlines() if self._results.exists() else ():
+            result = json.loads(line)
+            fields = result["mutant"]
+            mutant = Mutant(**{**fields, "statement": tuple(fields["statement"])})
+            known.pop(mutant, None)
+            if result["sources"] == self._sources and self._is_final(result):
+                known[mutant] = result
+        return known
+
+    def _is_final(self, result: Result) -> bool:
+        """Whether a mutant was noticed, or survives as many of the tests as there are or as may be run."""
+        if result["verdict"] not in ("survived", "untested"):
+            return True
+        all_that_may = result["ran"] == result["of"] or result["budget"] >= self._budget
+        return all_that_may and result["tests"] == self._tests
+
+
+def _together(files: dict[str, Path]) -> list[dict[str, Path]]:
+    """Files that one process runs: of tests one, of doctests several, which take less time than a process."""
+    tests = [{name: path} for name, path in files.items() if name.startswith("tests/")]
+    doctests = [(name, path) for name, path in files.items() if not name.startswith("tests/")]
+    return tests + [dict(doctests[k : k + _DOCTESTS]) for k in range(0, len(doctests), _DOCTESTS)]
+
+
+def attempt(
+    batches: Sequence[Sequence[str]], times: dict[str, float], patience: float, now: Path, option: str = "-x"
+) -> dict[str, Any]:
+    """Run tests within this process until one fails.
+
+    Parameters
+    ----------
+    batches : sequence of sequence of str
+        Their ids, one run of pytest after the other.
+    times : dict of str to float
+        How long they usually take.
+    patience : float
+        How many seconds more they may take.
+    now : Path
+        A file in which the id of the test is noted that is running.
+    option : str
+        Of pytest's: when to stop.
+
+    Returns
+    -------
+    dict
+        The ids of those that ``failed``, and how many ``ran``.
+    """
+    ran = 0
+    for batch in batches:
+        plugin = Chosen(batch, times, patience, lambda id: now.write_text(id or ""))
+        run_tests(files_of(batch), plugin, option)
+        ran += len(plugin.times)
+        if plugin.failed:
+            return {"failed": plugin.failed, "ran": ran}
+    return {"failed": [], "ran": ran}
+
+
+def _verdict(answer: dict[str, Any], count: int) -> dict[str, Any]:
+    """What the answer of a process says of its mutant."""
+    if not count:
+        return {"verdict": "untested", "by": "", "ran": 0}
+    if "signal" in answer:
+        timed_out = answer["signal"] in (signal.SIGALRM, signal.SIGKILL)
+        return {"verdict": "timed out" if timed_out else "crashed", "by": answer["now"], "ran": 0}
+    verdict = "caught" if answer["failed"] else "survived"
+    return {"verdict": verdict, "by": next(iter(answer["failed"]), ""), "ran": answer["ran"]}

@@ -1,0 +1,77 @@
+"""Which mutants are tried: a random sample of all, or those of a line."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.mutation.operators import Mutant, mutants_of
+
+__all__ = ["at", "draw", "is_compiled"]
+
+_SHOWN = (
+    "command", "config.py", "costs.py", "expressions", "extras.py", "listing", "profiling.py", "progress.py",
+    "support", "testing", "viz",
+)  # fmt: skip
+"""What is made to be looked at: mutants are drawn from it only if it is named."""
+_COMPILED = ("machine.py", "binding.py", "objects.py", "opcodes.py")
+_SHARE_OF_COMPILED = 0.05
+
+
+def is_compiled(path: str) -> bool:
+    """Whether a module becomes machine code, all of which is compiled anew when it changes."""
+    parts = Path(path).parts
+    return parts[1] == "kernels" or (parts[1] == "program" and parts[-1] in _COMPILED)
+
+
+def draw(root: Path, count: int, seed: int, under: Sequence[str] = ()) -> list[Mutant]:
+    """A random sample of mutants, at most one a line; of compiled modules no more than one in twenty.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    count : int
+        How many.
+    seed : int
+        Another one, another sample.
+    under : sequence of str
+        Files or folders to draw from, of compiled modules as many as come; if there are none, from all but
+        what is made to be looked at.
+
+    Returns
+    -------
+    list of Mutant
+    """
+    sources = {path: (root / path).read_text() for path in _modules(root, under)}
+    every = [mutant for path, source in sources.items() for mutant in mutants_of(path, source)]
+    random.Random(seed).shuffle(every)
+    most_compiled = count if under else round(count * _SHARE_OF_COMPILED)
+    drawn: dict[tuple[str, int], Mutant] = {}
+    for mutant in every:
+        if len(drawn) == count:
+            break
+        place, compiled = (mutant.path, mutant.line), is_compiled(mutant.path)
+        if place not in drawn and (most_compiled or not compiled) and mutant.compiles(sources[mutant.path]):
+            drawn[place] = mutant
+            most_compiled -= compiled
+    return list(drawn.values())
+
+
+def at(root: Path, place: str) -> list[Mutant]:
+    """All mutants of a line that is given as ``file:line``."""
+    path, _, line = place.rpartition(":")
+    source = (root / path).read_text()
+    return [
+        mutant
+        for mutant in mutants_of(path, source)
+        if mutant.line <= int(line) <= mutant.last_line and mutant.compiles(source)
+    ]
+
+
+def _modules(root: Path, under: Sequence[str]) -> Iterator[str]:
+    for file in sorted(root.glob("tape/**/*.py")):
+        path = file.relative_to(root)
+        if any(map(path.is_relative_to, under)) if under else path.parts[1] not in _SHOWN:
+            yield path.as_posix()

@@ -1,0 +1,108 @@
+"""Runs of pytest within this process: only some tests, in a given order, with a time limit each."""
+
+from __future__ import annotations
+
+import io
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+__all__ = ["Chosen", "run_tests"]
+
+_GRACE = 20.0
+"""Seconds that each test may take whatever it took before: the computer may be busy."""
+
+
+class Chosen:
+    """A plugin of pytest's that runs some tests, in order of preference, and notes how each went.
+
+    Parameters
+    ----------
+    order : sequence of str or None
+        Ids of the tests; None for all, as they come.
+    expected : dict of str to float
+        How long they take, in seconds. One that takes much longer ends the process by a signal.
+    patience : float
+        Seconds more than that.
+    around : callable, optional
+        Called with the id of each test before it starts, and with None after it.
+    """
+
+    def __init__(
+        self,
+        order: Sequence[str] | None,
+        expected: dict[str, float],
+        patience: float = 0.0,
+        around: Callable[[str | None], None] | None = None,
+    ) -> None:
+        self._order = None if order is None else {id: k for k, id in enumerate(order)}
+        self._expected = expected
+        self._patience = patience
+        self._around = around
+        self.times: dict[str, float] = {}
+        self.failed: list[str] = []
+        self.skipped: set[str] = set()
+
+    def pytest_sessionstart(self) -> None:
+        """What hangs when it is imported ends as well."""
+        self._limit(3 * _GRACE)
+
+    def _limit(self, seconds: float) -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds + self._patience if self._expected else 0)
+
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        """Leave the chosen ones."""
+        if self._order is not None:
+            order = self._order
+            items[:] = sorted(
+                (item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid]
+            )
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """The clock starts."""
+        self._limit(_GRACE + 10 * self._expected.get(nodeid, 0.0))
+        self._started = time.perf_counter()
+        if self._around is not None:
+            self._around(nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """The clock stops."""
+        if self._around is not None:
+            self._around(None)
+        self.times[nodeid] = time.perf_counter() - self._started
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note failures, of fixtures as well."""
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
+        if report.skipped:
+            self.skipped.add(report.nodeid)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """What cannot be imported has failed, too."""
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
+    """Run pytest within this process, quietly, with random tests that are the same in each run.
+
+    If pytest itself does not get far enough to run a test, "pytest" has failed.
+    """
+    from hypothesis import settings
+
+    settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
+    settings.load_profile("mutation")
+    import pytest
+
+    plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
+    imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # before the fork
+    arguments = ["-q", *plugins, *imported, *options, *paths]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        status = pytest.main(arguments, plugins=[plugin])
+    if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) and not plugin.failed:
+        plugin.failed.append("pytest")

@@ -1,0 +1,281 @@
+"""Mutants of a small module: what is changed, what is left alone, and which of them a campaign finds."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import tape
+from tests.mutation.campaign import is_compiled
+from tests.mutation.coverage_map import CoverageMap, Part
+from tests.mutation.operators import Mutant, mutants_of
+from tests.mutation.sample import at, draw
+
+
+def changes(source):
+    """The kind of each mutant of some lines, and the lines as they then are."""
+    source = textwrap.dedent(source).strip("\n")
+    return [(mutant.kind, mutant.applied(source)) for mutant in mutants_of("toy.py", source)]
+
+
+# ---- what is changed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "expected"),
+    [
+        ("a < b", "comparison", {"a >= b", "a <= b"}),
+        ("a == b", "comparison", {"a != b"}),
+        ("a is not b", "comparison", {"a is b"}),
+        ("a not in b", "comparison", {"a in b"}),
+        ("a <= b < c", "comparison", {"a > b < c", "a < b < c", "a <= b >= c", "a <= b <= c"}),
+        ("a and b", "connective", {"a or b"}),
+        ("a or b or c", "connective", {"a and b or c", "a or b and c"}),
+        ("a and b", "operand", {"(True) and b", "a and (True)"}),
+        ("a or b", "operand", {"(False) or b", "a or (False)"}),
+        ("not a", "unary", {"a"}),
+        ("not(a)", "unary", {"(a)"}),
+        ("-a", "unary", {"a"}),
+        ("a + b", "arithmetic", {"a - b"}),
+        ("a @ b", "arithmetic", {"a * b"}),
+        ("a // b", "arithmetic", {"a * b"}),
+        ("a ** b", "arithmetic", {"a * b"}),
+        ("(a) * b", "operand", {"(a)"}),
+        ("a += b", "arithmetic", {"a -= b"}),
+        ("a += b", "statement", {"pass"}),
+        ("f(a)", "statement", {"pass"}),
+        ("f(a)", "call", {"(a)"}),
+        ("f(a, b, c)", "arguments", {"f(b, a, c)"}),
+        ("f(a, b=c, d=e)", "keyword", {"f(a, d=e)", "f(a, b=c, )"}),
+        ("f(a, b=(c))", "keyword", {"f(a, )"}),
+        ("0", "constant", set()),
+        ("a = 3", "constant", {"a = (4)"}),
+        ("a = 0.5", "constant", {"a = (1.5)"}),
+        ("a = True", "constant", {"a = (False)"}),
+        ("a = 'fc'", "constant", {"a = ('f')"}),
+        ("a if b else c", "condition", {"a if (True) else c", "a if (False) else c"}),
+        ("[a for a in b if c]", "condition", {"[a for a in b if (True)]"}),
+        ("if a:\n    b()", "condition", {"if (True):\n    b()", "if (False):\n    b()"}),
+        ("while a:\n    b()", "condition", {"while (False):\n    b()"}),
+        ("def f():\n    return a", "return", {"def f():\n    return (None)"}),
+        ("def f():\n    raise E('all went wrong')", "statement", {"def f():\n    pass"}),
+        ("for a in b:\n    break", "statement", {"for a in b:\n    pass"}),
+    ],
+)
+def test_each_kind_of_change(source, kind, expected):
+    assert {text for found, text in changes(source) if found == kind} == expected
+
+
+def test_lines_keep_their_numbers_and_mutants_are_programs():
+    """Of real modules: each mutant differs in its own lines only."""
+    count = 0
+    for path in sorted(Path(tape.__file__).parent.rglob("*.py"))[::40]:
+        source = path.read_text()
+        lines = source.splitlines()
+        found = mutants_of("module.py", source)
+        count += len(found)
+        assert len({(mutant.start, mutant.end, mutant.text) for mutant in found}) == len(found)
+        for mutant in found:
+            changed = mutant.applied(source).splitlines()
+            assert len(changed) == len(lines)
+            differ = [k for k, (a, b) in enumerate(zip(lines, changed, strict=True), 1) if a != b]
+            assert differ
+            assert mutant.line <= differ[0] <= differ[-1] <= mutant.last_line
+        for mutant in found[::50]:
+            assert "+++ b/module.py" in mutant.diff(source)
+    assert count > 500
+
+
+def test_changes_that_python_refuses_or_warns_of_are_no_mutants():
+    assert Mutant("toy.py", 2, 4, "is not", "", 1, 1, (1, 1)).compiles("a is None")
+    assert not Mutant("toy.py", 2, 4, "is", "", 1, 1, (1, 1)).compiles("1 == 1")
+    assert not Mutant("toy.py", 2, 4, "b c", "", 1, 1, (1, 1)).compiles("a == 1")
+
+
+def test_characters_of_several_bytes_are_one():
+    assert changes("a = 'αβ' + b  # ≤") == [("constant", "a = ('α') + b  # ≤")]
+    assert ("comparison", "α >= β") in changes("α < β")
+
+
+def test_operators_are_looked_for_outside_of_comments():
+    source = """
+    a = (b  # + or so
+         + c)
+    """
+    assert ("arithmetic", "a = (b  # + or so\n     - c)") in changes(source)
+
+
+# ---- what is left alone ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""A docstring with 3 words."""',
+        "def f():\n    '''Doc.'''",
+        "import a.b as c",
+        "from a import b",
+        "def f(a: Literal['b'], *, c: int | None) -> list[3]: ...",
+        "a: dict[str, 1]",
+        "Kind = Callable[[int, 2], None]",
+        "Kind = int | None",
+        "__all__ = ['a', 'b']",
+        "class A:\n    __slots__ = ('a', 'b')",
+        "assert a < 3, 'b'",
+        "if TYPE_CHECKING:\n    a = 1 + 2",
+        "a = f'{b + 1} and {c!r}'",
+        "@overload\ndef f(a=1): ...",
+        "@lru_cache(maxsize=8)\ndef f(): ...",
+        "@dataclass(frozen=True)\nclass A:\n    b: int",
+        "a = 'words for people'",
+        "a = cast('Var', b)",
+        "a = Op(name='b')",
+        "del a[1]",
+    ],
+)
+def test_what_no_test_is_meant_to_see_is_left_alone(source):
+    assert changes(source) == []
+
+
+def test_messages_are_left_alone_and_what_they_depend_on_is_not():
+    assert changes("if a:\n    raise E('no' + b)") == [
+        ("condition", "if (False):\n    raise E('no' + b)"),
+        ("condition", "if (True):\n    raise E('no' + b)"),
+        ("statement", "if a:\n    pass"),
+    ]
+    assert [text for _, text in changes("warnings.warn('x', stacklevel=2)")] == ["pass"]
+    assert {text for _, text in changes("want(a == 2, 'b is none')")} == {
+        "pass", "want(a != 2, 'b is none')", "want(a == (3), 'b is none')",
+    }  # fmt: skip
+    assert {text for _, text in changes("zip(a, b, strict=True)")} == {"pass", "zip(b, a, strict=True)"}
+
+
+# ---- which tests are run, and in which order ---------------------------------------------------------
+
+
+def example_map():
+    return CoverageMap(
+        {
+            "tests/test_other.py": Part(
+                tests=["tests/test_other.py::a", "tests/test_other.py::b"],
+                times=[0.1, 0.2],
+                lines={"tape/trace.py": {5: 0b11, 9: 0b10}},
+                at_import={"tape/trace.py": [1, 2, 3]},
+            ),
+            "tests/test_trace.py": Part(
+                tests=["tests/test_trace.py::slow", "tests/test_trace.py::quick"],
+                times=[30.0, 0.5],
+                lines={"tape/trace.py": {5: 0b11}},
+            ),
+        }
+    )
+
+
+def test_tests_are_those_that_execute_the_line_or_else_the_statement():
+    tests_of = example_map().tests_of
+    assert tests_of("tape/trace.py", [9], (9, 9)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
+    assert tests_of("tape/trace.py", [10], (8, 10)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
+    assert tests_of("tape/trace.py", [20], (20, 20)) == [{}]
+    assert tests_of("tape/else.py", [9], (9, 9)) == [{}]
+
+
+def test_what_is_executed_at_import_is_tried_by_all_that_use_the_module():
+    direct, others = example_map().tests_of("tape/trace.py", [2], (1, 3))
+    assert direct == {}
+    assert sum(map(len, others.values())) == 4
+
+
+def test_mirroring_files_come_first_and_quick_tests_before_slow_ones():
+    coverage = example_map()
+    stages = coverage.tests_of("tape/trace.py", [5], (5, 5))
+    batches = coverage.batches("tape/trace.py", stages, 60)
+    assert batches[0] == ["tests/test_trace.py::quick"]
+    assert batches[-1] == ["tests/test_trace.py::slow"]
+    assert sum(map(len, batches)) == 4
+    assert sum(map(len, coverage.batches("tape/trace.py", stages, 0.6))) == 2
+
+
+def test_what_becomes_machine_code():
+    assert is_compiled("tape/kernels/reduce.py")
+    assert is_compiled("tape/program/machine.py")
+    assert not is_compiled("tape/program/save.py")
+
+
+# ---- a campaign --------------------------------------------------------------------------------------
+
+TOY = '''
+"""A toy."""
+
+
+def sign(x):
+    if x > 0:
+        return 1
+    return -1
+
+
+def size(x):
+    return len(x) + 0
+'''
+TESTS = """
+from tape.toy import sign, size
+
+
+def test_sign():
+    assert (sign(2), sign(-2)) == (1, -1)
+
+
+def test_size():
+    assert size([3]) == 1
+"""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    """A repository with one module and its tests."""
+    root = tmp_path_factory.mktemp("toy")
+    for path, text in {
+        "tape/__init__.py": "", "tape/toy.py": TOY, "tests/__init__.py": "", "tests/test_toy.py": TESTS,
+        "README.md": "", "pyproject.toml": "[tool.pytest.ini_options]\n", "LICENSE": "",
+        "examples/a.py": "", "benchmarks/a.py": "",
+    }.items():  # fmt: skip
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text(text.lstrip())
+    return root
+
+
+def campaign(root, *arguments):
+    """The lines of the report."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutation", "--processes", "1", *arguments],
+        cwd=root, env={**os.environ, "PYTHONPATH": ""}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout, done.stderr
+
+
+def test_a_campaign_finds_what_is_not_tested_and_goes_on_where_it_was(toy):
+    shutil.copytree(Path(__file__).parent / "mutation", toy / "tests/mutation")
+    arguments = ("--at", "tape/toy.py:5", "tape/toy.py:7")
+    report, _ = campaign(toy, *arguments)
+    assert report.startswith("8 mutants: 6 caught, 2 survived. 75.0% were noticed")
+    assert report.count("tape/toy.py:5: ") == 2
+    assert "\n+    if x >= 0:\n" in report
+    assert "\n+    if x > (1):\n" in report
+    with (toy / "tests/test_toy.py").open("a") as tests:
+        tests.write("\n\ndef test_sign_of_small_numbers():\n    assert (sign(0), sign(1)) == (-1, 1)\n")
+    report, progress = campaign(toy, *arguments)
+    assert report.startswith("8 mutants: 8 caught. 100.0% were noticed")
+    assert "2/2" in progress
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_has_one_mutant_a_line(toy):
+    drawn = draw(toy, 3, 1)
+    assert drawn == draw(toy, 3, 1)
+    assert any(drawn != draw(toy, 3, seed) for seed in range(2, 9))
+    drawn = draw(toy, 99, 1)
+    assert len({mutant.line for mutant in drawn}) == len(drawn) == 4
+    assert all(mutant in at(toy, f"tape/toy.py:{mutant.line}") for mutant in drawn)
+    assert draw(toy, 99, 1, under=["tape/else"]) == []
