@@ -60,7 +60,8 @@ def jvp(
     (np.float64(0.0), np.float64(2.0))
     """
     recording = _recorded(f, primals, "jvp", has_aux=has_aux)
-    tangent = tree.restore(recording.out_structure, recording.push_forward(recording.tangents(tangents)))
+    moved = recording.push_forward(recording.tangents(tangents))
+    tangent = tree.restore(recording.out_structure, moved)
     return (recording.value, tangent, recording.aux) if has_aux else (recording.value, tangent)
 
 
@@ -153,7 +154,7 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 def pushed(transform: str, f: Callable[..., Any], x: Any, direction: Any) -> Any:
     """The tangent of a function of one argument, for a transform that is named in messages."""
     recording = _recorded(f, (x,), transform)
-    return tree.restore(recording.out_structure, recording.push_forward(recording.tangents(direction)))
+    return tree.restore(recording.out_structure, recording.push_forward(recording.tangents((direction,))))
 
 
 def _recorded(f: Callable[..., Any], primals: Any, transform: str, *, has_aux: bool = False) -> Recording:
