@@ -432,8 +432,9 @@ def test_what_has_limits_says_so(trace, x, v):
 
 def test_random_numbers_are_those_of_numpy():
     assert tnp.random.default_rng is np.random.default_rng
-    with pytest.raises(errors.ConversionError):
-        tnp.random.normal(tape.Trace().param(1.0))
+    trace = tape.Trace()
+    with pytest.raises(errors.ConversionError, match="normal"):
+        tnp.random.normal(trace.param(1.0))
 
 
 # ---- beside a Var, or beside a number ------------------------------------------------------------
