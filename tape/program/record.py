@@ -17,7 +17,8 @@ from tape.foreign import complaint
 from tape.kernels.availability import avoided
 from tape.node import Handle, Node, plain
 from tape.program.fixed import fixed_nodes, unowned_arrays
-from tape.program.traced import Guard, Recorder, Sealed
+from tape.program.recorder import Guard, Sealed
+from tape.program.traced import Recorder
 from tape.program.weak import Weak, exact
 
 __all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
