@@ -26,7 +26,11 @@ def namespace(source):
 
 
 MODEL = """
+from collections import OrderedDict, namedtuple
 rate = 0.5
+table = OrderedDict(shift=1.0)
+Pair = namedtuple("Pair", "low high")
+pair = Pair([1.0], 2.0)
 weights = np.ones(2)
 mode = "double"
 settings = {"scale": 2.0, "layers": [np.ones(2), np.ones(2)]}
@@ -48,8 +52,11 @@ model = Model()
 def helper(x, power=2):
     return x**power * rate
 
+helper.factor = 2.0
+
 def f(x):
-    y = helper(x) + weights * model(x) * settings["scale"] + settings["layers"][1]
+    y = helper(x) * helper.factor + weights * model(x) * settings["scale"] + settings["layers"][1]
+    y = y + table["shift"] * pair.low[0] * pair.high
     return 2 * y if mode == "double" else y
 """
 
@@ -58,7 +65,11 @@ CHANGES = {
     "number": lambda m: setattr(m, "rate", m.rate + 1),
     "array": lambda m: setattr(m, "weights", m.weights + 1),
     "text": lambda m: setattr(m, "mode", "single"),
-    "function": lambda m: setattr(m, "helper", lambda x: x),
+    "function": lambda m: (setattr(m, "helper", lambda x: x), setattr(m.helper, "factor", 1.0)),
+    "attribute of a function": lambda m: setattr(m.helper, "factor", 3.0),
+    "item of another dict": lambda m: m.table.update(shift=5.0),
+    "field of a tuple": lambda m: setattr(m, "pair", m.pair._replace(high=4.0)),
+    "item of a field": lambda m: m.pair.low.__setitem__(0, 3.0),
     "code of a function": lambda m: setattr(m.helper, "__code__", (lambda x, power=2: x * 7).__code__),
     "default": lambda m: setattr(m.helper, "__defaults__", (3,)),
     "object": lambda m: (setattr(m, "model", m.Model()), setattr(m.model, "w", np.full(2, 5.0))),

@@ -170,7 +170,8 @@ class _Walk:
         """Note a name, and follow what it is bound to; a module is not followed, but is where names are."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
-        if kind == "item" or key in self._read or not isinstance(value, (list, dict)):
+        is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict))
+        if is_looked_into:
             self._waiting.append(value)
 
     def _visit(self, value: Any) -> None:
@@ -187,8 +188,10 @@ class _Walk:
             self._waiting.append(value.__func__)
         elif isinstance(value, property):
             self._waiting += [value.fget]
-        elif type(value) in (tuple, list, dict):
+        elif isinstance(value, (tuple, list, dict)):
             self._visit_items(value)
+            if self._is_users(type(value)):
+                self._owners.append(value)
         elif isinstance(value, types.ModuleType):
             if not self._is_library(getattr(value, "__file__", None) or f"<frozen {value.__name__}>"):
                 self._owners.append(value)
@@ -207,6 +210,7 @@ class _Walk:
         if self._is_library(code.co_filename):
             self._waiting += [value for _, value in cells if callable(value)]
             return
+        self._owners.append(function)
         self._bind("attribute", function, "__code__", code)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
