@@ -270,6 +270,26 @@ def test_vectors_of_equal_values_have_none_and_say_so(f, a):
         trace.jvp(root, {leaf: draw(a.shape)})
 
 
+@pytest.mark.parametrize("transform", [tape.grad, lambda f: tape.jacobian(f, mode="fwd")])
+@pytest.mark.parametrize("vectors", [f for f, a in VECTORS if a.shape == (3, 3)])
+def test_vectors_of_equal_values_are_refused_where_the_quotients_are_of_zeros(transform, vectors):
+    for f in (lambda a: vectors(a)[0, 0], lambda a: np.sum(vectors(a)), lambda a: np.trace(vectors(a))):
+        with pytest.raises(errors.SingularMatrixError, match="turn freely"):
+            transform(f)(np.eye(3))
+        with pytest.raises(errors.SingularMatrixError, match="turn freely"):
+            tape.compile(transform(f))(np.eye(3))
+
+
+def test_a_matrix_function_by_eigenvectors_is_no_wrong_number_at_equal_eigenvalues():
+    def exponential(a):
+        w, v = np.linalg.eigh(a)
+        return (v * np.exp(w)) @ v.T
+
+    weights = draw((3, 3))
+    with pytest.raises(errors.SingularMatrixError, match="turn freely"):
+        tape.grad(lambda a: np.sum(weights * exponential(a)))(np.eye(3))
+
+
 def test_second_derivatives_at_equal_eigenvalues_are_an_error_and_not_a_number():
     with pytest.raises(errors.SingularMatrixError):
         tape.hessian(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(np.eye(2))

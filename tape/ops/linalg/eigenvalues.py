@@ -70,12 +70,14 @@ def _push_h(t: Any, v: Any, uplo: str) -> Any:
 
 def _h_vectors_vjp(g: Any, out: Any, a: Any, packed: Any, uplo: str) -> Any:
     w = _h_values(a, packed, uplo=uplo)
-    return _to_triangle(conjugated(out) @ over(transposed(out) @ g, gaps(w)) @ transposed(out), uplo)
+    turn = over(transposed(out) @ g, gaps(w, g, by_column=True))
+    return _to_triangle(conjugated(out) @ turn @ transposed(out), uplo)
 
 
 def _h_vectors_jvp(t: Any, out: Any, a: Any, packed: Any, uplo: str) -> Any:
     w = _h_values(a, packed, uplo=uplo)
-    return out @ over(dagger(out) @ mirrored(t, uplo == "L") @ out, gaps(w))
+    moved = mirrored(t, uplo == "L")
+    return out @ over(dagger(out) @ moved @ out, gaps(w, moved, by_column=False))
 
 
 _h_values: Op = _eigh.part(
@@ -210,12 +212,12 @@ def _push_values(t: Any, v: Any) -> Any:
 
 def _vectors_vjp(g: Any, out: Any, a: Any, packed: Any) -> Any:
     free = g - conjugated(out) * sum(g * out, axis=-2, keepdims=True)
-    turn = over(transposed(out) @ free, gaps(_values(a, packed)))
+    turn = over(transposed(out) @ free, gaps(_values(a, packed), g, by_column=True))
     return transposed(_basis_inv(out)) @ turn @ transposed(out)
 
 
 def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
-    moved = out @ over(_basis_inv(out) @ (t @ out), gaps(_values(a, packed)))
+    moved = out @ over(_basis_inv(out) @ (t @ out), gaps(_values(a, packed), t, by_column=False))
     return moved - out * sum(conjugated(out) * moved, axis=-2, keepdims=True)
 
 

@@ -148,11 +148,29 @@ def _rounding(x: Any, axis: Any) -> Any:
     return 8 * x.shape[-1] * np.finfo(x.dtype).eps * np.max(np.abs(x), axis=axis, keepdims=True, initial=0)
 
 
+_TURNS = (
+    "a derivative divides by the difference of two equal eigenvalues or singular values, or by a singular "
+    "value that is 0: their vectors can turn freely, and have no derivative. Use functions of the values alone "
+    "(eigvalsh, svdvals), which do; or move the values apart"
+)
+
+
+def _alike_forward(w: Any, moved: Any, *, by_column: bool) -> Any:
+    equal = np.abs(w[..., None, :] - w[..., :, None]) <= _rounding(w, -1)[..., None]
+    is_moving = np.any(moved != 0, axis=-2 if by_column else (-2, -1), keepdims=True)
+    is_turning = equal & is_moving & ~np.eye(w.shape[-1], dtype=bool)
+    if np.any(is_turning):
+        raise SingularMatrixError(_TURNS)
+    return np.broadcast_to(equal, is_turning.shape)
+
+
 alike = Op(
-    lambda w: np.abs(w[..., None, :] - w[..., :, None]) <= _rounding(w, -1)[..., None],
+    _alike_forward,
     name="alike",
-    batch=stacked,
-    doc="Which of the values in the last axis are equal, but for rounding.",
+    batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
+    data_dependent=False,
+    explains_errors=False,
+    doc="Which of the values in the last axis are equal, but for rounding; an error if their vectors matter.",
 )
 
 vanishing = Op(
@@ -163,9 +181,26 @@ vanishing = Op(
 )
 
 
-def gaps(w: Any) -> Any:
-    """The differences ``w[j] - w[i]``: exactly 0 between equal ones, infinite on the diagonal."""
-    differences = where(alike(w), 0, expand_dims(w, -2) - expand_dims(w, -1))
+def gaps(w: Any, moved: Any, *, by_column: bool) -> Any:
+    """The differences ``w[j] - w[i]``: exactly 0 between equal ones, infinite on the diagonal.
+
+    Parameters
+    ----------
+    w : array or Var
+        ``(..., n)``.
+    moved : array or Var
+        The adjoint of the vectors, of which no column that belongs to equal values may matter; or the tangent
+        of the matrix, which turns all of those.
+    by_column : bool
+        Which of the two it is.
+
+    Raises
+    ------
+    SingularMatrixError
+        If vectors of equal values matter: which they are depends on what moves the values apart.
+    """
+    same = alike(w, moved, by_column=by_column)
+    differences = where(same, 0, expand_dims(w, -2) - expand_dims(w, -1))
     return where(np.eye(w.shape[-1], dtype=bool), np.inf, differences)
 
 
@@ -174,11 +209,7 @@ def _over_forward(x: Any, gap: Any) -> Any:
     if not np.any(is_zero):
         return x / gap
     if np.any(is_zero & (np.abs(x) > _rounding(x, (-2, -1)))):
-        raise SingularMatrixError(
-            "a derivative divides by the difference of two equal eigenvalues or singular values, or by a "
-            "singular value that is 0: their vectors can turn freely, and have no derivative. Use functions "
-            "of the values alone (eigvalsh, svdvals), which do; or move the values apart"
-        )
+        raise SingularMatrixError(_TURNS)
     return np.where(is_zero, 0, x / np.where(is_zero, 1, gap))
 
 

@@ -132,7 +132,7 @@ def _push_vectors(t: Any, u: Any, s: Any, v: Any, turns: bool) -> Any:
     first, v = u[..., :k], v[..., :k]
     moved = t @ v
     m = dagger(first) @ moved
-    turn = over((m + dagger(m)) / 2, gaps(s)) + over((m - dagger(m)) / 2, _sums(s, turns))
+    turn = over((m + dagger(m)) / 2, gaps(s, t, by_column=False)) + over((m - dagger(m)) / 2, _sums(s, turns))
     tangent = first @ turn
     if u.shape[-2] > k:
         tangent = tangent + over(moved - first @ m, _divisor(s))
@@ -147,7 +147,8 @@ def _pull_vectors(g: Any, u: Any, s: Any, v: Any, turns: bool) -> Any:
     k = s.shape[-1]
     first, v = u[..., :k], v[..., :k]
     y = transposed(first) @ g[..., :k]
-    by_gaps, by_sums = over(y, gaps(s)), over(y, _sums(s, turns))
+    by_gaps = over(y, gaps(s, g[..., :k], by_column=True))
+    by_sums = over(y, _sums(s, turns))
     pulled = conjugated(first) @ ((by_gaps + dagger(by_gaps)) / 2 + (by_sums - dagger(by_sums)) / 2)
     if u.shape[-2] > k:
         pulled = pulled + over(g[..., :k] - conjugated(first) @ y, _divisor(s))
