@@ -84,7 +84,7 @@ def kind_of(instruction: Instruction) -> Kind:
 
 def number_of(instruction: Instruction, count: int) -> int:
     """The only attribute of an instruction, a position in a list."""
-    want(len(instruction.attrs) == 1, "it has one attribute")
+    want(len(instruction.attrs) == 1, "its attribute is no number")
     return number_below(count, instruction.attrs[0])
 
 

@@ -127,7 +127,8 @@ def _among_numbers(
     if not isinstance(x, Handle) and not isinstance(y, Handle):
         return arithmetic(x, y)
     numbers = [exact(plain(z)) if isinstance(z, Handle) else z for z in (x, y)]
-    with next(z for z in (x, y) if isinstance(z, Handle)).trace.raising():
+    recorder: Any = next(z for z in (x, y) if isinstance(z, Handle)).trace
+    with recorder.raising():
         number = arithmetic(*numbers)
     if isinstance(number, complex) and not any(isinstance(z, complex) for z in numbers):
         raise errors.UnsupportedError(

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from tape.op import Op
     from tape.var import Var
 
-__all__ = ["Guard", "Recorder", "Sealed"]
+__all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
 
 
 Outcome = bool | int | tuple[str | int, ...]
+"""What Python has read; or a dtype and a shape."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tape.program.calling import as_python
 from tape.program.names import Binding, Bindings
 from tape.program.program import Program
 from tape.program.record import Constant, Recorded, is_dynamic
+from tape.program.recorder import Outcome
 from tape.program.shortcuts import Dynamic, taker
 from tape.program.statics import Form
 
@@ -43,7 +44,7 @@ class Key:
     name: str
     form: Form
     signatures: tuple[Any, ...]
-    outcomes: tuple[bool | int, ...]
+    outcomes: tuple[Outcome, ...]
 
     def __repr__(self) -> str:
         fixed, signatures = self.form.fixed, iter(self.signatures)

@@ -155,7 +155,8 @@ class Traced(Var):
 
     def _refuse(self, what: str) -> NoReturn:
         caller = Caller()
-        with self.trace.raising():
+        recorder: Any = self.trace
+        with recorder.raising():
             raise errors.ConversionError(
                 f"{caller.name or what} of {self!r} in a compiled function: the number would be frozen into "
                 "the program. "

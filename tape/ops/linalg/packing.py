@@ -150,8 +150,8 @@ def _rounding(x: Any, axis: Any) -> Any:
 
 _TURNS = (
     "a derivative divides by the difference of two equal eigenvalues or singular values, or by a singular "
-    "value that is 0: their vectors can turn freely, and have no derivative. Use functions of the values alone "
-    "(eigvalsh, svdvals), which do; or move the values apart"
+    "value that is 0: their vectors can turn freely, and have no derivative. Use functions of the values "
+    "alone (eigvalsh, svdvals), which do; or move the values apart"
 )
 
 

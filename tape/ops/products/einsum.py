@@ -162,7 +162,7 @@ def _multiplied(b: Any, left: Term, right: Term, kept: set[str]) -> Term:
         out = b.matmul(x, y)
     else:
         pairs = b.reshape(x, (*x.shape, 1)) * b.reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
-        out = b.fold("any" if x.dtype.kind == "b" else "sum", pairs, -2)
+        out = b.fold("any" if x.dtype.kind == "b" else "sum", pairs, -2) if inner else pairs
     labels = "".join((*stacks, *rows, *columns))
     return b.reshape(out, sides(*labels)), labels
 
