@@ -92,6 +92,7 @@ MADE = [
     (tape.grad(tripled), (X,)),
     (tape.expression("x**2 + 1"), (X,)),
     (Model(2.0).scaled, (X,)),
+    (Model(2.0).slope, (X,)),
     (slope, (X,)),
     (both, (X,)),
 ]

@@ -39,10 +39,8 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         raise CannotLower("no elements")
     if is_choice and all(value.shape[axis] == 1 for axis in axes):
         only = b.reshape(b.cast(value, dtype), shape)
-        is_added = (
-            axes and kind == "sum" and only.dtype.kind == "f"
-        )  # NumPy begins with 0: of -0.0 it makes 0.0
-        return only + b.literal(0, dtype) if is_added else only
+        is_float = only.dtype.kind == "f"
+        return only + b.literal(0, dtype) if kind == "sum" and is_float else only  # NumPy's of -0.0 is 0.0
     source = b.made_by(value, "broadcast")
     if kind == "sum" and source is not None:
         (core,) = source

@@ -83,6 +83,9 @@ class Derived:
         """What the function returns."""
         return self._call(*args, **kwargs)
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.__name__ = name  # by which pickle looks for bound methods
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 

@@ -173,7 +173,8 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 def _lower_fraction(b: Any, x: Any) -> Any:
     x = _as_float(b, x)
-    return b.where(b.elementwise("isinf", x), 0.0, x - b.elementwise("trunc", x))
+    fraction = b.where(b.elementwise("isinf", x), 0.0, x - b.elementwise("trunc", x))
+    return b.elementwise("copysign", fraction, x)  # also of what is 0
 
 
 def _as_float(b: Any, x: Any) -> Any:
