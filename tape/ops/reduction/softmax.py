@@ -334,9 +334,17 @@ def _excess_jvp_target(t: Any, out: Any, logits: Any, target: Any) -> Any:
     return _softmax(logits, axis=_LAST) * _sum(t, axis=_LAST, keepdims=True) - t
 
 
+def _lower_indexed(b: Any, logits: Any) -> tuple[Any, Any]:
+    """Exponentials of logits less their largest, and that: NaN where it is infinite, as in the kernels."""
+    largest = b.fold("max", logits, _LAST, keepdims=True)
+    return b.elementwise("exp", logits - largest), largest
+
+
 def _lower_excess(b: Any, logits: Any, target: Any) -> Any:
     if target.dtype.kind in "iu":
-        rows = b.reshape(_lower_softmax(b, logits, _LAST), (target.size, logits.shape[-1]))
+        weights, _ = _lower_indexed(b, logits)
+        shares = weights / b.fold("sum", weights, _LAST, keepdims=True)
+        rows = b.reshape(shares, (target.size, logits.shape[-1]))
         return b.reshape(b.add_picked(rows, b.reshape(target, (target.size,)), -1), logits.shape)
     mass = b.fold("sum", target, _LAST, keepdims=True)
     return _lower_softmax(b, logits, _LAST) * mass - target
@@ -400,12 +408,17 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
         return losses.dtype.type(total)
 
     def lower(b: Any, logits: Any, target: Any) -> Any:
-        log_norm = _lower_logsumexp(b, logits, _LAST, False)
         if target.dtype.kind in "iu":
+            weights, largest = _lower_indexed(b, logits)
+            log_norm = b.reshape(
+                b.elementwise("log", b.fold("sum", weights, _LAST, keepdims=True)) + largest,
+                logits.shape[:-1],
+            )
             rows = (log_norm.size, logits.shape[-1])
             chosen = b.picked(b.reshape(logits, rows), b.reshape(target, rows[:1]))
             losses = log_norm - b.reshape(chosen, log_norm.shape)
         else:
+            log_norm = _lower_logsumexp(b, logits, _LAST, False)
             expected = b.fold("sum", b.where(b.elementwise("equal", target, 0), 0, logits * target), _LAST)
             losses = log_norm * b.fold("sum", target, _LAST) - expected
         if reduction == "none":
