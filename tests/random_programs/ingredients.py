@@ -158,7 +158,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("any", "[e for e in {vector} if e > {c}]"),
         ("any", "{test}"),
         ("number", "{number} and {number}"),
-        ("number", "{number} or {c}"),
+        ("number", "{number:1} or {number:1} + {c}"),
         ("any", "any(e > {c} for e in {vector})"),
     ],
     "except": [

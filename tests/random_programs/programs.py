@@ -26,7 +26,7 @@ USUAL = frozenset(FEATURES) - {"limits"}
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
-_UNDETERMINED = re.compile(r"@|linalg|einsum|max|min|ptp|clip|sort|unique|median")
+_UNDETERMINED = re.compile(r"@|linalg|einsum|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median")
 _FORMS = {"tuple": "{}, ", "list": "[{}]", "dict": "dict({})", "single": "{}"}
 _NUMBERLIKE = ("any", "count", "index", "int", "axis", "static", "text")
 
@@ -103,7 +103,10 @@ class Program:
 
     @property
     def has_determined_zeros(self) -> bool:
-        """Whether the signs of zeros are laid down: not so of BLAS, of the larger zero, of sorted ones."""
+        """Whether the signs of zeros are laid down.
+
+        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one by one.
+        """
         return not _UNDETERMINED.search(self.source)
 
     @property

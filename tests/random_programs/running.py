@@ -202,7 +202,7 @@ def _judged(found: Any, raised: Any, expected: Any, reason: Any, ignored: frozen
     classes = tuple(known for known in BUILT_IN if isinstance(reason, known))
     if isinstance(raised, classes or type(reason)):
         return "", ""
-    if isinstance(raised, REFUSALS):
+    if isinstance(raised, REFUSALS) or isinstance(raised.__cause__, REFUSALS):
         return "refused", type(raised).__name__
     return "error", f"{raised!r}, expected {reason!r}"
 
@@ -237,6 +237,8 @@ def difference(found: Any, expected: Any, ignored: frozenset[str] = frozenset())
 def _differences(found: Any, expected: Any, where: str) -> Iterator[tuple[str, str]]:
     if isinstance(expected, np.ndarray) and not expected.ndim:
         expected = expected[()]  # compiled functions return scalars
+        if isinstance(found, np.ndarray) and not found.ndim:  # but where they run as plain Python
+            found = found[()]
     told = f"{where}: {found!r}, expected {expected!r}"
     if type(found) is not type(expected):
         yield "type", f"{told}, a {type(expected).__name__}"
