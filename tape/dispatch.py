@@ -17,7 +17,8 @@ from tape.aliases import are_related
 from tape.conversion import NotFree, freed
 from tape.inplace import check_fits, overwrite, writing
 from tape.node import Handle, plain
-from tape.op import NUMPY, Op, as_operand
+from tape.op import NUMPY, Op
+from tape.operands import as_operand
 from tape.ops.reduction.methods import METHODS
 from tape.ops.special.scipy_ufuncs import counterpart
 from tape.ops.structure.overwriting import IN_PLACE

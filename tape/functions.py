@@ -15,17 +15,8 @@ import numpy as np
 from tape import batch_rules, errors, series
 from tape.kernels.fused import fused
 from tape.node import Call, Contributions, Handle, Node, Pull
-from tape.op import (
-    FAST,
-    NUMPY_ERRORS,
-    Op,
-    as_operand,
-    fit,
-    implements,
-    other_operand,
-    plain_operands,
-    widened,
-)
+from tape.op import NUMPY_ERRORS, Op, fit, implements, widened
+from tape.operands import FAST, as_operand, other_operand, plain_operands
 from tape.scope import RECORDERS, REGIONS, recorded, region_above
 
 __all__ = ["elementwise", "function_of", "fused_elementwise"]

@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, ops
 from tape.aliases import Family, Share, Stale, is_array, memory_of
 from tape.node import Handle, plain
-from tape.op import other_operand
+from tape.operands import other_operand
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
 from tape.ops.structure.shape import broadcasts

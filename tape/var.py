@@ -20,7 +20,8 @@ from tape.dispatch import call_function, call_ufunc
 from tape.inplace import augmented, overwrite, write, writing
 from tape.listing import short
 from tape.node import Handle, plain, settled
-from tape.op import NUMPY, other_operand
+from tape.op import NUMPY
+from tape.operands import other_operand
 from tape.ops.structure.creation import beside
 from tape.ops.structure.updating import At
 from tape.trace import Trace

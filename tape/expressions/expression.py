@@ -17,7 +17,8 @@ from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
 from tape.node import Handle
-from tape.op import NUMPY_ERRORS, as_operand
+from tape.op import NUMPY_ERRORS
+from tape.operands import as_operand
 from tape.sites import NOW, Text
 from tape.watching import Watched
 

@@ -14,7 +14,7 @@ from tape.aliases import memory_of
 from tape.conversion import tried
 from tape.errors import ConversionError, OptionError, ShapeError, describe
 from tape.node import Handle
-from tape.op import as_operand
+from tape.operands import as_operand
 
 __all__ = [
     "array",

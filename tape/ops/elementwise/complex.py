@@ -14,7 +14,8 @@ import numpy as np
 
 from tape import batch_rules, series
 from tape.functions import elementwise, function_of
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tape import batch_rules, errors, series
 from tape.node import Handle, settled
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
 __all__ = ["clip", "nan_to_num"]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.linalg.packing import (
     Packed,
     conjugated,

@@ -13,7 +13,7 @@ import numpy as np
 
 from tape.errors import OptionError, ShapeError
 from tape.functions import function_of
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
 from tape.ops.nn.bodies import number, smooth

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from tape.errors import ShapeError
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.nn import pooling
 from tape.ops.nn.geometry import Counts, check_real, image_shape, per_axis
 from tape.ops.reduction import reductions

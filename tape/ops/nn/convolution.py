@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OptionError, ShapeError
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import add
 from tape.ops.nn.convolving import conv, conv_input
 from tape.ops.nn.geometry import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from tape import errors
 from tape.errors import OptionError, ShapeError
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import broadcasts
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape.errors import ShapeError
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.nn.normalization import check_shape
 from tape.ops.products.products import matmul
 from tape.ops.structure.axes import transpose

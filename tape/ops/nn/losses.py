@@ -12,7 +12,7 @@ import numpy as np
 
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
 from tape.node import plain, traced
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.reduction.reducing import _mean, _sum
 from tape.ops.structure.shape import astype, broadcasts
 

@@ -16,7 +16,8 @@ from tape import series
 from tape.errors import OptionError, ShapeError
 from tape.kernels import pooling as kernels
 from tape.kernels.windowed import pooling_parameters
-from tape.op import Op, as_operand, broadcast_to
+from tape.op import Op, broadcast_to
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.nn.geometry import (
     Counts,

@@ -11,7 +11,8 @@ import numpy as np
 
 from tape.errors import ShapeError
 from tape.kernels.windows import taps
-from tape.op import Op, as_operand
+from tape.op import Op
+from tape.operands import as_operand
 from tape.ops.nn.geometry import (
     Counts,
     Paddings,

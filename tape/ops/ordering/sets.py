@@ -12,7 +12,8 @@ import numpy as np
 
 from tape.errors import OptionError
 from tape.node import settled
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort
 from tape.ops.structure.axes import moveaxis

@@ -21,7 +21,8 @@ import numpy as np
 from tape import series
 from tape.errors import ShapeError, UnsupportedError
 from tape.node import Handle
-from tape.op import Op, as_operand, broadcast_to, implements
+from tape.op import Op, broadcast_to, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import astype, reshape
 

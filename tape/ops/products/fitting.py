@@ -10,7 +10,8 @@ import numpy as np
 
 from tape import errors, series
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import add
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.linalg.equations import inv

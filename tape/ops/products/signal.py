@@ -11,7 +11,8 @@ from tape import errors, series
 from tape.batch_rules import along_axes
 from tape.errors import OptionError, ShapeError
 from tape.kernels.accumulate import Scattered
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where

@@ -16,7 +16,8 @@ from tape.batch_rules import along_axes
 from tape.errors import ShapeError
 from tape.kernels.recurrences import recurrence
 from tape.node import plain
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of

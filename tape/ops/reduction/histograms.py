@@ -15,7 +15,8 @@ import numpy as np
 from tape import series
 from tape.errors import ShapeError, UnsupportedError, describe
 from tape.node import Handle
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.differences import _diff

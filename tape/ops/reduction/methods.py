@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.errors import OutOfBoundsError, describe
-from tape.op import Op, as_operand
+from tape.op import Op
+from tape.operands import as_operand
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import all, any, where
 from tape.ops.reduction.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp

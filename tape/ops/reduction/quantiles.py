@@ -15,7 +15,8 @@ import numpy as np
 from tape.batch_rules import along_axes
 from tape.errors import OptionError, UnsupportedError
 from tape.node import traced
-from tape.op import Op, as_operand, cast, implements
+from tape.op import Op, cast, implements
+from tape.operands import as_operand
 from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
 from tape.ops.structure.indexing import HOLE, _scatter, getitem
 from tape.ops.structure.joining import stack

@@ -18,7 +18,8 @@ from tape.batch_rules import along_axes
 from tape.errors import ShapeError
 from tape.kernels.choices import extremes_share
 from tape.kernels.recurrences import products_share
-from tape.op import Op, as_operand, broadcast_to
+from tape.op import Op, broadcast_to
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of

@@ -13,7 +13,8 @@ from tape.errors import DTypeError, OptionError, ShapeError, explain
 from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.node import Handle
-from tape.op import Op, as_operand, broadcast_to
+from tape.op import Op, broadcast_to
+from tape.operands import as_operand
 from tape.ops.elementwise.complex import absolute, real
 from tape.ops.elementwise.elementary import exp, log
 from tape.ops.elementwise.selection import logical_or, where

@@ -13,7 +13,8 @@ import numpy as np
 
 from tape import series
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, as_operand, cast, implements
+from tape.op import Op, cast, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate, real
 from tape.ops.elementwise.selection import isnan, where
 from tape.ops.reduction.masked import _lower_mean as _lower_masked_mean

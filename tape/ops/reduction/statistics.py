@@ -11,8 +11,9 @@ from tape import batch_rules, series
 from tape.errors import OptionError, ShapeError
 from tape.functions import elementwise
 from tape.node import traced
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
 from tape.op import broadcast_to as _broadcast_to
+from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
 from tape.ops.elementwise.complex import conjugate, imag, real
 from tape.ops.elementwise.elementary import sqrt

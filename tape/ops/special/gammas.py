@@ -13,7 +13,8 @@ import numpy as np
 
 from tape import batch_rules
 from tape.errors import OptionError
-from tape.op import NUMPY_ERRORS, Op, as_operand
+from tape.op import NUMPY_ERRORS, Op
+from tape.operands import as_operand
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint

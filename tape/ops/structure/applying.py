@@ -10,7 +10,8 @@ import numpy as np
 from tape import errors
 from tape.errors import ShapeError
 from tape.node import Handle
-from tape.op import as_operand, implements
+from tape.op import implements
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack

@@ -11,7 +11,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from tape import errors
 from tape.batch_rules import along_axes, inner_axis
 from tape.errors import ShapeError
-from tape.op import NUMPY_ERRORS, Op, as_operand, implements
+from tape.op import NUMPY_ERRORS, Op, implements
+from tape.operands import as_operand
 from tape.ops.structure.indexing import getitem
 
 __all__ = [

@@ -12,7 +12,8 @@ from tape import errors, series
 from tape.batch_rules import elementwise
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import plain
-from tape.op import Op, as_operand, cast, implements
+from tape.op import Op, cast, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own

@@ -12,7 +12,8 @@ from tape import errors
 from tape.aliases import memory_of
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.node import Handle, plain
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import copy, own, slowest_first

@@ -10,7 +10,8 @@ from tape import errors
 from tape.aliases import read_only
 from tape.batch_rules import inner_axis
 from tape.errors import ShapeError
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.reductions import sum as _sum
 from tape.ops.structure.shape import astype, ravel

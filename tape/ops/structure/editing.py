@@ -11,7 +11,8 @@ import numpy as np
 from tape import errors
 from tape.errors import OutOfBoundsError, ShapeError
 from tape.node import Handle
-from tape.op import NUMPY_ERRORS, as_operand, implements
+from tape.op import NUMPY_ERRORS, implements
+from tape.operands import as_operand
 from tape.ops.structure.axes import axes_of, moveaxis
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate

@@ -11,8 +11,9 @@ import numpy as np
 from tape import errors, series
 from tape.batch_rules import inner_axis
 from tape.errors import DTypeError, ShapeError
-from tape.op import Op, as_operand, cast, implements
+from tape.op import Op, cast, implements
 from tape.op import broadcast_to as _broadcast_to
+from tape.operands import as_operand
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy

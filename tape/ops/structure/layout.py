@@ -12,7 +12,8 @@ import numpy as np
 
 from tape.aliases import is_array, memory_of
 from tape.node import Handle, settled
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 
 __all__ = ["copy"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError
 from tape.node import traced
-from tape.op import as_operand
+from tape.operands import as_operand
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumsum
 from tape.ops.structure.indexing import getitem

@@ -15,7 +15,8 @@ import numpy as np
 from tape import errors
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.node import Handle
-from tape.op import as_operand, implements
+from tape.op import implements
+from tape.operands import as_operand
 from tape.ops.structure.axes import flip
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack

@@ -16,7 +16,8 @@ from tape import errors
 from tape.batch_rules import elementwise
 from tape.errors import OptionError, OutOfBoundsError, ShapeError
 from tape.node import plain
-from tape.op import Op, as_operand, implements
+from tape.op import Op, implements
+from tape.operands import as_operand
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["argwhere", "flatnonzero", "ix_", "nonzero", "ravel_multi_index", "unravel_index"]

@@ -11,7 +11,8 @@ import numpy as np
 
 from tape import errors
 from tape.errors import DTypeError, ShapeError
-from tape.op import as_operand, implements
+from tape.op import implements
+from tape.operands import as_operand
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from tape.node import Handle, Node, plain
-from tape.op import FAST, Op, widened
+from tape.op import Op, widened
+from tape.operands import FAST
 from tape.scope import Region
 from tape.trace import Trace
 from tape.viz.stepper.formula import formula
