@@ -113,3 +113,13 @@ def test_what_does_not_fit_is_told_and_leaves_nothing_behind(f, error, told):
     with pytest.raises(error, match=told):
         f(v)
     assert len(trace.nodes) == 1
+
+
+@pytest.mark.parametrize("space", [np.linspace, np.geomspace])
+@pytest.mark.parametrize(("start", "stop"), [(1e16, 1.0), (1.0, 3.0), (2.0, 1e-300), (0.1, 0.3)])
+def test_the_last_number_is_the_end_in_programs_too(space, start, stop):
+    compiled = tape.compile(lambda a, b: space(a, b, 7))
+    for _ in range(2):
+        found = compiled(start, stop)
+        assert found[-1] == stop
+        np.testing.assert_allclose(found, space(start, stop, 7), rtol=1e-12)

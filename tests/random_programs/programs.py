@@ -26,7 +26,7 @@ USUAL = frozenset(FEATURES) - {"limits"}
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
-_UNDETERMINED = re.compile(r"@|linalg|einsum|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median")
+_UNDETERMINED = re.compile(r"@|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median")
 _FORMS = {"tuple": "{}, ", "list": "[{}]", "dict": "dict({})", "single": "{}"}
 _NUMBERLIKE = ("any", "count", "index", "int", "axis", "static", "text")
 

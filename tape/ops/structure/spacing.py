@@ -48,8 +48,9 @@ def _lower_between(combine: Callable[..., Any]) -> Callable[..., Any]:
         start, stop = (
             b.reshape(end, (*shape[:axis], 1, *shape[axis:])) for end, shape in zip(ends, shapes, strict=True)
         )
-        weights = np.linspace(0, 1, num, endpoint).astype(dtype)
-        return combine(b, start, stop, b.value(weights.reshape((num,) + (1,) * (ndim - axis))))
+        weights = np.linspace(0, 1, num, endpoint).astype(dtype).reshape((num,) + (1,) * (ndim - axis))
+        out = combine(b, start, stop, b.value(weights))
+        return b.where(b.value(weights == 1), stop, out) if endpoint and num > 1 else out  # there, exactly
 
     return lower
 
