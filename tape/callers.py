@@ -34,7 +34,7 @@ _REMAINDERS = frozenset(
 
 
 class Caller:
-    """What has asked a Var for a plain number: Python code outside of this package, or C code it called."""
+    """The code that asked a Var for a plain number: Python outside of this package, or C code it called."""
 
     def __init__(self) -> None:
         frame: FrameType | None = sys._getframe(1)
@@ -63,14 +63,14 @@ class Caller:
 
     @cached_property
     def name(self) -> str:
-        """What the user's code has called, such as ``math.erf`` or ``rng.normal``; empty if nobody knows."""
+        """The name of the call in the user's code, as ``math.erf`` or ``rng.normal``; empty if unknown."""
         names, title, is_method = self._called
         is_public = title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title)
         return title if is_public and not is_method else ".".join(names)
 
     @property
     def counterpart(self) -> str:
-        """What to do in place of the call, as an imperative; empty if nobody knows."""
+        """Advice on what to call instead, as an imperative; empty if there is none."""
         return counterpart_of(self._called[1])
 
     @cached_property
@@ -130,7 +130,7 @@ def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
 
 
 def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
-    """What is called, with the public module it comes from; and whether it is a method of an object."""
+    """The name of a callable with its public module; and whether it is a method of an object."""
     if function is None:
         return "", False  # nobody knows
     if type(owner).__module__.startswith("scipy.stats") and isinstance(getattr(owner, "name", None), str):
@@ -213,7 +213,7 @@ _ADVICE = {
 
 
 def counterpart_of(title: str) -> str:
-    """What to do in place of a function that takes plain numbers, as an imperative.
+    """Advice on what to call in place of a function that takes plain numbers, as an imperative.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class Taken:
         self._counts.setdefault((how, errors.user_place(), is_active), count)
 
     def before(self, root: int, *, inactive: bool = False) -> list[str]:
-        """What took numbers before a node was recorded; on request also those without a derivative."""
+        """List conversions before a node was recorded; on request also those without a derivative."""
         return [
             f"{how} at {place}"
             for (how, place, is_active), count in self._counts.items()

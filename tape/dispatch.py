@@ -162,7 +162,7 @@ def _values_in(argument: Any) -> Any:
 
 
 def _into_plain(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a function does that writes into a plain array: no derivative may be lost with it."""
+    """Call a function that writes into a plain array, if no derivative is lost with it."""
     try:
         args, kwargs = freed(args), {key: freed(value) for key, value in kwargs.items()}
     except NotFree:

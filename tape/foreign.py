@@ -24,7 +24,7 @@ _ARITHMETIC = (
 
 
 def complaint(value: Any) -> str | None:
-    """What is wrong with an array whose arithmetic is not that of ndarrays, and what to do; None of others.
+    """Describe an array whose arithmetic is not that of ndarrays, and what to do; None for others.
 
     Examples
     --------

@@ -548,7 +548,7 @@ def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
 
 
 def _one_for_each(contributions: Any, operands: Sequence[Any], op: Any) -> Sequence[Any]:
-    """What a rule for all operands at once returned, if that is one contribution for each."""
+    """Check that a rule for all operands at once returned one contribution for each."""
     if isinstance(contributions, (list, tuple)) and len(contributions) == len(operands):
         return contributions
     raise errors.ShapeError(

@@ -1,4 +1,4 @@
-"""What may be an operand: arrays of numbers or bools, numbers, Vars. Anything else is made one, or refused.
+"""Operands: arrays of numbers or bools, numbers and Vars. Anything else is converted, or refused.
 
 Knows nothing of operations.
 """

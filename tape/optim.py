@@ -48,7 +48,7 @@ class _Optimizer:
         self._arrays = [np.asarray(leaf).reshape(shape) for leaf, shape in zip(leaves, shapes, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is copied and pickled: the parameters, without the views of them that steps work on."""
+        """Return the state to pickle: the parameters, without the views of them that steps work on."""
         state = {name: value for name, value in vars(self).items() if name not in ("_ids", "_arrays")}
         if not self._is_flat:  # a structure is known where its dataclasses are: here they are themselves
             state["_structure"] = tree.restore(self._structure, range(len(self._leaves)))

@@ -19,7 +19,7 @@ __all__ = ["reduced"]
 def reduced(
     made: Any, again: Callable[..., Any], *parts: Any
 ) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
-    """What ``__reduce__`` returns for a function that was made of others.
+    """Return the result of ``__reduce__`` for a function that was made of others.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 class _Kept(NullCache):
-    """What numba keeps of a kernel: a file for each combination of types, in the folder of `tape.cache`.
+    """Numba's cache of a kernel: a file for each combination of types, in the folder of `tape.cache`.
 
     Numba's own cache would lie next to the package, whose folder it outlives, or where ``NUMBA_CACHE_DIR``
     says, which is for the user's functions; and it would be read whoever had written it.

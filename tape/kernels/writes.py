@@ -11,7 +11,7 @@ from tape.kernels.pointers import int64_at, pointer_to
 __all__ = ["NO_INTEGER", "add_store", "ravel_index", "read_integer"]
 
 NO_INTEGER = -(2**63)
-"""What stands for the integer of NaN, of infinity and of what has more than 64 bits."""
+"""Stands for the integer of NaN, of infinity and of numbers with more than 64 bits."""
 _BEYOND = 2.0**63
 
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)

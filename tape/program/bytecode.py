@@ -17,7 +17,7 @@ _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
 
 
 class Names(NamedTuple):
-    """What code reads by name.
+    """Names that code reads.
 
     Attributes
     ----------

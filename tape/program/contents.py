@@ -1,4 +1,4 @@
-"""What Python reads of a traced array of integers or bools: its elements, as few numbers with a guard each.
+"""Reading the elements of a traced array of integers or bools: as few numbers with a guard each.
 
 Plain arrays that are indexed by a traced one are NumPy's alone to index: it asks for the index as a plain
 array. Each content takes a path of its own.

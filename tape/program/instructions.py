@@ -109,7 +109,7 @@ class Instruction:
 
 @dataclass(slots=True)
 class Guard:
-    """What a branch saw while the function was recorded, or of what dtype and shape something was."""
+    """The outcome of a branch while the function was recorded, or the dtype and shape of a value."""
 
     kind: str
     """``"bool"``, ``"int"`` or ``"type"``."""

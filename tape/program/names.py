@@ -29,7 +29,7 @@ _MOST_ITEMS = 64
 """Up to how many elements of a list or dict are looked at in every call; of larger ones the length is."""
 
 _VALUES = (bool, int, float, complex, str, bytes, np.generic)
-"""What is the same if its value is, whichever object holds it."""
+"""Types that are compared by value: which object holds it does not matter."""
 
 _LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "global": ("{0}[{1}]", lambda owner, key: owner[key]),
@@ -76,12 +76,12 @@ class Binding:
         return key_of(found) == key_of(self.value)
 
     def current(self) -> Any:
-        """What the name is bound to, if it `holds`."""
+        """Return what the name is bound to, if it `holds`."""
         return _LOOKUPS[self.kind][1](self.owner, self.key)
 
 
 class Bindings:
-    """What all names that a function reads are bound to now.
+    """The present bindings of all names that a function reads.
 
     Parameters
     ----------

@@ -28,12 +28,12 @@ __all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
 
 
 Outcome = bool | int | tuple[str | int, ...]
-"""What Python has read; or a dtype and a shape."""
+"""The number that Python has read; or a dtype and a shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What Python has read, or could have: a later call must find the same, or take another path.
+    """A number or type that Python has read: a later call must find the same, or take another path.
 
     Attributes
     ----------

@@ -117,7 +117,7 @@ def _taking(source: _Source, form: Form, count: int) -> list[str]:
 
 
 def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
-    """What `taker` returns, for any tree."""
+    """Return the same as `taker`, for any tree."""
 
     def take(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         leaves, structure = tree.flatten((args, kwargs))

@@ -179,7 +179,7 @@ class Specialisation:
 
 
 def signature_of(leaf: Any) -> tuple[Any, Any, Any]:
-    """What a dynamic leaf must be for a program to fit: its type, and dtype and shape of an array."""
+    """Return the type of a dynamic leaf, and dtype and shape of an array, which a program must fit."""
     if not isinstance(leaf, np.ndarray):
         return type(leaf), None, None
     if (wrong := complaint(leaf)) is not None:

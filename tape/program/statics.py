@@ -26,7 +26,7 @@ __all__ = ["Form", "Static", "is_stable", "key_of"]
 
 
 def key_of(value: Any) -> Hashable:
-    """What tells a value from all that Python code would find to be another one.
+    """Return a key that is equal for values that Python code cannot tell apart.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class Form:
 
 
 def _branch(structure: Any) -> Hashable:
-    """What tells a structure from all others; a dict by its keys in their order."""
+    """Return a key of a structure; a dict is known by its keys in their order."""
     if structure is tree.LEAF or structure.is_leaf():
         return None
     level = structure.one_level()

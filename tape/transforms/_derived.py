@@ -1,4 +1,4 @@
-"""What transforms return: functions that can be copied and pickled like those they were made of."""
+"""The functions that transforms return: copied and pickled like those they were made of."""
 
 from __future__ import annotations
 
