@@ -131,8 +131,10 @@ def test_ctrl_c_ends_a_program_in_the_middle(name, has_threads):
     """Seen by where the exception is raised: not behind the call of the machine that ends the program."""
     f, args = LONG[name]
     code = f"""
-        import threading, traceback
+        import signal, threading, traceback
         import numpy as np, tape
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # off in the background
 
         def loop(step, x, times):
             for _ in range(times):
