@@ -4,17 +4,20 @@ from importlib import import_module
 from typing import Any
 
 from tape import errors, nn, ops, optim, scipy, testing
-from tape.blas import choose_kernels
 from tape.config import show_config
+from tape.core.node import Node
+from tape.core.op import Op
+from tape.core.sites import name_scope
+from tape.core.trace import Trace
+from tape.core.var import Var
 from tape.expressions import Expression, expression
-from tape.memory import keep_freed
-from tape.node import Node
-from tape.nonfinite import find_nonfinite
+from tape.inspect.nonfinite import find_nonfinite
+from tape.inspect.profiling import profile
+from tape.inspect.watching import debug
 from tape.ops import apply
-from tape.profiling import profile
 from tape.program import Program, compile, load
-from tape.sites import name_scope
-from tape.trace import Trace
+from tape.system.blas import choose_kernels
+from tape.system.memory import keep_freed
 from tape.transforms import (
     checkpoint,
     checkpoint_loop,
@@ -41,8 +44,6 @@ from tape.transforms import (
     value_and_grad,
     vjp,
 )
-from tape.var import Var
-from tape.watching import debug
 
 _LATE = ("numpy", "viz")  # a drop-in for NumPy, and pictures: imported when they are first needed
 
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Expression",
     "Node",
+    "Op",
     "Program",
     "Trace",
     "Var",

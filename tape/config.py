@@ -19,10 +19,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from tape.blas import AVX512_FLAGS, Library, are_older, cpu_flags, numpy_library, products_library
-from tape.cache import cache_folder
 from tape.errors import OptionError
-from tape.memory import keep_freed
+from tape.system.blas import AVX512_FLAGS, Library, are_older, cpu_flags, numpy_library, products_library
+from tape.system.cache import cache_folder
+from tape.system.memory import keep_freed
 
 __all__ = ["Config", "num_threads", "show_config", "usable_cores"]
 
@@ -45,9 +45,9 @@ class Config:
         How many this process may use: its affinity, and the CPU quota of its container.
     simd : str
         The widest instructions that NumPy's loops use.
-    products : tape.blas.Library
+    products : tape.system.blas.Library
         The BLAS that products of compiled programs use.
-    numpy_products : tape.blas.Library
+    numpy_products : tape.system.blas.Library
         The one NumPy uses, in code that is not compiled. Usually another copy.
     threads : int
         How many large arrays use, as `num_threads` says.

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tape import errors, tree
-from tape.foreign import complaint
+from tape.conversion.foreign import complaint
+from tape.core.node import Handle
 from tape.kernels import update
-from tape.node import Handle
 
 __all__ = ["SGD", "Adam"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.node import Handle
+from tape.core.node import Handle
 
 __all__ = [
     "LEAF",

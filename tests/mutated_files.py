@@ -20,7 +20,7 @@ import numpy as np
 
 import tape
 from tape import errors
-from tape.program.check import check
+from tape.program.ir.check import check
 
 NASTY = (
     None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**40, 2**63, -(2**63), 2**64, 10**30, 0.5, float("nan"),

@@ -8,8 +8,8 @@ import numpy as np
 import tape
 from tape.kernels import convolution, pooling
 from tape.kernels.registry import GROUPS
-from tape.program.instructions import ELEMENTWISE, Instruction, Listing
-from tape.program.verify import slots_of, verify
+from tape.program.ir.instructions import ELEMENTWISE, Instruction, Listing
+from tape.program.runtime.verify import slots_of, verify
 
 
 def run(listing: Listing, leaves: Sequence[Any]) -> list[np.ndarray]:

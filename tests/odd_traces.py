@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import tape
-from tape.op import Op
-from tape.sites import name_scope
+from tape.core.op import Op
+from tape.core.sites import name_scope
 
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=()), max_size=8),

@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import tape
 from tape import errors, ops
-from tape.aliases import are_related, memory_of, overlapping
+from tape.inplace.aliases import are_related, memory_of, overlapping
 from tests import plain
 from tests.op_table import CASES
 

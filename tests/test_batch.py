@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, ops, scope
-from tape.batch import Batch, Lanes
-from tape.batch_rules import elementwise
-from tape.op import Op
+from tape import errors, ops
+from tape.core import scope
+from tape.core.batch_rules import elementwise
+from tape.core.op import Op
+from tape.interpreters.batching import Batch, Lanes
 from tests.op_table import CASES, by_operation
 from tests.oracles import assert_close, is_float, record
 

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from tape import blas
 from tape.errors import UnsupportedError
+from tape.system import blas
 
 UNKNOWN_CPU = {
     "cpu_flags": blas.AVX512_FLAGS | {"avx2", "fma"},
@@ -37,7 +37,7 @@ needs_own_openblas = pytest.mark.skipif(
 
 AS_ON_AN_UNKNOWN_CPU = """
 import ctypes, os
-from tape import blas
+from tape.system import blas
 
 {first}
 os.environ["TAPE_BLAS_CORETYPE"] = "{setting}"  # "0" until here: importing tape has done nothing yet

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import tape
-from tape import cache
 from tape.kernels import _jit
 from tape.kernels.reduce import sum_to_shape
+from tape.system import cache
 from tests.kills import kills
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="users and modes of POSIX")

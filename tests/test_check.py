@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tape import errors
-from tape.program.builder import Builder
-from tape.program.check import check
-from tape.program.instructions import Instruction
-from tape.program.record import record
-from tape.program.rewrite import rewrite
+from tape.program.ir.builder import Builder
+from tape.program.ir.check import check
+from tape.program.ir.instructions import Instruction
+from tape.program.ir.rewrite import rewrite
+from tape.program.record.record import record
 
 FLOAT = np.dtype(float)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, ops, scope
+from tape import errors, ops
+from tape.core import scope
 from tape.transforms import checkpoint
 from tests.oracles import assert_close, assert_same
 

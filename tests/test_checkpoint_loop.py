@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, scope
+from tape import errors
+from tape.core import scope
 from tape.transforms import checkpoint_loop
 from tape.transforms._revolve import forward_steps, repetitions, split
 from tests.oracles import assert_close, assert_same

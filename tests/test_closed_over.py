@@ -5,9 +5,9 @@ import pytest
 
 import tape
 from tape import tree
-from tape.node import Leaf
-from tape.program.fixed import fixed_nodes, unowned_arrays
-from tape.program.record import record
+from tape.core.node import Leaf
+from tape.program.record.fixed import fixed_nodes, unowned_arrays
+from tape.program.record.record import record
 
 X = np.array([1.0, 2.0])
 

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from tape import config
-from tape.blas import AVX512_FLAGS, Library
 from tape.config import Config, num_threads, show_config, usable_cores
 from tape.errors import OptionError
+from tape.system.blas import AVX512_FLAGS, Library
 
 OLD, NEW = Library("OpenBLAS 1", "Haswell", 2), Library("OpenBLAS 1", "SkylakeX", 2)
 OTHER = Library("mkl 2025", None, None)

@@ -363,7 +363,7 @@ def test_the_number_of_a_complex_var_is_refused():
 @pytest.mark.parametrize("kind", ["op", "custom_vjp", "custom_jvp"])
 def test_rules_may_take_plain_numbers_until_they_are_differentiated(kind):
     if kind == "op":
-        sine = tape.op.Op(
+        sine = tape.Op(
             np.sin,
             vjp=[lambda g, out, x: g * math.cos(x)],
             jvp=[lambda t, out, x: t * math.cos(x)],
@@ -381,7 +381,7 @@ def test_rules_may_take_plain_numbers_until_they_are_differentiated(kind):
 
 
 def test_rules_that_take_the_number_of_what_they_are_linear_in_are_refused():
-    twice = tape.op.Op(
+    twice = tape.Op(
         lambda x: 2 * x,
         vjp=[lambda g, out, x: np.float64(2 * float(g))],
         jvp=[lambda t, out, x: np.float64(2 * float(t))],

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, scope
+from tape import errors
+from tape.core import scope
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import TRANSFORMS, A, V, X
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import tape
 from tape import tree
-from tape.node import plain
-from tape.op import Op
+from tape.core.node import plain
+from tape.core.op import Op
 from tests.op_table import TWO_OF_EACH, by_operation
 
 ELEMENTS = [0.0, -0.0, 1.0, -1.0, 2.0, 3.0, np.nan]

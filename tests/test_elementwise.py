@@ -5,7 +5,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.op import NUMPY
+from tape.core.op import NUMPY
 from tests.naive_program import compiled_for
 from tests.op_table import arithmetic, bits, elementary, limits, rounding, selection, windows
 from tests.oracles import (

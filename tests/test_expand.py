@@ -7,8 +7,8 @@ import pytest
 from scipy import special
 
 import tape
-from tape.functions import elementwise
-from tape.op import Op
+from tape.core.functions import elementwise
+from tape.core.op import Op
 from tests.oracles import assert_close
 
 X, V = np.array([0.3]), np.array([1.1])

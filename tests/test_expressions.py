@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape import batch_rules, errors, ops
+from tape import errors, ops
+from tape.core import batch_rules
 from tape.expressions import Expression, expression
 from tape.expressions.functions import CONSTANTS, FUNCTIONS
 from tape.testing import check_grads

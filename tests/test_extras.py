@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tape import errors
-from tape.extras import need
+from tape.system.extras import need
 
 
 def test_what_is_installed_is_imported():

@@ -72,7 +72,7 @@ WAYS = {
     "compile": lambda m: tape.compile(square)(m),
     "compile, later": called_before,
     "constant of a program": lambda m: tape.compile(lambda x: tape.ops.multiply(x, m))(X),
-    "result of an Op": lambda m: tape.op.Op(lambda x: m, name="mine", vjp=[lambda g, out, x: g])(X),
+    "result of an Op": lambda m: tape.Op(lambda x: m, name="mine", vjp=[lambda g, out, x: g])(X),
 }
 
 

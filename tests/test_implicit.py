@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, ops, scope
+from tape import errors, ops
+from tape.core import scope
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER, OUTER, TRANSFORMS, A, X
 

@@ -14,10 +14,10 @@ from tape import errors
 from tape.kernels import availability, fused, headers, reduce
 from tape.kernels.availability import AVOIDED, avoided, give_up, is_available, is_avoided
 from tape.kernels.cross_entropy import indexed_losses
-from tape.program import functions, native, ufuncs
-from tape.program.instructions import ELEMENTWISE
+from tape.program.ir.instructions import ELEMENTWISE
 from tape.program.program import Program
-from tape.program.record import record
+from tape.program.record.record import record
+from tape.program.runtime import functions, native, ufuncs
 
 STILL_CALLED = []  # code that the table of functions and programs refer to: it must not be freed
 

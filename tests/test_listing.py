@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import tape
-from tape.listing import (
+from tape.inspect.listing import (
     brief,
     call_text,
     columns_of,
@@ -25,7 +25,7 @@ from tape.listing import (
     one_line,
     short,
 )
-from tape.listing._words import cut
+from tape.inspect.listing._words import cut
 
 LINE = 110
 HOSTILE = "<script>alert(1)</script> [bold]&amp; \"'\n\t\x1b[31m名前\u202e\u2028" + "x" * 300

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tape.memory import keep_freed
+from tape.system.memory import keep_freed
 
 FAULTS = """
 import resource

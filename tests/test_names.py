@@ -10,8 +10,8 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program.bytecode import names_in
-from tape.program.names import Bindings
+from tape.program.calls.bytecode import names_in
+from tape.program.calls.names import Bindings
 
 X = np.array([1.0, 2.0])
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import tape
-from tape import cache
-from tape.program import native, promotion
+from tape.program.ir import promotion
+from tape.program.runtime import native
+from tape.system import cache
 
 
 @pytest.fixture
@@ -238,7 +239,7 @@ def test_a_helper_ends_with_its_parent():
     """However that ends."""
     code = """
         import time
-        from tape.program import native
+        from tape.program.runtime import native
         native._HELPER = native._HELPER.partition("from tape")[0] + "time.sleep(600)"
         with native._helped(["fold"]) as helper:
             print(helper.pid, flush=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.op import Op
+from tape.core.op import Op
 from tests.oracles import scalar
 
 # ---- nodes and leaves ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape.errors import NonFiniteError
-from tape.watching.finite import all_finite, first_bad
+from tape.inspect.watching.finite import all_finite, first_bad
 
 ZERO = np.array([1.0, 0.0])
 

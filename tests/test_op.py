@@ -7,9 +7,9 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tape.dispatch import call_function
-from tape.functions import elementwise
-from tape.op import NUMPY, Op
+from tape.core.dispatch import call_function
+from tape.core.functions import elementwise
+from tape.core.op import NUMPY, Op
 from tests.oracles import assert_close, assert_same, jvp, vjp
 
 X = np.array([1.0, 2.0, 3.0])

@@ -12,7 +12,7 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tape.op import Op
+from tape.core.op import Op
 
 COUNT = int(os.environ.get("TAPE_RANDOM_OPS", "80"))
 

@@ -251,7 +251,7 @@ def test_random_writes_and_reads(steps, last):
 @given(st.tuples(SLICES, SLICES), st.tuples(SLICES, SLICES))
 @settings(max_examples=200, deadline=None)
 def test_parts_apart_and_inside_each_other(one, other):
-    from tape.program.parts import _inside, _is_apart
+    from tape.program.ir.parts import _inside, _is_apart
 
     def part(slices):
         return [(s.indices(6)[0], s.indices(6)[2], len(range(*s.indices(6)))) for s in slices]
@@ -270,7 +270,7 @@ def test_parts_apart_and_inside_each_other(one, other):
 
 
 def test_parts_apart_are_told_apart_along_one_axis():
-    from tape.program.parts import _is_apart
+    from tape.program.ir.parts import _is_apart
 
     for parts in ([(0, 2, 3)], [(1, 2, 3)]), ([(0, 1, 2)], [(2, 1, 2)]), ([(5, -1, 2)], [(3, -1, 2)]):
         assert _is_apart(*parts)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.blas import blas_function, lapack_function
-from tape.program.builder import Builder
-from tape.program.check import check as soundness
-from tape.program.opcodes import ARENA
+from tape.program.ir.builder import Builder
+from tape.program.ir.check import check as soundness
+from tape.program.runtime.opcodes import ARENA
+from tape.system.blas import blas_function, lapack_function
 from tests.naive_program import compiled_for, counts
 from tests.test_machine_kernels import FLOATS, Fenced, address, kernel, quick, table
 from tests.test_program import check

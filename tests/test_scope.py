@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import tape
-from tape import ops, scope
-from tape.batch import Lanes
+from tape import ops
+from tape.core import scope
+from tape.interpreters.batching import Lanes
 
 
 class Doubling(scope.Region):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program import signals
-from tape.program.opcodes import WIDTH, opcode
+from tape.program.runtime import signals
+from tape.program.runtime.opcodes import WIDTH, opcode
 
 X = np.random.default_rng(0).normal(size=(6, 40, 40))
 

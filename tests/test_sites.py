@@ -1,4 +1,4 @@
-"""`tape.sites`: the line, the columns and the scope of every node."""
+"""`tape.core.sites`: the line, the columns and the scope of every node."""
 
 import asyncio
 import inspect

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, tree
 from tape.program import compiled as compiling
-from tape.program.shortcuts import taker
-from tape.program.statics import Form, key_of
+from tape.program.calls.shortcuts import taker
+from tape.program.calls.statics import Form, key_of
 
 Point = namedtuple("Point", "x y")
 

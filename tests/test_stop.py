@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, scope
+from tape import errors
+from tape.core import scope
 from tests.oracles import assert_close, assert_same
 
 X = np.array([0.5, -1.2, 2.0])

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tape
-from tape import costs, nn
-from tape.costs import flops
-from tape.listing import byte_size, summary
-from tape.op import Op
+from tape import nn
+from tape.core.op import Op
+from tape.inspect import costs
+from tape.inspect.costs import flops
+from tape.inspect.listing import byte_size, summary
 from tests.op_table import CASES, by_operation
 from tests.oracles import record
 from tests.test_listing import Page
@@ -209,7 +210,7 @@ def test_what_it_looks_like():
 def test_names_of_operations_are_escaped_and_many_are_summed_up(trace):
     x = trace.param(1.0)
     for k in range(40):
-        x = tape.op.Op(lambda x: x, name=f"<b>\n{k}", vjp=[lambda g, out, x: g])(x)
+        x = tape.Op(lambda x: x, name=f"<b>\n{k}", vjp=[lambda g, out, x: g])(x)
     report = summary(trace)
     assert "21 others" in str(report)
     assert len(str(report).splitlines()) == 1 + 4 + 1 + 1 + 21

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.op import NUMPY
+from tape.core.op import NUMPY
 from tape.support import markdown, probe, report
 from tape.support.samples import SAMPLES, arguments
 
@@ -70,14 +70,14 @@ def test_the_table_in_the_documentation_is_the_one_that_is_found(found):
 
 def test_a_wrong_rule_is_found_out(monkeypatch):
     """Derivatives count only where they are those of differences."""
-    wrong = tape.op.Op(np.exp, vjp=[lambda g, out, x: g * x], jvp=[lambda t, out, x: t * out])
+    wrong = tape.Op(np.exp, vjp=[lambda g, out, x: g * x], jvp=[lambda t, out, x: t * out])
     monkeypatch.setitem(NUMPY, np.exp, wrong)
     one = probe("np.exp(x)")
     assert (one.status, one.vjp, one.jvp) == ("derivative", False, True)
 
 
 def test_a_wrong_value_is_found_out(monkeypatch):
-    monkeypatch.setitem(NUMPY, np.exp, tape.op.Op(np.expm1, name="exp"))
+    monkeypatch.setitem(NUMPY, np.exp, tape.Op(np.expm1, name="exp"))
     assert probe("np.exp(x)").status == "none"
 
 

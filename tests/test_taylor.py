@@ -12,7 +12,7 @@ from numpy.polynomial.hermite import Hermite
 
 import tape
 from tape import errors, ops
-from tape.op import Op
+from tape.core.op import Op
 from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.oracles import assert_close, assert_same, is_float, unit_directions
 

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.op import Op
+from tape.core.op import Op
 from tape.testing import check_grads, check_jvp, check_vjp
 
 RNG = np.random.default_rng(3)

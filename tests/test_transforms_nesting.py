@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors, scope
-from tape.op import Op
+from tape import errors
+from tape.core import scope
+from tape.core.op import Op
 from tests.oracles import assert_close, assert_same
 
 jacobian_file = import_module("tape.transforms.jacobian")

@@ -8,8 +8,8 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scans import SCANS
 from tape.kernels.windowed import pooling_parameters
-from tape.program.functions import blas_number, kernel_number, loop_number
-from tape.program.opcodes import (
+from tape.program.runtime.functions import blas_number, kernel_number, loop_number
+from tape.program.runtime.opcodes import (
     ARENA,
     FIELDS,
     LITERALS,
@@ -18,7 +18,7 @@ from tape.program.opcodes import (
     opcode,
     packed,
 )
-from tape.program.verify import Slot, verify
+from tape.program.runtime.verify import Slot, verify
 
 FLOAT64, FLOAT32, INT64, BOOLS, _ = DTYPE_CODES.values()
 

@@ -11,10 +11,12 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program import plan as planning
-from tape.program import signals
-from tape.program.functions import DATA_TABLE, FUNCTION_TABLE, prepare
-from tape.program.opcodes import (
+from tape.program.plan.plan import plan as planning
+from tape.program.program import Program
+from tape.program.record.record import record
+from tape.program.runtime import signals
+from tape.program.runtime.functions import DATA_TABLE, FUNCTION_TABLE, prepare
+from tape.program.runtime.opcodes import (
     ARENA,
     AT,
     CODE,
@@ -30,9 +32,7 @@ from tape.program.opcodes import (
     THREADS,
     WIDTH,
 )
-from tape.program.program import Program
-from tape.program.record import record
-from tape.program.verify import Slot, slots_of, verify
+from tape.program.runtime.verify import Slot, slots_of, verify
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import gradient_of_sines
 

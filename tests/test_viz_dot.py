@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors
-from tape.sites import name_scope
+from tape.core.sites import name_scope
 from tape.viz.dot import dot
 from tape.viz.style import DARK, LIGHT, STATES
 from tests.odd_traces import network, odd_traces, product, state

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.node import plain
+from tape.core.node import plain
 from tape.viz.passes import ancestors, backward_steps, forward_steps, root_of, tangent_steps
 
 

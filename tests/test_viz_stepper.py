@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import tape
 from tape import errors
-from tape.op import Op
+from tape.core.op import Op
 from tape.viz.stepper import html
 from tape.viz.stepper.digest import detail_for, digest, shown
 from tape.viz.stepper.formula import formula

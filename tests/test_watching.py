@@ -1,4 +1,4 @@
-"""`tape.watching`: what watches are told, and that nothing is different for it."""
+"""`tape.inspect.watching`: what watches are told, and that nothing is different for it."""
 
 import gc
 import weakref
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.watching import OPEN, Watch, Watched, watched
+from tape.inspect.watching import OPEN, Watch, Watched, watched
 from tests.op_table import TWO_OF_EACH, by_operation
 from tests.oracles import is_float, record, unit_directions
 
@@ -135,7 +135,7 @@ def test_no_operation_is_different_for_being_watched_and_none_is_blamed(case) ->
     with tape.debug(check=True):
         watched = both_sweeps()
     for one, other in zip(watched, plain, strict=True):
-        np.testing.assert_array_equal(tape.node.plain(one), tape.node.plain(other))
+        np.testing.assert_array_equal(tape.core.node.plain(one), tape.core.node.plain(other))
 
 
 @pytest.mark.parametrize("is_checked", [False, True])

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 import tape
 from tape import errors, ops
-from tape.batch import Lanes
+from tape.interpreters.batching import Lanes
 from tests import naive
 from tests.oracles import LAYOUTS, assert_close, assert_same, inner, jvp, laid_out, record, uniform, vjp
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import plain
+from tape.core.trace import Trace
+from tape.core.var import Var
 from tape.errors import describe
 from tape.expressions import Expression
-from tape.node import plain
-from tape.trace import Trace
 from tape.transforms import hessian, jacobian, taylor
-from tape.var import Var
 
 __all__ = ["Derivatives", "along", "differentiate", "higher"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.command.derivatives import Derivatives
-from tape.node import Node, plain
-from tape.nonfinite import find_nonfinite
+from tape.core.node import Node, plain
+from tape.inspect.nonfinite import find_nonfinite
 
 __all__ = ["as_json", "as_text", "facts"]
 

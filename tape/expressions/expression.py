@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import Handle
+from tape.core.op import NUMPY_ERRORS
+from tape.core.operands import as_operand
+from tape.core.sites import NOW, Text
 from tape.expressions.functions import FUNCTIONS
 from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
-from tape.node import Handle
-from tape.op import NUMPY_ERRORS
-from tape.operands import as_operand
-from tape.sites import NOW, Text
-from tape.watching import Watched
+from tape.inspect.watching import Watched
 
 __all__ = ["Expression", "expression"]
 

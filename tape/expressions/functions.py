@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape import batch_rules, ops
+from tape import ops
+from tape.core import batch_rules
+from tape.core.node import Handle
 from tape.errors import ShapeError
-from tape.node import Handle
 
 __all__ = ["CONSTANTS", "FUNCTIONS", "Function"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tape.errors import UnsupportedError
 from tape.expressions.functions import CONSTANTS, FUNCTIONS
-from tape.extras import need
+from tape.system.extras import need
 
 if TYPE_CHECKING:
     from tape.expressions.parse import Step

@@ -23,7 +23,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.serialize import dumps
 
-from tape import cache
+from tape.system import cache
 
 __all__ = ["KERNEL_DTYPES", "OPTIONS", "exact", "inner", "kernel"]
 
@@ -34,7 +34,7 @@ KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 class _Kept(NullCache):
-    """Numba's cache of a kernel: a file for each combination of types, in the folder of `tape.cache`.
+    """Numba's cache of a kernel: a file for each combination of types, in the folder of `tape.system.cache`.
 
     Numba's own cache would lie next to the package, whose folder it outlives, or where ``NUMBA_CACHE_DIR``
     says, which is for the user's functions; and it would be read whoever had written it.

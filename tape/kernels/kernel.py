@@ -1,7 +1,7 @@
 """What a kernel of programs is: compiled code, and what it needs, worked out from its parameters.
 
 A kernel is added to programs by an entry in `tape.kernels.registry`; a ``lower`` rule then makes it an
-instruction with `tape.program.builder.Builder.kernel`. What it must hold to, so that it can be verified:
+instruction with `tape.program.ir.builder.Builder.kernel`. What it must hold to, so that it can be verified:
 
 - It reads as many elements of its operands, and writes as many of its result and its workspace, as `Needs`
   says, whatever stands in them. It writes all elements of the result, and raises nothing.

@@ -1,7 +1,7 @@
 """Addresses in compiled code: reading and writing through them, and calls to functions there.
 
 All take and return plain int64 numbers, so that a kernel has one signature whatever it works on. They
-can be called in compiled code only, and check nothing: `tape.program.verify` has done so.
+can be called in compiled code only, and check nothing: `tape.program.runtime.verify` has done so.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape import ops
+from tape.core.node import Handle
 from tape.errors import ShapeError, UnsupportedError
-from tape.node import Handle
 from tape.numpy._conversion import array, asarray
 
 __all__ = ["ndenumerate", "vectorize"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tape import ops
-from tape.aliases import memory_of
-from tape.conversion import tried
+from tape.conversion.numbers import tried
+from tape.core.node import Handle
+from tape.core.operands import as_operand
 from tape.errors import ConversionError, OptionError, ShapeError, describe
-from tape.node import Handle
-from tape.operands import as_operand
+from tape.inplace.aliases import memory_of
 
 __all__ = [
     "array",

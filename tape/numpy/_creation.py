@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tape import ops
+from tape.core.node import Handle
 from tape.errors import OptionError, ShapeError
-from tape.node import Handle
 from tape.numpy._conversion import array, asarray, check_device, model, or_numpy
 
 __all__ = ["arange", "from_dlpack", "fromiter", "full"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops
-from tape.conversion import tried
+from tape.conversion.numbers import tried
 from tape.errors import ConversionError, UnsupportedError
 from tape.numpy._conversion import asarray
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.conversion import tried
+from tape.conversion.numbers import tried
 from tape.errors import ConversionError
 from tape.numpy._conversion import array, holds_vars, model, starts_with_var
 

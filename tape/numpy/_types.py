@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.node import Handle
+from tape.core.node import Handle
 
 __all__ = ["ndarray"]
 

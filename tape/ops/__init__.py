@@ -4,7 +4,7 @@ The names are NumPy's: here those of its main namespace, in `linalg`, `fft` and 
 `numpy.linalg`, `numpy.fft` and `scipy.special`.
 
 Where a new one goes: into the file of its family in one of the folders, as one line of
-`tape.functions.elementwise` or a `tape.op.Op` with its rules, and as one line into the table of that family
+`tape.core.functions.elementwise` or a `tape.Op` with its rules, and as one line into the table of that family
 in ``tests/op_table``.
 """
 

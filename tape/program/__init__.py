@@ -5,8 +5,8 @@ together, `compile` finds the program for a call.
 """
 
 from tape.program.compiled import Compiled, compile
+from tape.program.files.save import load
 from tape.program.program import Program
 from tape.program.replay import TraceProgram
-from tape.program.save import load
 
 __all__ = ["Compiled", "Program", "TraceProgram", "compile", "load"]

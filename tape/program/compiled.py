@@ -17,17 +17,17 @@ from typing import Any, overload
 import numpy as np
 
 from tape import errors, tree
-from tape.node import Handle
-from tape.pickling import reduced
-from tape.program.calling import unshared
-from tape.program.names import Binding, Bindings
-from tape.program.native import is_available
+from tape.core.node import Handle
+from tape.program.calls.calling import unshared
+from tape.program.calls.names import Binding, Bindings
+from tape.program.calls.specialise import Key, Path, Specialisation, signature_of, static_leaf
+from tape.program.calls.statics import Form, is_stable
 from tape.program.profile import Profile
 from tape.program.program import Program
-from tape.program.record import is_dynamic, native, record
-from tape.program.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
-from tape.program.statics import Form, is_stable
+from tape.program.record.record import is_dynamic, native, record
+from tape.program.runtime.native import is_available
+from tape.program.runtime.run import MISSED, Flip, Rerun
+from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
 __all__ = ["Compiled", "Key", "compile"]

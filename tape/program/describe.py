@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tape.inspect.listing import byte_size, short
 from tape.kernels.registry import REGISTRY, needs_of
-from tape.listing import byte_size, short
-from tape.program.instructions import VIEWS, Instruction
-from tape.program.opcodes import ARENA, LITERALS, REGISTERS
+from tape.program.ir.instructions import VIEWS, Instruction
+from tape.program.runtime.opcodes import ARENA, LITERALS, REGISTERS
 
 if TYPE_CHECKING:
     from tape.program.profile import Profile
@@ -227,7 +227,7 @@ class Explanation:
     name : str
         Of the function.
     effects : dict of str to int
-        What became of the recording, see `tape.program.rewrite.rewrite`; empty for a loaded program.
+        What became of the recording, see `tape.program.ir.rewrite.rewrite`; empty for a loaded program.
     instructions : int
         What is left, arguments, constants, numbers and views among it.
     rows : int

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.program.instructions import Listing
-from tape.program.run import Flip, Rerun, Runner
+from tape.program.ir.instructions import Listing
+from tape.program.runtime.run import Flip, Rerun, Runner
 
 if TYPE_CHECKING:
     from tape.program.program import Program

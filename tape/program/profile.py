@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors, tree
-from tape.listing import duration
-from tape.program.calling import fitting
+from tape.inspect.listing import duration
+from tape.program.calls.calling import fitting
 from tape.program.describe import Names, kind_of
-from tape.program.opcodes import AT, ROWS, WIDTH, opcode
-from tape.program.record import is_dynamic, native
-from tape.program.workspace import Workspace
+from tape.program.record.record import is_dynamic, native
+from tape.program.runtime.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from tape.program.program import Program

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.node import plain
-from tape.program.calling import Calling
+from tape.core.node import plain
+from tape.program.calls.calling import Calling
+from tape.program.calls.objects import Leaf
+from tape.program.calls.statics import Form
 from tape.program.describe import Explanation, describe, explain
-from tape.program.instructions import Listing
-from tape.program.objects import Leaf
-from tape.program.pause import collector_paused
+from tape.program.ir.instructions import Listing
+from tape.program.ir.rewrite import rewrite
+from tape.program.plan.pause import collector_paused
 from tape.program.profile import Profile, profile
-from tape.program.record import Constant, Recorded
-from tape.program.rewrite import rewrite
-from tape.program.run import Flip, Rerun, Runner
-from tape.program.statics import Form
+from tape.program.record.record import Constant, Recorded
+from tape.program.runtime.run import Flip, Rerun, Runner
 
 __all__ = ["Program"]
 
@@ -90,7 +90,7 @@ class Program(Runner):
         Parameters
         ----------
         listing : Listing
-            Sound: see `tape.program.check`.
+            Sound: see `tape.program.ir.check`.
         leaves : list of Leaf
             What each dynamic leaf of the arguments must be.
         known : list of Constant or None
@@ -252,7 +252,7 @@ class Program(Runner):
         >>> loaded(np.array([1.0, 2.0]))
         array([2., 4.])
         """
-        from tape.program.save import content_of  # which knows programs
+        from tape.program.files.save import content_of  # which knows programs
 
         content = content_of(self)
         with open(path, "wb") as file:
@@ -262,6 +262,6 @@ class Program(Runner):
         return self  # nothing in it changes
 
     def __reduce__(self) -> Any:
-        from tape.program.save import content_of, restored
+        from tape.program.files.save import content_of, restored
 
         return restored, (content_of(self),)

@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.checks import fail_unreached, start_of
-from tape.node import Handle, Leaf
+from tape.core.checks import fail_unreached, start_of
+from tape.core.node import Handle, Leaf
+from tape.core.sweep import rerun
+from tape.core.trace import Trace
+from tape.core.var import Var
 from tape.program.program import Program
-from tape.program.record import record
-from tape.program.run import Flip, Rerun
-from tape.sweep import rerun
-from tape.trace import Trace
-from tape.var import Var
+from tape.program.record.record import record
+from tape.program.runtime.run import Flip, Rerun
 
 __all__ = ["TraceProgram", "compile_trace"]
 

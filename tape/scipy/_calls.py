@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.progress import progress_bar
 from tape.scipy._layout import Unknowns
+from tape.system.progress import progress_bar
 
 
 def refuse_derivatives(where: str, given: Iterable[str], exact: Sequence[str]) -> None:
@@ -20,7 +20,7 @@ def refuse_derivatives(where: str, given: Iterable[str], exact: Sequence[str]) -
         if name in exact:
             raise errors.OptionError(
                 f"{where}: {name} was given, but derivatives are exact already: they come from the tape. "
-                f"Leave {name} out; to give a rule of your own for part of the function, use tape.op.Op"
+                f"Leave {name} out; to give a rule of your own for part of the function, use tape.Op"
             )
 
 

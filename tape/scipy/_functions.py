@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.node import Handle
+from tape.core.node import Handle
 from tape.scipy._layout import Layout, Unknowns, Vector
 from tape.transforms._record import name_of
 from tape.transforms.grad import grad

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.foreign import complaint
-from tape.node import Handle
+from tape.conversion.foreign import complaint
+from tape.core.node import Handle
 
 Shape = tuple[int, ...]
 Vector = Any  # of float64, shape (n,), or a Var like that

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops
-from tape.node import Handle, traced
+from tape.core.node import Handle, traced
+from tape.core.trace import Trace
 from tape.ops.structure.overwriting import IN_PLACE
 from tape.program import compile
 from tape.support.samples import arguments, data, name_of
-from tape.trace import Trace
 from tape.transforms import grad, jvp
 
 __all__ = ["Support", "probe"]

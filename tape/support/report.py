@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.progress import progress_bar
 from tape.support.probe import Support, probe
 from tape.support.samples import SAMPLES
+from tape.system.progress import progress_bar
 
 __all__ = ["functions", "markdown", "report"]
 

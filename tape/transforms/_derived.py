@@ -8,7 +8,7 @@ from types import MethodType
 from typing import Any, Concatenate, NoReturn, ParamSpec
 
 from tape import errors
-from tape.pickling import reduced
+from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
 __all__ = ["Derived", "WithTape", "derived"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.node import Handle, Node
-from tape.series import Series, scaled
-from tape.trace import Trace
+from tape.core.node import Handle, Node
+from tape.core.series import Series, scaled
+from tape.core.trace import Trace
 
 __all__ = ["push_series"]
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, scope, tree
-from tape.checks import check_cotangent
-from tape.foreign import complaint
-from tape.node import Handle, settled
-from tape.trace import Trace
+from tape import errors, tree
+from tape.conversion.foreign import complaint
+from tape.core import scope
+from tape.core.checks import check_cotangent
+from tape.core.node import Handle, settled
+from tape.core.trace import Trace
 
 __all__ = ["Argnums", "Recording", "check_callable", "dtype_of", "float_like", "name_of"]
 

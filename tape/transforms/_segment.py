@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, ops, scope, tree
-from tape.node import Handle, plain, settled, traced
-from tape.op import Op
-from tape.scope import Region
-from tape.series import TaylorRule
-from tape.trace import Trace
+from tape import errors, ops, tree
+from tape.core import scope
+from tape.core.node import Handle, plain, settled, traced
+from tape.core.op import Op
+from tape.core.scope import Region
+from tape.core.series import TaylorRule
+from tape.core.trace import Trace
 from tape.transforms._expand import push_series
 from tape.transforms._record import dtype_of
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape import tree
-from tape.node import Handle, plain
-from tape.trace import Trace
+from tape.core.node import Handle, plain
+from tape.core.trace import Trace
 
 __all__ = ["Trial", "is_float"]
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, scope, tree
-from tape.node import Handle, settled
-from tape.progress import progress_bar
-from tape.trace import Trace
+from tape import errors, tree
+from tape.core import scope
+from tape.core.node import Handle, settled
+from tape.core.trace import Trace
+from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, StandIns, as_scalar, is_float, protected

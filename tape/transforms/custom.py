@@ -1,6 +1,6 @@
 """`custom_vjp` and `custom_jvp`: functions with a derivative given by the user, over trees.
 
-One rule is enough: the other mode is its transpose (`tape.transposition`).
+One rule is enough: the other mode is its transpose (`tape.core.transposition`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.node import Handle, settled
-from tape.op import Op, fit
-from tape.pickling import reduced
+from tape.core.node import Handle, settled
+from tape.core.op import Op, fit
+from tape.core.transposition import pull_transposed, push_transposed
+from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float
-from tape.transposition import pull_transposed, push_transposed
 
 __all__ = ["custom_jvp", "custom_vjp"]
 

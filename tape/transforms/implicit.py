@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.node import plain, traced
+from tape.core.node import plain, traced
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through

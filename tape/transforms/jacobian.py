@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.batch import Lanes
-from tape.node import Handle
+from tape.core.node import Handle
+from tape.interpreters.batching import Lanes
 from tape.transforms._derived import derived
 from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of

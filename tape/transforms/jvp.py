@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, sweep, tree
-from tape.node import Handle
-from tape.trace import Trace
+from tape import errors, tree
+from tape.core import sweep
+from tape.core.node import Handle
+from tape.core.trace import Trace
 from tape.transforms._derived import WithTape, derived
 from tape.transforms._record import Recording, name_of
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.batch import one_by_one
-from tape.node import Handle, plain, traced
+from tape.core.node import Handle, plain, traced
+from tape.interpreters.batching import one_by_one
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded

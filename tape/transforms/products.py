@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.node import Handle
-from tape.trace import Trace
+from tape.core.node import Handle
+from tape.core.trace import Trace
 from tape.transforms._derived import derived
 from tape.transforms._record import Argnums, Recording, check_callable, dtype_of, float_like, name_of
 from tape.transforms.grad import gradient_of

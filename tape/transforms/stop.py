@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from contextlib import ContextDecorator
 from typing import Any
 
-from tape import batch_rules, tree
-from tape.node import Handle
-from tape.op import Op
-from tape.scope import Region
+from tape import tree
+from tape.core import batch_rules
+from tape.core.node import Handle
+from tape.core.op import Op
+from tape.core.scope import Region
 
 __all__ = ["no_grad", "stop_gradient"]
 

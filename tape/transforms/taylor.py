@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, ops, scope, tree
+from tape import errors, ops, tree
+from tape.core import scope
 from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tape import errors
-from tape.listing import one_line
+from tape.inspect.listing import one_line
 from tape.viz.drawing import Drawing, checked_path
 from tape.viz.movie.frames import SLOTS, frames_of
 from tape.viz.movie.gif import gif
@@ -22,8 +22,8 @@ from tape.viz.passes import Phase, root_of
 from tape.viz.view import look
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["Animation", "animate"]
 

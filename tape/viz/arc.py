@@ -12,15 +12,15 @@ from html import escape
 from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from tape.listing import columns_of, one_line
+from tape.inspect.listing import columns_of, one_line
 from tape.viz.drawing import Drawing, checked_path, px
 from tape.viz.options import check_number
 from tape.viz.style import MONOSPACE, STATES, css, paint
 from tape.viz.view import View, look
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["Arc", "arc", "arcs"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tape import errors
-from tape.node import plain
+from tape.core.node import plain
 from tape.viz.drawing import checked_path
 from tape.viz.options import check_number
 from tape.viz.style import CURVES

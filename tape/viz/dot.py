@@ -10,14 +10,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from tape import errors
-from tape.listing import one_line
+from tape.inspect.listing import one_line
 from tape.viz.options import check_choice
 from tape.viz.style import LIGHT, SANS
 from tape.viz.view import View, look, node_id
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["DotOptions", "dot"]
 

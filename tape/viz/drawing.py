@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tape import errors
-from tape.node import Handle
+from tape.core.node import Handle
 
 __all__ = ["Drawing", "checked_path", "px"]
 

@@ -14,12 +14,12 @@ from os.path import basename
 from typing import TYPE_CHECKING
 
 from tape import errors
-from tape.listing import duration, one_line
+from tape.inspect.listing import duration, one_line
 from tape.viz.drawing import Drawing, checked_path
 from tape.viz.style import SANS, css, paint
 
 if TYPE_CHECKING:
-    from tape.profiling import Entry, Profile
+    from tape.inspect.profiling import Entry, Profile
 
 __all__ = ["flame"]
 
@@ -49,7 +49,7 @@ def flame(profile: Profile, path: str | os.PathLike[str] | None = None) -> Drawi
 
     Parameters
     ----------
-    profile : tape.profiling.Profile
+    profile : tape.inspect.profiling.Profile
         As `tape.profile` returns it for a function that is not compiled.
     path : path, optional
         Where to save it: a file that ends in .svg.

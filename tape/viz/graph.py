@@ -13,8 +13,8 @@ from tape.viz.drawing import Drawing, checked_path
 from tape.viz.options import check_choice, check_number
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["graph"]
 

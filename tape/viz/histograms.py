@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tape import errors, tree
-from tape.node import plain
+from tape.core.node import plain
 from tape.viz.drawing import checked_path
 from tape.viz.options import check_trace
 from tape.viz.training import (
@@ -36,7 +36,7 @@ from tape.viz.training import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tape.trace import Trace
+    from tape.core.trace import Trace
 
 __all__ = ["histograms"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.node import Handle
+from tape.core.node import Handle
 
 __all__ = ["check_choice", "check_number", "check_trace"]
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.checks import check_root, checked_tangents, start_of
+from tape.core.checks import check_root, checked_tangents, start_of
+from tape.core.node import Node, plain
+from tape.inspect.watching import unwatched
+from tape.inspect.watching.watch import Phase
 from tape.kernels.accumulate import Scattered
-from tape.node import Node, plain
-from tape.watching import unwatched
-from tape.watching.watch import Phase
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = [
     "Phase",

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors, tree
-from tape.node import plain
-from tape.progress import progress_bar
+from tape.core.node import plain
+from tape.system.progress import progress_bar
 from tape.viz.options import check_number
 
 __all__ = ["LandscapeSlice", "landscape_slice"]

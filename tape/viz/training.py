@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tape import errors
-from tape.extras import need
-from tape.listing import brief
+from tape.inspect.listing import brief
+from tape.system.extras import need
 from tape.viz.style import CURVES, LIGHT
 
 if TYPE_CHECKING:

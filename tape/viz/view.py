@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.checks import check_root
-from tape.listing import call_text, digest, one_line
-from tape.node import Handle, Node, plain
+from tape.core.checks import check_root
+from tape.core.node import Handle, Node, plain
+from tape.inspect.listing import call_text, digest, one_line
 from tape.viz.options import check_number, check_trace
 from tape.viz.passes import ancestors, backward_steps
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
+    from tape.core.trace import Trace
 
 __all__ = ["View", "look", "node_id", "node_ids", "value_text"]
 

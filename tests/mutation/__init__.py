@@ -4,7 +4,7 @@ Run from the root of the repository::
 
     python -m tests.mutation --sample 200 --seed 1 --processes 2
     python -m tests.mutation --sample 200 --seed 1 --processes 2 --budget 600   # the survivors, for longer
-    python -m tests.mutation --at tape/inplace.py:78                            # all changes of one line
+    python -m tests.mutation --at tape/inplace/writing.py:78   # all changes of one line
 
 1. `coverage_map` runs every test once and notes which lines each executes; it is kept until a source
    changes, and of test files only those are run again that have changed.

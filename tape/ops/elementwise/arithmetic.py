@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
-from tape.functions import elementwise
-from tape.op import cast
+from tape.core import series
+from tape.core.functions import elementwise
+from tape.core.op import cast
 from tape.ops.elementwise.selection import where
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape import batch_rules
-from tape.functions import elementwise, function_of
-from tape.op import Op
+from tape.core import batch_rules
+from tape.core.functions import elementwise, function_of
+from tape.core.op import Op
 
 __all__ = [
     "bitwise_and",

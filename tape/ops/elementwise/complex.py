@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
-from tape.functions import elementwise, function_of
-from tape.op import Op, implements
-from tape.operands import as_operand
+from tape.core import batch_rules, series
+from tape.core.functions import elementwise, function_of
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
+from tape.core import batch_rules, series
+from tape.core.functions import elementwise, fused_elementwise
+from tape.core.op import Op
 from tape.errors import ShapeError
-from tape.functions import elementwise, fused_elementwise
 from tape.kernels.choices import select
-from tape.op import Op
 from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
 
 __all__ = [

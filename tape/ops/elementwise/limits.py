@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, errors, series
-from tape.node import Handle, settled
-from tape.op import Op, implements
-from tape.operands import as_operand
+from tape import errors
+from tape.core import batch_rules, series
+from tape.core.node import Handle, settled
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
 __all__ = ["clip", "nan_to_num"]

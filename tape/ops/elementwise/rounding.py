@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
-from tape.functions import elementwise, function_of
-from tape.op import Op, implements
+from tape.core import batch_rules, series
+from tape.core.functions import elementwise, function_of
+from tape.core.op import Op, implements
 
 __all__ = [
     "around",

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
-from tape.batch_rules import along_axes
-from tape.functions import elementwise, function_of
+from tape.core import batch_rules, series
+from tape.core.batch_rules import along_axes
+from tape.core.functions import elementwise, function_of
+from tape.core.node import Handle
+from tape.core.op import Op, implements
 from tape.kernels.choices import select, share
-from tape.node import Handle
-from tape.op import Op, implements
 from tape.ops.number_axes import axis_of
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules
-from tape.op import Op, implements
+from tape.core import batch_rules
+from tape.core.op import Op, implements
 
 __all__ = ["i0", "sinc"]
 

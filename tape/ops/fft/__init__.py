@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.fft.spectra import OPPOSITE, back, forth, from_half, resized, shift, shift_back, to_half
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes
-from tape.op import Op
+from tape.core.batch_rules import along_axes
+from tape.core.op import Op
 from tape.ops.elementwise.complex import conjugate
 
 __all__ = ["OPPOSITE", "back", "forth", "from_half", "resized", "shift", "shift_back", "to_half"]

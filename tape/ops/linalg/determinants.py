@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape import batch_rules, series
-from tape.op import Op, implements
+from tape.core import batch_rules, series
+from tape.core.op import Op, implements
 from tape.ops.elementwise.complex import imag
 from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
+from tape.core import batch_rules, series
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op, implements
 from tape.errors import OptionError
-from tape.op import Op, implements
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.structure.joining import concatenate

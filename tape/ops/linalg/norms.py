@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes, elementwise
+from tape.core.batch_rules import along_axes, elementwise
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.equations import inverse_or_zero

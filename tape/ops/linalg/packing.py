@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules
+from tape.core import batch_rules
+from tape.core.op import Op
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError, SingularMatrixError
-from tape.op import Op
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import expand_dims, swapaxes

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.linalg.packing import (
     Packed,
     conjugated,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.op import Op, implements
+from tape.core.op import Op, implements
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.packing import (
     Packed,

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tape.core.functions import function_of
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.functions import function_of
-from tape.operands import as_operand
 from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
 from tape.ops.nn.bodies import number, smooth

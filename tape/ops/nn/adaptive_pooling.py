@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.operands import as_operand
 from tape.ops.nn import pooling
 from tape.ops.nn.geometry import Counts, check_real, image_shape, per_axis
 from tape.ops.reduction import reductions

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.dropout import check_mask, dropout
 from tape.ops.nn.linear import linear

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.operands import as_operand
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.nn.normalization import affine, check_shape, checked_channels, standardized
 from tape.ops.reduction.reductions import mean

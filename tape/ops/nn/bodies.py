@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
+from tape.core import batch_rules, series
+from tape.core.node import Handle
+from tape.core.op import Op
 from tape.errors import OptionError, UnsupportedError
 from tape.kernels.choices import select
-from tape.node import Handle
-from tape.op import Op
 
 __all__ = ["Arrays", "linear_in_pieces", "number", "on_arrays", "on_values", "smooth"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.node import Handle, plain
+from tape.core.op import Op
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
-from tape.node import Handle, plain
-from tape.op import Op
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, reals, reduced

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import add
 from tape.ops.nn.convolving import conv, conv_input
 from tape.ops.nn.geometry import (

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op
 from tape.kernels import convolution as kernels
 from tape.kernels.columns import convolution_parameters
-from tape.op import Op
 from tape.ops.nn.geometry import Counts, computed, window_counts
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.shape import reshape

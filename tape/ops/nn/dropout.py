@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import broadcasts
 

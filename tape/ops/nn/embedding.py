@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape import series
-from tape.batch_rules import elementwise
+from tape.core import series
+from tape.core.batch_rules import elementwise
+from tape.core.op import Op
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
-from tape.op import Op
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import maximum, where
 from tape.ops.reduction.reductions import max as largest
 from tape.ops.reduction.reductions import sum as total

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.operands import as_operand
 from tape.ops.nn.normalization import check_shape
 from tape.ops.products.products import matmul
 from tape.ops.structure.axes import transpose

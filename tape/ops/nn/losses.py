@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tape.core.node import plain, traced
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
-from tape.node import plain, traced
-from tape.operands import as_operand
 from tape.ops.reduction.reducing import _mean, _sum
 from tape.ops.structure.shape import astype, broadcasts
 

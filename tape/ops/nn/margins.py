@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import broadcast_to
 from tape.errors import OptionError, ShapeError
-from tape.op import broadcast_to
 from tape.ops.elementwise.elementary import relu, softplus, sqrt
 from tape.ops.elementwise.selection import maximum, minimum, where
 from tape.ops.linalg.norms import norm

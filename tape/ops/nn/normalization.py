@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes
+from tape.core.batch_rules import along_axes
+from tape.core.op import Op
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
-from tape.op import Op
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
 from tape.ops.number_axes import axis_of

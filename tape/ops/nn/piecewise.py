@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tape.core.functions import elementwise, function_of
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.functions import elementwise, function_of
 from tape.kernels.choices import select
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import logical_and, where
 from tape.ops.nn.bodies import linear_in_pieces, number, smooth
 from tape.ops.structure.shape import reshape

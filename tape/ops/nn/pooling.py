@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.op import Op, broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.kernels import pooling as kernels
 from tape.kernels.windowed import pooling_parameters
-from tape.op import Op, broadcast_to
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.nn.geometry import (
     Counts,

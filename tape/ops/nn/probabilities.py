@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.functions import elementwise
 from tape.errors import ShapeError
-from tape.functions import elementwise
 from tape.ops.elementwise.elementary import exp, sigmoid
 from tape.ops.elementwise.selection import maximum
 from tape.ops.nn.activations import logsigmoid

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.kernels.windows import taps
-from tape.op import Op
-from tape.operands import as_operand
 from tape.ops.nn.geometry import (
     Counts,
     Paddings,

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tape.core.node import settled
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError
-from tape.node import settled
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort
 from tape.ops.structure.axes import moveaxis

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.batch_rules import along_axes
+from tape.core.batch_rules import along_axes
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape

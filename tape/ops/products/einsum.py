@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.node import Handle
+from tape.core.op import Op, broadcast_to, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError
-from tape.node import Handle
-from tape.op import Op, broadcast_to, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import astype, reshape
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
+from tape import errors
+from tape.core import series
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import add
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.linalg.equations import inv

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.node import Handle
+from tape.core.op import Op, implements, sum_to
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError, UnsupportedError
-from tape.node import Handle
-from tape.op import Op, implements, sum_to
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import add, divide, multiply, subtract
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
-from tape.batch_rules import elementwise, lift
+from tape.core import series
+from tape.core.batch_rules import elementwise, lift
+from tape.core.functions import function_of
+from tape.core.op import Op, fit, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.functions import function_of
-from tape.op import Op, fit, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.structure.axes import axes_of, moveaxis, swapaxes
 from tape.ops.structure.shape import expand_dims, ravel, reshape

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.op import Op, implements
 from tape.errors import ShapeError
-from tape.op import Op, implements
 from tape.ops.linalg.eigenvalues import eigvals
 from tape.ops.products.polynomials import coefficients, of_numbers, trimmed
 from tape.ops.products.signal import convolve

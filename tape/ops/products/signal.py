@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
-from tape.batch_rules import along_axes
+from tape import errors
+from tape.core import series
+from tape.core.batch_rules import along_axes
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.kernels.accumulate import Scattered
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import elementwise
+from tape.core.batch_rules import elementwise
+from tape.core.node import Handle
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.node import Handle
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last
 from tape.ops.structure.axes import moveaxis, swapaxes, transpose

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
-from tape.batch_rules import along_axes
+from tape.core import series
+from tape.core.batch_rules import along_axes
+from tape.core.node import plain
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.kernels.recurrences import recurrence
-from tape.node import plain
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of

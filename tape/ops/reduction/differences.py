@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes
+from tape.core.batch_rules import along_axes
+from tape.core.node import Handle
+from tape.core.op import Op, implements
+from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
-from tape.node import Handle
-from tape.op import Op, implements
-from tape.op import broadcast_to as _broadcast_to
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide, multiply
 from tape.ops.reduction.cumulative import _along
 from tape.ops.reduction.reducing import _axis, _sum

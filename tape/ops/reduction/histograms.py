@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.node import Handle
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError, describe
-from tape.node import Handle
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.differences import _diff

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
-from tape.batch_rules import inner_axes, lift
+from tape.core import series
+from tape.core.batch_rules import inner_axes, lift
+from tape.core.op import Op, broadcast_to, sum_to
 from tape.kernels.choices import extremes_share
-from tape.op import Op, broadcast_to, sum_to
 from tape.ops.elementwise.selection import isnan, logical_and, logical_not, where
 from tape.ops.reduction.reducing import Reduced, _count_nonzero, _kept, _prod, _prod_partials, _shares, _sum
 from tape.ops.structure.shape import astype

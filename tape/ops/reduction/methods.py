@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op
+from tape.core.operands import as_operand
 from tape.errors import OutOfBoundsError, describe
-from tape.op import Op
-from tape.operands import as_operand
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import all, any, where
 from tape.ops.reduction.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp

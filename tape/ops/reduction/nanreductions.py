@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes
-from tape.op import Op, implements
-from tape.operands import as_operand
+from tape.core.batch_rules import along_axes
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.ops.elementwise.selection import isnan
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumprod, cumsum

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.batch_rules import along_axes
+from tape.core.batch_rules import along_axes
+from tape.core.node import traced
+from tape.core.op import Op, cast, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, UnsupportedError
-from tape.node import traced
-from tape.op import Op, cast, implements
-from tape.operands import as_operand
 from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
 from tape.ops.structure.indexing import HOLE, _scatter, getitem
 from tape.ops.structure.joining import stack

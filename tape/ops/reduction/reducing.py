@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
-from tape.batch_rules import along_axes
+from tape.core import series
+from tape.core.batch_rules import along_axes
+from tape.core.op import Op, broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.kernels.choices import extremes_share
 from tape.kernels.recurrences import products_share
-from tape.op import Op, broadcast_to
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import subtract
 from tape.ops.reduction.masked import _max_where, _mean_where, _min_where, _prod_where, _sum_where
 from tape.ops.reduction.reducing import Reduced as Reduced

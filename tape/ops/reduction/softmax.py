@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape import series
-from tape.batch_rules import along_axes, inner_axes
+from tape.core import series
+from tape.core.batch_rules import along_axes, inner_axes
+from tape.core.functions import function_of
+from tape.core.node import Handle
+from tape.core.op import Op, broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, explain
-from tape.functions import function_of
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
-from tape.node import Handle
-from tape.op import Op, broadcast_to
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import absolute, real
 from tape.ops.elementwise.elementary import exp, log
 from tape.ops.elementwise.selection import logical_or, where

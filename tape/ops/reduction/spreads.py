@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import series
+from tape.core import series
+from tape.core.op import Op, cast, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.op import Op, cast, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import conjugate, real
 from tape.ops.elementwise.selection import isnan, where
 from tape.ops.reduction.masked import _lower_mean as _lower_masked_mean

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules, series
+from tape.core import batch_rules, series
+from tape.core.functions import elementwise
+from tape.core.node import traced
+from tape.core.op import Op, implements
+from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
-from tape.functions import elementwise
-from tape.node import traced
-from tape.op import Op, implements
-from tape.op import broadcast_to as _broadcast_to
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
 from tape.ops.elementwise.complex import conjugate, imag, real
 from tape.ops.elementwise.elementary import sqrt

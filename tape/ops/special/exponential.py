@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules
-from tape.op import Op
+from tape.core import batch_rules
+from tape.core.op import Op
 from tape.ops.elementwise.elementary import exp, sin
 from tape.ops.elementwise.selection import isinf, logical_and, sign, where
 from tape.ops.special.losses import xlog1py, xlogy

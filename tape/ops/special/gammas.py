@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tape import batch_rules
+from tape.core import batch_rules
+from tape.core.op import NUMPY_ERRORS, Op
+from tape.core.operands import as_operand
 from tape.errors import OptionError
-from tape.op import NUMPY_ERRORS, Op
-from tape.operands import as_operand
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from math import pi, sqrt
 from typing import Any
 
-from tape import series
-from tape.functions import elementwise
+from tape.core import series
+from tape.core.functions import elementwise
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import logical_and, where

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.functions import elementwise
+from tape.core.node import Handle
+from tape.core.op import NUMPY
 from tape.errors import UnsupportedError
-from tape.functions import elementwise
-from tape.node import Handle
-from tape.op import NUMPY
 
 __all__ = ["DECLARED", "PREFIX", "counterpart", "narrowed", "refuse_derivative", "scipy_ufunc", "ufunc_named"]
 
@@ -43,13 +43,13 @@ def scipy_ufunc(
     doc : str
         One line.
     *partials : callable
-        As for `tape.functions.elementwise`: a rule for each operand. None for an operand that the function
+        As for `tape.core.functions.elementwise`: a rule for each operand. None for one that the function
         cannot be differentiated by: a Var that carries a derivative is refused there, at the call.
     jvp : callable, optional
         The forward rule of the last operand, where that is another than the reverse one: functions of
         complex numbers that are not holomorphic.
     taylor : callable, optional
-        As for `tape.op.Op`.
+        As for `tape.Op`.
 
     Returns
     -------

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import Handle
+from tape.core.op import implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.node import Handle
-from tape.op import implements
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from tape import errors
-from tape.batch_rules import along_axes, inner_axis
+from tape.core.batch_rules import along_axes, inner_axis
+from tape.core.op import NUMPY_ERRORS, Op, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.op import NUMPY_ERRORS, Op, implements
-from tape.operands import as_operand
 from tape.ops.structure.indexing import getitem
 
 __all__ = [

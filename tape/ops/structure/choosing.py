@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
-from tape.batch_rules import elementwise
+from tape import errors
+from tape.core import series
+from tape.core.batch_rules import elementwise
+from tape.core.node import plain
+from tape.core.op import Op, cast, implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.node import plain
-from tape.op import Op, cast, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.aliases import memory_of
+from tape.core.node import Handle, plain
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.node import Handle, plain
-from tape.op import Op, implements
-from tape.operands import as_operand
+from tape.inplace.aliases import memory_of
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import copy, own, slowest_first

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.aliases import read_only
-from tape.batch_rules import inner_axis
+from tape.core.batch_rules import inner_axis
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.op import Op, implements
-from tape.operands import as_operand
+from tape.inplace.aliases import read_only
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.reductions import sum as _sum
 from tape.ops.structure.shape import astype, ravel

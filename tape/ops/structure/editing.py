@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import Handle
+from tape.core.op import NUMPY_ERRORS, implements
+from tape.core.operands import as_operand
 from tape.errors import OutOfBoundsError, ShapeError
-from tape.node import Handle
-from tape.op import NUMPY_ERRORS, implements
-from tape.operands import as_operand
 from tape.ops.structure.axes import axes_of, moveaxis
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate

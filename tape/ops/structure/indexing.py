@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
+from tape import errors
+from tape.conversion.foreign import complaint
+from tape.core import series
+from tape.core.node import Handle
+from tape.core.op import Op
 from tape.errors import OutOfBoundsError
-from tape.foreign import complaint
 from tape.kernels.accumulate import Scattered
-from tape.node import Handle
-from tape.op import Op
 
 __all__ = ["getitem"]
 

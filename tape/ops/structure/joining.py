@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
-from tape.batch_rules import inner_axis
+from tape import errors
+from tape.core import series
+from tape.core.batch_rules import inner_axis
+from tape.core.op import Op, cast, implements
+from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
-from tape.op import Op, cast, implements
-from tape.op import broadcast_to as _broadcast_to
-from tape.operands import as_operand
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy

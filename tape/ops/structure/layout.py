@@ -1,6 +1,6 @@
 """How results lie in memory: as NumPy's do, since that decides what is a view and what a copy later on.
 
-It only matters to what is written in place (see `tape.aliases`). Where a result lies as it should already,
+It only matters to in-place code (see `tape.inplace.aliases`). Where a result lies as it should already,
 nothing here costs more than a look at its strides; programs, whose arrays have no views, take no notice.
 """
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.aliases import is_array, memory_of
-from tape.node import Handle, settled
-from tape.op import Op, implements
-from tape.operands import as_operand
+from tape.core.node import Handle, settled
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
+from tape.inplace.aliases import is_array, memory_of
 
 __all__ = ["copy"]
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import traced
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError
-from tape.node import traced
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumsum
 from tape.ops.structure.indexing import getitem

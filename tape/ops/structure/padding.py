@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import Handle
+from tape.core.op import implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
-from tape.node import Handle
-from tape.op import implements
-from tape.operands import as_operand
 from tape.ops.structure.axes import flip
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack

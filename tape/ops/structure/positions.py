@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.batch_rules import elementwise
+from tape.core.batch_rules import elementwise
+from tape.core.node import plain
+from tape.core.op import Op, implements
+from tape.core.operands import as_operand
 from tape.errors import OptionError, OutOfBoundsError, ShapeError
-from tape.node import plain
-from tape.op import Op, implements
-from tape.operands import as_operand
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["argwhere", "flatnonzero", "ix_", "nonzero", "ravel_multi_index", "unravel_index"]

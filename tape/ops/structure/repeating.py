@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import Handle
+from tape.core.op import NUMPY_ERRORS, implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
-from tape.node import Handle
-from tape.op import NUMPY_ERRORS, implements
-from tape.operands import as_operand
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem

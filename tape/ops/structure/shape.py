@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.aliases import memory_of
-from tape.batch_rules import elementwise, inner_axes, inner_axis, resolved
+from tape.core.batch_rules import elementwise, inner_axes, inner_axis, resolved
+from tape.core.node import Handle, plain
+from tape.core.op import NUMPY_ERRORS, Op, cast, implements
+from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
-from tape.node import Handle, plain
-from tape.op import NUMPY_ERRORS, Op, cast, implements
-from tape.op import broadcast_to as _broadcast_to
-from tape.operands import as_operand
+from tape.inplace.aliases import memory_of
 from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
-from tape.batch_rules import lift
-from tape.op import NUMPY_ERRORS, Op, implements
-from tape.operands import as_operand
+from tape import errors
+from tape.core import series
+from tape.core.batch_rules import lift
+from tape.core.op import NUMPY_ERRORS, Op, implements
+from tape.core.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide, power, subtract
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.axes import axes_of

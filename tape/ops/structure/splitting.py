@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.op import implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
-from tape.op import implements
-from tape.operands import as_operand
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 

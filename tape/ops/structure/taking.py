@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
-from tape.batch_rules import inner_axis, lift
+from tape import errors
+from tape.core import series
+from tape.core.batch_rules import inner_axis, lift
+from tape.core.op import Op, broadcast_to, implements
+from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
 from tape.kernels.accumulate import Scattered
-from tape.op import Op, broadcast_to, implements
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, scattered
 from tape.ops.structure.positions import Shape, checked_axis, checked_positions

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import Handle, plain
+from tape.core.op import Op, broadcast_to
+from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError
-from tape.node import Handle, plain
-from tape.op import Op, broadcast_to
-from tape.operands import as_operand
 from tape.ops.elementwise.arithmetic import negative
 from tape.ops.elementwise.selection import equal
 from tape.ops.reduction.reductions import max as _max

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tape import errors, series
-from tape.batch_rules import lift
+from tape import errors
+from tape.core import series
+from tape.core.batch_rules import lift
+from tape.core.op import Op, broadcast_to, sum_to
+from tape.core.operands import as_operand
 from tape.errors import DTypeError
 from tape.kernels.accumulate import Scattered
-from tape.op import Op, broadcast_to, sum_to
-from tape.operands import as_operand
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed
 from tape.ops.structure.shape import astype, reshape

@@ -13,8 +13,8 @@ from tape.viz.passes import Phase, Step, Write, backward_steps, forward_steps, t
 from tape.viz.view import View, value_text
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["SLOTS", "Frame", "call_of", "frames_of"]
 

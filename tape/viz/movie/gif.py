@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.extras import need
+from tape.system.extras import need
 from tape.viz.layers import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Scene, Shape, Text
 from tape.viz.style import LIGHT

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from tape.listing import columns_of
+from tape.inspect.listing import columns_of
 from tape.viz.arc import arcs
 from tape.viz.layers import Point, layered
 from tape.viz.movie.frames import SLOTS

@@ -17,16 +17,16 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.listing import one_line
-from tape.progress import progress_bar
+from tape.inspect.listing import one_line
+from tape.system.progress import progress_bar
 from tape.viz.drawing import Drawing, checked_path
 from tape.viz.options import check_number, check_trace
 from tape.viz.stepper.data import page_data
 from tape.viz.style import css
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["Page", "html"]
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors
-from tape.listing import call_text, one_line
-from tape.node import Node, plain
+from tape.core.node import Node, plain
+from tape.inspect.listing import call_text, one_line
 from tape.viz.passes import Step, backward_steps, root_of, tangent_steps
 from tape.viz.stepper.digest import Detail, detail_for, digest, shown
 from tape.viz.stepper.rules import Rules, rule_formulas, rule_key
 from tape.viz.stepper.sources import sources
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
-    from tape.var import Var
+    from tape.core.trace import Trace
+    from tape.core.var import Var
 
 __all__ = ["page_data"]
 
@@ -72,7 +72,7 @@ def page_data(
     Examples
     --------
     >>> import tape
-    >>> from tape.progress import progress_bar
+    >>> from tape.system.progress import progress_bar
     >>> from tape.viz.stepper.data import page_data
     >>> tr = tape.Trace()
     >>> x = tr.param(3.0)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tape import errors
-from tape.listing import call_text
-from tape.node import Handle, Node, plain
+from tape.core.node import Handle, Node, plain
+from tape.inspect.listing import call_text
 from tape.viz.view import value_text
 
 if TYPE_CHECKING:
-    from tape.trace import Trace
+    from tape.core.trace import Trace
 
 __all__ = ["MOST_OPERATIONS", "formula"]
 

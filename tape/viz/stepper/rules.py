@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.node import Handle, Node, plain
-from tape.op import Op, widened
-from tape.operands import FAST
-from tape.scope import Region
-from tape.trace import Trace
+from tape.core.node import Handle, Node, plain
+from tape.core.op import Op, widened
+from tape.core.operands import FAST
+from tape.core.scope import Region
+from tape.core.trace import Trace
 from tape.viz.stepper.formula import formula
 
 __all__ = ["Rules", "rule_formulas", "rule_key"]

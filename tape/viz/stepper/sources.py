@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tape.listing import one_line
+from tape.inspect.listing import one_line
 
 if TYPE_CHECKING:
-    from tape.sites import Site
+    from tape.core.sites import Site
 
 __all__ = ["sources"]
 

@@ -1,0 +1,238 @@
+"""Which call is turning a Var into a plain number, and what to call in its place: words for messages.
+
+C code asks a Var for its number without saying who asks. The user's frame knows: the instruction it is at is
+a call, and those before it that belong to the same expression have loaded the function. Nothing here decides
+whether a number may be had.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import inspect
+import os
+import sys
+from functools import cached_property
+from types import FrameType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+
+__all__ = ["Caller", "counterpart_of"]
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+_NUMPY = os.path.join(os.path.dirname(np.__file__), "")
+_STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
+_REMAINDERS = frozenset(
+    (instruction.opcode, instruction.arg)
+    for text in ("a % b", "a %= b")
+    for instruction in dis.get_instructions(compile(text, "", "exec"))
+    if instruction.opname == "BINARY_OP"
+)
+
+
+class Caller:
+    """The code that asked a Var for a plain number: Python outside of this package, or C code it called."""
+
+    def __init__(self) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        self._frame = frame
+        self._instruction = (-1, 0)  # its code and argument
+        if frame is not None:
+            code, at = frame.f_code.co_code, frame.f_lasti
+            self._instruction = code[at], code[at + 1]
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether a function of NumPy's that is written in Python has asked."""
+        return self._frame is not None and self._frame.f_code.co_filename.startswith(_NUMPY)
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether it was ``array[index] = var``."""
+        return self._instruction[0] == _STORE_SUBSCR
+
+    @property
+    def is_formatting(self) -> bool:
+        """Whether it was ``"..." % var``: with a number on the left the Var itself would have been asked."""
+        return self._instruction in _REMAINDERS
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the call in the user's code, as ``math.erf`` or ``rng.normal``; empty if unknown."""
+        names, title, is_method = self._called
+        is_public = title.partition(".")[0] in _NAMED_BY_MODULE or hasattr(builtins, title)
+        return title if is_public and not is_method else ".".join(names)
+
+    @property
+    def counterpart(self) -> str:
+        """Advice on what to call instead, as an imperative; empty if there is none."""
+        return counterpart_of(self._called[1])
+
+    @cached_property
+    def _called(self) -> tuple[list[str], str, bool]:
+        """The call as it is written, its title (see `_title`), and whether it is a method of some object."""
+        frame = self._frame
+        while frame is not None and errors.is_foreign(frame.f_code.co_filename):
+            frame = frame.f_back
+        names = [] if frame is None else _names_called(frame)
+        if frame is None or not names:
+            return [], "", False
+        owner, function = _looked_up(frame, names)
+        return names, *_title(owner, function, names[-1])
+
+
+_CALLED = "(...)"
+
+
+def _names_called(frame: FrameType) -> list[str]:
+    """The dotted name in the call that a frame is at: ``["math", "erf"]``; empty if it is at no such call."""
+    names: list[str] = []
+    instructions = list(dis.get_instructions(frame.f_code))
+    before = [i for i in instructions if i.offset <= frame.f_lasti]
+    at = before[-1] if before else None  # calls of Python functions are left with the caches behind them
+    if at is None or not at.opname.startswith("CALL") or at.positions is None or at.positions.lineno is None:
+        return names
+    for instruction in before[:-1]:
+        if instruction.positions is None or instruction.positions[:3:2] != at.positions[:3:2]:
+            continue  # of another expression: this one's function stands where it begins
+        name = instruction.argval
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            names.append(name)
+        elif instruction.opname.startswith(("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF")):
+            names = [name] if isinstance(name, str) else []
+        elif instruction.opname.startswith("CALL") and names:
+            names[-1] += _CALLED
+        elif instruction.opname.startswith("BINARY") and names:
+            names[-1] += "[...]"
+    return names
+
+
+def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
+    """The object that a dotted name stands for, after the one it is an attribute of; None if unknown."""
+    owner, found = None, None
+    names = [*names[:-1], names[-1].removesuffix(_CALLED)]  # what np.vectorize(f) returns is of that type
+    for space in (frame.f_locals, frame.f_globals, vars(builtins)):
+        if names[0] in space:
+            found = space[names[0]]
+            break
+    for name in names[1:]:
+        owner = found
+        if found is None:
+            break
+        is_module = isinstance(found, ModuleType)  # of others, no property may run
+        found = getattr(found, name, None) if is_module else inspect.getattr_static(found, name, None)
+    return owner, found
+
+
+def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
+    """The name of a callable with its public module; and whether it is a method of an object."""
+    if function is None:
+        return "", False  # nobody knows
+    if type(owner).__module__.startswith("scipy.stats") and isinstance(getattr(owner, "name", None), str):
+        return f"scipy.stats.{owner.name}.{name}", False  # distributions are objects, used as namespaces
+    of_type = getattr(function, "__objclass__", None)
+    if of_type is not None:
+        return f"{_public(of_type)}.{name}", True
+    if isinstance(function, np.ufunc):
+        return f"{'np' if hasattr(np, function.__name__) else 'scipy.special'}.{function.__name__}", False
+    if not hasattr(function, "__qualname__"):
+        function = type(function)  # an object that can be called, such as np.vectorize makes
+    return _public(function), owner is not None and not isinstance(owner, (ModuleType, type))
+
+
+def _public(thing: Any) -> str:
+    """The name of a function or class, with the module that users know it by."""
+    name = getattr(thing, "__qualname__", "")
+    if getattr(np, name, None) is thing:
+        return f"np.{name}"
+    top, *rest = (getattr(thing, "__module__", None) or "builtins").split(".")
+    parts = [] if top == "builtins" else [top.lstrip("_"), *(p for p in rest if not p.startswith("_"))]
+    return ".".join([*parts, name]).replace("numpy.", "np.", 1)
+
+
+_NAMED_BY_MODULE = frozenset({"cmath", "decimal", "fractions", "math", "np", "random", "scipy", "statistics"})
+"""Where what is called is told by its module, however it was imported."""
+
+_RENAMED = {
+    "acos": "np.arccos", "acosh": "np.arccosh", "asin": "np.arcsin", "asinh": "np.arcsinh",
+    "atan": "np.arctan", "atan2": "np.arctan2", "atanh": "np.arctanh", "comb": "scipy.special.binom",
+    "dist": "np.linalg.norm of the difference", "erf": "scipy.special.erf", "erfc": "scipy.special.erfc",
+    "factorial": "scipy.special.gamma of n + 1", "fsum": "np.sum", "gamma": "scipy.special.gamma",
+    "lgamma": "scipy.special.gammaln", "phase": "np.angle", "polar": "np.abs and np.angle", "pow": "np.power",
+    "rect": "r * np.exp(1j * phi)", "sumprod": "np.dot", "ulp": "np.spacing",
+}  # fmt: skip
+"""The names elsewhere of functions of `math` and `cmath`, where that is not NumPy's function of that name."""
+
+_ADVICE = {
+    "float": "Compute with the Var itself",
+    "complex": "Compute with the Var itself; x + 1j * y makes a complex one",
+    "int": "Write int(tape.stop_gradient(v)), or np.floor(v).astype(int) of whole arrays",
+    "np.array": "Use tape.numpy.array, or np.stack and np.concatenate to join Vars",
+    "np.asarray": "Use tape.numpy.asarray, or np.stack and np.concatenate to join Vars",
+    "np.float64": "Compute with the Var itself",
+    "np.fromiter": "Use np.stack of a list of Vars",
+    "np.frompyfunc": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
+    "np.full": "Use tape.numpy.full",
+    "np.ndarray.fill": "Make the array with np.zeros(shape, like=v), or use tape.numpy.full",
+    "np.random.Generator.exponential": "Use scale * rng.standard_exponential(size)",
+    "np.random.Generator.normal": "Use loc + scale * rng.standard_normal(size)",
+    "np.random.Generator.uniform": "Use low + (high - low) * rng.random(size)",
+    "np.vectorize": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
+    "operator.setitem": "Make the array with np.zeros(shape, like=v)",
+    "scipy.integrate.odeint": "Call tape.odeint",
+    "scipy.integrate.solve_ivp": "Call tape.odeint",
+    "scipy.optimize.brentq": "Call tape.root",
+    "scipy.optimize.fixed_point": "Call tape.fixed_point",
+    "scipy.optimize.fsolve": "Call tape.root",
+    "scipy.optimize.minimize": "Call tape.scipy.minimize",
+    "scipy.optimize.newton": "Call tape.root",
+    "scipy.optimize.root": "Call tape.root",
+    "scipy.stats.norm.cdf": "Call scipy.special.ndtr of (x - loc) / scale",
+    "scipy.stats.norm.logcdf": "Call scipy.special.log_ndtr of (x - loc) / scale",
+    "scipy.stats.norm.logpdf": (
+        "Write -((x - loc) / scale) ** 2 / 2 - np.log(scale) - np.log(2 * np.pi) / 2, which records"
+    ),
+    "scipy.stats.norm.pdf": (
+        "Write np.exp(-((x - loc) / scale) ** 2 / 2) / (scale * np.sqrt(2 * np.pi)), which records"
+    ),
+    "scipy.stats.norm.ppf": "Call scipy.special.ndtri, times scale plus loc",
+    "scipy.stats.norm.sf": "Call scipy.special.ndtr of (loc - x) / scale",
+    "statistics.fmean": "Call np.mean",
+    "statistics.mean": "Call np.mean",
+    "statistics.median": "Call np.median",
+    "statistics.pstdev": "Call np.std",
+    "statistics.pvariance": "Call np.var",
+    "statistics.stdev": "Call np.std with ddof=1",
+    "statistics.variance": "Call np.var with ddof=1",
+}
+
+
+def counterpart_of(title: str) -> str:
+    """Advice on what to call in place of a function that takes plain numbers, as an imperative.
+
+    Parameters
+    ----------
+    title : str
+        The function with its public module.
+
+    Returns
+    -------
+    str
+        Empty if there is no counterpart.
+
+    Examples
+    --------
+    >>> from tape.conversion.callers import counterpart_of
+    >>> counterpart_of("math.lgamma")
+    'Call scipy.special.gammaln, which records'
+    """
+    module, _, name = title.rpartition(".")
+    if module in ("math", "cmath"):
+        found = _RENAMED.get(name) or (f"np.{name}" if hasattr(np, name) else "")
+        return f"Call {found}, which records" if found else ""
+    return _ADVICE.get(title, "")

@@ -1,0 +1,68 @@
+"""Arrays that are not NumPy's own: which ones are refused, and to which ones an operator leaves the work.
+
+Operations compute with the plain ndarray inside of an array. Where a subclass has an arithmetic of its own,
+as `numpy.matrix` and masked arrays have, that would be another result than the one the user sees elsewhere.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["complaint", "defers_to"]
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift",
+           "and", "or", "xor")  # fmt: skip
+_ARITHMETIC = (
+    "__array_ufunc__",
+    "__array_function__",
+    *(f"__{name}__" for name in ("neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge")),
+    *(f"__{side}{name}__" for name in _BINARY for side in ("", "r", "i") if side + name != "idivmod"),
+)
+
+
+def complaint(value: Any) -> str | None:
+    """Describe an array whose arithmetic is not that of ndarrays, and what to do; None for others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.conversion.foreign import complaint
+    >>> complaint(np.ma.masked_array([1.0, 2.0], [0, 1]))
+    'a masked array. Fill it, and multiply by the mask'
+    >>> complaint(np.array([1.0])) is None
+    True
+    """
+    kind: Any = type(value)
+    if kind is np.ndarray or not isinstance(value, np.ndarray):
+        return None
+    if isinstance(value, np.ma.MaskedArray):
+        return "a masked array. Fill it, and multiply by the mask"
+    if _has_own_arithmetic(kind):
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        return f"a {name}, whose arithmetic is its own. Pass np.asarray(...) of it"
+    return None
+
+
+@cache
+def _has_own_arithmetic(kind: type) -> bool:
+    return any(getattr(kind, name) is not getattr(np.ndarray, name) for name in _ARITHMETIC)
+
+
+def defers_to(other: Any) -> bool:
+    """Whether an operator leaves it to the other operand: one with an ``__array_ufunc__`` of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.conversion.foreign import defers_to
+    >>> class Length:
+    ...     __array_ufunc__ = None
+    >>> defers_to(Length()), defers_to(np.ones(2)), defers_to([1.0, 2.0])
+    (True, False, False)
+    """
+    return (
+        getattr(type(other), "__array_ufunc__", np.ndarray.__array_ufunc__) is not np.ndarray.__array_ufunc__
+    )

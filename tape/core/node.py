@@ -1,0 +1,207 @@
+"""What a tape is made of: the `Node`, and the bare `Handle` to one that users hold.
+
+Knows nothing of recording, sweeping or arithmetic. `tape.core.trace` makes lists of these; `tape.core.var`
+makes the handle behave like an array.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tape import errors
+from tape.core.sites import Place, Site
+from tape.kernels.accumulate import Scattered
+
+if TYPE_CHECKING:
+    from tape.core.op import Op
+    from tape.core.trace import Trace
+    from tape.inplace.aliases import Share
+
+__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "settled", "traced"]
+
+Contributions = Iterable[tuple[int, Any]]
+Pull = Callable[["Node", Any], Contributions]
+
+
+class Call:
+    """An operation as it was called: what nodes that differ only in their operands have in common.
+
+    Parameters
+    ----------
+    op : Op or None
+        The operation; None for a leaf.
+    attrs : dict
+        The static arguments (axis, shape, ...).
+    pull : callable or None
+        ``pull(node, adjoint)``: what `Node.vjp` calls. None for leaves and where no param is behind.
+    """
+
+    __slots__ = ("attrs", "op", "pull")
+
+    def __init__(self, op: Op | None, attrs: dict[str, Any], pull: Pull | None) -> None:
+        self.op = op
+        self.attrs = attrs
+        self.pull = pull
+
+
+class Node:
+    """One entry of a tape.
+
+    Attributes
+    ----------
+    value : numpy.ndarray, numpy.generic or Var
+        The result of the operation; a Var of the enclosing trace when traces are nested.
+    call : Call
+        The operation that made it, with its static arguments; shared by nodes alike.
+    inputs : tuple
+        For each operand the id of the node it came from, None for a constant, and its value:
+        ``(id, value, id, value, ...)``. `parents` and `operands` are the two halves.
+    is_param : bool
+        Whether this is a leaf to differentiate by.
+    name : str or None
+        The name the user gave.
+    site : Site or None
+        The place in the user's code that recorded it, if the trace keeps that.
+    """
+
+    # The environment of the vjp closure is the node itself, and a node refers to as little as it can:
+    # on a long scalar tape, every further slot costs memory and makes each garbage collection longer.
+    # The one for the site costs neither: allocation rounds three up to four, and it is mostly empty.
+    __slots__ = ("_site", "call", "inputs", "value")
+
+    _site: Place | None  # where it was recorded, if that was asked for; otherwise not there at all
+
+    is_param = False
+    name: str | None = None
+
+    def __init__(self, value: Any, call: Call, inputs: tuple[Any, ...]) -> None:
+        self.value = value
+        self.call = call
+        self.inputs = inputs
+
+    @property
+    def op(self) -> Op | None:
+        """The operation that made it; None for a leaf."""
+        return self.call.op
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The static arguments of the operation (axis, shape, ...)."""
+        return self.call.attrs
+
+    @property
+    def parents(self) -> tuple[int | None, ...]:
+        """The id of the node each operand came from; None for a constant."""
+        return self.inputs[::2]
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The value of each operand."""
+        return self.inputs[1::2]
+
+    @property
+    def site(self) -> Site | None:
+        """The place in the user's code that recorded it; None unless the trace keeps that."""
+        place = getattr(self, "_site", None)
+        return None if place is None else Site(*place)
+
+    @property
+    def vjp(self) -> Callable[[Any], Contributions] | None:
+        """The closure ``vjp(adjoint)``: (parent id, contribution) for each operand that wants one.
+
+        None for leaves and for nodes that depend on no param.
+        """
+        pull = self.call.pull
+        if pull is None:
+            return None
+
+        def vjp(adjoint: Any) -> Contributions:
+            return [
+                (parent, part.dense() if isinstance(part, Scattered) else part)
+                for parent, part in pull(self, adjoint)
+            ]
+
+        return vjp
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this is a param or depends on one, and so may receive an adjoint."""
+        return self.call.pull is not None or self.is_param
+
+
+_NO_CALL = Call(None, {}, None)
+
+
+class Leaf(Node):
+    """An entry that no operation made: a param or an input."""
+
+    __slots__ = ("is_param", "name")
+
+    def __init__(self, value: Any, is_param: bool, name: str | None) -> None:
+        self.value = value
+        self.call = _NO_CALL
+        self.inputs = ()
+        self.is_param = is_param
+        self.name = name
+
+
+class Handle:
+    """What the user holds: a trace and a node of it.
+
+    The trace is held weakly: dropping the trace frees the whole tape at once, whatever handles are
+    left. `tape.Var` adds everything that makes a handle behave like an array.
+    """
+
+    __slots__ = ("__weakref__", "id", "node", "share", "trace_ref")
+
+    is_traced: ClassVar[bool] = (
+        False  # whether a program computes this anew: see `tape.program.record.traced`
+    )
+
+    def __init__(self, trace_ref: weakref.ref[Trace], id: int, node: Node) -> None:
+        self.trace_ref = trace_ref
+        self.id = id
+        self.node = node
+        self.share: Share | None = None  # with which others it shares memory: see `tape.inplace.aliases`
+
+    def again(self) -> Self:
+        """Another handle to the same node, which stays there when this one is written to and moves on."""
+        return type(self)(self.trace_ref, self.id, self.node)
+
+    @property
+    def trace(self) -> Trace:
+        """The trace this belongs to.
+
+        Raises
+        ------
+        TraceDroppedError
+            If the trace is gone.
+        """
+        trace = self.trace_ref()
+        if trace is None:
+            raise errors.TraceDroppedError(
+                f"{self!r} was used after its trace was dropped. Keep a reference to the Trace as "
+                "long as its Vars take part in computations; .value still reads the number"
+            )
+        return trace
+
+
+def settled(value: Any) -> Any:
+    """A value to keep: a Var in it stays what it is now, whatever the one that was given is written to."""
+    return value.again() if isinstance(value, Handle) else value
+
+
+def plain(value: Any) -> Any:
+    """The array below all nesting."""
+    while isinstance(value, Handle):
+        value = value.node.value
+    return value
+
+
+def traced(value: Any) -> Any:
+    """The array below all nesting; in a function that is being compiled the Var that stands for it."""
+    while isinstance(value, Handle) and not value.is_traced:
+        value = value.node.value
+    return value

@@ -1,0 +1,71 @@
+"""Operands: arrays of numbers or bools, numbers and Vars. Anything else is converted, or refused.
+
+Knows nothing of operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.conversion.foreign import complaint, defers_to
+from tape.core.node import Handle
+from tape.core.scope import recorded
+
+__all__ = ["FAST", "as_operand", "as_recorded", "other_operand", "plain_operands"]
+
+_PYTHON_SCALARS = (float, int, bool, complex)
+FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32, np.complex128, np.complex64})
+"""Types of scalars that are good operands without a check, and adjoints without fitting."""
+
+
+def as_operand(operand: Any) -> Any:
+    """An operand as rules may rely on it: a Var, an ndarray, or a Python or NumPy scalar.
+
+    Python scalars stay what they are, so that they do not widen float32.
+    """
+    if type(operand) is np.ndarray:
+        if operand.dtype.kind in "fiubc":
+            return operand
+    elif type(operand) in FAST or isinstance(operand, Handle):
+        return operand
+    elif (wrong := complaint(operand)) is not None:
+        raise errors.DTypeError(f"an operand is {wrong}")
+    else:
+        try:
+            operand = np.asarray(operand)
+        except ValueError as error:
+            raise errors.ShapeError(f"an operand is no regular array: {error}") from error
+    kind = operand.dtype.kind
+    if kind not in "biufc":
+        raise errors.DTypeError(
+            f"an operand is {errors.describe(operand)}. It must hold numbers or bools; for a list of Vars "
+            "use np.stack or np.concatenate"
+        )
+    return operand if operand.ndim else operand[()]
+
+
+def as_recorded(operands: Sequence[Any]) -> Sequence[Any] | None:
+    """Operands without Vars, arrays as Vars of the program that is being recorded; None if none is."""
+    if any(type(operand) is np.ndarray and operand.dtype.kind in "fiubc" for operand in operands):
+        seen = [recorded(operand) if type(operand) is np.ndarray else operand for operand in operands]
+        return seen if any(isinstance(operand, Handle) for operand in seen) else None
+    return None
+
+
+def other_operand(operand: Any) -> Any:
+    """The other operand of an operator: as `as_operand`, or NotImplemented if it is the one to compute."""
+    if type(operand) is np.ndarray and operand.dtype.kind in "fiubc":
+        return operand
+    return as_operand(operand) if isinstance(operand, Handle) or not defers_to(operand) else NotImplemented
+
+
+def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands of a call without Vars; Python scalars among themselves follow NumPy's arithmetic."""
+    for operand in operands:
+        if type(operand) not in _PYTHON_SCALARS:
+            return [as_operand(operand) for operand in operands]
+    return [np.asarray(operand)[()] for operand in operands]

@@ -1,0 +1,1 @@
+"""In-place code on a tape: which handles share memory, and writing."""

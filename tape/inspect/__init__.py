@@ -1,0 +1,1 @@
+"""Looking at a tape: printing, watching for NaN, profiling, costs."""

@@ -1,0 +1,41 @@
+"""The tape in words: as text, as a coloured table, as HTML, and summed up.
+
+Works on anything with ``nodes``, ``adjoints`` and ``root``; knows nothing of recording or sweeping.
+"""
+
+from tape.inspect.listing._calls import CallText, call_text
+from tape.inspect.listing._html import listing_html
+from tape.inspect.listing._rich import listing_table
+from tape.inspect.listing._shown import Shown
+from tape.inspect.listing._summary import OpTotal, Summary, summary
+from tape.inspect.listing._text import listing
+from tape.inspect.listing._words import (
+    brief,
+    byte_size,
+    columns_of,
+    digest,
+    duration,
+    number,
+    one_line,
+    short,
+)
+
+__all__ = [
+    "CallText",
+    "OpTotal",
+    "Shown",
+    "Summary",
+    "brief",
+    "byte_size",
+    "call_text",
+    "columns_of",
+    "digest",
+    "duration",
+    "listing",
+    "listing_html",
+    "listing_table",
+    "number",
+    "one_line",
+    "short",
+    "summary",
+]

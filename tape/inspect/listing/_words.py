@@ -1,0 +1,284 @@
+"""Values, names and sizes in a few characters, on one line."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.core.node import Handle, plain
+
+__all__ = ["brief", "byte_size", "columns_of", "cut", "digest", "duration", "number", "one_line", "short"]
+
+_IN_FULL = 8
+"""Arrays of up to so many elements are written out."""
+_DIGITS = 4
+"""Of elements and of statistics, where nobody asks for more."""
+_WHOLE = 6
+"""Numbers with up to so many digits before the point are written without an exponent."""
+_PRINTING: dict[str, Any] = {
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 1000,
+    "suppress": False,
+    "nanstr": "nan",
+    "infstr": "inf",
+    "formatter": None,
+    "sign": "-",
+    "floatmode": "maxprec",
+}
+
+
+# ---- values ----------------------------------------------------------------------------------------
+
+
+def short(value: Any, width: int = 40) -> str:
+    """A value on one line: scalars and small arrays in full, larger ones by dtype and shape.
+
+    Parameters
+    ----------
+    value : object
+        Anything: an array, a number, a static argument.
+    width : int
+        What is longer is cut.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.inspect.listing import short
+    >>> short(np.float32(0.1)), short(np.eye(2)), short(np.ones((20, 3)))
+    ('0.1', '[[1. 0.] [0. 1.]]', 'float64[20, 3]')
+    """
+    if isinstance(value, np.generic):
+        return str(value)
+    if isinstance(value, np.ndarray) and value.size > _IN_FULL:
+        return errors.describe(value)
+    return one_line(getattr(value, "__name__", None) or str(value), width)
+
+
+def digest(value: Any, width: int = 32, precision: int | None = None, *, mean: bool = True) -> str:
+    """What numbers a value holds, on one line.
+
+    Parameters
+    ----------
+    value : array, number or Var
+        Of any shape and numeric dtype.
+    width : int
+        The most characters; what does not fit is left out, the rarest news last.
+    precision : int, optional
+        Significant digits; whole numbers then have no point, as there is little room in pictures. By
+        default scalars have up to eight, elements and statistics up to four.
+    mean : bool
+        Whether the mean is told, where there is room.
+
+    Returns
+    -------
+    str
+        Scalars and small arrays are written out. Of larger ones it is said how many
+        elements are NaN or infinite, and the smallest, largest and mean of the others (of complex numbers,
+        of their absolute values). A Var of another trace is marked as one. NumPy's print options change
+        nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.inspect.listing import digest
+    >>> digest(np.array([1.0, 2.5])), digest(np.linspace(-1, 4, 100)), digest(0.1 + 0.2)
+    ('[1. 2.5]', '-1 .. 4, mean 1.5', '0.3')
+    >>> digest(np.append(np.zeros(100), np.nan)), digest(1234.0, precision=3)
+    ('1 nan, all 0', '1234')
+    """
+    if isinstance(value, Handle):
+        return f"Var({digest(plain(value), max(width - 5, 1), precision, mean=mean)})"
+    if isinstance(value, np.ndarray) and value.ndim:
+        digits = precision or _DIGITS
+        text = _written_out(value, digits) if 0 < value.size <= _IN_FULL else ""
+        if 0 < len(text) <= width:
+            return text
+        return cut(_fitting(_statistics(value, digits, mean), width), width)
+    if isinstance(value, np.ndarray):
+        value = value[()]
+    if not isinstance(value, (int, float, complex, np.number)):
+        return cut(str(value), width)
+    return cut(number(value) if precision is None else brief(value, precision), width)
+
+
+def number(value: Any, digits: int = 8) -> str:
+    """A number with so many significant digits, less where less will do, more before the point.
+
+    Examples
+    --------
+    >>> from tape.inspect.listing import number
+    >>> number(123.0), number(2 / 3, 3), number(1e-20), number(3 - 4j), number(12345.6, 3)
+    ('123.0', '0.667', '1e-20', '3.0-4.0j', '12346.0')
+    """
+    if isinstance(value, (bool, int, np.integer)):
+        return str(value)
+    if isinstance(value, (complex, np.complexfloating)):
+        return _joined(number(value.real, digits), number(value.imag, digits))
+    size = abs(np.longdouble(value))
+    if size and np.isfinite(size):
+        if not 1e-4 <= size < 10.0 ** max(digits, _WHOLE):
+            return np.format_float_scientific(value, precision=digits - 1, trim="-", exp_digits=2)
+        if size >= 10.0**digits:
+            return np.format_float_positional(np.rint(value), trim="0")
+    return np.format_float_positional(value, precision=digits, fractional=False, trim="0")
+
+
+def brief(value: Any, digits: int = _DIGITS) -> str:
+    """A number as `number` writes it, whole ones without a point.
+
+    Examples
+    --------
+    >>> from tape.inspect.listing import brief
+    >>> brief(123.0), brief(2 / 3), brief(3 - 4j)
+    ('123', '0.6667', '3-4j')
+    """
+    if isinstance(value, (complex, np.complexfloating)):
+        return _joined(brief(value.real, digits), brief(value.imag, digits))
+    return number(value, digits).removesuffix(".0")
+
+
+def _joined(real: str, imaginary: str) -> str:
+    return f"{real}{'' if imaginary[0] == '-' else '+'}{imaginary}j"
+
+
+def _written_out(array: np.ndarray, digits: int) -> str:
+    with np.printoptions(**_PRINTING, precision=digits):
+        return " ".join(np.array2string(array).split()).replace("[ ", "[").replace(" ]", "]")
+
+
+def _statistics(array: np.ndarray, digits: int, has_mean: bool) -> list[str]:
+    """What to know about many numbers, the most important first."""
+    if not array.size:
+        return ["empty"]
+    kind = array.dtype.kind
+    if kind == "b":
+        return [f"{np.count_nonzero(array)} of {array.size} true"]
+    if kind not in "iufc":
+        return [errors.describe(array)]
+    with np.errstate(all="ignore"):
+        sizes = np.abs(array) if kind == "c" else array
+        low, high = sizes.min(), sizes.max()  # NaN if there is one: no mask unless it is needed
+        parts = []
+        if kind in "fc" and not (np.isfinite(low) and np.isfinite(high)):
+            for what, is_so in (
+                ("nan", np.isnan(sizes)),
+                ("inf", sizes == np.inf),
+                ("-inf", sizes == -np.inf),
+            ):
+                if count := np.count_nonzero(is_so):
+                    parts.append(f"{count} {what}")
+            sizes = sizes[np.isfinite(sizes)]
+            if not sizes.size:
+                return parts
+            low, high = sizes.min(), sizes.max()
+        label = "abs " if kind == "c" else ""
+        if low == high:
+            return [*parts, f"{label}all {brief(low, digits)}"]
+        parts.append(f"{label}{brief(low, digits)} .. {brief(high, digits)}")
+        if not has_mean:
+            return parts
+        mean = sizes.mean(dtype=np.result_type(sizes.dtype, np.float64))
+        if not np.isfinite(mean):  # the sum is too large, the mean is not
+            mean = np.sum(sizes / sizes.size)
+    return [*parts, f"mean {brief(mean, digits)}"]
+
+
+def _fitting(parts: list[str], width: int) -> str:
+    """As many parts as there is room for."""
+    text = parts[0]
+    for part in parts[1:]:
+        if len(text) + 2 + len(part) > width:
+            break
+        text = f"{text}, {part}"
+    return text
+
+
+# ---- text ------------------------------------------------------------------------------------------
+
+
+def one_line(text: str, width: int | None = None) -> str:
+    """Text that cannot break a line or upset a terminal or XML: ``?`` stands for control characters.
+
+    Parameters
+    ----------
+    text : str
+        Any.
+    width : int, optional
+        What fills more columns is cut.
+
+    Examples
+    --------
+    >>> from tape.inspect.listing import one_line
+    >>> one_line("two\\nlines, the second one long", 14)
+    'two lines, ...'
+    """
+    text = " ".join(text.split())
+    if not (text.isascii() and text.isprintable()):
+        kinds = [(char, unicodedata.category(char)) for char in text]
+        text = "".join(["?" if kind in ("Cc", "Cs", "Cn") else char for char, kind in kinds if kind != "Cf"])
+    return text if width is None else cut(text, width)
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text fills: East Asian characters take two, accents none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its start and three dots where it fills more columns than that."""
+    if columns_of(text) <= width:
+        return text
+    if width <= 3:
+        return "..."[:width]
+    room, kept = width - 3, []
+    for char in text:
+        room -= columns_of(char)
+        if room < 0:
+            break
+        kept.append(char)
+    return f"{''.join(kept)}..."
+
+
+def byte_size(count: int) -> str:
+    """Bytes in a few characters.
+
+    Examples
+    --------
+    >>> from tape.inspect.listing import byte_size
+    >>> byte_size(512), byte_size(3_000_000)
+    ('512 B', '3.0 MB')
+    """
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    Examples
+    --------
+    >>> from tape.inspect.listing import duration
+    >>> duration(3e-9), duration(0.0125)
+    ('3 ns', '12.5 ms')
+    """
+    for unit, factor in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
+        if seconds * factor < 1000:
+            return f"{seconds * factor:.{0 if unit == 'ns' else 1}f} {unit}"
+    return f"{seconds:.2f} s"

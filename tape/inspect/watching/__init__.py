@@ -1,0 +1,100 @@
+"""Traces that are watched: someone sees every node as it is recorded, and every rule as it runs.
+
+The nodes of a trace are a plain list, and nothing asks whether anybody looks. Those of a watched one are a
+`Watched` list, which tells: that is why watching costs nothing when it is off. Who looks: `finite.Finite`,
+for NaN, and `tape.inspect.profiling`, for time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import numpy as np
+
+from tape import errors
+from tape.core.node import Node
+from tape.inspect.watching.finite import Finite
+from tape.inspect.watching.watch import Watch
+from tape.inspect.watching.watched import Watched, unwatched
+
+__all__ = ["OPEN", "Watch", "Watched", "debug", "nodes_for", "unwatched", "watched"]
+
+
+@dataclass(eq=False)
+class _Block:
+    """A block in which new traces are watched."""
+
+    sites: bool
+    watches: Sequence[Watch]
+    is_open: bool = True
+
+
+OPEN: list[_Block] = []
+"""The blocks open on any thread: nearly always none."""
+
+_around: ContextVar[tuple[_Block, ...]] = ContextVar("blocks around", default=())
+
+
+def nodes_for(sites: bool, check: bool) -> list[Node]:
+    """The list for the nodes of a new trace: watched as was asked for, and by the blocks around."""
+    _check_options(sites, check)
+    watches: list[Watch] = []
+    for block in _around.get():
+        if block.is_open:
+            sites = sites or block.sites
+            watches += block.watches
+    if check:
+        watches.append(Finite())
+    return Watched(sites or check, watches) if sites or watches else []
+
+
+@contextmanager
+def watched(*watches: Watch, sites: bool = True) -> Iterator[None]:
+    """All traces made in this block, on this thread or in this task, are watched by these."""
+    block = _Block(sites, watches)
+    _around.set((*_around.get(), block))
+    OPEN.append(block)
+    try:
+        yield
+    finally:
+        # Of a generator this may be another thread than that which opened it: there the block stays, closed.
+        block.is_open = False
+        OPEN.remove(block)
+        _around.set(tuple(other for other in _around.get() if other is not block))
+
+
+@contextmanager
+def debug(*, sites: bool = True, check: bool = False) -> Iterator[None]:
+    """All traces made in this block know where their nodes come from, those of transforms too.
+
+    What is compiled runs as ever, unseen: of that, `tape.find_nonfinite` and `tape.profile` tell.
+
+    Parameters
+    ----------
+    sites : bool
+        Whether nodes keep the place that recorded them: about a microsecond a node.
+    check : bool
+        Whether the first NaN or infinity made out of finite numbers raises, as ``Trace(check=True)`` does;
+        the warnings of NumPy, which say less, are off.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> with tape.debug(check=True):
+    ...     tape.grad(lambda x: np.sum(np.sqrt(x)))(np.array([1.0, 0.0]))
+    Traceback (most recent call last):
+        ...
+    tape.errors.NonFiniteError: the derivative of sqrt made inf ...
+    """
+    _check_options(sites, check)
+    quiet = np.errstate(all="ignore") if check else nullcontext()
+    with quiet, watched(*((Finite(),) if check else ()), sites=sites or check):
+        yield
+
+
+def _check_options(sites: bool, check: bool) -> None:
+    if not isinstance(sites, bool) or not isinstance(check, bool):
+        raise errors.OptionError(f"sites and check are True or False, not {sites!r} and {check!r}")

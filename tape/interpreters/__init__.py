@@ -1,0 +1,1 @@
+"""Interpreters of operations besides recording."""

@@ -1,0 +1,194 @@
+"""A batch of values that operations take for one: `Batch` behaves like a Var with one axis hidden.
+
+Sweeping a whole batch of tangents or adjoints over a tape costs little more than sweeping one. Nothing
+is recorded here: what an operation does to a batch is its rule in `tape.core.batch_rules`; one without a
+rule runs once for each element.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tape import errors, ops
+from tape.core import scope
+from tape.core.node import Handle, Leaf
+from tape.core.var import Var
+
+__all__ = ["Batch", "Lanes", "one_by_one"]
+
+
+class Lanes:
+    """The size of a batch, with a level of its own: what a `Batch` has in place of a trace.
+
+    Parameters
+    ----------
+    size : int
+        How many elements a batch has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.interpreters.batching import Lanes
+    >>> with Lanes(2) as lanes:
+    ...     v = lanes.batch(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    ...     v.shape, lanes.values(v @ np.ones(3))
+    ((3,), array([ 6., 15.]))
+    """
+
+    is_batch = True
+    is_strict = False
+    stack: list[Any]
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.level = scope.next_level()
+        self.ref = weakref.ref(self)
+
+    def __repr__(self) -> str:
+        return f"<a batch of {self.size}>"
+
+    def __enter__(self) -> Lanes:
+        scope.push(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        scope.remove(self)
+
+    def batch(self, values: Any) -> Batch:
+        """Values along the first axis of an array or Var, as one."""
+        return Batch(self.ref, -1, Leaf(values, False, None))  # type: ignore[arg-type]
+
+    def values(self, result: Any) -> Any:
+        """The values of a batch, along the first axis; of anything else, as often as there are lanes."""
+        if isinstance(result, Handle) and result.trace_ref is self.ref:
+            return result.node.value
+        return ops.broadcast_to(result, (self.size, *np.shape(result)))
+
+    def run(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """What an operation makes of batches among its operands."""
+        is_batched = [isinstance(x, Handle) and x.trace_ref is self.ref for x in operands]
+        raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
+        result = NotImplemented
+        if op.batch is not None:
+            result = op.batch(op, raw, is_batched, attrs, self.size)
+        if result is NotImplemented:
+            result = self._one_by_one(op, raw, is_batched, attrs)
+        return self.batch(result)
+
+    def _one_by_one(
+        self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
+    ) -> Any:
+        if not self.size:
+            raise errors.UnsupportedError(
+                f"{op.name} has no rule for batches, and cannot run on an empty one"
+            )
+        return ops.stack(
+            [
+                op(*(x[i] if inside else x for x, inside in zip(operands, is_batched, strict=True)), **attrs)
+                for i in range(self.size)
+            ]
+        )
+
+
+_ON_SHAPES = frozenset(
+    {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.full_like,
+        np.result_type,
+        np.can_cast,
+        np.iscomplexobj,
+        np.isrealobj,
+    }
+)
+
+
+class Batch(Var):
+    """A handle to values of which every operation sees one; they are made by `Lanes`."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis of one value."""
+        return self.node.value.shape[1:]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of one value."""
+        return self.node.value.ndim - 1
+
+    @property
+    def size(self) -> int:
+        """Number of elements of one value."""
+        return int(np.prod(self.shape))
+
+    def __repr__(self) -> str:
+        return f"Batch({self.dtype}{list(self.shape)}, {len(self.node.value)} values)"
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in _ON_SHAPES:  # questions about one value, and arrays shaped like it
+            one = np.empty(self.shape, self.dtype)
+            return func(*(one if a is self else a for a in args), **kwargs)
+        if func in (np.array_equal, np.allclose):
+            self.__bool__()
+        return super().__array_function__(func, types, args, kwargs)
+
+    def item(self, *index: int) -> NoReturn:
+        """Refuse: there are several values."""
+        self._scalar("item")
+
+    def _scalar(self, target: str) -> NoReturn:
+        raise errors.ConversionError(
+            f"{target} of {self!r}: there are several values. Do without in what is swept as a batch"
+        )
+
+    def __index__(self) -> NoReturn:
+        self._scalar("int")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._scalar("an array")
+
+    def __bool__(self) -> NoReturn:
+        raise errors.ConversionError(
+            f"the truth of {self!r}: its values would choose different branches. Use np.where"
+        )
+
+
+def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of an operation that cannot run on batches, run once for each element of one.
+
+    Parameters
+    ----------
+    rule : callable
+        ``rule(d, out, *operands, **attrs)``, where d is an adjoint, or a list of tangents and Nones.
+
+    Returns
+    -------
+    callable
+        The same, for a d that is a `Batch`, or a list with some.
+    """
+
+    def each(d: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
+        parts = d if isinstance(d, list) else [d]
+        lanes: Any = next((part.trace for part in parts if isinstance(part, Batch)), None)
+        if lanes is None:
+            return rule(d, out, *operands, **attrs)
+        raw = [None if part is None else lanes.values(part) for part in parts]
+        results = []
+        for i in range(lanes.size):
+            one = [None if part is None else part[i] for part in raw]
+            results.append(rule(one if isinstance(d, list) else one[0], out, *operands, **attrs))
+        if isinstance(d, list):
+            return None if results[0] is None else lanes.batch(ops.stack(results))
+        return [
+            None if column[0] is None else lanes.batch(ops.stack(column))
+            for column in zip(*results, strict=True)
+        ]
+
+    return each

@@ -1,0 +1,76 @@
+"""Which names a piece of compiled Python code reads."""
+
+from __future__ import annotations
+
+import dis
+from functools import lru_cache
+from types import CodeType
+from typing import NamedTuple
+
+__all__ = ["Names", "names_in"]
+
+_READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+_ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
+_WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
+_COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
+"""Methods that put something into a collection, and look at nothing in it."""
+
+
+class Names(NamedTuple):
+    """Names that code reads.
+
+    Attributes
+    ----------
+    globals : tuple of str
+        In the order of their first use.
+    attributes : frozenset of str
+        Of whatever object.
+    read : frozenset of str
+        Names of all kinds, but for those of collections that it only puts something into.
+    stored : frozenset of str
+        Names of all kinds that it binds, but for local ones.
+    """
+
+    globals: tuple[str, ...]
+    attributes: frozenset[str]
+    read: frozenset[str]
+    stored: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> Names:
+    """Find the names that code reads, that of functions defined in it included.
+
+    Examples
+    --------
+    >>> from tape.program.calls.bytecode import names_in
+    >>> names_in(compile("lambda x: scale * model.w @ x", "", "eval")).globals
+    ('scale', 'model')
+    >>> sorted(names_in(compile("seen.append(w)", "", "exec")).read)
+    ['append', 'w']
+    """
+    found: dict[str, None] = {}
+    attributes: set[str] = set()
+    read: set[str] = set()
+    stored: set[str] = set()
+    instructions = list(dis.get_instructions(code))
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        opname, name = instruction.opname, instruction.argval
+        if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            found[name] = None
+        elif opname in _ATTRIBUTE_READS:
+            attributes.add(name)
+        elif opname in _WRITES:
+            stored.add(name)
+        if opname in _READS or opname in _ATTRIBUTE_READS:
+            is_next = following is not None and following.opname in _ATTRIBUTE_READS
+            if not (is_next and following is not None and following.argval in _COLLECTS):
+                read.add(name)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner = names_in(constant)
+            found |= dict.fromkeys(inner.globals)
+            attributes |= inner.attributes
+            read |= inner.read
+            stored |= inner.stored
+    return Names(tuple(found), frozenset(attributes), frozenset(read), frozenset(stored))

@@ -1,0 +1,308 @@
+"""The names that a function reads, and what they are bound to: a program is for these bindings alone.
+
+Found by looking at the code, not by running it: globals, variables of enclosing functions, attributes and
+items of what these are bound to, in the function itself and in the plain Python functions it reaches. Code of
+libraries is not looked into.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from inspect import getattr_static
+from os.path import dirname, join
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.program.calls.bytecode import names_in
+from tape.program.calls.statics import key_of
+
+__all__ = ["Binding", "Bindings"]
+
+_MOST_ITEMS = 64
+"""Up to how many elements of a list or dict are looked at in every call; of larger ones the length is."""
+
+_VALUES = (bool, int, float, complex, str, bytes, np.generic)
+"""Types that are compared by value: which object holds it does not matter."""
+
+_LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "global": ("{0}[{1}]", lambda owner, key: owner[key]),
+    "cell": ("{0}.cell_contents", lambda owner, key: owner.cell_contents),
+    "item": ("{0}[{1}]", lambda owner, key: owner[key]),
+    "attribute": ("{0}.{2}", getattr),
+    "presence": ("({1} in {0})", lambda owner, key: key in owner),
+    "length": ("len({0})", lambda owner, key: len(owner)),
+}
+"""How a binding is read: as an expression of the owner, the key, and the key as spelled; and by a call."""
+
+
+@dataclass(slots=True)
+class Binding:
+    """One name, and what it was bound to.
+
+    Attributes
+    ----------
+    kind : str
+        One of `_LOOKUPS`.
+    owner : Any
+        What has the name: a dict, a list, a cell or an object.
+    key : Any
+        The name, or a position in the owner.
+    value : Any
+        What was found.
+    """
+
+    kind: str
+    owner: Any
+    key: Any
+    value: Any
+
+    def holds(self) -> bool:
+        """Whether the name is bound to the same object, or to another one with the same number or text."""
+        try:
+            found = _LOOKUPS[self.kind][1](self.owner, self.key)
+        except (LookupError, AttributeError, ValueError):
+            return False
+        if found is self.value:
+            return True
+        if type(found) is not type(self.value) or not isinstance(found, _VALUES):
+            return False
+        return key_of(found) == key_of(self.value)
+
+    def current(self) -> Any:
+        """Return what the name is bound to, if it `holds`."""
+        return _LOOKUPS[self.kind][1](self.owner, self.key)
+
+
+class Bindings:
+    """The present bindings of all names that a function reads.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    statics : iterable
+        Its arguments that are the same in every call of a program: their attributes are names, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.calls.names import Bindings
+    >>> scale = np.ones(2)
+    >>> def scaled(x):
+    ...     return scale * x
+    >>> bindings = Bindings(scaled, [])
+    >>> bindings.changed()
+    >>> scale = np.zeros(2)
+    >>> bindings.changed().key
+    'scale'
+    """
+
+    def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
+        walk = _Walk(f, statics)
+        self.found = walk.found
+        self._stored = walk.stored
+
+    def agree_with(self, others: Bindings) -> bool:
+        """Whether names had the same values then, but for those that the function itself binds."""
+        known = {(b.kind, id(b.owner), b.key): b.value for b in others.found}
+        return all(
+            known.get((b.kind, id(b.owner), b.key), b.value) is b.value
+            for b in self.found
+            if b.kind in ("global", "cell", "attribute") and b.key not in self._stored
+        )
+
+    def changed(self) -> Binding | None:
+        """Return a name that is bound to something else now, if there is one."""
+        return next((binding for binding in self.found if not binding.holds()), None)
+
+    def current(self) -> Bindings:
+        """Return the bindings with the objects there are now, if all hold; itself if they are the same.
+
+        A number or a text may be another object of the same value.
+        """
+        now = [replace(binding, value=binding.current()) for binding in self.found]
+        pairs = zip(now, self.found, strict=True)
+        if all(new.value is old.value or new.kind == "length" for new, old in pairs):
+            return self
+        bindings = object.__new__(Bindings)
+        bindings.found, bindings._stored = now, self._stored
+        return bindings
+
+    def conditions(self, bind: Callable[[Any], str]) -> list[str]:
+        """Return the same as expressions, each true if a name is bound to the very same object.
+
+        Parameters
+        ----------
+        bind : callable
+            A name for an object, by which the expression can refer to it.
+        """
+        return [
+            f"{_LOOKUPS[b.kind][0].format(bind(b.owner), bind(b.key), b.key)} "
+            f"{'==' if b.kind == 'length' else 'is'} {bind(b.value)}"
+            for b in self.found
+        ]
+
+
+class _Walk:
+    """Follows names from a function to all that it reads."""
+
+    def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
+        self.found: list[Binding] = []
+        self._home = _package_folder(f)
+        self._kept: dict[int, Any] = {}  # what was seen, by id
+        self._waiting: list[Any] = [f, *statics]
+        self._owners: list[Any] = []  # objects with attributes
+        self._attributes: set[str] = set()  # that code reads, of whatever object
+        self._read: set[str] = set()  # all names that code reads, not only puts something into
+        self.stored: set[str] = set()  # names that code binds, of whatever kind
+        self._known: set[tuple[int, str]] = set()
+        while self._waiting or self._look_up_attributes():
+            self._visit(self._waiting.pop())
+
+    def _bind(self, kind: str, owner: Any, key: Any, value: Any) -> None:
+        """Note a name, and follow what it is bound to; a module is not followed, but is where names are."""
+        if not isinstance(value, types.ModuleType):
+            self.found.append(Binding(kind, owner, key, value))
+        is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict))
+        if is_looked_into:
+            self._waiting.append(value)
+
+    def _visit(self, value: Any) -> None:
+        if id(value) in self._kept or value is None or isinstance(value, (*_VALUES, np.ndarray)):
+            return
+        self._kept[id(value)] = value
+        if isinstance(value, types.FunctionType):
+            self._visit_function(value)
+        elif isinstance(value, types.MethodType):
+            self._waiting += [value.__self__, value.__func__]
+        elif isinstance(value, functools.partial):
+            self._waiting += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._waiting.append(value.__func__)
+        elif isinstance(value, property):
+            self._waiting += [value.fget]
+        elif isinstance(value, (tuple, list, dict)):
+            self._visit_items(value)
+            if self._is_users(type(value)):
+                self._owners.append(value)
+        elif isinstance(value, types.ModuleType):
+            if not self._is_library(getattr(value, "__file__", None) or f"<frozen {value.__name__}>"):
+                self._owners.append(value)
+        elif isinstance(value, type):
+            if self._is_users(value):
+                self._owners.append(value)
+        elif self._is_users(type(value)):
+            self._owners.append(value)
+            self._waiting.append(type(value))
+        elif type(value).__module__.partition(".")[0] == "tape":  # a transform holds the user's functions
+            self._waiting += [part for part in _attributes_of(value) if callable(part)]
+
+    def _visit_function(self, function: types.FunctionType) -> None:
+        code = function.__code__
+        cells = [(cell, _content(cell)) for cell in function.__closure__ or ()]
+        if self._is_library(code.co_filename):
+            self._waiting += [value for _, value in cells if callable(value)]
+            return
+        self._owners.append(function)
+        self._bind("attribute", function, "__code__", code)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name):
+                self._bind("attribute", function, name, getattr(function, name))
+        names = names_in(code)
+        self._attributes |= names.attributes
+        self._read |= names.read
+        self.stored |= names.stored
+        for name in names.globals:
+            if name in function.__globals__:
+                self._bind("global", function.__globals__, name, function.__globals__[name])
+            else:  # a built-in, that a global may hide one day
+                self.found.append(Binding("presence", function.__globals__, name, False))
+        for name, (cell, value) in zip(code.co_freevars, cells, strict=True):
+            if value is not _EMPTY:
+                self._bind("cell", cell, name, value)
+
+    def _visit_items(self, items: Any) -> None:
+        if isinstance(items, tuple):
+            self._waiting += items[:_MOST_ITEMS]
+            return
+        self.found.append(Binding("length", items, None, len(items)))
+        if len(items) <= _MOST_ITEMS:
+            for key, value in items.items() if isinstance(items, dict) else enumerate(items):
+                self._bind("item", items, key, value)
+
+    def _look_up_attributes(self) -> bool:
+        """Look up what code reads of objects by name, as far as that has not been done; if there was any."""
+        for owner in self._owners:
+            names = set(self._attributes)
+            if isinstance(owner, type):
+                names |= {name for name, value in vars(owner).items() if _is_special(name, value)}
+            for name in sorted(names):
+                if (id(owner), name) not in self._known:
+                    self._known.add((id(owner), name))
+                    self._look_up(owner, name)
+        return bool(self._waiting)
+
+    def _look_up(self, owner: Any, name: str) -> None:
+        if isinstance(owner, types.ModuleType):
+            if name in vars(owner):
+                self._bind("global", vars(owner), name, vars(owner)[name])
+            return
+        if isinstance(owner, type):
+            for kind in owner.__mro__:
+                if name in vars(kind) and self._is_users(kind):
+                    self._bind("global", vars(kind), name, vars(kind)[name])
+            return
+        value = getattr_static(owner, name, _EMPTY)
+        if isinstance(value, types.MemberDescriptorType):  # in slots
+            value = getattr(owner, name, _EMPTY)
+        if value is not _EMPTY and (name in getattr(owner, "__dict__", ()) or not hasattr(value, "__get__")):
+            self._bind("attribute", owner, name, value)
+
+    def _is_users(self, kind: type) -> bool:
+        module = sys.modules.get(kind.__module__)
+        return kind.__module__ != "builtins" and not self._is_library(getattr(module, "__file__", None) or "")
+
+    def _is_library(self, filename: str) -> bool:
+        """Whether a file is not the user's, nor of the package that the function belongs to."""
+        if self._home and filename.startswith(self._home):
+            return False
+        return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
+
+
+_EMPTY: Any = object()
+_LIBRARIES = tuple(
+    {join(path, "") for name, path in sysconfig.get_paths().items() if name.endswith(("stdlib", "lib"))}
+)
+
+
+def _package_folder(f: Any) -> str:
+    """The folder of the package that a function belongs to; empty if it belongs to none."""
+    module = sys.modules.get((getattr(f, "__module__", None) or "").partition(".")[0])
+    file = getattr(module, "__file__", None)
+    if file is None or not hasattr(module, "__path__") or errors.is_foreign(file):
+        return ""
+    return join(dirname(file), "")
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _EMPTY
+
+
+def _attributes_of(value: Any) -> list[Any]:
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
+
+def _is_special(name: str, value: Any) -> bool:
+    """Whether Python calls this method without its name being written."""
+    return name.startswith("__") and isinstance(value, types.FunctionType)

@@ -1,0 +1,318 @@
+"""The short way through trees: functions made for one structure, as fast as code written for it by hand.
+
+`optree` handles any tree, and takes longer over a small one than a small program runs. For plain trees, which
+are nearly all, the code that takes one apart or puts one together is written down once and then only called.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tape import tree
+from tape.program.calls.names import Bindings
+from tape.program.calls.statics import Form, Static, is_stable, key_of
+
+__all__ = ["Dynamic", "runner", "taker"]
+
+
+class Dynamic:
+    """Stands in a tree for a leaf that may be another one in every call; they are numbered."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _NotPlain(Exception):
+    """There is something else in the tree."""
+
+
+class _Source:
+    """Lines of a function in the making, with the objects that they name."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {}
+        self._count = 0
+
+    def name(self) -> str:
+        """A name for a value that comes up on the way."""
+        self._count += 1
+        return f"v{self._count}"
+
+    def bind(self, value: Any) -> str:
+        """A name for an object."""
+        name = f"c{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def function(self, head: str) -> Callable[..., Any]:
+        """What was written down."""
+        body = "\n    ".join(self.lines)
+        exec(f"def shortcut({head}):\n    {body}\n", self.names)
+        return self.names["shortcut"]
+
+
+def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
+    """A function that takes arguments apart, if they are of a form.
+
+    Parameters
+    ----------
+    form : Form
+        The arguments ``(args, kwargs)`` but for their numbers.
+
+    Returns
+    -------
+    callable
+        ``take(args, kwargs)``: the dynamic leaves in their order, or None if the arguments are of another
+        form. Where a dynamic leaf is expected it takes anything, and for a form of nothing but positional
+        dynamic leaves any number of them.
+
+    Examples
+    --------
+    >>> from tape import tree
+    >>> from tape.program.calls.shortcuts import taker
+    >>> from tape.program.calls.statics import Form
+    >>> take = taker(Form(tree.flatten((({"b": 1.0, "a": 2.0}, 3), {}))[1], {2: 3}))
+    >>> take(({"b": 10.0, "a": 20.0}, 3), {}), take(({"a": 20.0, "b": 10.0}, 3), {})
+    ((20.0, 10.0), None)
+    """
+    source = _Source()
+    _take_arguments(source, form, None)
+    source.lines.append("return leaves")
+    return source.function("args, kwargs")
+
+
+def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
+    """Write down how to get at the dynamic leaves, and what to return for arguments of another form."""
+    source.names |= {"key_of": key_of, "are_same": _are_same, "missed": missed}
+    if Form(form.structure, form.fixed) != form:  # what can change, as a list in a static field, has changed
+        source.lines.append("return missed")
+        return
+    count = tree.size(form.structure)
+    if not form.fixed and form.structure == tree.flatten(((0.0,) * count, {}))[1]:
+        source.lines += ["if kwargs: return missed", "leaves = args"]  # the machine checks how many there are
+        return
+    try:
+        if not tree.is_plain(form.structure):
+            raise _NotPlain
+        lines = _taking(source, form, count)
+    except (_NotPlain, RecursionError):  # or it has too many levels
+        source.names["take"] = _by_flattening(form)
+        lines = ["leaves = take(args, kwargs)", "if leaves is None: return missed"]
+    source.lines = lines
+
+
+def _taking(source: _Source, form: Form, count: int) -> list[str]:
+    """The lines for a plain tree of so many leaves."""
+    marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k) for k in range(count)]
+    args, kwargs = tree.restore(form.structure, marks)
+    leaves: dict[int, str] = {}
+    _take_parts(source, leaves, "args", args)
+    _take_items(source, leaves, "kwargs", kwargs)
+    found = "".join(f"{leaves[number]}, " for number in sorted(leaves))
+    differing = "except (ValueError, AttributeError): return missed"  # another length, a field not set
+    return ["try:", *(f"    {line}" for line in source.lines), differing, f"leaves = ({found})"]
+
+
+def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
+    """Return the same as `taker`, for any tree."""
+
+    def take(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        leaves, structure = tree.flatten((args, kwargs))
+        if structure != form.structure or Form(structure, {k: leaves[k] for k in form.fixed}) != form:
+            return None
+        return tuple([leaf for k, leaf in enumerate(leaves) if k not in form.fixed])
+
+    return take
+
+
+def _are_same(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether keys are those of the recording, in their order, though they are other objects."""
+    return all(
+        a is b or (type(a) is str and type(b) is str and a == b) or key_of(a) == key_of(b)
+        for a, b in zip(found, wanted, strict=True)
+    )
+
+
+def _take(source: _Source, leaves: dict[int, str], name: str, branch: Any) -> None:
+    """Write down how to take apart the tree of this name."""
+    kind = type(branch)
+    if kind is Dynamic:
+        leaves[branch.number] = name
+    elif kind is Static:
+        _compare(source, name, branch)
+    elif branch is None:
+        source.lines.append(f"if {name} is not None: return missed")
+    else:
+        source.lines.append(f"if type({name}) is not {source.bind(kind)}: return missed")
+        if isinstance(branch, (tuple, list)):
+            _take_parts(source, leaves, name, branch)
+        elif isinstance(branch, dict):
+            if isinstance(branch, defaultdict):
+                _compare(source, f"{name}.default_factory", Static(branch.default_factory))
+            _take_items(source, leaves, name, branch)
+        else:
+            _take_fields(source, leaves, name, branch)
+
+
+def _take_parts(source: _Source, leaves: dict[int, str], name: str, parts: Sequence[Any]) -> None:
+    """Write down how to take apart a sequence."""
+    names = [source.name() for _ in parts]
+    source.lines.append(f"{', '.join(names)}, = {name}" if parts else f"if {name}: return missed")
+    for part_name, part in zip(names, parts, strict=True):
+        _take(source, leaves, part_name, part)
+
+
+def _take_items(source: _Source, leaves: dict[int, str], name: str, items: dict[Any, Any]) -> None:
+    """Write down how to take apart a dict: its keys must be the same objects, or else the same values."""
+    names = [source.name() for _ in items]
+    known = [source.bind(key) for key in items]
+    if not items:
+        source.lines.append(f"if {name}: return missed")
+        return
+    found = f"{', '.join(names)},"
+    differ = " or ".join(f"{key} is not {other}" for key, other in zip(names, known, strict=True))
+    source.lines.append(f"{found} = {name}")
+    source.lines.append(f"if ({differ}) and not are_same(({found}), ({', '.join(known)},)): return missed")
+    for key, part in zip(names, items.values(), strict=True):
+        value = source.name()
+        source.lines.append(f"{value} = {name}[{key}]")
+        _take(source, leaves, value, part)
+
+
+def _take_fields(source: _Source, leaves: dict[int, str], name: str, instance: Any) -> None:
+    """Write down how to take apart a dataclass."""
+    branches, static = tree.fields_of(type(instance))
+    for field in static:
+        _compare(source, f"{name}.{field}", Static(getattr(instance, field)))
+    for field in branches:
+        part = source.name()
+        source.lines.append(f"{part} = {name}.{field}")
+        _take(source, leaves, part, getattr(instance, field))
+
+
+def _compare(source: _Source, name: str, static: Static) -> None:
+    """Write down that something must be this value."""
+    value = static.value
+    kind = type(value)
+    known = source.bind(value)
+    if kind in (int, str, bytes):
+        test = f"{name} is not {known} and (type({name}) is not {kind.__name__} or {name} != {known})"
+    elif value is None or kind is bool:
+        test = f"{name} is not {known}"
+    else:
+        test = f"key_of({name}) != {source.bind(static.key)}"
+        if is_stable(value):
+            test = f"{name} is not {known} and {test}"
+    source.lines.append(f"if {test}: return missed")
+
+
+def runner(
+    form: Form,
+    names: Bindings,
+    missed: Any,
+    call: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    pool: list[Any],
+    arrays: int,
+    results: Sequence[tuple[str, Any]],
+    restore: Callable[[list[Any]], Any],
+    shape: Any,
+) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """A function that takes arguments apart, runs a program and puts its result together.
+
+    Parameters
+    ----------
+    form : Form
+        The arguments ``(args, kwargs)`` but for their numbers.
+    names : Bindings
+        What names the function reads, and what they must be bound to.
+    missed : Any
+        What to return for arguments of another form, and if a name is bound to something else.
+    call : callable
+        The way into the machine.
+    otherwise : callable
+        ``otherwise(workspace, leaves)``: what to do if the machine does not run through; with None if
+        there is no workspace to be had.
+    pool : list
+        Of workspaces.
+    arrays : int
+        How many arrays the result has that the program computes.
+    results : sequence of pairs
+        Where each leaf of the result is: ``("array", k)``, ``("scalar", k)``, ``("leaf", k)`` or
+        ``("constant", value)``.
+    restore : callable
+        Makes the result of a list of leaves, whatever its structure.
+    shape : Any
+        The result with a `Dynamic` for each leaf; None to use ``restore`` in any case.
+
+    Returns
+    -------
+    callable
+        ``run(args, kwargs)``.
+    """
+    source = _Source()
+    _take_arguments(source, form, missed)
+    _check_names(source, names)
+    source.names |= {"call": call, "otherwise": otherwise, "pool": pool, "restore": restore}
+    unpacked = "".join(f"o{k}, " for k in range(arrays))
+    leaves = []
+    for kind, k in results:
+        leaves.append(
+            {"array": f"o{k}", "scalar": f"scalars[{k}][()]", "leaf": f"leaves[{k}]"}.get(kind)
+            or source.bind(k)
+        )
+    try:
+        if shape is None:
+            raise _NotPlain
+        expression = _put(leaves, source, shape, _DEEPEST)
+    except _NotPlain:
+        expression = f"restore([{', '.join(leaves)}])"
+    source.lines += [
+        "try: workspace = pool.pop()",
+        "except IndexError: return otherwise(None, leaves)",
+        "outs = call(workspace.frame, leaves, workspace.ring)",
+        "if outs is False: return otherwise(workspace, leaves)",
+    ]
+    if unpacked:
+        source.lines.append(f"{unpacked}= outs")
+    if any(kind == "scalar" for kind, _ in results):
+        source.lines.append("scalars = workspace.scalars")
+    source.lines += [f"result = {expression}", "pool.append(workspace)", "return result"]
+    return source.function("args, kwargs")
+
+
+def _check_names(source: _Source, names: Bindings) -> None:
+    """Write down that names must be bound to what they were, before all else."""
+    conditions = names.conditions(source.bind)
+    if conditions:
+        source.lines = [
+            "try:",
+            f"    if not ({' and '.join(conditions)}): return missed",
+            "except (LookupError, AttributeError, ValueError): return missed",
+            *source.lines,
+        ]
+
+
+_DEEPEST = 50  # levels of parentheses: Python reads no more than 200
+
+
+def _put(leaves: list[str], source: _Source, branch: Any, levels: int) -> str:
+    """The expression for a tree of so many levels."""
+    kind = type(branch)
+    if kind is Dynamic:
+        return leaves[branch.number]
+    if branch is None:
+        return "None"
+    if levels == 0:
+        raise _NotPlain
+    if kind is tuple:
+        return "(" + "".join(f"{_put(leaves, source, part, levels - 1)}, " for part in branch) + ")"
+    if kind is list:
+        return "[" + ", ".join(_put(leaves, source, part, levels - 1) for part in branch) + "]"
+    if kind is dict:
+        parts = [(source.bind(key), _put(leaves, source, part, levels - 1)) for key, part in branch.items()]
+        return "{" + ", ".join(f"{key}: {part}" for key, part in parts) + "}"
+    raise _NotPlain

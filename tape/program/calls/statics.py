@@ -1,0 +1,265 @@
+"""Keys for what is the same in every call of a program: static values, and the form of arguments.
+
+Two values have equal keys if Python code cannot tell them apart, which is finer than equality: 1 equals True
+and 1.0, 0.0 equals -0.0, dicts are equal in any order. A NaN, not equal to itself, has a key that is.
+"""
+
+from __future__ import annotations
+
+import array
+import datetime
+import decimal
+import enum
+import fractions
+import pathlib
+import struct
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tape import errors, tree
+
+__all__ = ["Form", "Static", "is_stable", "key_of"]
+
+
+def key_of(value: Any) -> Hashable:
+    """Return a key that is equal for values that Python code cannot tell apart.
+
+    Parameters
+    ----------
+    value : Any
+        Immutable values of Python, NumPy and the standard library are told apart by type and content, and so
+        are lists, dicts, sets and arrays, as they are now. So is what a class written in Python compares by
+        its own ``__eq__``: by its attributes. Everything else is itself alone.
+
+    Returns
+    -------
+    hashable
+        Holds on to what it knows by identity.
+
+    Raises
+    ------
+    UnsupportedError
+        If the value can change and nothing is known about its content.
+
+    Examples
+    --------
+    >>> from tape.program.calls.statics import key_of
+    >>> key_of(frozenset({2})) == key_of(frozenset({2.0})), key_of((0.0,)) == key_of((-0.0,))
+    (False, False)
+    >>> key_of((float("nan"),)) == key_of((float("nan"),))
+    True
+    """
+    kind = type(value)
+    content = _CONTENTS.get(kind)
+    if content is not None:
+        return kind, content(value)
+    if isinstance(value, (type, enum.Enum)) or kind.__eq__ is object.__eq__:
+        return _Itself(value)
+    if isinstance(value, np.dtype):
+        return np.dtype, value.num, key_of(value.__reduce__())
+    if isinstance(value, np.generic) and not value.dtype.hasobject:
+        return kind, key_of(value.dtype), value.tobytes()
+    if isinstance(value, pathlib.PurePath):
+        return kind, str(value)
+    base = next(base for base in kind.__mro__ if base in _BASES)
+    if _has_attributes_only(kind, base):
+        return kind, key_of(_BASES[base](value)), _attributes(value)
+    if is_stable(value):
+        return _Itself(value)
+    raise errors.UnsupportedError(
+        f"{errors.describe(value)}, of {kind}, is no array and cannot be hashed. Make it hashable, or close "
+        "over it"
+    )
+
+
+def is_stable(value: Any) -> bool:
+    """Whether a value stays what it is, as all promise that can be hashed."""
+    try:
+        hash(value)
+    except (TypeError, ValueError):
+        return type(value) is slice  # which newer Pythons hash
+    return True
+
+
+class _Itself:
+    """The key of what equals nothing but itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Itself and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _parts(values: Any) -> tuple[Hashable, ...]:
+    return tuple([key_of(value) for value in values])  # of a set in its order, which Python code can see
+
+
+def _items(mapping: Any) -> tuple[Hashable, ...]:
+    return tuple([(key_of(key), key_of(value)) for key, value in mapping.items()])
+
+
+def _elements(values: np.ndarray) -> tuple[Hashable, ...]:
+    content = _parts(values.ravel()) if values.dtype.hasobject else values.tobytes()
+    return key_of(values.dtype), values.shape, values.strides, content
+
+
+def _reduced(value: Any) -> Hashable:
+    return key_of(value.__reduce_ex__(4))
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+_CONTENTS: dict[type, Callable[[Any], Hashable]] = {
+    **dict.fromkeys((type(None), bool, int, str, bytes, types.BuiltinMethodType), _unchanged),
+    **dict.fromkeys((tuple, list, frozenset, set), _parts),
+    **dict.fromkeys((dict, OrderedDict), _items),
+    **dict.fromkeys((datetime.date, datetime.time, datetime.datetime, datetime.timedelta), _reduced),
+    float: struct.Struct("d").pack,
+    complex: lambda z: struct.pack("dd", z.real, z.imag),
+    defaultdict: lambda mapping: (key_of(mapping.default_factory), _items(mapping)),
+    deque: lambda values: (values.maxlen, _parts(values)),
+    range: lambda r: (r.start, r.stop, r.step),
+    slice: lambda s: _parts((s.start, s.stop, s.step)),
+    bytearray: bytes,
+    array.array: lambda values: (values.typecode, values.tobytes()),
+    decimal.Decimal: lambda number: tuple(number.as_tuple()),
+    fractions.Fraction: lambda number: (number.numerator, number.denominator),
+    types.MethodType: lambda method: (_Itself(method.__self__), _Itself(method.__func__)),
+    np.ndarray: _elements,
+}
+
+_BASES: dict[type, Callable[[Any], Any]] = {
+    str: lambda value: str.__getitem__(value, slice(None)),
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    frozenset: lambda value: tuple(frozenset.__iter__(value)),
+    int: int.__int__,
+    float: float.__float__,
+    complex: complex.__complex__ if hasattr(complex, "__complex__") else complex.__pos__,
+    object: lambda value: None,
+}
+"""What instances of a subclass hold beside attributes."""
+
+
+def _has_attributes_only(kind: type, base: type) -> bool:
+    """Whether instances hold what those of a base do, and attributes: they are as large as these together."""
+    pointers = sum(1 for _ in _members(kind))
+    pointers += kind.__dictoffset__ > 0 or kind.__dictoffset__ == -_POINTER
+    pointers += kind.__weakrefoffset__ > 0
+    return kind.__basicsize__ == base.__basicsize__ + _POINTER * pointers
+
+
+_POINTER = struct.calcsize("P")
+
+
+def _members(kind: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
+    """What ``__slots__`` have made, in this class and those that it is derived from."""
+    for base in kind.__mro__:
+        for name, descriptor in vars(base).items():
+            if isinstance(descriptor, types.MemberDescriptorType):
+                yield name, descriptor
+
+
+def _attributes(value: Any) -> Hashable:
+    """The attributes of an object: those in slots, and the others."""
+    found = []
+    for name, descriptor in _members(type(value)):
+        try:
+            found.append((name, key_of(descriptor.__get__(value))))
+        except AttributeError:
+            continue
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        own = {}
+    return *found, *_items(own)
+
+
+class Static:
+    """A leaf of arguments that is the same in every call: equal to what Python code cannot tell from it."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = key_of(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Form:
+    """Arguments, but for their numbers: structure, order and types of keys, and the leaves that are static.
+
+    Parameters
+    ----------
+    structure
+        That of the arguments, as `tree.flatten` returns it.
+    fixed : dict of int to Any
+        Leaves that are the same in every call, by position among all leaves.
+
+    Raises
+    ------
+    UnsupportedError
+        If a static value can change and nothing is known about its content, or there are too many levels.
+
+    Examples
+    --------
+    >>> from tape import tree
+    >>> from tape.program.calls.statics import Form
+    >>> structures = [tree.flatten(d)[1] for d in ({"a": 1.0, "b": 2.0}, {"b": 2.0, "a": 1.0})]
+    >>> structures[0] == structures[1], Form(structures[0], {}) == Form(structures[1], {})
+    (True, False)
+    """
+
+    __slots__ = ("_hash", "_key", "fixed", "structure")
+
+    def __init__(self, structure: Any, fixed: dict[int, Any]) -> None:
+        self.structure = structure
+        self.fixed = fixed
+        statics = tuple([(k, Static(value)) for k, value in fixed.items()])
+        try:
+            self._key = (_branch(structure), statics)
+        except RecursionError:
+            raise tree.too_deep() from None
+        self._hash = hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Form) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _branch(structure: Any) -> Hashable:
+    """Return a key of a structure; a dict is known by its keys in their order."""
+    if structure is tree.LEAF or structure.is_leaf():
+        return None
+    level = structure.one_level()
+    branches = tuple([_branch(child) for child in structure.children()])
+    kind = structure.type
+    if kind in (tuple, list, types.NoneType):
+        return kind, branches
+    if kind in (dict, defaultdict):
+        example = level.unflatten(range(level.num_leaves))
+        keys = _parts(example)
+        return kind, key_of(getattr(example, "default_factory", None)), keys, branches
+    return kind, level.walk(range(level.num_leaves), lambda _, data, __: key_of(data)), branches

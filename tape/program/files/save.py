@@ -1,0 +1,356 @@
+"""Programs in files: `load`, and what `Program.save` writes.
+
+A file is a zip archive, nothing in it compressed: ``program.json``, which describes the listing of
+instructions, and one ``.npy`` for each array that the function closed over. There is no code in it, neither
+Python's nor the machine's: a loaded listing is checked like any stranger's, and then planned, encoded and
+verified as if it had been recorded here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from tape import errors
+from tape.program.calls.objects import Leaf
+from tape.program.files.written import Damaged, calling_of, is_short, list_of, want, written
+from tape.program.ir.check import check
+from tape.program.ir.instructions import Guard, Instruction, Listing
+from tape.program.record.record import Constant
+
+if TYPE_CHECKING:
+    from tape.program.program import Program
+
+__all__ = ["content_of", "load", "restored"]
+
+_FORMAT, _VERSION = "tape program", 1
+_DESCRIPTION = "program.json"
+_DTYPES = {
+    np.dtype(name).newbyteorder("<").str: np.dtype(name)
+    for name in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+}
+"""By their names in files."""
+
+
+# ---- saving ------------------------------------------------------------------------------------------
+
+
+def content_of(program: Program) -> bytes:
+    """What a program's file holds; see `Program.save`."""
+    description, arrays = _described(program)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_DESCRIPTION, json.dumps(description, separators=(",", ":")))
+        for number, array in enumerate(arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
+            archive.writestr(f"{number}.npy", buffer.getvalue())
+    return file.getvalue()
+
+
+def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """What goes into the description, and the arrays besides."""
+    listing = program.listing
+    called = sorted(
+        {listing.callbacks[i.attrs[0]][0].name for i in listing.instructions if i.op == "callback"}
+    )
+    if called:
+        raise errors.UnsupportedError(
+            f"{program.name} calls back into Python for {', '.join(called)}, and files hold no code. Write "
+            "it with operations that have instructions"
+        )
+    arrays: list[np.ndarray] = []
+    numbers: dict[int, int] = {}  # of a constant, by what it was
+
+    def attrs_of(instruction: Instruction) -> list[Any]:
+        if instruction.op == "constant":
+            (old,) = instruction.attrs
+            if old not in numbers:
+                numbers[old] = len(arrays)
+                arrays.append(_portable(listing.constants[old]))
+            return [numbers[old]]
+        if instruction.op == "literal":
+            return [instruction.attrs[1].hex()]
+        return _plain(instruction.attrs)
+
+    instructions = [
+        [i.op, list(i.operands), attrs_of(i), list(i.shape), _dtype_name(i.dtype)]
+        for i in listing.instructions
+    ]
+    constants = [_array_kind(array) for array in arrays]
+    known = [None if out is None else _known(out.value, arrays) for out in program.known]
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "name": program.name,
+        "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), list(leaf.shape)] for leaf in program.leaves],
+        "instructions": instructions,
+        "inputs": listing.inputs,
+        "outputs": listing.outputs,
+        "guards": [[guard.kind, guard.outcome] for guard in listing.guards],
+        "donated": sorted(program.donated),
+        "arrays": [_array_kind(array) for array in arrays],
+        "constants": len(constants),
+        "known": known,
+        "weak": list(program.calling.weak),
+        "trees": written(program.calling),
+    }, arrays
+
+
+def _plain(value: Any) -> Any:
+    """Tuples and numbers as JSON has them."""
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _portable(array: np.ndarray) -> np.ndarray:
+    """A copy in C order, and in the order of bytes that files have."""
+    return np.array(array, dtype=_dtype_name(array.dtype), order="C", subok=False)
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    name = dtype.newbyteorder("<").str
+    if name not in _DTYPES:
+        raise errors.UnsupportedError(
+            f"numbers of {dtype} are not the same everywhere, and cannot be saved. Use float64 instead"
+        )
+    return name
+
+
+def _array_kind(array: np.ndarray) -> list[Any]:
+    return [_dtype_name(array.dtype), list(array.shape)]
+
+
+def _leaf_name(leaf: Leaf) -> str:
+    return "array" if leaf.is_array else "float" if leaf.kind is float else "scalar"
+
+
+def _known(value: Any, arrays: list[np.ndarray]) -> list[Any]:
+    """A leaf of the result that is the same in every call."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        arrays.append(_portable(value))
+        return ["array", len(arrays) - 1]
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        arrays.append(_portable(np.asarray(value)))
+        return ["scalar", len(arrays) - 1]
+    if type(value) in (bool, int, float, str) and is_short(value):
+        return ["value", value]
+    raise errors.UnsupportedError(
+        f"a leaf of the result is {errors.describe(value)}, of {type(value).__name__}, which files cannot "
+        "hold. Return it from another function"
+    )
+
+
+# ---- loading -----------------------------------------------------------------------------------------
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Read a program from a file that `Program.save` has written.
+
+    Parameters
+    ----------
+    path : path-like
+        It need not be trusted: there is no code in it, and everything in it is checked. How much memory it
+        will take, `Program.explain` says.
+
+    Returns
+    -------
+    Program
+        Called as the function was that it was made of; for which arguments, ``print`` says. It holds one
+        path: numbers that branch otherwise are an error.
+
+    Raises
+    ------
+    ProgramFileError
+        If the file is damaged, holds something else, or was made by a later version.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tape, tempfile
+    >>> f = tape.compile(lambda p, x: {"y": p["a"] * x + p["b"]})
+    >>> out = f({"a": 2.0, "b": 1.0}, np.arange(3.0))
+    >>> (program,) = f.programs.values()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "line.tape")
+    ...     program.save(path)
+    ...     line = tape.load(path)
+    >>> line({"a": 3.0, "b": 0.0}, np.ones(3))
+    {'y': array([3., 3., 3.])}
+    """
+    with open(path, "rb") as file:
+        return _checked(file, repr(os.fspath(path)))
+
+
+def restored(content: bytes) -> Program:
+    """The program whose file has this content; errors are those of `load`."""
+    return _checked(io.BytesIO(content), "what was pickled")
+
+
+def _checked(file: BinaryIO, what: str) -> Program:
+    try:
+        return _loaded(file)
+    except errors.ProgramFileError:
+        raise
+    except Damaged as flaw:
+        reason = str(flaw)
+    except errors.ProgramError as error:
+        reason = error.args[0]
+    except Exception as error:  # whatever else a file can make of the readers of zip, JSON and arrays
+        reason = f"{type(error).__name__}: {error}"
+    raise errors.ProgramFileError(
+        f"{what} is no program that tape has saved, or a damaged one: {reason}. Save it again"
+    )
+
+
+def _loaded(file: BinaryIO) -> Program:
+    from tape.program.program import Program  # which knows this file
+
+    with zipfile.ZipFile(file) as archive:
+        _check_archive(archive, file.seek(0, io.SEEK_END))
+        description = json.loads(archive.read(_DESCRIPTION))
+        want(isinstance(description, dict) and description.get("format") == _FORMAT, "it is something else")
+        version = description.get("version")
+        want(version == _VERSION, f"it is of version {errors.describe(version)}, and this reads {_VERSION}")
+        arrays = _arrays(archive, list_of(description["arrays"]))
+    name = description["name"]
+    want(isinstance(name, str), "its name is none")
+    leaves = [_leaf(leaf) for leaf in list_of(description["leaves"])]
+    count = description["constants"]
+    want(_is_index(count, len(arrays) + 1), "it has another number of constants")
+    listing = _listing(description, arrays[:count])
+    check(listing)
+    _check_leaves(listing, leaves)
+    known = [_known_from(entry, arrays) for entry in list_of(description["known"])]
+    want(sum(out is None for out in known) == len(listing.outputs), "it has another number of results")
+    donated = _numbers(description["donated"], len(leaves))
+    want(all(leaves[k].is_array for k in donated), "a donated leaf is no array")
+    weak = tuple(_numbers(description["weak"], len(known)))
+    calling = calling_of(description["trees"], len(leaves), len(known), weak)
+    _check_weak(listing, known, weak)
+    return Program.of_listing(listing, leaves, known, calling, frozenset(donated), name)
+
+
+def _is_index(number: Any, count: int) -> bool:
+    return type(number) is int and 0 <= number < count
+
+
+def _numbers(value: Any, count: int) -> list[int]:
+    """Positions in a list, in order, each once."""
+    numbers = list_of(value)
+    want(all(_is_index(number, count) for number in numbers), "a position in it is out of range")
+    want(numbers == sorted(set(numbers)), "positions in it are not in order")
+    return numbers
+
+
+def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
+    """Nothing is compressed, and all parts together are no larger than the file: reading them is safe."""
+    infos = archive.infolist()
+    for info in infos:
+        want(info.compress_type == zipfile.ZIP_STORED, f"{info.filename} in it is compressed")
+        want(info.file_size == info.compress_size, f"{info.filename} in it is of two sizes")
+    want(sum(info.file_size for info in infos) <= size, "its parts overlap")
+    want(len({info.filename for info in infos}) == len(infos), "two parts of it have one name")
+
+
+def _arrays(archive: zipfile.ZipFile, kinds: list[Any]) -> list[np.ndarray]:
+    want(len(archive.infolist()) == len(kinds) + 1, "it has another number of parts")
+    return [_array(archive.read(f"{number}.npy"), kind) for number, kind in enumerate(kinds)]
+
+
+def _array(data: bytes, kind: Any) -> np.ndarray:
+    """An array, if the file has as many bytes as it says."""
+    name, lengths = list_of(kind, 2)
+    dtype, shape = _dtype(name), _shape(lengths)
+    stream = io.BytesIO(data)
+    want(np.lib.format.read_magic(stream) == (1, 0), "an array in it is of another version")
+    found = np.lib.format.read_array_header_1_0(stream)
+    want(found == (shape, False, np.dtype(name)), "an array in it is of another shape or dtype")
+    body = data[stream.tell() :]
+    want(len(body) == math.prod(shape) * dtype.itemsize, "an array in it is too long or too short")
+    array = np.empty(shape, dtype)
+    array[...] = np.frombuffer(body, name).reshape(shape)
+    return array
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    want(isinstance(name, str) and name in _DTYPES, f"there is no dtype {errors.describe(name)}")
+    return _DTYPES[name]
+
+
+def _shape(lengths: Any) -> tuple[int, ...]:
+    want(all(_is_index(length, 1 << 40) for length in list_of(lengths)), "a shape in it is none")
+    return tuple(lengths)
+
+
+def _leaf(entry: Any) -> Leaf:
+    kind, name, shape = list_of(entry, 3)
+    want(kind in ("array", "float", "scalar"), "a leaf in it is none")
+    dtype = _dtype(name)
+    want(kind != "float" or name == "<f8", "a Python float in it is of another dtype")
+    want(kind == "array" or shape == [], "a number in it has axes")
+    want(dtype.kind in "biufc", f"there are no arguments of {dtype}")
+    return Leaf(
+        np.ndarray if kind == "array" else float if kind == "float" else dtype.type, _shape(shape), dtype
+    )
+
+
+def _listing(description: dict[str, Any], constants: list[np.ndarray]) -> Listing:
+    listing = Listing(constants=constants)
+    for entry in list_of(description["instructions"]):
+        op, operands, attrs, shape, name = list_of(entry, 5)
+        dtype = _dtype(name)
+        known = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0])) if op == "literal" else _tuples(attrs)
+        listing.instructions.append(
+            Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype)
+        )
+    listing.inputs = list_of(description["inputs"])
+    listing.outputs = list_of(description["outputs"])
+    listing.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
+    return listing
+
+
+def _tuples(attrs: Any) -> tuple[Any, ...]:
+    return tuple([_tuples(attr) if type(attr) is list else attr for attr in list_of(attrs)])
+
+
+def _check_leaves(listing: Listing, leaves: Sequence[Leaf]) -> None:
+    """Every input of the listing is one of the leaves."""
+    want(len(leaves) == len(listing.inputs), "it has another number of inputs")
+    for id, leaf in zip(listing.inputs, leaves, strict=True):
+        if id is not None:
+            instruction = listing.instructions[id]
+            fits = (instruction.shape, instruction.dtype) == (leaf.shape, leaf.dtype)
+            want(fits and instruction.dtype.kind in "biufc", "an input in it is another one than its leaf")
+
+
+def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
+    if entry is None:
+        return None
+    kind, value = list_of(entry, 2)
+    if kind == "value":
+        want(type(value) in (bool, int, float, str), "a known result in it is none")
+        return Constant(value)
+    want(kind in ("array", "scalar") and _is_index(value, len(arrays)), "a known result in it is none")
+    return Constant(arrays[value] if kind == "array" else arrays[value][()])
+
+
+def _check_weak(listing: Listing, known: Sequence[Constant | None], weak: Sequence[int]) -> None:
+    """Results that become Python floats are computed, and single floats."""
+    computed = iter(listing.outputs)
+    outputs = [next(computed) if out is None else None for out in known]
+    for k in weak:
+        id = outputs[k]
+        want(id is not None, "a float in its result is none")
+        assert id is not None
+        out = listing.instructions[id]
+        want(out.shape == () and out.dtype.kind in "fc", "a float in its result is none")

@@ -1,0 +1,1 @@
+"""The instructions of a program: building, simplifying and checking them."""

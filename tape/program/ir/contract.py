@@ -1,0 +1,238 @@
+"""Products that scale, turn and add what they would otherwise hand on: one call of BLAS for it all.
+
+Only products that nobody else uses are taken in. A sum of products becomes one accumulation in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tape.program.ir.instructions import VIEWS, Instruction, Listing
+
+__all__ = ["contract"]
+
+
+_MOST_SCALE = 1e6
+"""By what a product may scale instead of its factors: sums that are scaled later overflow earlier."""
+_SMALL_BYTES = 16384  # of a product that is computed at once, not in blocks
+
+
+def contract(listing: Listing) -> int:
+    """Turn scaled, transposed and added products, and sums of elementwise ones, into single instructions.
+
+    These are ``factor * (a @ b)``, ``(factor * a) @ b``, ``(a @ b).T``, ``total ± a @ b`` and ``sum(x * y)``.
+
+    Parameters
+    ----------
+    listing : Listing
+        Changed in place: ``matmul`` gets the attribute ``(factor,)``; ``matmul_add`` with operands total,
+        a, b and ``sum_product`` with the attributes of a fold appear.
+
+    Returns
+    -------
+    int
+        How many views were added.
+    """
+    added = 0
+    instructions = listing.instructions
+    if all(instruction.op not in ("matmul", "fold") for instruction in instructions):
+        return added
+    if any(instruction.op == "matmul" for instruction in instructions):
+        _take_in_scales(listing)
+        added = _turn_products(listing)
+        instructions = listing.instructions
+    uses = listing.uses()
+    for id, instruction in enumerate(instructions):
+        if instruction.op == "fold":
+            instructions[id] = _summed(instructions, instruction, uses)
+            continue
+        for k, operand in enumerate(instruction.operands):
+            product = instructions[operand]
+            if product.op != "matmul" or uses[operand] != 1 or product.shape != instruction.shape:
+                continue
+            merged = _merged(instructions, instruction, k, product)
+            if merged is not None:
+                instructions[id] = merged
+                break
+    listing.drop_dead()
+    return added
+
+
+def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int]) -> Instruction:
+    """The sum of a product that nobody else wants, without the product."""
+    (source,) = fold.operands
+    product = instructions[source]
+    if fold.attrs[0] != "sum" or product.op != "multiply" or uses[source] != 1:
+        return fold
+    factors = [instructions[x] for x in product.operands]
+    if product.dtype.kind != "f" or any(factor.shape != product.shape for factor in factors):
+        return fold
+    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it if the factors are in memory anyway
+        mine = product.operands.count
+        for x, factor in zip(product.operands, factors, strict=True):
+            if factor.is_elementwise and uses[x] == mine(x):
+                return fold
+    return Instruction("sum_product", product.operands, fold.attrs, fold.shape, fold.dtype)
+
+
+def _merged(
+    instructions: list[Instruction], user: Instruction, k: int, product: Instruction
+) -> Instruction | None:
+    """The user of a product, its operand ``k``, as one instruction with it."""
+    (factor,) = product.attrs or (1.0,)
+    shape, dtype = user.shape, user.dtype
+    if user.op == "negative":
+        return Instruction("matmul", product.operands, (-factor,), shape, dtype)
+    if user.op not in ("multiply", "add", "subtract"):
+        return None
+    other_id = user.operands[1 - k]
+    other = instructions[other_id]
+    if user.op == "multiply":
+        if other.op != "literal":
+            return None
+        factor *= float(other.number)
+        if not _is_exact(factor, dtype):
+            return None
+        return Instruction("matmul", product.operands, (factor,), shape, dtype)
+    if user.op == "subtract" and k == 0:
+        return None
+    sign = -1.0 if user.op == "subtract" else 1.0
+    return Instruction("matmul_add", (other_id, *product.operands), (sign * factor,), shape, dtype)
+
+
+def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
+    """Whether a factor has all of its digits in this dtype."""
+    limits = np.finfo(dtype)
+    return not factor or bool(limits.tiny <= abs(factor) <= limits.max)
+
+
+# ---- scaled factors --------------------------------------------------------------------------------
+
+
+def _take_in_scales(listing: Listing) -> None:
+    """Let products scale their factors, where those are scaled for products alone; views may lie between."""
+    instructions = listing.instructions
+    scaled: dict[int, tuple[int, float]] = {}  # what is scaled, and by what
+    for instruction in instructions:
+        if instruction.op != "matmul":
+            continue
+        for id in instruction.operands:
+            while instructions[id].op in VIEWS:
+                (id,) = instructions[id].operands
+            found = _scale(instructions, id)
+            if found is not None:
+                scaled[id] = found
+    if not scaled:
+        return
+    readers: list[list[int]] = [[] for _ in instructions]
+    for id, instruction in enumerate(instructions):
+        for operand in instruction.operands:
+            readers[operand].append(id)
+    outputs = set(listing.outputs)
+    for id, (source, factor) in scaled.items():
+        products = list(_products_of(instructions, readers, outputs, id))
+        if None in products:
+            continue
+        factors: dict[int, float] = {}
+        for product in products:
+            assert product is not None
+            before = instructions[product].attrs or (1.0,)
+            factors[product] = factors.get(product, before[0]) * factor
+        if not all(1 / _MOST_SCALE <= abs(new) <= _MOST_SCALE for new in factors.values()):
+            continue
+        for reader in readers[id]:
+            of = instructions[reader]
+            of.operands = tuple([source if operand == id else operand for operand in of.operands])
+        for product, new in factors.items():
+            instructions[product].attrs = (new,)
+
+
+def _scale(instructions: list[Instruction], id: int) -> tuple[int, float] | None:
+    """A value and a number of which this is the product."""
+    instruction = instructions[id]
+    if instruction.op != "multiply":
+        return None
+    for literal, source in (instruction.operands, instruction.operands[::-1]):
+        if instructions[literal].op == "literal" and instructions[source].shape == instruction.shape:
+            return source, float(instructions[literal].number)
+    return None
+
+
+def _products_of(
+    instructions: list[Instruction], readers: list[list[int]], outputs: set[int], id: int
+) -> Iterator[int | None]:
+    """The products that read a value or a view of it, as often as they do; None for other readers."""
+    seen = [id]
+    while seen:
+        value = seen.pop()
+        if value in outputs:
+            yield None
+        for reader in readers[value]:
+            op = instructions[reader].op
+            if op in VIEWS:
+                seen.append(reader)
+            else:
+                yield reader if op == "matmul" else None
+
+
+# ---- transposed products -----------------------------------------------------------------------------
+
+
+def _turn_products(listing: Listing) -> int:
+    """Compute what is only used transposed as the product of the transposes; how many of these are new."""
+    old, uses = listing.instructions, listing.uses()
+    turned = {
+        id
+        for id, of in enumerate(old)
+        if _is_turned(of) and old[of.operands[0]].op == "matmul" and uses[of.operands[0]] == 1
+    }
+    if not turned:
+        return 0
+    new: list[Instruction] = []
+    place: list[int] = []
+    turns: dict[int, int] = {}  # where the transpose of each is
+    for id, instruction in enumerate(old):
+        if id in turned:
+            product = new[place[instruction.operands[0]]]
+            factors = [_transposed(new, x, turns) for x in product.operands[::-1]]
+            instruction = Instruction(
+                "matmul", tuple(factors), product.attrs, instruction.shape, instruction.dtype
+            )
+        else:
+            instruction.operands = tuple([place[x] for x in instruction.operands])
+            if _is_turned(instruction) and turns.setdefault(instruction.operands[0], len(new)) < len(new):
+                place.append(turns[instruction.operands[0]])  # a product has needed it before
+                continue
+        place.append(len(new))
+        new.append(instruction)
+    listing.instructions = new
+    listing.inputs = [None if id is None else place[id] for id in listing.inputs]
+    listing.outputs = [place[id] for id in listing.outputs]
+    return len(new) - len(old)
+
+
+def _transposed(instructions: list[Instruction], id: int, turns: dict[int, int]) -> int:
+    """A stack of matrices, each transposed."""
+    x = instructions[id]
+    if _is_turned(x):
+        return x.operands[0]
+    if id in turns:
+        return turns[id]
+    turns[id] = len(instructions)
+    ndim = len(x.shape)
+    order = (*range(ndim - 2), ndim - 1, ndim - 2)
+    shape = tuple([x.shape[axis] for axis in order])
+    instructions.append(Instruction("transpose", (id,), (order,), shape, x.dtype))
+    return len(instructions) - 1
+
+
+def _is_turned(instruction: Instruction) -> bool:
+    """Whether this is the transpose of a matrix, or of each of a stack."""
+    if instruction.op != "transpose":
+        return False
+    (order,) = instruction.attrs
+    ndim = len(order)
+    return tuple(order) == (*range(ndim - 2), ndim - 1, ndim - 2)

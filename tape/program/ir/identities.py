@@ -1,0 +1,188 @@
+"""Algebra: which instructions are not needed, because of what their operands are.
+
+An identity gets the builder, the operands, and the numbers they are known to be everywhere (None for those
+that are not known). It returns something simpler, or None. What is simplified may differ in rounding, never
+in NaN, infinity or the sign of zero, for which x + 0 and -(x - y) are not what they are for other numbers.
+The exception is a quotient by few numbers, which is a product with their reciprocals: infinite for divisors
+below 5.6e-309 (3e-39 in float32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape.program.ir.values import Value
+
+if TYPE_CHECKING:
+    from tape.program.ir.builder import Builder
+
+__all__ = ["IDENTITIES", "both_ways"]
+
+Identity = Callable[["Builder", tuple[Value, ...], list[Any]], "Value | None"]
+
+
+def _negated(b: Builder, value: Value) -> Value | None:
+    """The x of a value that is -x."""
+    return b.operands_of(b.listing.instructions[value.id])[0] if value.op == "negative" else None
+
+
+def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    if x.dtype.kind == "b":
+        return None
+    for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
+        if _is_zero(number, one, is_negative=True) and _fills(one, other):
+            return one
+        if (opposite := _negated(b, other)) is not None:
+            return b.elementwise("subtract", one, opposite)
+    return _accumulated(b, x, y) or _accumulated(b, y, x)
+
+
+def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
+    """Adding an array that is zero but for some elements: add those."""
+    if part.op != "add_at" or total.shape != part.shape:
+        return None
+    instruction = b.listing.instructions[part.id]
+    zeros, values, *index = b.operands_of(instruction)
+    if b.known(zeros) != 0 or b.known(zeros) is None:
+        return None
+    return b.add_at(total, values, index[0] if index else None, instruction.attrs)
+
+
+def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    if _is_zero(numbers[1], x, is_negative=False) and _fills(x, y):
+        return x
+    if _is_zero(numbers[0], y, is_negative=True) and _fills(y, x):
+        return -y
+    if (opposite := _negated(b, y)) is not None:
+        return x + opposite
+    return None
+
+
+def _is_zero(number: Any, beside: Value, *, is_negative: bool) -> bool:
+    """Whether a number is known to be the zero of this sign; of ints and bools there is but one."""
+    if number is None or number != 0:
+        return False
+    return beside.dtype.kind != "f" or bool(np.signbit(number)) is is_negative
+
+
+def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    if x.dtype.kind != "f":
+        return None
+    for one, other, number in ((x, y, numbers[1]), (y, x, numbers[0])):
+        if number is not None and _fills(one, other):
+            if number == 1:
+                return one
+            if number == -1:
+                return -one
+            scaled = b.made_by(one, "multiply")
+            for factor, rest in (scaled, scaled[::-1]) if scaled else ():
+                known = b.known(factor)
+                if known is not None and (abs(known) <= 1) == (abs(number) <= 1):  # no less overflows then
+                    together = _normal(np.multiply, known, number)
+                    if together is not None:
+                        return b.elementwise("multiply", rest, b.literal(together, x.dtype))
+        if (opposite := _negated(b, one)) is not None:
+            if number is not None:
+                return b.elementwise("multiply", opposite, b.literal(-number, x.dtype))
+            if one.size >= other.size:  # where it costs least, a sign stays
+                return -b.elementwise("multiply", opposite, other)
+    return None
+
+
+def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, y = values
+    number = numbers[1]
+    if number is not None and number != 0 and np.isfinite(number):
+        if number == 1:
+            return x
+        if np.frexp(number)[0] in (0.5, -0.5):  # a power of two: exact
+            inverse = _normal(np.divide, x.dtype.type(1), number)
+            if inverse is not None:
+                return x * b.literal(inverse, x.dtype)
+    if 0 < y.size < x.size and x.dtype.kind == "f" and number is None:  # one division instead of many
+        return x * (b.literal(1, x.dtype) / y)
+    if (opposite := _negated(b, x)) is not None:
+        return -(opposite / y)
+    if (opposite := _negated(b, y)) is not None:
+        return -(x / opposite)
+    return None
+
+
+def _normal(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """The result for two numbers; None where it over- or underflows, and so has lost what they were."""
+    with np.errstate(all="ignore"):
+        result = ufunc(x, y)
+    return result if np.isfinite(result) and abs(result) >= np.finfo(result.dtype).tiny else None
+
+
+def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    (x,) = values
+    if (opposite := _negated(b, x)) is not None:
+        return opposite
+    if x.dtype.kind == "f":
+        for factor, rest in both_ways(b.made_by(x, "multiply")):
+            if (known := b.known(factor)) is not None:
+                return rest * b.literal(-known, x.dtype)
+            if factor.size < rest.size:
+                return rest * -factor
+    return None
+
+
+def _power(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    x, number = values[0], numbers[1]
+    if x.dtype.kind != "f" or number is None:
+        return None
+    if number == 1:
+        return x
+    if number in (2, 3, 4):
+        square = x * x
+        return square if number == 2 else square * (x if number == 3 else square)
+    if number == 0.5 and x.shape:  # of single numbers, the power of -0.0 is 0, and that of -inf is inf
+        return b.elementwise("sqrt", x)
+    if number == -1:
+        return b.literal(1, x.dtype) / x
+    return None
+
+
+def _square(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    return values[0] * values[0]
+
+
+def _reciprocal(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    (x,) = values
+    return b.literal(1, x.dtype) / x if x.dtype.kind == "f" else None
+
+
+def _same(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
+    return values[0] if values[0].id == values[1].id else None
+
+
+def both_ways(pair: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...]:
+    return () if pair is None else (pair, pair[::-1])
+
+
+def _fills(one: Value, other: Value) -> bool:
+    """Whether the first has the shape of both together."""
+    return one.shape == other.shape or (other.size == 1 and other.ndim <= one.ndim)
+
+
+IDENTITIES: dict[str, Identity] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negative": _negative,
+    "power": _power,
+    "square": _square,
+    "reciprocal": _reciprocal,
+    "maximum": _same,
+    "minimum": _same,
+    "logical_and": _same,
+    "logical_or": _same,
+}

@@ -1,0 +1,257 @@
+"""Arrays that are written to part by part: what reading such an array finds, and what need not be written.
+
+A part is a slice with one start, step and count for each axis. Reading what has just been written there finds
+the value itself, and a value that is written over before anybody reads it is not written: a loop over the
+elements of an array becomes arithmetic on numbers.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import TYPE_CHECKING
+
+from tape.program.ir.instructions import VIEWS, Instruction, Listing
+from tape.program.ir.values import Value
+
+if TYPE_CHECKING:
+    from tape.program.ir.builder import Builder
+
+__all__ = ["WRITES", "held_slices", "join_parts", "put", "read", "skip_overwritten"]
+
+Shape = tuple[int, ...]
+Part = list[tuple[int, int, int]]
+"""Start, step and count for each axis."""
+
+WRITES = frozenset({"put", "add_at"})
+"""Instructions that make an array out of another by writing to a part of it."""
+_DEPTH = 64  # writes that reading looks behind: reading all of a long loop takes time quadratic in its length
+_GIVEN = frozenset({"input", "constant", "literal", "broadcast"})
+
+
+def put(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
+    """``total`` with values of its dtype written to a part, of which they have the shape.
+
+    Parameters
+    ----------
+    b : Builder
+        What makes the instructions.
+    total, values : Value
+        Of as many axes.
+    starts, steps : tuple of int
+        Of each axis.
+    """
+    if not values.size:
+        return total
+    if values.shape == total.shape:  # every element, in the other order where a step is -1
+        return b.slice(values, starts, steps, total.shape)
+    return b.push("put", (total, values), (starts, steps), total.shape, total.dtype)
+
+
+def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value | None:
+    """A part of an array that was written to, where it can be had without the array; None elsewhere.
+
+    An earlier state of the array is no help, unless it is there anyway: it could not be written to in place.
+
+    Parameters
+    ----------
+    b : Builder
+        What makes the instructions.
+    value : Value
+        Any.
+    starts, steps, shape : tuple of int
+        The part.
+    """
+    part = list(zip(starts, steps, shape, strict=True))
+    added: list[Value] = []
+    for _ in range(_DEPTH):
+        instruction = b.listing.instructions[value.id]
+        if value.op in _GIVEN:
+            return _sum(b.slice(value, *_columns(part)), added)
+        if value.op not in WRITES or len(instruction.attrs) != 2:
+            return None
+        total, values = b.operands_of(instruction)
+        written = _written(instruction, values.shape)
+        if not _is_apart(part, written):
+            inner = _inside(part, written)
+            if inner is None:
+                return None
+            found = b.slice(values, *_columns(inner))
+            if value.op == "put":
+                return _sum(found, added)
+            added.append(found)
+        value = total
+    return None
+
+
+def _sum(found: Value, added: list[Value]) -> Value:
+    for part in reversed(added):
+        found = found + part
+    return found
+
+
+def _columns(part: Part) -> tuple[Shape, Shape, Shape]:
+    starts, steps, counts = zip(*part, strict=True) if part else ((), (), ())
+    return starts, steps, counts
+
+
+def _written(instruction: Instruction, shape: Shape) -> Part:
+    return list(zip(*instruction.attrs, shape, strict=True))
+
+
+def _is_apart(one: Part, other: Part) -> bool:
+    """Whether two parts have no element in common: along one axis at least, no position."""
+    for (start, step, count), (first, stride, number) in zip(one, other, strict=True):
+        here = range(start, start + step * count, step)
+        there = range(first, first + stride * number, stride)
+        if not here or not there:
+            return True
+        if count == 1 or number == 1:
+            if (start not in there) if count == 1 else (first not in here):
+                return True
+        elif (
+            max(here[0], here[-1]) < min(there[0], there[-1])
+            or max(there[0], there[-1]) < min(here[0], here[-1])
+            or (start - first) % gcd(step, stride)
+        ):
+            return True
+    return False
+
+
+def _inside(part: Part, whole: Part) -> Part | None:
+    """Where the elements of a part are among those of another; None if they are not all there."""
+    found = []
+    for (start, step, count), (first, stride, number) in zip(part, whole, strict=True):
+        place, left = divmod(start - first, stride)
+        pace, over = divmod(step, stride) if count > 1 else (1, 0)
+        if left or over or not (0 <= place < number and 0 <= place + pace * (count - 1) < number):
+            return None
+        found.append((place, pace, count))
+    return found
+
+
+# ---- passes over a whole listing -------------------------------------------------------------------
+
+
+def skip_overwritten(listing: Listing) -> None:
+    """Let what writes over all of the part that was written before start from the array before that.
+
+    Parameters
+    ----------
+    listing : Listing
+        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    """
+    instructions = listing.instructions
+    writes = [id for id, instruction in enumerate(instructions) if instruction.op == "put"]
+    if not writes:
+        return
+    readers = listing.uses()
+    for id in writes:
+        later = instructions[id]
+        total, values = later.operands
+        over = _written(later, instructions[values].shape)
+        while readers[total] == 1:
+            earlier = instructions[total]
+            if earlier.op not in WRITES or len(earlier.attrs) != 2:
+                break
+            if _inside(_written(earlier, instructions[earlier.operands[1]].shape), over) is None:
+                break
+            total = earlier.operands[0]
+        later.operands = (total, values)
+
+
+def join_parts(listing: Listing) -> None:
+    """Make sums that fill zeros part after part, each along all of one axis, a `concatenate`.
+
+    Parameters
+    ----------
+    listing : Listing
+        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    """
+    instructions = listing.instructions
+    if not any(instruction.op == "add_at" for instruction in instructions):
+        return
+    readers = listing.uses()
+    taken: set[int] = set()
+    for id in range(len(instructions) - 1, -1, -1):
+        chain = [] if id in taken else _filling(instructions, readers, id)
+        if not chain:
+            continue
+        taken.update(chain)
+        parts = [_written(instructions[k], instructions[instructions[k].operands[1]].shape) for k in chain]
+        axis = _axis_of(parts, instructions[id].shape)
+        if axis is not None:
+            order = sorted(range(len(chain)), key=lambda k: parts[k][axis][0])
+            values = tuple([instructions[chain[k]].operands[1] for k in order])
+            of = instructions[id]
+            instructions[id] = Instruction("concatenate", values, (axis,), of.shape, of.dtype)
+
+
+def _filling(instructions: list[Instruction], readers: list[int], id: int) -> list[int]:
+    """The additions that lead from zeros to this one, which nobody else reads."""
+    chain: list[int] = []
+    while instructions[id].op == "add_at" and len(instructions[id].attrs) == 2:
+        if chain and readers[id] != 1:
+            return []
+        chain.append(id)
+        id = instructions[id].operands[0]
+    base = instructions[id]
+    if base.op == "broadcast":
+        base = instructions[base.operands[0]]
+    is_zero = base.op == "literal" and not base.number
+    return chain if is_zero else []
+
+
+def _axis_of(parts: list[Part], shape: Shape) -> int | None:
+    """The axis along which parts follow each other and are all of an array."""
+    for axis, length in enumerate(shape):
+        at = 0
+        for part in sorted(parts, key=lambda part: part[axis][0]):
+            wanted = [(0, 1, n) for n in shape]
+            wanted[axis] = (at, 1, part[axis][2])
+            if any((a, b if n > 1 else 1, n) != want for (a, b, n), want in zip(part, wanted, strict=True)):
+                break
+            at += part[axis][2]
+        else:
+            if at == length:
+                return axis
+    return None
+
+
+def held_slices(listing: Listing) -> set[int]:
+    """Slices that would keep an array from being written to in place, and are small enough to be copied.
+
+    Parameters
+    ----------
+    listing : Listing
+        In the order in which it will run.
+
+    Returns
+    -------
+    set of int
+        Positions of slices that are still needed when the array they are of is written to.
+    """
+    instructions = listing.instructions
+    writes = {id: of.operands[0] for id, of in enumerate(instructions) if of.op in WRITES}
+    if not writes:
+        return set()
+    last = [-1] * len(instructions)  # when a value, or a view of it, is read
+    for output in listing.outputs:
+        last[output] = len(instructions)
+    outputs = set(listing.outputs)
+    readers: dict[int, list[int]] = {total: [] for total in writes.values()}
+    for id in range(len(instructions) - 1, -1, -1):
+        at = last[id] if instructions[id].op in VIEWS else id
+        for operand in instructions[id].operands:
+            last[operand] = max(last[operand], at)
+            if operand in readers:
+                readers[operand].append(id)
+    held: set[int] = set()
+    for id, total in writes.items():
+        late = [
+            x for x in readers[total] if x != id and (last[x] if instructions[x].op in VIEWS else x) >= id
+        ]
+        if total in outputs or not all(instructions[x].op == "slice" and x < id for x in late):
+            continue
+        if 2 * sum(instructions[x].size for x in late) <= instructions[total].size:
+            held.update(late)
+    return held

@@ -1,0 +1,158 @@
+"""From a recorded tape to a short list of instructions: lower what is needed, drop the rest.
+
+Nodes are lowered in the order in which they were recorded, through a `Builder`, which simplifies on the
+way. What no output and no guard depends on is not lowered, and what simplification has made superfluous
+is dropped at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors
+from tape.core.node import Handle, Node
+from tape.core.op import Op
+from tape.program.ir.builder import CASTABLE, Builder, CannotLower, Value
+from tape.program.ir.contract import contract
+from tape.program.ir.instructions import Listing
+from tape.program.ir.parts import join_parts, skip_overwritten
+from tape.program.plan.pause import collector_paused
+from tape.program.record.weak import Weak, weak
+
+if TYPE_CHECKING:
+    from tape.program.record.record import Recorded
+
+__all__ = ["rewrite"]
+
+
+@collector_paused()
+def rewrite(recorded: Recorded) -> Listing:
+    """Lower a recorded tape.
+
+    Parameters
+    ----------
+    recorded : Recorded
+        Outputs that are no node's are left out.
+
+    Returns
+    -------
+    Listing
+        Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
+        they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
+        ``simplified`` by an identity, ``dropped`` because nothing used it any more, and ``contracted`` with a
+        product. What is left of ``lowered`` are the instructions of the listing.
+    """
+    nodes = recorded.nodes
+    roots = [out for out in recorded.outputs if type(out) is int]
+    roots += [guard.node for guard in recorded.guards]
+    builder = Builder()
+    values: list[Any] = [None] * len(nodes)
+    for id in recorded.inputs:
+        value = nodes[id].value
+        values[id] = builder.input(value.shape, value.dtype)
+        if isinstance(value, Weak):
+            values[id] = values[id].weakened()
+    fixed = recorded.fixed
+    needed = _needed(nodes, roots, fixed)
+    guards = iter([*recorded.guards, None])
+    guard = next(guards)
+    for id in range(len(nodes) + 1):
+        while guard is not None and guard.position <= id:
+            builder.guard(values[guard.node], guard.kind, guard.outcome)
+            guard = next(guards)
+        if id < len(nodes) and needed[id] and values[id] is None:
+            node = nodes[id]
+            if id in fixed:
+                values[id] = builder.fixed(node.value)
+            else:
+                values[id] = (
+                    builder.value(node.value)
+                    if node.op is None
+                    else _lowered(builder, node, values, recorded.unowned)
+                )
+    listing = builder.listing
+    listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
+    made = len(listing.instructions)
+    skip_overwritten(listing)
+    join_parts(listing)
+    listing.drop_dead()
+    alive = len(listing.instructions)
+    added = contract(listing)
+    listing.effects = {
+        "recorded": len(nodes),
+        "needed": sum(needed),
+        "lowered": made + added + builder.merged + builder.folded + builder.simplified,
+        "merged": builder.merged,
+        "folded": builder.folded,
+        "simplified": builder.simplified,
+        "dropped": made - alive,
+        "contracted": alive + added - len(listing.instructions),
+    }
+    return listing
+
+
+def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) -> bytearray:
+    """Which nodes the roots depend on; those that are fixed depend on nothing."""
+    needed = bytearray(len(nodes))
+    for root in roots:
+        needed[root] = 1
+    for id in range(max(roots, default=-1), -1, -1):
+        if needed[id] and id not in fixed:
+            for parent in nodes[id].inputs[::2]:
+                if parent is not None:
+                    needed[parent] = 1
+    return needed
+
+
+def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Value:
+    """The instructions of one node; a callback where there are none."""
+    op, attrs, out = node.call.op, node.call.attrs, node.value
+    assert op is not None
+    shape, dtype = out.shape, out.dtype
+    operands: list[Any] = []
+    is_known = True  # numbers alone
+    is_native = op.lower is not None and dtype in CASTABLE  # whether the machine knows numbers of these kinds
+    parents = iter(node.inputs)
+    for parent, operand in zip(parents, parents, strict=True):
+        if parent is not None:
+            operand = values[parent]
+        elif type(operand) is np.ndarray:
+            operand = builder.fixed(operand) if id(operand) in unowned else builder.constant(operand)
+        elif isinstance(operand, Handle):
+            raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
+        if type(operand) is Value:
+            is_known = False
+            is_native = is_native and (builder.is_native or operand.dtype in CASTABLE)
+        operands.append(operand)
+    if is_native:
+        assert op.lower is not None
+        if is_known:
+            operands[0] = builder.value(operands[0])
+        try:
+            value = op.lower(builder, *operands, **attrs)
+            if not isinstance(value, Value):
+                value = builder.literal(value, dtype)
+            elif value.dtype is not dtype or value.is_weak:
+                value = builder.cast(value, dtype)
+        except CannotLower:
+            value = None
+        if value is not None and value.shape == shape:
+            return value.weakened() if isinstance(out, Weak) else value
+    value = builder.callback(_taking_weak(op, operands), operands, attrs, shape, dtype)
+    return value.weakened() if isinstance(out, Weak) else value
+
+
+def _taking_weak(op: Op, operands: Sequence[Any]) -> Op:
+    """The operation, for operands of which some are Python's numbers, that come as NumPy's."""
+    is_weak = [isinstance(operand, Value) and operand.is_weak for operand in operands]
+    if not any(is_weak):
+        return op
+
+    def forward(*operands: Any, **attrs: Any) -> Any:
+        pairs = zip(operands, is_weak, strict=True)
+        return op.forward(*(weak(operand) if is_python else operand for operand, is_python in pairs), **attrs)
+
+    return Op(forward, name=op.name, explains_errors=op.explains_errors)

@@ -1,0 +1,134 @@
+"""Where the elements of a value lie: offset and strides, in bytes.
+
+Few shapes and strides occur in a program, however long it is: what is worked out for them is kept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+__all__ = ["ALIGNMENT", "Layout", "Place", "broadcast_strides", "c_strides", "collapsed", "reshaped_strides"]
+
+Shape = tuple[int, ...]
+
+ALIGNMENT = 64
+"""Of the memory of a value, in bytes."""
+
+
+class Layout(NamedTuple):
+    """A view of the memory of another value.
+
+    Attributes
+    ----------
+    root : int
+        The instruction that owns the memory.
+    offset : int
+        Of the first element, in bytes.
+    strides : tuple of int
+        In bytes; 0 along axes that are repeated.
+    """
+
+    root: int
+    offset: int
+    strides: Shape
+
+
+class Place(NamedTuple):
+    """Slot and offset of the first element, and strides in bytes."""
+
+    slot: int
+    offset: int
+    strides: Shape
+
+
+@lru_cache(maxsize=4096)
+def c_strides(shape: Shape, itemsize: int) -> Shape:
+    """The strides of an array in C order.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import c_strides
+    >>> c_strides((2, 3), 8)
+    (24, 8)
+    """
+    strides = []
+    step = itemsize
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(length, 1)
+    return tuple(strides[::-1])
+
+
+def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
+    """The strides with which a larger shape sees elements that are repeated.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import broadcast_strides
+    >>> broadcast_strides((2, 1), (8, 8), (4, 2, 3))
+    (0, 8, 0)
+    """
+    if shape == target:
+        return strides
+    kept = [stride if length != 1 else 0 for stride, length in zip(strides, shape, strict=True)]
+    return (0,) * (len(target) - len(shape)) + tuple(kept)
+
+
+@lru_cache(maxsize=4096)
+def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
+    """The same elements in the same order by as few axes as possible.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import collapsed
+    >>> collapsed((2, 1, 3), (24, 99, 8))
+    ((6,), (8,))
+    """
+    lengths: list[int] = []
+    steps: list[int] = []
+    for length, stride in zip(shape, strides, strict=True):
+        if length == 1:
+            continue
+        if steps and steps[-1] == stride * length:
+            lengths[-1] *= length
+            steps[-1] = stride
+        else:
+            lengths.append(length)
+            steps.append(stride)
+    return tuple(lengths), tuple(steps)
+
+
+@lru_cache(maxsize=4096)
+def reshaped_strides(shape: Shape, strides: Shape, new: Shape, itemsize: int) -> Shape | None:
+    """The strides with which another shape sees the same elements in the same order; None if none do.
+
+    Examples
+    --------
+    >>> from tape.program.plan.layouts import reshaped_strides
+    >>> reshaped_strides((2, 6), (48, 8), (4, 3), 8)
+    (24, 8)
+    >>> reshaped_strides((2, 2), (8, 16), (4,), 8) is None  # a transposed matrix
+    True
+    """
+    if not prod(shape):
+        return c_strides(new, itemsize)
+    lengths, steps = list(collapsed(shape, strides)[0]), list(collapsed(shape, strides)[1])
+    result = [0] * len(new)
+    stride, left = (steps.pop(), lengths.pop()) if lengths else (itemsize, 1)
+    for axis in reversed(range(len(new))):
+        length = new[axis]
+        if length == 1:
+            result[axis] = stride
+            continue
+        if left == 1:
+            if not lengths:
+                return None
+            stride, left = steps.pop(), lengths.pop()
+        if left % length:
+            return None
+        result[axis] = stride
+        stride *= length
+        left //= length
+    return tuple(result)

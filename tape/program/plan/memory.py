@@ -1,0 +1,328 @@
+"""Which memory each value has, once it is known in which order everything runs.
+
+When a value has been used for the last time, its memory in the arena goes to the next one that fits, at
+best to a result that is computed in place. Views have no memory of their own, nor do values that only their
+group of elementwise instructions uses: those live in registers of one block.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tape.program.ir.instructions import ELEMENTWISE, VIEWS, Instruction
+from tape.program.plan.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
+from tape.program.runtime.opcodes import ARENA, LITERALS, REGISTERS
+
+if TYPE_CHECKING:
+    from tape.program.plan.plan import Plan, Step
+
+__all__ = ["OVERWRITTEN", "Lifetimes", "allocate", "extent", "is_contiguous"]
+
+_NEAR_BYTES = 24576
+"""What the registers of a group may take of the nearest cache."""
+OVERWRITTEN = {"matmul_add": 0, "add_at": 0, "put": 0, "cholesky": 0, "solve": 1, "triangular_solve": 1}
+"""Which operand an instruction copies, to work on the copy; or in place, where nobody needs it any more."""
+_ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
+
+
+def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
+    """Whether a value is in C order without gaps."""
+    lengths, strides = collapsed(instruction.shape, layout.strides)
+    return (
+        not lengths
+        or (len(lengths) == 1 and strides[0] == instruction.dtype.itemsize)
+        or not instruction.size
+    )
+
+
+class Lifetimes:
+    """How long values are needed, and what may be written over them.
+
+    Attributes
+    ----------
+    roots : list of int
+        For each instruction the one that owns the memory of its result.
+    last : list of int
+        For each owner of memory the last step that reads it; -1 if there is none.
+    """
+
+    def __init__(self, plan: Plan, layouts: list[Layout]) -> None:
+        self._plan = plan
+        self._layouts = layouts
+        instructions = plan.instructions
+        self.roots = roots = [layout.root for layout in layouts]
+        self.last = last = [-1] * len(instructions)
+        for at, step in enumerate(plan.steps):
+            for id in step.members:
+                for operand in instructions[id].operands:
+                    last[roots[operand]] = at
+        self._known = -1  # the group that the tables are about
+
+    def may_overwrite(self, id: int, root: int, at: int) -> bool:
+        """Whether a member of a step may write over what the step reads: in time with it, not too early."""
+        out, roots = self._plan.instructions[id], self.roots
+        if len(self._plan.steps[at].members) == 1:
+            for operand in out.operands:
+                if roots[operand] == root and not self._is_in_step(out, operand, out):
+                    return False
+            return True
+        self._look_at(at)
+        last_position = self._positions[id]
+        for position, reader, operand in self._readers.get(root, ()):
+            is_early = position <= last_position or self._is_copied(reader, operand)
+            if not is_early or not self._is_in_step(reader, operand, out):
+                return False
+        return True
+
+    def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
+        """Whether an operand is read as a result is written that lies at the same place."""
+        if reader.op not in _ELEMENT_BY_ELEMENT:
+            return self._is_copied(reader, operand)
+        source = self._plan.instructions[operand]
+        if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
+            return False
+        return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
+
+    def _look_at(self, at: int) -> None:
+        """Make tables of a group, once: groups may be long."""
+        if self._known == at:
+            return
+        self._known = at
+        members = self._plan.steps[at].members
+        self._positions = {id: k for k, id in enumerate(members)}
+        self._readers: dict[int, list[tuple[int, Instruction, int]]] = {}  # of each memory
+        for k, id in enumerate(members):
+            reader = self._plan.instructions[id]
+            for x in reader.operands:
+                self._readers.setdefault(self.roots[x], []).append((k, reader, x))
+
+    def _is_copied(self, instruction: Instruction, operand: int) -> bool:
+        """Whether an instruction copies this operand, and may work on it in place."""
+        k = OVERWRITTEN.get(instruction.op, -1)
+        if k < 0 or operand != instruction.operands[k]:
+            return False
+        root = self.roots[operand]
+        total = self._plan.instructions[operand]
+        if instruction.size != total.size or not is_contiguous(total, self._layouts[operand]):
+            return False
+        return sum(self.roots[x] == root for x in instruction.operands) == 1
+
+
+def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+    """Fill in the places of all values, the sizes of the slots and the literals.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its instructions, steps and named slots are final.
+    layouts : list of Layout
+        Of each instruction.
+    sizes : list of int
+        The bytes of each result.
+    lifetimes : Lifetimes
+        As the steps are now.
+    """
+    instructions = plan.instructions
+    plan.places = [None] * len(instructions)
+    _place_given(plan, layouts)
+    _hand_down(plan, layouts, sizes, lifetimes)
+    places, last, roots = plan.places, lifetimes.last, lifetimes.roots
+    arena = _Arena()
+    held: dict[int, int] = {}  # offset in the arena, by owner
+    for at, step in enumerate(plan.steps):
+        dying: list[int] = []  # owners of memory that nobody reads any more
+        near: list[int] = []
+        for id in step.members:
+            instruction, size = instructions[id], sizes[id]
+            plan.value_bytes += size
+            given = [root for x in instruction.operands if last[root := roots[x]] == at and root in held]
+            dying += given
+            if places[id] is not None or instruction.op == "guard":
+                continue
+            if last[id] < 0:
+                dying.append(id)
+            if step.block and last[id] in (at, -1):
+                near.append(id)
+                continue
+            for root in given:
+                if sizes[root] == size and root in held and lifetimes.may_overwrite(id, root, at):
+                    offset = held.pop(root)
+                    break
+            else:
+                offset = arena.take(size)
+            held[id] = offset
+            places[id] = Place(ARENA, offset, layouts[id].strides)
+        if step.block:
+            _place_registers(plan, layouts, step, near)
+        for root in dying:
+            if root in held:
+                arena.give(held.pop(root), sizes[root])
+    for id, instruction in enumerate(instructions):
+        if instruction.op in VIEWS:
+            root, offset, strides = layouts[id]
+            base = places[root]
+            assert base is not None
+            places[id] = Place(base.slot, base.offset + offset, strides)
+    plan.slots[ARENA] = arena.size
+
+
+def _place_given(plan: Plan, layouts: list[Layout]) -> None:
+    """Places of what lies outside of the arena: literals, inputs, constants and outputs."""
+    places = plan.places
+    pool = bytearray()
+    for id, instruction in enumerate(plan.instructions):
+        if instruction.op == "literal":
+            pool += bytes(-len(pool) % 16)
+            places[id] = Place(LITERALS, len(pool), ())
+            pool += instruction.attrs[1]
+        elif instruction.op == "constant":
+            array = plan.constants[instruction.attrs[0]]
+            places[id] = Place(plan.constant_slots[instruction.attrs[0]], _lowest(array), array.strides)
+    plan.literals = bytes(pool)
+    plan.slots[LITERALS] = len(pool)
+    for input, slot in zip(plan.inputs, plan.input_slots, strict=True):
+        if input is not None:
+            places[input] = Place(slot, 0, layouts[input].strides)
+    donated = {plan.outputs[k]: plan.input_slots[leaf] for k, leaf in plan.donations.items()}
+    for id, slot in zip(plan.outputs, plan.output_slots, strict=True):
+        places[id] = Place(donated.get(id, slot), 0, layouts[id].strides)
+
+
+def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+    """Let what an output is computed from in place lie where the output will: sums need no copy."""
+    places = plan.places
+    for k, output in enumerate(plan.outputs):
+        heir: int | None = None if k in plan.donations else output  # given memory may still be read before
+        while heir is not None:
+            place = places[heir]
+            assert place is not None
+            before = _overwritten(plan, sizes, lifetimes, heir)
+            if before is not None:
+                places[before] = Place(place.slot, place.offset, layouts[before].strides)
+            heir = before
+
+
+def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) -> int | None:
+    """What was computed before and may be overwritten by an instruction that is the last to read it."""
+    for operand in plan.instructions[id].operands:
+        root = lifetimes.roots[operand]
+        at = lifetimes.last[root]
+        if plan.places[root] is not None or sizes[root] != sizes[id]:
+            continue
+        members = plan.steps[at].members
+        if id in members and root not in members and lifetimes.may_overwrite(id, root, at):
+            return root
+    return None
+
+
+def _lowest(array: np.ndarray) -> int:
+    """How far the first element is from the lowest one, in bytes."""
+    return sum(-(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0 and n > 0)
+
+
+def extent(array: np.ndarray) -> int:
+    """How many bytes an array spans, gaps included."""
+    if not array.size:
+        return 0
+    return sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
+
+
+# ---- registers of a group ----------------------------------------------------------------------------
+
+
+def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[int]) -> None:
+    """Registers for what stays in the group, and for operands that must be put in order; then the block."""
+    instructions = plan.instructions
+    last: dict[int, int] = {}
+    loads = 0
+    for k, id in enumerate(step.members):
+        reader = instructions[id]
+        for operand in set(reader.operands):
+            last[operand] = k
+            loads += _needs_load(instructions[operand], layouts[operand], operand, reader)
+    stays = set(near)
+    names: dict[int, int] = {}
+    free: list[int] = []
+    count = 0
+    for k, id in enumerate(step.members):
+        if id in stays:
+            if free:
+                names[id] = free.pop()
+            else:
+                names[id] = count
+                count += 1
+        free += [names[x] for x in set(instructions[id].operands) if x in names and last[x] == k]
+        if id in names and id not in last:
+            free.append(names[id])
+    memory = sum(operand not in names for operand in last)
+    total = count + min(loads, 4) + min(memory, 4) + 1
+    block = max(128, min(2048, _NEAR_BYTES * 2 // (8 * total)) // 64 * 64)
+    step.block = min(block, max(instructions[step.members[0]].size, 1))
+    width = 8 * step.block + ALIGNMENT
+    width -= width % ALIGNMENT
+    for id, name in names.items():
+        plan.places[id] = Place(REGISTERS, name * width, layouts[id].strides)
+    plan.slots[REGISTERS] = max(plan.slots[REGISTERS], (count + loads) * width)
+    plan.scalars[step.members[0]] = count * width  # where registers for operands begin
+
+
+def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instruction) -> bool:
+    """Whether an operand of an elementwise instruction must be put in order first."""
+    if source.size == 1:  # a single condition is repeated, see the encoder
+        return reader.op == "where" and operand == reader.operands[0] and reader.size > 1
+    strides = broadcast_strides(source.shape, layout.strides, reader.shape)
+    lengths, steps = collapsed(reader.shape, strides)
+    if reader.op in ("where", "cast", "copy"):
+        return len(lengths) > 1 or (len(lengths) == 1 and steps[0] != source.dtype.itemsize)
+    return len(lengths) > 1
+
+
+class _Arena:
+    """Hands out parts of one memory, and takes them back."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._free: list[tuple[int, int]] = []  # size and offset, the smallest first
+        self._sizes: dict[int, int] = {}  # of what is free, by where it begins
+        self._starts: dict[int, int] = {}  # of what is free, by where it ends
+
+    def take(self, size: int) -> int:
+        """The offset of a part: the smallest that is free and large enough."""
+        size = size + -size % ALIGNMENT or ALIGNMENT
+        k = bisect_left(self._free, (size, 0))
+        if k < len(self._free):
+            length, offset = self._free[k]
+            self._remove(length, offset)
+            if length > size:
+                self._add(length - size, offset + size)
+            return offset
+        offset = self.size
+        if offset in self._starts:  # grow what is free at the end
+            offset = self._starts[offset]
+            self._remove(self._sizes[offset], offset)
+        self.size = offset + size
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        """Take a part back, and join it with what is free around it."""
+        size = size + -size % ALIGNMENT or ALIGNMENT
+        behind = self._sizes.get(offset + size)
+        if behind is not None:
+            self._remove(behind, offset + size)
+            size += behind
+        before = self._starts.get(offset)
+        if before is not None:
+            self._remove(offset - before, before)
+            offset, size = before, size + offset - before
+        self._add(size, offset)
+
+    def _add(self, size: int, offset: int) -> None:
+        insort(self._free, (size, offset))
+        self._sizes[offset], self._starts[offset + size] = size, offset
+
+    def _remove(self, size: int, offset: int) -> None:
+        del self._free[bisect_left(self._free, (size, offset))]
+        del self._sizes[offset], self._starts[offset + size]

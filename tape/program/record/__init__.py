@@ -1,0 +1,1 @@
+"""The first stage of a program: a function runs once on traced arguments."""

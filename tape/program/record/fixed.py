@@ -1,0 +1,129 @@
+"""Which values on a recorded tape cannot change between calls, though they are no literals.
+
+An array that the function closes over is read by reference in every call, as its owner may write to it. One
+that was made while the function was recorded, and that nothing but the tape refers to, has no owner: it and
+all that was computed from such arrays alone are constants.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from tape.core.node import Node
+from tape.program.ir.builder import CASTABLE
+
+__all__ = ["fixed_nodes", "unowned_arrays"]
+
+
+def unowned_arrays(nodes: Sequence[Node], inputs: Collection[int]) -> frozenset[int]:
+    """Find the plain arrays on a tape that nothing else refers to.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        A tape, to whose nodes nothing else refers.
+    inputs : collection of int
+        The leaves that are arguments.
+
+    Returns
+    -------
+    frozenset of int
+        The ids of these objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.core.node import Leaf
+    >>> from tape.program.record.fixed import unowned_arrays
+    >>> closed_over = np.ones(2)
+    >>> tape = [Leaf(closed_over, False, None), Leaf(np.ones(3), False, None)]
+    >>> unowned_arrays(tape, []) == {id(tape[1].value)}
+    True
+    """
+    arrays, held = _plain_arrays(nodes, inputs)
+    return frozenset(number for number in arrays if _is_unowned(arrays, number, held))
+
+
+def _plain_arrays(
+    nodes: Sequence[Node], inputs: Collection[int]
+) -> tuple[dict[int, np.ndarray], Counter[int]]:
+    """The plain arrays on a tape, by id; and how often it refers to each, and to what they are views of."""
+    arrays: dict[int, np.ndarray] = {}
+    held: Counter[int] = Counter()
+    bases: dict[int, int] = {}  # of every array on the tape that is a view
+    for number, node in enumerate(nodes):
+        value = node.value
+        if type(value) is np.ndarray:
+            held[id(value)] += 1
+            bases[id(value)] = id(value.base)
+            if node.op is None and number not in inputs:
+                arrays[id(value)] = value
+        for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+            if type(operand) is np.ndarray:
+                held[id(operand)] += 1
+                bases[id(operand)] = id(operand.base)
+                if parent is None:
+                    arrays[id(operand)] = operand
+    held.update(bases.values())
+    return arrays, held
+
+
+def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collection[int]) -> frozenset[int]:
+    """Find the nodes that are the same in every call: unowned leaves, and what is computed from them alone.
+
+    Only numbers that the machine knows can be constants of it.
+
+    Parameters
+    ----------
+    nodes, inputs
+        As for `unowned_arrays`.
+    unowned : collection of int
+        What that returned.
+
+    Returns
+    -------
+    frozenset of int
+        Their positions.
+    """
+    fixed: set[int] = set()
+    for number, node in enumerate(nodes):
+        if node.op is None:
+            is_fixed = number not in inputs and _is_fixed(node.value, unowned)
+        else:
+            is_fixed = node.value.dtype in CASTABLE and all(
+                _is_fixed(operand, unowned) if parent is None else parent in fixed
+                for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
+            )
+        if is_fixed:
+            fixed.add(number)
+    return frozenset(fixed)
+
+
+def _is_fixed(value: object, unowned: Collection[int]) -> bool:
+    return type(value) is not np.ndarray or id(value) in unowned
+
+
+def _is_unowned(arrays: dict[int, np.ndarray], number: int, held: Counter[int]) -> bool:
+    """Whether nothing but the tape refers to an array, nor to the array that it is a view of."""
+    if sys.getrefcount(arrays[number]) - held[number] != _REFERENCES:
+        return False
+    base = arrays[number].base
+    if base is None:
+        return True
+    is_array = type(base) is np.ndarray and base.base is None and id(base) not in arrays
+    base_id = id(base)
+    del base
+    return is_array and sys.getrefcount(arrays[number].base) - held[base_id] == _BASE_REFERENCES
+
+
+def _measured() -> tuple[int, int]:
+    """How many references the look-ups above add, which is not the same in all versions of Python."""
+    arrays = {0: np.ones(1), 1: np.ones(2)[1:]}
+    return sys.getrefcount(arrays[0]), sys.getrefcount(arrays[1].base) - 1
+
+
+_REFERENCES, _BASE_REFERENCES = _measured()

@@ -1,0 +1,150 @@
+"""Operators of Python's own numbers while they are traced: with Python's types, rounding and exceptions.
+
+A number that was a Python float stays weak: it does not widen float32, nor do results of arithmetic among
+such numbers, and what Python raises for them is raised here, too.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tape import errors, ops
+from tape.core.node import Handle, plain
+from tape.core.op import Op
+from tape.program.record.weak import Weak, WeakBool, exact, weak
+
+__all__ = [
+    "weakly",
+    "weakly_compared",
+    "weakly_logical",
+    "weakly_reflected",
+    "weakly_rounded",
+    "weakly_unary",
+]
+
+
+def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
+    """An operator whose result is weak if both operands are."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            return _among_numbers(function, arithmetic, self, other)
+        return function(self, other)
+
+    return method
+
+
+def weakly_reflected(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
+    """The same with its operands exchanged."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            return _among_numbers(function, arithmetic, other, self)
+        return function(other, self)
+
+    return method
+
+
+def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any], Any]) -> Any:
+    """A comparison whose result is a bool of Python's own if both operands are numbers of Python's own."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            return _weakened(function(self, other), comparison(exact(plain(self)), exact(plain(other))))
+        return NotImplemented if other is None or isinstance(other, str) else function(self, other)
+
+    return method
+
+
+def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any], Any]) -> Any:
+    """The same for ``&``, ``|`` and ``^``."""
+
+    def method(self: Any, other: Any) -> Any:
+        if _is_weak(self) and _is_weak(other):
+            numbers = exact(plain(self)), exact(plain(other))
+            if all(isinstance(number, bool) for number in numbers):
+                return _weakened(function(self, other), operation(*numbers))
+            return operation(_unless_bool(self), _unless_bool(other))
+        return function(self, other)
+
+    return method
+
+
+def weakly_unary(function: Callable[..., Any], operation: Callable[[Any], Any]) -> Any:
+    """An operator of one operand whose result is weak if that is."""
+
+    def method(self: Any) -> Any:
+        if not _is_weak(self):
+            return function(self)
+        number = _unless_bool(self)
+        if number is not self:
+            return operation(number)
+        return _weakened(function(self), operation(exact(plain(self))))
+
+    return method
+
+
+def weakly_rounded(number: Any, ndigits: int) -> Any:
+    """Round to so many digits, as Python does if the number is one of its own."""
+    if not _is_weak(number):
+        return ops.round(number, ndigits)
+    unless_bool = _unless_bool(number)
+    if unless_bool is not number:
+        return round(unless_bool, ndigits)
+    return _weakened(_round(number, ndigits=ndigits), round(exact(plain(number)), ndigits))
+
+
+def _is_weak(operand: Any) -> bool:
+    """Whether this is, or was before it was traced, a number of Python's own."""
+    return type(operand) in (float, complex, int, bool) or (
+        isinstance(operand, Handle) and operand.is_traced and isinstance(operand.node.value, Weak)
+    )
+
+
+def _unless_bool(operand: Any) -> Any:
+    """An operand; a bool of Python's own is read, as Python takes it for an int where it computes."""
+    is_bool = isinstance(operand, Handle) and isinstance(operand.node.value, WeakBool)
+    return bool(operand) if is_bool else operand
+
+
+_round = Op(
+    lambda x, *, ndigits: np.float64(round(float(x), ndigits)),  # np.round may differ in the last digit
+    name="round",
+    explains_errors=False,
+)
+_DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
+
+
+def _among_numbers(
+    function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any], x: Any, y: Any
+) -> Any:
+    """Arithmetic of Python's numbers, with the exceptions that Python raises where NumPy does not."""
+    x, y = _unless_bool(x), _unless_bool(y)
+    if not isinstance(x, Handle) and not isinstance(y, Handle):
+        return arithmetic(x, y)
+    numbers = [exact(plain(z)) if isinstance(z, Handle) else z for z in (x, y)]
+    recorder: Any = next(z for z in (x, y) if isinstance(z, Handle)).trace
+    with recorder.raising():
+        number = arithmetic(*numbers)
+    if isinstance(number, complex) and not any(isinstance(z, complex) for z in numbers):
+        raise errors.UnsupportedError(
+            f"{x!r} ** {y!r} is complex, and with other numbers it would be real. Take the power of the "
+            "absolute value, or of a complex number"
+        )
+    if arithmetic in _DIVISIONS and isinstance(y, Handle):
+        bool(y != 0)  # a guard: a call with zero must get here, and raise as Python does
+    out = function(x, y)
+    if arithmetic is operator.pow and not ops.isfinite(out):  # likewise: of finite numbers, Python raises
+        bool(ops.logical_and(ops.isfinite(x), ops.isfinite(y)))
+    return _weakened(out, number)
+
+
+def _weakened(out: Any, number: Any) -> Any:
+    """The result of an operation, as a number of Python's own."""
+    if isinstance(out, Handle):
+        out.node.value = weak(number)
+    return out

@@ -1,0 +1,230 @@
+"""The trace on which a function is recorded to become a program: `Recorder`, and what Python reads of it.
+
+Each number that Python reads is a `Guard`, which every later call checks. Arrays that the function closes
+over are leaves, read by reference in every call.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+
+from tape import errors
+from tape.core import scope
+from tape.core.node import Handle, Leaf, Node
+from tape.core.scope import Region
+from tape.core.trace import Trace
+from tape.program.record.weak import weak
+
+if TYPE_CHECKING:
+    from tape.core.op import Op
+    from tape.core.var import Var
+
+__all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
+
+
+Outcome = bool | int | tuple[str | int, ...]
+"""The number that Python has read; or a dtype and a shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A number or type that Python has read: a later call must find the same, or take another path.
+
+    Attributes
+    ----------
+    node : int
+        The node that was read: a number of shape (), or an array whose shape or dtype depends on data.
+    kind : {"bool", "int", "type"}
+        What it was read as; or its dtype and shape, of what data decide.
+    outcome : bool, int or tuple
+        What was found; ``(dtype, *shape)``.
+    position : int
+        How many nodes there were at that time.
+    """
+
+    node: int
+    kind: Literal["bool", "int", "type"]
+    outcome: Outcome
+    position: int
+
+
+class Recorder(Trace):
+    """The trace on which a function is recorded to become a program.
+
+    Attributes
+    ----------
+    guards : list of Guard
+        In the order in which numbers were read.
+    caught : Exception or None
+        What an operation or a conversion has raised last. If the function returns all the same, it has caught
+        it; and whether it is raised may depend on the numbers.
+    is_computing : bool
+        Whether the value of an operation is being computed, which is no business of the program's.
+    """
+
+    __slots__ = ("_constants", "caught", "guards", "is_computing")
+
+    handle: ClassVar[type[Handle]]  # Traced, below
+    nodes: _Nodes
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self.nodes = _Nodes()
+        self.guards: list[Guard] = []
+        self.caught: Exception | None = None
+        self.is_computing = False
+        self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
+
+    def __enter__(self) -> Recorder:
+        super().__enter__()
+        scope.RECORDERS.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        scope.RECORDERS.remove(self)
+        super().__exit__(*exception)
+
+    def argument(self, value: Any) -> Var:
+        """A leaf for an argument; a Python number is a weak one."""
+        if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
+            value = weak(value)
+        return self.push(Leaf(value, False, None))
+
+    def constant(self, value: Any) -> Var:
+        """A leaf for a plain value, which is no argument: an array is read by reference in every call."""
+        if type(value) is not np.ndarray:
+            return self.push(Leaf(np.asarray(value)[()], False, None))
+        self.nodes.see(value)
+        known = self._constants.get(id(value))
+        if known is None:
+            known = self._constants[id(value)] = self.push(Leaf(value, False, None))
+        return known
+
+    def release(self) -> list[Node]:
+        """Return the tape, and let go of all else that refers to arrays on it."""
+        self._constants.clear()
+        return self.nodes.release()
+
+    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute, and append a node."""
+        self.is_computing, before = True, self.is_computing
+        try:
+            with self.raising():
+                return super().run(op, operands, attrs)
+        finally:
+            self.is_computing = before
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Note what is raised inside."""
+        try:
+            yield
+        except Exception as error:
+            self.caught = error
+            raise
+
+    def read(self, var: Any, kind: Literal["bool", "int"]) -> bool | int:
+        """Return the number in a Var of shape (), which becomes a guard."""
+        outcome = bool(var.node.value) if kind == "bool" else int(var.node.value)
+        self._guard(var.id, kind, outcome)
+        return outcome
+
+    def push(self, node: Node) -> Var:
+        """Append a node; if its shape or dtype depends on data, they become a guard."""
+        var = super().push(node)
+        depends = node.op is not None and node.op.data_dependent
+        if depends is True or (depends and depends(*node.operands, **node.attrs)):
+            self._guard(var.id, "type", (var.dtype.str, *var.shape))
+        return var
+
+    def _guard(self, node: int, kind: Literal["bool", "int", "type"], outcome: Outcome) -> None:
+        count = len(self.nodes)
+        while self.guards and self.guards[-1].position > count:  # of what was taken back after an error
+            self.guards.pop()
+        self.guards.append(Guard(node, kind, outcome, count))
+
+
+class _Nodes(list[Node]):
+    """A tape that sees to it that the plain arrays on it stay as they were.
+
+    A program reads them anew in every call, when all writing is over.
+    """
+
+    __slots__ = ("_constants",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._constants: dict[int, tuple[np.ndarray, int]] = {}  # with a fingerprint, by id
+
+    def append(self, node: Node) -> None:
+        """Append a node, and remember what is in its operands."""
+        inputs = node.inputs
+        if None in inputs[::2]:
+            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
+                if parent is None and type(operand) is np.ndarray:
+                    self.see(operand)
+        list.append(self, node)
+
+    def see(self, array: np.ndarray) -> None:
+        """Remember what is in an array, or make sure that it has not changed."""
+        known = self._constants.get(id(array))
+        if known is None:
+            self._constants[id(array)] = (array, _fingerprint(array))
+        elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
+            _refuse_scratch(array)
+
+    def release(self) -> list[Node]:
+        """Return a plain list of the nodes, and let go of the arrays that were looked at."""
+        self._constants.clear()
+        return list(self)
+
+    def check(self) -> None:
+        """Raise if an array has been written into since it was used."""
+        for array, found in self._constants.values():
+            if _fingerprint(array) != found:
+                _refuse_scratch(array)
+
+
+_SMALL = 1 << 14  # bytes: such arrays are looked at whenever they are used, larger ones twice
+
+
+def _fingerprint(array: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) if array.size else 0
+
+
+def _refuse_scratch(array: np.ndarray) -> NoReturn:
+    raise errors.InPlaceError(
+        f"a plain array, {errors.describe(array)}, was written into after a traced value had been computed "
+        "with it: a program reads it when all writing is over. Make a new array in place of writing, or pass "
+        "it as an argument"
+    )
+
+
+class Sealed(Region):
+    """A region in which the Vars of all traces around it are refused."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def resolve(self, var: Any) -> Any:
+        """Refuse a Var from outside."""
+        if isinstance(var, Handle):
+            self.refuse(var)
+        return var
+
+    def instead(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
+        """Refuse an operation on Vars from outside."""
+        self.refuse(next(operand for operand in operands if isinstance(operand, Handle)))
+
+    def refuse(self, var: Any) -> NoReturn:
+        """Say what to do about a Var from outside."""
+        raise errors.UnsupportedError(
+            f"{self.name} is compiled and uses {var!r}, a Var from outside, which a program would take for a "
+            "constant. Pass it as an argument"
+        )

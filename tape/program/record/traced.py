@@ -1,0 +1,247 @@
+"""`Traced`: what a function computes with while it is recorded.
+
+A Traced knows which numbers Python reads. A branch, an integer or a bool becomes a guard of the program; a
+float would be frozen, and is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from tape import errors, ops
+from tape.conversion.callers import Caller
+from tape.conversion.numbers import refuse_tried
+from tape.core import scope
+from tape.core.node import plain
+from tape.core.var import Var
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.writes import NO_INTEGER
+from tape.program.record.contents import content
+from tape.program.record.numbers import (
+    weakly,
+    weakly_compared,
+    weakly_logical,
+    weakly_reflected,
+    weakly_rounded,
+    weakly_unary,
+)
+from tape.program.record.recorder import Recorder
+
+__all__ = ["Recorder", "Traced"]
+
+
+class Traced(Var):
+    """A Var of a `Recorder`."""
+
+    __slots__ = ()
+
+    is_traced = True
+
+    # ---- becoming a plain number ---------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return bool(inside)
+        if self.size != 1:
+            return super().__bool__()
+        return self._read(self if self.dtype == bool else ops.not_equal(self, 0), "bool")
+
+    def __int__(self) -> int:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return int(inside)
+        self._scalar("int")
+        with self.trace.raising():
+            number = int(plain(self).item())  # what has no int raises here as it does everywhere
+            least = NO_INTEGER + (self.dtype.kind == "f")
+            if not least <= number < 2**63:
+                raise errors.ConversionError(
+                    f"int() of {self!r} in a compiled function: it does not fit in 64 bits. Return it, and "
+                    "convert it outside"
+                )
+        asked: Any = self
+        if asked.dtype not in DTYPE_CODES:  # what the machine reads as an integer, it reads as it is
+            is_half = asked.dtype == np.float16
+            asked = ops.astype(
+                asked if asked.dtype.kind != "f" else ops.trunc(asked), "f4" if is_half else "i8"
+            )
+        return self._read(asked, "int")
+
+    def __index__(self) -> int:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return operator.index(inside)
+        return int(self) if self.dtype.kind in "iu" and not self.ndim else super().__index__()
+
+    @staticmethod
+    def _read(asked: Any, kind: Literal["bool", "int"]) -> Any:
+        if asked.ndim:
+            asked = ops.reshape(asked, ())
+        return asked.trace.read(asked, kind)
+
+    # Integers and bools may be read, as any other way in which Python asks for them.
+
+    @property
+    def value(self) -> Any:
+        """Integers and bools, which become guards; anything else is refused: see `ConversionError`."""
+        inside = scope.resolve(self)
+        if inside is not self:
+            return inside
+        return content(self)[()] if self.dtype.kind in "biu" else self._refuse(".value")
+
+    def item(self, *index: int) -> Any:
+        """An integer or a bool, which becomes a guard; anything else is refused: see `ConversionError`."""
+        inside = scope.resolve(self)
+        if inside is not self:
+            return inside.item(*index)
+        if self.dtype.kind not in "biu":
+            self._refuse(".item()")
+        plain(self).item(*index)  # raises where there is no such element
+        one = ops.reshape(self, -1)[index[0]] if len(index) == 1 else self[index] if index else self
+        return bool(one) if self.dtype == bool else int(one)
+
+    def __float__(self) -> float:
+        return self._as(float, "float()")
+
+    def __complex__(self) -> complex:
+        return self._as(complex, "complex()")
+
+    def _as(self, kind: Callable[[Any], Any], how: str) -> Any:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return kind(inside)
+        if self.dtype.kind not in "biu":
+            self._refuse(how)
+        return kind(int(self))
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> int:
+        return int(ops.floor(self)) if self.dtype.kind == "f" else int(self)
+
+    def __ceil__(self) -> int:
+        return int(ops.ceil(self)) if self.dtype.kind == "f" else int(self)
+
+    def __hash__(self) -> int:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return hash(inside)
+        if self.ndim or self.dtype.kind not in "biu":
+            raise errors.ConversionError(
+                f"{self!r} was about to be a key of a dict or an element of a set in a compiled function, "
+                "where equal numbers are one, and each call may bring others. Compare with ==; use int(v) as "
+                "the key where that is meant, or id(v) for the traced value itself"
+            )
+        return hash(int(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        inside = scope.resolve(self)
+        if inside is not self:
+            return np.array(inside, dtype, copy=copy)
+        refuse_tried(self)
+        if self.dtype.kind in "biu":
+            return content(self).astype(self.dtype if dtype is None else dtype)
+        within = f" in {name}" if (name := Caller().name) else ""
+        raise errors.ConversionError(
+            f"{self!r} was about to become a plain array{within} in a compiled function, frozen into the "
+            "program. Compute with it as it is (np.stack and np.concatenate join such values, "
+            "tape.ops.getitem indexes an array by one), or return it"
+        )
+
+    def _refuse(self, what: str) -> NoReturn:
+        caller = Caller()
+        recorder: Any = self.trace
+        with recorder.raising():
+            raise errors.ConversionError(
+                f"{caller.name or what} of {self!r} in a compiled function: the number would be frozen into "
+                "the program. "
+                + (
+                    caller.counterpart
+                    or "Compute with the traced value itself (np.sqrt(x), not math.sqrt(x))"
+                )
+                + ", or return it; if, while, bool() and int() may read it"
+            )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise errors.MissingAttributeError(
+                f"a traced value in a compiled function has no {name!r}. Write it with what tape.ops has, or "
+                "return the value and do it outside"
+            )
+        raise AttributeError(f"a traced value has no {name!r}")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # The two questions about numbers among those that Var answers from values.
+        if func is np.allclose:
+            return bool(ops.all(ops.isclose(*args, **kwargs)))
+        if func is np.array_equal:
+            return _array_equal(*args, **kwargs)
+        return super().__array_function__(func, types, args, kwargs)
+
+    # ---- arithmetic of Python's numbers ----------------------------------------------------------
+
+    __add__ = weakly(ops.add, operator.add)
+    __radd__ = weakly_reflected(ops.add, operator.add)
+    __sub__ = weakly(ops.subtract, operator.sub)
+    __rsub__ = weakly_reflected(ops.subtract, operator.sub)
+    __mul__ = weakly(ops.multiply, operator.mul)
+    __rmul__ = weakly_reflected(ops.multiply, operator.mul)
+    __truediv__ = weakly(ops.divide, operator.truediv)
+    __rtruediv__ = weakly_reflected(ops.divide, operator.truediv)
+    __floordiv__ = weakly(ops.floor_divide, operator.floordiv)
+    __rfloordiv__ = weakly_reflected(ops.floor_divide, operator.floordiv)
+    __mod__ = weakly(ops.remainder, operator.mod)
+    __rmod__ = weakly_reflected(ops.remainder, operator.mod)
+    __pow__ = weakly(ops.power, operator.pow)
+    __rpow__ = weakly_reflected(ops.power, operator.pow)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    __lshift__ = weakly(ops.left_shift, operator.lshift)
+    __rlshift__ = weakly_reflected(ops.left_shift, operator.lshift)
+    __rshift__ = weakly(ops.right_shift, operator.rshift)
+    __rrshift__ = weakly_reflected(ops.right_shift, operator.rshift)
+    __and__ = __rand__ = weakly_logical(ops.bitwise_and, operator.and_)
+    __or__ = __ror__ = weakly_logical(ops.bitwise_or, operator.or_)
+    __xor__ = __rxor__ = weakly_logical(ops.bitwise_xor, operator.xor)
+
+    __lt__ = weakly_compared(ops.less, operator.lt)
+    __le__ = weakly_compared(ops.less_equal, operator.le)
+    __gt__ = weakly_compared(ops.greater, operator.gt)
+    __ge__ = weakly_compared(ops.greater_equal, operator.ge)
+    __eq__ = weakly_compared(ops.equal, operator.eq)
+    __ne__ = weakly_compared(ops.not_equal, operator.ne)
+
+    __neg__ = weakly_unary(ops.negative, operator.neg)
+    __pos__ = weakly_unary(ops.positive, operator.pos)
+    __abs__ = weakly_unary(ops.absolute, operator.abs)
+    __invert__ = weakly_unary(ops.invert, operator.invert)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if self.ndim or self.dtype.kind == "c":
+            return super().__round__() if ndigits is None else super().__round__(ndigits)
+        if ndigits is None:
+            return int(ops.rint(self)) if self.dtype.kind == "f" else int(self)
+        return weakly_rounded(self, ndigits)
+
+
+Recorder.handle = Traced
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    if np.shape(a1) != np.shape(a2):
+        return False
+    same = ops.equal(a1, a2)
+    if equal_nan:
+        same = ops.logical_or(same, ops.logical_and(ops.not_equal(a1, a1), ops.not_equal(a2, a2)))
+    return bool(ops.all(same))

@@ -1,0 +1,1 @@
+"""Running a program: the instruction array, the machine, the verifier, machine code."""

@@ -1,0 +1,250 @@
+"""From a plan to the instruction array that the machine runs."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.scalars import SCALARS
+from tape.program.ir.instructions import ELEMENTWISE, Instruction
+from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
+from tape.program.plan.pause import collector_paused
+from tape.program.plan.plan import Plan, Step
+from tape.program.runtime import encode_arrays, encode_matrices
+from tape.program.runtime.functions import loop_number
+from tape.program.runtime.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
+from tape.program.runtime.signals import is_due, nanoseconds, portion
+from tape.program.runtime.writer import Writer, rounded
+
+__all__ = ["Encoded", "encode"]
+
+_TABLES = {
+    opcode(name): [
+        1 + fields.index(field) for field in ("lengths", "strides", "parameters", "stack") if field in fields
+    ]
+    for name, fields in FIELDS.items()
+}
+"""Where the numbers in a row are that say where tables are."""
+_ELEMENTWISE = frozenset({*ELEMENTWISE, "where", "cast"})
+_SCALAR = opcode("scalar")
+_ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
+_DOUBLE = np.dtype(np.float64)
+
+_RULES: dict[str, Callable[[Writer, int, Instruction], None]] = {
+    name: getattr(module, name) for module in (encode_arrays, encode_matrices) for name in module.__all__
+}
+"""How each instruction that is not elementwise becomes rows."""
+
+
+@dataclass
+class Encoded:
+    """An instruction array.
+
+    Attributes
+    ----------
+    code : numpy.ndarray
+        int64: the rows, then the tables.
+    rows : int
+        How many rows.
+    origins : list of int
+        The instruction of the plan that each row belongs to.
+    """
+
+    code: np.ndarray
+    rows: int
+    origins: list[int]
+
+
+@collector_paused()
+def encode(plan: Plan) -> Encoded:
+    """Encode a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        Complete; it learns how large the slot of registers must be for operands that are put in order.
+
+    Returns
+    -------
+    Encoded
+    """
+    return _Encoder(plan).encode()
+
+
+class _Encoder(Writer):
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self._kinds: list[int] = [-1] * len(plan.places)
+        self._known_kinds: dict[Any, int] = {}
+        self._heads: dict[Any, list[int]] = {}
+        self._spare = 0  # the next free byte of the registers
+        self._width = 0  # of a register in the group that is being encoded
+
+    def encode(self) -> Encoded:
+        instructions, since_pause = self.plan.instructions, 0.0
+        for step in self.plan.steps:
+            self._step(step)
+            since_pause += sum([nanoseconds(instructions, id) for id in step.members])
+            if is_due(since_pause):
+                self.emit("pause")
+                since_pause = 0.0
+        count = len(self.rows)
+        code = np.zeros(count * WIDTH + len(self.tables), np.int64)
+        for k, row in enumerate(self.rows):
+            for field in _TABLES[row[0]]:
+                row[field] += count * WIDTH
+            _ROWS[len(row)].pack_into(code.data, 8 * k * WIDTH, *row)
+        code[count * WIDTH :] = self.tables
+        return Encoded(code, count, self.origins)
+
+    def _step(self, step: Step) -> None:
+        instructions = self.plan.instructions
+        if not step.block:
+            (id,) = step.members
+            instruction = instructions[id]
+            self.origin = id
+            self._spare = self._width = 0
+            if instruction.op in _ELEMENTWISE:
+                self._elementwise(id, instruction, {})
+            else:
+                _RULES[instruction.op](self, id, instruction)
+            return
+        first = step.members[0]
+        self.origin = first
+        self._spare = self.plan.scalars[first]
+        self._width = 8 * step.block + ALIGNMENT - (8 * step.block) % ALIGNMENT
+        head = len(self.rows)
+        size = instructions[first].size
+        time = sum([nanoseconds(instructions, id) for id in step.members])
+        blocks = portion(-(-size // step.block), time)
+        self.emit("blocks", rows=0, count=size, block=step.block, portion=min(size, blocks * step.block))
+        loaded: dict[int, Place] = {}
+        for id in step.members:
+            self.origin = id
+            if instructions[id].op == "copy":
+                self._copy_in_blocks(id, instructions[id], loaded)
+            else:
+                self._elementwise(id, instructions[id], loaded)
+        self.rows[head][1] = len(self.rows) - head - 1
+
+    def _elementwise(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        """One row, for most instructions the same as for another one but for the addresses at its end."""
+        kinds, addresses = self._kinds, self.addresses
+        operands = instruction.operands
+        key = (instruction.op, *[kinds[x] if kinds[x] >= 0 else self._kind(x) for x in (id, *operands)])
+        head = self._heads.get(key)
+        if head is not None:
+            self.rows.append(head + [addresses[x] for x in operands] + [addresses[id]])
+            self.origins.append(self.origin)
+            return
+        count = len(self.rows)
+        self._worked_out(id, instruction, loaded)
+        if len(self.rows) == count + 1:
+            row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
+            is_as_it_is = row[0] != _SCALAR or len(operands) == 2  # one operand stands there twice
+            if is_as_it_is and row[-len(tail) :] == tail:  # nothing had to be put in order
+                self._heads[key] = row[: -len(tail)]
+
+    def _kind(self, id: int) -> int:
+        """A number for all values of one shape, dtype and order."""
+        value, place = self.plan.instructions[id], self.plan.places[id]
+        assert place is not None
+        slot, _, strides = place
+        key = (value.shape, value.dtype, strides, slot == REGISTERS)
+        kind = self._kinds[id] = self._known_kinds.setdefault(key, len(self._known_kinds))
+        return kind
+
+    def _worked_out(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        """The row of an elementwise instruction, and what must come before it."""
+        out = self.at(id)
+        count = instruction.size
+        if not count:
+            return
+        if count == 1 and self._scalar(instruction, out):
+            return
+        operands = [self._operand(x, instruction, loaded) for x in instruction.operands]
+        width = instruction.dtype.itemsize
+        if instruction.op == "cast":
+            source = self.plan.instructions[instruction.operands[0]].dtype
+            self.emit(
+                "cast", **{"from": DTYPE_CODES[source]}, count=count, to=DTYPE_CODES[instruction.dtype],
+                x=operands[0][0], out=out,
+            )  # fmt: skip
+        elif instruction.op == "where":
+            condition, x, y = operands
+            if condition[1] == 0 and count > 1:
+                condition = self._spread(instruction.operands[0], instruction, loaded)
+            self.emit(
+                "select", itemsize=width, count=count, stride_x=x[1], stride_y=y[1],
+                condition=condition[0], x=x[0], y=y[0], out=out,
+            )  # fmt: skip
+        else:
+            dtypes = [self.plan.instructions[x].dtype for x in instruction.operands]
+            number = loop_number(instruction.op, (*dtypes, instruction.dtype))
+            assert number is not None
+            if len(operands) == 1:
+                (x,) = operands
+                self.emit(
+                    "unary", function=number, count=count, stride_x=x[1], stride_out=width, x=x[0], out=out
+                )
+            else:
+                x, y = operands
+                self.emit(
+                    "binary", function=number, count=count, stride_x=x[1], stride_y=y[1], stride_out=width,
+                    x=x[0], y=y[0], out=out,
+                )  # fmt: skip
+
+    def _scalar(self, instruction: Instruction, out: int) -> bool:
+        """A single double: no loop needed."""
+        kind = SCALARS.get(instruction.op)
+        if kind is None or instruction.dtype != _DOUBLE:
+            return False
+        operands = [self.at(x) for x in instruction.operands]
+        self.emit("scalar", kind=kind, x=operands[0], y=operands[-1], out=out)
+        return True
+
+    def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
+        """Where an elementwise instruction finds an operand, and the bytes from element to element."""
+        source = self.plan.instructions[id]
+        place = self.place(id)
+        if place.slot == REGISTERS:
+            return packed(place.slot, place.offset), source.dtype.itemsize
+        if source.size == 1:
+            return packed(place.slot, place.offset), 0
+        strides = place.strides
+        if source.shape != reader.shape:
+            strides = broadcast_strides(source.shape, strides, reader.shape)
+        lengths, steps = collapsed(reader.shape, strides)
+        takes_steps = reader.op in ELEMENTWISE
+        if len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize):
+            return packed(place.slot, place.offset), steps[0]
+        return self._loaded(id, reader, loaded, lengths, steps)
+
+    def _spread(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
+        """A single element repeated."""
+        return self._loaded(id, reader, loaded, (reader.size,), (0,))
+
+    def _loaded(
+        self, id: int, reader: Instruction, loaded: dict[int, Place], lengths: Any, steps: Any
+    ) -> tuple[int, int]:
+        """An operand in the order of the result, in a register."""
+        source = self.plan.instructions[id]
+        width = source.dtype.itemsize
+        register = loaded.get(id)
+        if register is None:
+            register = loaded[id] = Place(REGISTERS, self._spare, ())
+            self._spare += self._width or rounded(reader.size * width)
+            if not self._width:
+                self.reserve(self._spare)
+            self.load(id, reader.size, lengths, steps, packed(REGISTERS, register.offset))
+        return packed(REGISTERS, register.offset), width
+
+    def _copy_in_blocks(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        (source,) = instruction.operands
+        lengths, steps = self.run_of(source, instruction)
+        self.load(source, instruction.size, lengths, steps, self.at(id))

@@ -1,0 +1,178 @@
+"""How instructions on whole arrays become rows: copies, folds, scans, indexing, joining, branches."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tape.kernels.folds import DTYPE_CODES, FOLDS
+from tape.kernels.registry import REGISTRY, needs_of
+from tape.kernels.scans import SCANS
+from tape.program.ir.instructions import Instruction
+from tape.program.plan.layouts import c_strides
+from tape.program.runtime.functions import blas_number, kernel_number
+from tape.program.runtime.opcodes import ARENA, WORTH_A_THREAD, packed
+from tape.program.runtime.signals import nanoseconds, portion
+from tape.program.runtime.writer import Writer
+
+__all__ = [
+    "add_at",
+    "callback",
+    "concatenate",
+    "copy",
+    "fold",
+    "guard",
+    "kernel",
+    "put",
+    "ravel_index",
+    "scan",
+    "sum_product",
+    "take",
+]
+
+
+def copy(w: Writer, id: int, instruction: Instruction) -> None:
+    """A value in order, in memory of its own."""
+    w.copy_to(instruction.operands[0], instruction, w.at(id))
+
+
+def fold(w: Writer, id: int, instruction: Instruction) -> None:
+    """A reduction."""
+    (x,) = instruction.operands
+    source = w.plan.instructions[x]
+    if instruction.size:
+        w.emit(
+            "fold", kind=FOLDS[instruction.attrs[0]], dtype=DTYPE_CODES[source.dtype],
+            **_lengths(source, instruction), x=w.at(x), out=w.at(id),
+        )  # fmt: skip
+
+
+def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
+    """The sum of a product."""
+    x, y = instruction.operands
+    source = w.plan.instructions[x]
+    if instruction.size:
+        w.emit(
+            "sum_product", dtype=DTYPE_CODES[source.dtype], **_lengths(source, instruction),
+            x=w.at(x), y=w.at(y), out=w.at(id),
+        )  # fmt: skip
+
+
+def scan(w: Writer, id: int, instruction: Instruction) -> None:
+    """What accumulates along an axis."""
+    x, *factors = instruction.operands
+    (kind, axis, is_backwards), shape = instruction.attrs, instruction.shape
+    if instruction.size:
+        w.emit(
+            "scan", kind=SCANS[kind], dtype=DTYPE_CODES[instruction.dtype], before=prod(shape[:axis]),
+            length=shape[axis], after=prod(shape[axis + 1 :]), backwards=int(is_backwards), x=w.at(x),
+            y=w.at(factors[0] if factors else x), out=w.at(id),
+        )  # fmt: skip
+
+
+def take(w: Writer, id: int, instruction: Instruction) -> None:
+    """Elements by index."""
+    x, index = instruction.operands
+    (axis,) = instruction.attrs
+    shape = w.plan.instructions[x].shape
+    if instruction.size:
+        w.emit(
+            "take", itemsize=instruction.dtype.itemsize, length=shape[axis], row=prod(shape[axis + 1 :]),
+            count=w.plan.instructions[index].size, before=prod(shape[:axis]), x=w.at(x),
+            index=w.at(index), out=w.at(id),
+        )  # fmt: skip
+
+
+def ravel_index(w: Writer, id: int, instruction: Instruction) -> None:
+    """One index of several, axis after axis."""
+    lengths, wraps = instruction.attrs
+    if not instruction.size:
+        return
+    for k, (x, length) in enumerate(zip(instruction.operands, lengths, strict=True)):
+        so_far = w.at(id) if k else packed(0, 0)
+        w.emit(
+            "ravel_index", count=instruction.size, length=length, wraps=int(wraps) | (2 if k else 0),
+            so_far=so_far if k else w.at(id), index=w.at(x), out=w.at(id),
+        )  # fmt: skip
+
+
+def add_at(w: Writer, id: int, instruction: Instruction) -> None:
+    """Values added to a part, or by index."""
+    total, values, *index = instruction.operands
+    w.copy_to(total, instruction, w.at(id))
+    size = w.plan.instructions[values].size
+    if not size:
+        return
+    dtype = DTYPE_CODES[instruction.dtype]
+    if index:
+        (axis,) = instruction.attrs
+        shape = instruction.shape
+        w.emit(
+            "scatter_add", dtype=dtype, length=shape[axis], row=prod(shape[axis + 1 :]),
+            count=w.plan.instructions[index[0]].size, before=prod(shape[:axis]), total=w.at(id),
+            index=w.at(index[0]), x=w.at(values),
+        )  # fmt: skip
+        return
+    w.write_view("add_store", dtype, values, id, *_part(instruction))
+
+
+def put(w: Writer, id: int, instruction: Instruction) -> None:
+    """Values written to a part."""
+    total, values = instruction.operands
+    w.copy_to(total, instruction, w.at(id))
+    w.write_view("store", instruction.dtype.itemsize, values, id, *_part(instruction))
+
+
+def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
+    """Where a part of a result begins, in bytes, and its strides."""
+    starts, steps = instruction.attrs
+    strides = c_strides(instruction.shape, instruction.dtype.itemsize)
+    offset = sum(start * stride for start, stride in zip(starts, strides, strict=True))
+    return offset, tuple([step * stride for step, stride in zip(steps, strides, strict=True)])
+
+
+def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
+    """One operand after the other."""
+    (axis,) = instruction.attrs
+    strides = w.place(id).strides
+    offset = 0
+    for x in instruction.operands:
+        w.write_view("store", instruction.dtype.itemsize, x, id, offset, strides)
+        offset += w.plan.instructions[x].shape[axis] * strides[axis]
+
+
+def kernel(w: Writer, id: int, instruction: Instruction) -> None:
+    """A kernel of the registry, its workspace in the registers."""
+    name, parameters = instruction.attrs
+    entry, needs = REGISTRY[name], needs_of(name, parameters)
+    letter = "d" if instruction.dtype.itemsize == 8 else "s"
+    operands = [w.at(x) for x in instruction.operands]
+    x, y, z = (*operands, *[packed(ARENA, 0)] * (3 - len(operands)))
+    w.reserve(needs.workspace * instruction.dtype.itemsize)
+    w.emit(
+        "kernel", kernel=kernel_number(name), blas=blas_number(letter + entry.blas) if entry.blas else 0,
+        dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
+        threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z, out=w.at(id),
+        portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id)),
+    )  # fmt: skip
+
+
+def guard(w: Writer, id: int, instruction: Instruction) -> None:
+    """A branch."""
+    (x,) = instruction.operands
+    guard = w.plan.guards[instruction.attrs[0]]
+    w.emit(
+        "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
+        expected=int(guard.outcome), x=w.at(x),
+    )  # fmt: skip
+
+
+def callback(w: Writer, id: int, instruction: Instruction) -> None:
+    """What Python does."""
+    w.emit("callback", index=id)
+
+
+def _lengths(source: Instruction, fold: Instruction) -> dict[str, int]:
+    """How many elements there are before the axes that are summed, along them, and after them."""
+    axes = fold.attrs[1]
+    before, reduced = prod(source.shape[: axes[0]]), prod(source.shape[axes[0] : axes[-1] + 1])
+    return {"before": before, "reduced": reduced, "after": prod(source.shape[axes[-1] + 1 :])}

@@ -1,0 +1,224 @@
+"""What the rows of a program touch, held against the slots that they touch it in.
+
+Rules (`tape.program.runtime.verify`) look at rows of one kind together, and claim memory for their operands;
+all claims are then checked at once. Bytes are counted in float64. That is exact for all that fits into a
+memory, and what does not stays large, where integers would wrap around.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tape import errors
+from tape.program.runtime.opcodes import FIELDS, OFFSET_BITS, OFFSET_MASK
+
+__all__ = ["ADVICE", "Claims", "Column", "Rows", "Slot"]
+
+Column = np.ndarray[Any, np.dtype[Any]]
+
+ADVICE = "The program is damaged: record or load it anew"
+
+_POSITIONS = {name: {field: 1 + k for k, field in enumerate(fields)} for name, fields in FIELDS.items()}
+
+
+class Slot(NamedTuple):
+    """A part of memory that operands lie in.
+
+    Attributes
+    ----------
+    size : int
+        In bytes.
+    alignment : int
+        In bytes: its address is a multiple of that.
+    is_writable : bool
+        Whether rows may write to it.
+    """
+
+    size: int
+    alignment: int
+    is_writable: bool
+
+
+class Rows:
+    """The rows of one kind, and the words for what is wrong with one.
+
+    Parameters
+    ----------
+    name : str
+        The kind, as in `FIELDS`.
+    numbers : numpy.ndarray
+        int64, shape (rows,): which rows of the program they are.
+    columns : numpy.ndarray
+        int64, shape (WIDTH, rows): what stands in them.
+    """
+
+    def __init__(self, name: str, numbers: Column, columns: Column) -> None:
+        self.name = name
+        self.numbers = numbers
+        self._columns = columns
+        self._positions = _POSITIONS[name]
+
+    def __getitem__(self, field: str) -> Column:
+        return self._columns[self._positions[field]]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def refuse(self, k: int, field: str, why: str) -> None:
+        """Raise because of the row that is ``k``-th of its kind."""
+        raise errors.ProgramError(f"row {self.numbers[k]} ({self.name}), {field}: it {why}. {ADVICE}")
+
+    def need(self, is_right: Column, field: str, why: str) -> None:
+        """Raise if a row is not right."""
+        if not is_right.all():
+            k = int(is_right.argmin())
+            self.refuse(k, field, f"is {self[field][k]}. {why}")
+
+    def between(self, field: str, low: Any, high: Any) -> Column:
+        """A column, if its numbers are in a range."""
+        column = self[field]
+        is_right = (column >= low) & (column <= high)
+        if not is_right.all():
+            k = int(is_right.argmin())
+            ends = [np.broadcast_to(end, column.shape)[k] for end in (low, high)]
+            self.refuse(k, field, f"is {column[k]}, which is not from {ends[0]} to {ends[1]}")
+        return column
+
+    def one_of(self, field: str, choices: Sequence[int]) -> Column:
+        """A column, if its numbers are among a few."""
+        column = self[field]
+        is_right = column == choices[0]
+        for choice in choices[1:]:
+            is_right |= column == choice
+        self.need(is_right, field, f"It must be one of {', '.join(map(str, choices))}")
+        return column
+
+
+class Claims:
+    """Parts of slots that rows read or write.
+
+    Parameters
+    ----------
+    slots : sequence of Slot
+        By number.
+    """
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        table = np.array(slots, np.int64).reshape(-1, len(Slot._fields))
+        self.sizes, self._alignments, self._is_writable = table.T
+        self._made: list[tuple[Rows, str, Any, Any]] = []
+        self._ends: list[int] = []  # how many rows there are up to each claim
+        self._apart: list[tuple[int, int]] = []
+
+    def add(
+        self,
+        rows: Rows,
+        field: str,
+        unit: Any,
+        count: Any = 1,
+        *,
+        step: Any = None,
+        part: Any = None,
+        low: Any = 0,
+        high: Any = 0,
+        is_written: bool = False,
+    ) -> int:
+        """Claim ``count`` parts, ``step`` bytes apart, from an operand's address on.
+
+        Parameters
+        ----------
+        rows : Rows
+            Whose operand it is.
+        field : str
+            The operand.
+        unit : array_like
+            Bytes that address and step are multiples of.
+        count : array_like
+            How many parts.
+        step, part : array_like
+            Bytes from part to part, and of a part; ``unit`` if not given.
+        low, high : array_like
+            Bytes to add before the first part, which is negative, and behind the last.
+        is_written : bool
+            Whether the slot must be writable.
+
+        Returns
+        -------
+        int
+            The number of the claim.
+        """
+        step = unit if step is None else step
+        part = unit if part is None else part
+        self._made.append((rows, field, (unit, step, is_written), (count, step, part, low, high)))
+        self._ends.append(len(rows) + (self._ends[-1] if self._ends else 0))
+        return len(self._ends) - 1
+
+    def keep_apart(self, written: int, other: int) -> None:
+        """Demand that two claims of the same rows do not overlap."""
+        self._apart.append((written, other))
+
+    def check(self) -> None:
+        """Raise `ProgramError` unless all that is claimed is there, and may be had."""
+        if not self._made:
+            return
+        integers = np.empty((4, self._ends[-1]), np.int64)
+        floats = np.empty((5, self._ends[-1]))
+        start = 0
+        for (rows, field, whole, real), stop in zip(self._made, self._ends, strict=True):
+            integers[0, start:stop] = rows[field]
+            for k, number in enumerate(whole, 1):
+                integers[k, start:stop] = number
+            for k, number in enumerate(real):
+                floats[k, start:stop] = number
+            start = stop
+        operand, unit, step, is_written = integers
+        slot, offset = operand >> OFFSET_BITS, operand & OFFSET_MASK
+        self._need(
+            (slot >= 0) & (slot < len(self.sizes)), lambda k: f"names slot {slot[k]}, which there is not"
+        )
+        self._need(
+            (is_written == 0) | (self._is_writable[slot] != 0),
+            lambda k: f"writes to slot {slot[k]}, which may only be read",
+        )
+        self._need(
+            (offset % unit == 0) & (self._alignments[slot] % unit == 0) & (step % unit == 0),
+            lambda k: f"has an address or a step that is no multiple of {unit[k]} bytes",
+        )
+        starts, stops = _extents(offset, *floats)
+        sizes = self.sizes[slot]
+        self._need(
+            (starts >= 0) & (stops <= sizes),
+            lambda k: (
+                f"reaches bytes {starts[k]:.0f} to {stops[k]:.0f} of slot {slot[k]}, which has {sizes[k]}"
+            ),
+        )
+        for written, other in self._apart:
+            here, there = self._rows_of(written), self._rows_of(other)
+            is_apart = (slot[here] != slot[there]) | (stops[here] <= starts[there])
+            self._need(
+                is_apart | (stops[there] <= starts[here]),
+                lambda k: f"overlaps {self._made[other][1]}",  # noqa: B023 - called at once
+                here.start,
+            )
+
+    def _rows_of(self, claim: int) -> slice:
+        return slice(self._ends[claim - 1] if claim else 0, self._ends[claim])
+
+    def _need(self, is_right: Column, why: Any, first: int = 0) -> None:
+        if is_right.all():
+            return
+        at = int(is_right.argmin())
+        claim = bisect(self._ends, first + at)
+        rows, field, *_ = self._made[claim]
+        rows.refuse(first + at - self._rows_of(claim).start, field, why(at))
+
+
+def _extents(offset: Any, count: Any, step: Any, part: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The first byte of each claim, and the one behind its last."""
+    reach = np.maximum(count - 1, 0) * step
+    size = np.where(count > 0, part, 0)
+    return offset + (low + np.minimum(reach, 0)), offset + (high + np.maximum(reach, 0) + size)

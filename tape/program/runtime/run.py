@@ -1,0 +1,370 @@
+"""Running: arguments in, the machine, results out.
+
+The machine does it all but for callbacks, which Python runs, and for arguments that must be put in order.
+Nothing here knows how a program came about, or what it is called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from tape import errors
+from tape.config import num_threads
+from tape.kernels.availability import Unavailable
+from tape.kernels.registry import needs_of
+from tape.ops.special.scipy_ufuncs import PREFIX
+from tape.program.calls.calling import unshared
+from tape.program.calls.names import Bindings
+from tape.program.calls.objects import Leaf
+from tape.program.calls.shortcuts import runner
+from tape.program.calls.statics import Form
+from tape.program.ir.instructions import Instruction, Listing
+from tape.program.plan.plan import plan
+from tape.program.record.record import Constant
+from tape.program.runtime.encode import encode
+from tape.program.runtime.functions import prepare
+from tape.program.runtime.opcodes import AT, DONE, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
+from tape.program.runtime.verify import slots_of, verify
+from tape.program.runtime.workspace import Workspace
+
+__all__ = ["MISSED", "Flip", "Rerun", "Runner"]
+
+_CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
+_WORTH_RELEASING = 10_000
+"""Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
+_SPECIAL = 50
+"""Nanoseconds for an element of SciPy's special functions: most take 10 to 100."""
+
+
+class Flip:
+    """A guard that came out differently: its number, and how it came out."""
+
+    def __init__(self, index: int, outcome: Any) -> None:
+        self.index = index
+        self.outcome = outcome
+
+
+MISSED = Flip(-1, None)
+"""What a shortcut returns for leaves that do not fit."""
+
+
+class Rerun(Exception):
+    """The program cannot go on with these arguments: the instruction that does not."""
+
+
+class Runner:
+    """A listing, ready to run.
+
+    Parameters
+    ----------
+    listing : Listing
+    leaves : list of Leaf
+        What each dynamic leaf of the arguments must be.
+    known : list of Constant or None
+        The leaves of the result that are the same in every call; None for outputs of the listing.
+    donated : frozenset of int
+        Dynamic leaves whose memory may be used for results.
+    name : str
+        Of the function.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        leaves: list[Leaf],
+        known: list[Constant | None],
+        donated: frozenset[int],
+        name: str,
+    ) -> None:
+        self.name = name
+        self.leaves = leaves
+        self.known = known
+        self.donated = donated
+        self.listing = listing
+        self.plan = plan(listing, donated)
+        self._encode()
+        self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
+        self._outputs()
+        self.threads = num_threads()
+        self.spec = self._spec()
+        self._pool: list[Workspace] = []
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def _encode(self) -> None:
+        """Make rows of the plan; none where compiled code cannot run: all runs end with `Rerun` then."""
+        self.code, self.rows, self._origins = np.zeros(0, np.int64), 0, []
+        self._call: Any = None
+        try:
+            call = prepare().call
+            encoded = encode(self.plan)
+        except Unavailable:
+            return
+        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
+        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
+        verify(self.code, self.rows, slots_of(self.plan), callbacks)
+        self._call = call
+
+    def need_machine(self) -> None:
+        """Raise UnsupportedError where compiled code cannot run."""
+        if self._call is None:
+            raise errors.UnsupportedError(
+                f"{self.name}: compiled code cannot run here, as a warning has said, and a program "
+                "is nothing else. Call the function itself"
+            )
+
+    def _outputs(self) -> None:
+        """How each leaf of the result comes about."""
+        plan = self.plan
+        self.makers: list[tuple[Any, Any]] = []
+        self._out_slots: list[int] = []
+        self.scalar_outputs: list[tuple[int, np.dtype[Any]]] = []
+        takers: list[tuple[str, Any]] = []
+        for k, id in enumerate(plan.outputs):
+            out = plan.instructions[id]
+            if k in plan.donations:
+                takers.append(("leaf", plan.donations[k]))
+            elif not out.shape:
+                takers.append(("scalar", len(self.scalar_outputs)))
+                self.scalar_outputs.append((plan.output_slots[k], out.dtype))
+            else:
+                takers.append(("array", len(self.makers)))
+                self.makers.append((out.shape, out.dtype))
+                self._out_slots.append(plan.output_slots[k])
+        computed = iter(takers)
+        self._results = [next(computed) if out is None else ("constant", out.value) for out in self.known]
+
+    def _spec(self) -> np.ndarray:
+        plan = self.plan
+        count = len(self.leaves)
+        tables: list[int] = []
+        tables_at = HEADER + count * LEAF + len(self._out_slots) * RESULT
+        self.scalar_inputs = []
+        numbers: list[int] = []
+        for k, (leaf, slot) in enumerate(zip(self.leaves, plan.input_slots, strict=True)):
+            numbers += leaf.spec(slot, tables_at + len(tables), k in self.donated)
+            tables += leaf.shape
+            if not leaf.is_array:
+                self.scalar_inputs.append(slot)
+        for slot, (shape, dtype) in zip(self._out_slots, self.makers, strict=True):
+            numbers += [slot, id(dtype), len(shape), tables_at + len(tables)]
+            tables += shape
+        overwritten = sorted(set(plan.donations.values()))
+        bounds = [address for array in self._held for address in byte_bounds(array)] if overwritten else []
+        header = [
+            count,
+            len(self._out_slots),
+            int(_nanoseconds(plan.instructions) > _WORTH_RELEASING),
+            len(overwritten),
+            len(bounds) // 2,
+            tables_at + len(tables),
+        ]
+        return np.array([*header, *numbers, *tables, *overwritten, *bounds], np.int64)
+
+    @property
+    def _held(self) -> list[np.ndarray]:
+        """The arrays that are read beside the arguments."""
+        results = [out.value for out in self.known if out is not None]
+        called = [value for _, places, _ in self.listing.callbacks for value in places]
+        others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
+        return [array for array in (*self.plan.constants, *others) if array.size]
+
+    def run(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
+        """Run on dynamic leaves.
+
+        Parameters
+        ----------
+        leaves : tuple
+            Arrays, NumPy scalars and floats, of the shapes and dtypes of the recording.
+
+        Returns
+        -------
+        list or Flip
+            The leaves of the result; or how a guard came out, if that was otherwise than recorded.
+
+        Raises
+        ------
+        Rerun
+            If these numbers need Python to say what is wrong with them.
+        """
+        if self.donated:
+            leaves = unshared(leaves, self.donated, self.name, self._held)
+        workspace = self._workspace()
+        if self._enter(workspace, leaves) is False:
+            if workspace.frame[AT] < 0:
+                leaves = self._rebound(workspace, leaves)
+            flip = self._resume(workspace, leaves)
+            if flip is not None:
+                self._pool.append(workspace)
+                return flip
+        return self._collected(workspace, leaves)
+
+    def shortcut(
+        self, form: Form, names: Bindings, restore: Callable[[list[Any]], Any], tree: Any
+    ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+        """`run` without detours: a function from arguments to the result itself.
+
+        Parameters
+        ----------
+        form : Form
+            The arguments ``(args, kwargs)`` but for their numbers.
+        names : Bindings
+            What the names that the function reads must be bound to.
+        restore : callable
+            Makes the result of the list of its leaves.
+        tree : Any
+            The result with a `Dynamic` for each leaf.
+
+        Returns
+        -------
+        callable
+            ``shortcut(args, kwargs)``; for those that do not fit, and other bindings, it returns `MISSED`.
+        """
+
+        def otherwise(workspace: Workspace | None, leaves: tuple[Any, ...]) -> Any:
+            if workspace is None or workspace.frame[AT] == NO_ARRAYS:
+                workspace = workspace or self._workspace()
+                if self._enter(workspace, leaves) is not False:
+                    return restore(self._collected(workspace, leaves))
+            if workspace.frame[AT] < 0:
+                self._pool.append(workspace)
+                return MISSED
+            flip = self._resume(workspace, leaves)
+            if flip is not None:
+                self._pool.append(workspace)
+                return flip
+            return restore(self._collected(workspace, leaves))
+
+        found = (len(self.makers), self._results, restore, tree)
+        return runner(form, names, MISSED, self._call, otherwise, self._pool, *found)
+
+    def _workspace(self) -> Workspace:
+        try:
+            return self._pool.pop()
+        except IndexError:
+            if self._call is None:
+                raise Rerun("program") from None
+            return Workspace(self)
+
+    def _enter(self, workspace: Workspace, leaves: tuple[Any, ...]) -> Any:
+        """Run, with new arrays for results if those there are in use."""
+        outs = self._call(workspace.frame, leaves, workspace.ring)
+        if outs is False and workspace.frame[AT] == NO_ARRAYS:
+            workspace.new_arrays()
+            outs = self._call(workspace.frame, leaves, workspace.ring)
+        return outs
+
+    def _collected(self, workspace: Workspace, leaves: tuple[Any, ...]) -> list[Any]:
+        """The leaves of the result, after a run; gives the workspace back."""
+        arrays = workspace.ring[workspace.frame[RING]]
+        sources = {"array": arrays, "leaf": leaves}
+        results = []
+        for kind, k in self._results:
+            if kind == "scalar":
+                results.append(workspace.scalars[k][()])
+            else:
+                results.append(k if kind == "constant" else sources[kind][k])
+        self._pool.append(workspace)
+        return results
+
+    def _rebound(self, workspace: Workspace, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments that hold the right numbers, but not as the machine reads them: put in order, and run."""
+        leaves = tuple([wanted.made_of(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
+        if self._enter(workspace, leaves) is not False:
+            workspace.frame[AT] = self.rows
+        elif workspace.frame[AT] < 0:
+            raise Rerun("input")
+        return leaves
+
+    def _resume(self, workspace: Workspace, leaves: Any) -> Flip | None:
+        """Do what the machine cannot, and let it go on."""
+        frame = workspace.frame
+        while (at := int(frame[AT])) < self.rows:
+            if self.has_paused(frame):
+                self._call(frame)
+                continue
+            kind = self.code[at * WIDTH]
+            id = self._origins[at]
+            if kind == _CALLBACK:
+                flip = self._call_back(workspace, id, leaves)
+                if flip is not None:
+                    return flip
+            elif kind == _GUARD:
+                instruction = self.plan.instructions[id]
+                (operand,) = instruction.operands
+                number = instruction.attrs[0]
+                value = self._view(workspace, operand, leaves).reshape(())
+                if self.plan.guards[number].kind == "bool":
+                    return Flip(number, bool(value))
+                return Flip(number, int(value) if np.isfinite(value) else None)
+            else:
+                raise Rerun(self.plan.instructions[id].op)
+            frame[AT] = at + 1
+            self._call(frame)
+        return None
+
+    def has_paused(self, frame: np.ndarray) -> bool:
+        """Whether the machine has stopped so that Python can look for signals; it may go on then.
+
+        Where a signal raises an exception, it does not, and the workspace is dropped as it is.
+        """
+        at = frame[AT]
+        if self.code[at * WIDTH] == _PAUSE:
+            frame[AT] = at + 1
+            return True
+        return bool(frame[DONE])
+
+    def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
+        """Run an operation in Python; report a result of another shape or dtype than recorded."""
+        instruction = self.plan.instructions[id]
+        op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
+        operands = iter(instruction.operands)
+        values = [
+            self._view(workspace, next(operands), leaves) if place is None else place for place in places
+        ]
+        values = [
+            value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values
+        ]
+        result = np.asarray(op.compute(values, attrs))
+        if result.shape != instruction.shape or result.dtype != instruction.dtype:
+            if instruction.guard is None:
+                raise Rerun(op.name)
+            return Flip(instruction.guard, (result.dtype.str, *result.shape))
+        self._view(workspace, id, leaves)[...] = result
+        return None
+
+    def _view(self, workspace: Workspace, id: int, leaves: Any) -> np.ndarray:
+        """A value, as an array on the memory where it is."""
+        place, instruction = self.plan.places[id], self.plan.instructions[id]
+        assert place is not None
+        owner = workspace.owners[place.slot]
+        if owner is None:
+            slots = self.plan.input_slots
+            owner = (
+                leaves[slots.index(place.slot)]
+                if place.slot in slots
+                else workspace.ring[workspace.frame[RING]][self._out_slots.index(place.slot)]
+            )
+        if instruction.op == "constant":
+            return owner
+        return np.ndarray(instruction.shape, instruction.dtype, owner, place.offset, place.strides)
+
+
+def _nanoseconds(instructions: list[Instruction]) -> float:
+    """About how long it takes."""
+    total = 0.0
+    for instruction in instructions:
+        work = instruction.size
+        if instruction.op in ("matmul", "matmul_add"):
+            work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
+        elif instruction.op == "kernel":
+            work = needs_of(*instruction.attrs).work // 4
+        elif instruction.op in ("solve", "triangular_solve", "cholesky"):
+            work = instructions[instruction.operands[0]].size * (instruction.shape[-1] // 10 + 1)
+        total += 20 + (_SPECIAL if instruction.op.startswith(PREFIX) else 0.3) * work
+    return total

@@ -1,0 +1,82 @@
+"""Ufuncs of our own, whose loops are compiled kernels: NumPy calls them on arrays, programs directly.
+
+NumPy makes a ufunc of the addresses of its loops by `PyUFunc_FromFuncAndData`, part of its public C
+interface, which extension modules find in a table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from tape.kernels import normal
+from tape.kernels.availability import Unavailable
+from tape.kernels.normal import LOOPS
+from tape.ops.nn.bodies import Arrays
+from tape.ops.special.scipy_ufuncs import narrowed
+from tape.program.runtime.native import native
+
+__all__ = ["own_ufunc"]
+
+_FROM_LOOPS = 1  # where the function is in the table: see numpy/__ufunc_api.h
+_NO_IDENTITY = -1  # PyUFunc_None
+_alive: list[Any] = []  # what the ufuncs refer to
+
+
+@cache
+def own_ufunc(name: str) -> np.ufunc:
+    """A ufunc of one operand, one of `tape.kernels.normal.LOOPS`; its code is compiled if need be.
+
+    Raises
+    ------
+    Unavailable
+        If compiled code cannot run here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.runtime.ufuncs import own_ufunc
+    >>> normal_cdf = own_ufunc("normal_cdf")
+    >>> normal_cdf(np.array([-np.inf, 0.0, np.inf]))
+    array([0. , 0.5, 1. ])
+    >>> normal_cdf.types
+    ['f->f', 'd->d']
+    """
+    chars = tuple(LOOPS[name])
+    addresses = [native("ufuncs").addresses[f"{name} {char}->{char}"] for char in chars]
+    loops = (ctypes.c_void_p * len(chars))(*addresses)
+    data = (ctypes.c_void_p * len(chars))()
+    kinds = bytes([np.dtype(char).num for char in chars for _ in range(2)])
+    encoded = name.encode()
+    _alive.append((loops, data, kinds, encoded))
+    make = _c_function(
+        _FROM_LOOPS, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int,
+    )  # fmt: skip
+    return make(loops, data, kinds, len(chars), 1, 1, _NO_IDENTITY, encoded, None, 0)
+
+
+def _c_function(index: int, *arguments: Any) -> Any:
+    """A function of NumPy's table, which returns an object."""
+    capsule = import_module("numpy._core._multiarray_umath")._UFUNC_API
+    find = ctypes.pythonapi.PyCapsule_GetPointer
+    find.restype = ctypes.c_void_p
+    find.argtypes = (ctypes.py_object, ctypes.c_char_p)
+    table = ctypes.cast(find(capsule, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(table[index])
+
+
+def _called(name: str, x: Any) -> Any:
+    try:
+        function: Any = own_ufunc(name)
+    except Unavailable:
+        function = normal.PLAIN[name]
+    return narrowed(function(x), (x,))
+
+
+for _name in LOOPS:
+    setattr(Arrays, _name, staticmethod(partial(_called, _name)))

@@ -1,0 +1,487 @@
+"""Proves that no row of a program touches memory outside its slots, whatever numbers the array holds.
+
+The machine checks nothing, so everything is checked here, before the first run: rows of one kind together,
+each rule on whole columns of the instruction array. A compiled loop over the rows would be faster still, but
+took six seconds to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.kernels.copies import COPY_ITEMSIZES
+from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
+from tape.kernels.registry import REGISTRY, needs_of
+from tape.kernels.scalars import SCALARS
+from tape.kernels.scans import SCANS, has_scan
+from tape.program.plan.plan import ALIGNMENT, Plan
+from tape.program.runtime.extents import ADVICE, Claims, Column, Rows, Slot
+from tape.program.runtime.functions import blas_number, itemsizes, kernels_loaded
+from tape.program.runtime.opcodes import (
+    ARENA,
+    FIELDS,
+    LITERALS,
+    OFFSET_BITS,
+    REGISTERS,
+    WIDTH,
+    opcode,
+)
+
+__all__ = ["Slot", "slots_of", "verify"]
+
+_MOST = 2**48  # elements or bytes: more than any memory has
+_MOST_INT32 = 2**31 - 1
+_MOST_AXES = 64
+_LITERAL_ALIGNMENT = 16
+
+_NAMES = tuple(FIELDS)
+_LAST_ELEMENTWISE = opcode("load")
+
+_DTYPES: list[Any] = list(DTYPE_CODES)  # in the order of their codes
+_ITEMSIZES = np.array([dtype.itemsize for dtype in _DTYPES])
+_INT64 = np.dtype(np.int64).itemsize
+_FOLDABLE = np.array([[has_fold(kind, dtype) for dtype in _DTYPES] for kind in FOLDS])
+_MAY_FOLD_NOTHING = np.array([kind in ("sum", "prod", "any", "all") for kind in FOLDS])
+_FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
+_SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in _DTYPES] for kind in SCANS])
+_FLOATS = 1  # dtype codes up to here are those of float64 and float32
+_N, _T = ord("N"), ord("T")
+_STACK = 8  # numbers in the table of a stack of matrices
+_TRIANGLES = [ord("U"), ord("L")]
+_TRIANGULAR = [
+    int.from_bytes(f"L{triangle}{turned}{diagonal}".encode(), "little")
+    for triangle in "UL"
+    for turned in "NT"
+    for diagonal in "UN"
+]
+
+
+def slots_of(plan: Plan) -> list[Slot]:
+    """The slots of a plan, as a run of its program provides them.
+
+    Parameters
+    ----------
+    plan : Plan
+        After encoding, which may make registers larger.
+
+    Returns
+    -------
+    list of Slot
+    """
+    slots = [Slot(0, ALIGNMENT, False)] * len(plan.slots)
+    slots[ARENA] = Slot(plan.slots[ARENA], ALIGNMENT, True)
+    slots[REGISTERS] = Slot(plan.slots[REGISTERS], ALIGNMENT, True)
+    slots[LITERALS] = Slot(plan.slots[LITERALS], _LITERAL_ALIGNMENT, False)
+    donated = set(plan.donations.values())
+    for leaf, (id, slot) in enumerate(zip(plan.inputs, plan.input_slots, strict=True)):
+        if id is not None:
+            dtype = plan.instructions[id].dtype
+            slots[slot] = Slot(plan.slots[slot], dtype.alignment, leaf in donated)
+    for array, slot in zip(plan.constants, plan.constant_slots, strict=True):
+        address = array.ctypes.data
+        slots[slot] = Slot(plan.slots[slot], address & -address or ALIGNMENT, False)
+    for k, (id, slot) in enumerate(zip(plan.outputs, plan.output_slots, strict=True)):
+        if k not in plan.donations:  # those have no memory of their own
+            slots[slot] = Slot(plan.slots[slot], plan.instructions[id].dtype.alignment, True)
+    return slots
+
+
+def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collection[int] = ()) -> None:
+    """Refuse a program that could touch memory that is not its own.
+
+    What is accepted reads and writes inside its slots, writes to none that may only be read, and ends: memory
+    limits how long a row runs.
+
+    Parameters
+    ----------
+    code : numpy.ndarray
+        int64, shape (numbers,): ``rows`` rows of `WIDTH` numbers, then tables.
+    rows : int
+        How many rows.
+    slots : sequence of Slot
+        By number.
+    callbacks : collection of int
+        What rows that call Python may name.
+
+    Raises
+    ------
+    ProgramError
+        At the first flaw that is found, naming row, field and what is wrong with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.runtime.opcodes import WIDTH, opcode, packed
+    >>> from tape.program.runtime.verify import Slot, verify
+    >>> slots = [Slot(64, 64, True), Slot(0, 64, True), Slot(16, 16, False)]
+    >>> code = np.zeros(WIDTH, np.int64)
+    >>> code[:4] = opcode("copy"), 16, packed(2, 0), packed(0, 48)
+    >>> verify(code, 1, slots)
+    >>> code[3] = packed(0, 56)
+    >>> verify(code, 1, slots)
+    Traceback (most recent call last):
+        ...
+    tape.errors.ProgramError: row 0 (copy), out: it reaches bytes 56 to 72 of slot 0, which has 64. ...
+    """
+    is_array = isinstance(code, np.ndarray) and code.dtype == np.int64 and code.ndim == 1
+    if not is_array or not code.flags.c_contiguous or not 0 <= rows <= len(code) // WIDTH:
+        raise errors.ProgramError(
+            f"a program of {rows} rows in {errors.describe(code)}: that is no int64 array which holds them. "
+            + ADVICE
+        )
+    _Verifier(code, rows, slots, callbacks).verify()
+
+
+_known_loops = np.zeros((0, 4), np.int64)
+
+
+def _loops() -> np.ndarray:
+    """By number of each C function: how many arrays a ufunc's loop works on, and bytes of an element of each.
+
+    There are zeros for what is no loop.
+    """
+    global _known_loops
+    table = _known_loops
+    new: list[tuple[int, ...]] = []
+    with suppress(IndexError):
+        while True:
+            sizes = itemsizes(len(table) + len(new))
+            new.append((len(sizes), *sizes, 0, 0)[:4] if len(sizes) > 1 else (0, 0, 0, 0))
+    if new:
+        _known_loops = table = np.concatenate([table, new])
+    return table
+
+
+class _Verifier:
+    def __init__(
+        self, code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collection[int]
+    ) -> None:
+        self.code = code
+        self.rows = rows
+        self.callbacks = np.array(sorted(callbacks), np.int64)
+        self.claims = Claims(slots)
+        self.elements = np.zeros(rows)
+        self.near = np.zeros(rows)  # elements of a row's operands that are in registers: those of one block
+
+    def verify(self) -> None:
+        words = self.code[: self.rows * WIDTH].reshape(-1, WIDTH)
+        kinds = words[:, 0]
+        is_known = (kinds >= 0) & (kinds < len(_NAMES))
+        if not is_known.all():
+            row = int(np.argmin(is_known))
+            raise errors.ProgramError(f"row {row}: there is no opcode {kinds[row]}. {ADVICE}")
+        order = np.argsort(kinds, kind="stable")
+        starts = np.searchsorted(kinds[order], range(len(_NAMES) + 1))
+        columns = np.ascontiguousarray(words[order].T)
+        groups = [
+            Rows(name, order[start:stop], columns[:, start:stop])
+            for name, start, stop in zip(_NAMES, starts[:-1], starts[1:], strict=True)
+            if start < stop
+        ]
+        for group in groups:
+            if opcode(group.name) <= _LAST_ELEMENTWISE:
+                self.elements[group.numbers] = self.near[group.numbers] = group.between("count", 1, _MOST)
+        for group in groups:
+            if group.name == "blocks":
+                self._blocks(group, kinds)
+        for group in groups:
+            if group.name != "blocks":
+                getattr(self, f"_{group.name}")(group)
+        self.claims.check()
+
+    # ---- elementwise ---------------------------------------------------------------------------------
+
+    def _blocks(self, group: Rows, kinds: Column) -> None:
+        rows = group.between("rows", 0, self.rows - 1 - group.numbers)
+        # A block may work in registers alone: no memory limits how long it runs.
+        count = group.between("count", 1, self.claims.sizes.max(initial=0))
+        block = group.between("block", 1, _MOST)
+        group.between("portion", 1, _MOST)
+        for k, at in enumerate(group.numbers + 1):
+            inside = slice(at, at + rows[k])
+            if (kinds[inside] > _LAST_ELEMENTWISE).any():
+                group.refuse(k, "rows", "takes in rows that are not elementwise")
+            if (self.elements[inside] != count[k]).any():
+                group.refuse(k, "count", f"is {count[k]}, and rows of the block have another one")
+            self.near[inside] = min(count[k], block[k])
+
+    def _count(self, group: Rows, field: str) -> Column:
+        """Elements of an operand: registers begin anew with every block."""
+        is_register = group[field] >> OFFSET_BITS == REGISTERS
+        return np.where(is_register, self.near[group.numbers], self.elements[group.numbers])
+
+    def _loop(self, group: Rows, operands: str) -> None:
+        loops = _loops()
+        counts, *sizes = loops[group.between("function", 0, len(loops) - 1)].T
+        group.need(counts == len(operands.split()), "function", f"That is no loop for a {group.name} row")
+        for field, size in zip(operands.split(), sizes, strict=False):
+            step, is_out = group[f"stride_{field}"], field == "out"
+            if is_out:
+                self._need_spread(group, "stride_out", step, size)
+            count, unit = self._count(group, field), np.minimum(size, 8)
+            self.claims.add(group, field, unit, count, step=step, part=size, is_written=is_out)
+
+    @staticmethod
+    def _need_spread(group: Rows, field: str, step: Column, part: Any) -> None:
+        """Results lie apart: memory limits how many there are, and how long a row runs."""
+        group.need((step >= part) | (step <= -part), field, "Parts of the result lie upon each other")
+
+    def _unary(self, group: Rows) -> None:
+        self._loop(group, "x out")
+
+    def _binary(self, group: Rows) -> None:
+        self._loop(group, "x y out")
+
+    def _cast(self, group: Rows) -> None:
+        source = _ITEMSIZES[group.between("from", 0, len(_ITEMSIZES) - 1)]
+        target = _ITEMSIZES[group.between("to", 0, len(_ITEMSIZES) - 1)]
+        self.claims.add(group, "x", source, self._count(group, "x"))
+        self.claims.add(group, "out", target, self._count(group, "out"), is_written=True)
+
+    def _select(self, group: Rows) -> None:
+        size = group.one_of("itemsize", COPY_ITEMSIZES)
+        self.claims.add(group, "condition", 1, self._count(group, "condition"))
+        for field in ("x", "y"):
+            step = group[f"stride_{field}"]
+            group.need((step == 0) | (step == size), f"stride_{field}", "It must be 0 or the itemsize")
+            self.claims.add(group, field, size, self._count(group, field), step=step)
+        self.claims.add(group, "out", size, self._count(group, "out"), is_written=True)
+
+    def _load(self, group: Rows) -> None:
+        size = group.one_of("itemsize", COPY_ITEMSIZES)
+        self._claim_part(group, "x", size)
+        self.claims.add(group, "out", size, self._count(group, "out"), is_written=True)
+
+    # ---- parts of arrays -----------------------------------------------------------------------------
+
+    def _claim_part(self, group: Rows, field: str, size: Column) -> None:
+        """Claim what a table describes."""
+        count = group.between("count", 1, _MOST)
+        ndim = group.between("ndim", 0, _MOST_AXES)
+        tables = self.rows * WIDTH
+        lengths = group.between("lengths", tables, len(self.code) - ndim)
+        strides = group.between("strides", tables, len(self.code) - ndim)
+        low, high, product = np.zeros(len(group)), np.zeros(len(group)), np.ones(len(group))
+        for axis in range(ndim.max()):
+            has_axis = axis < ndim
+            length = np.where(has_axis, self.code[np.where(has_axis, lengths + axis, 0)], 1)
+            step = np.where(has_axis, self.code[np.where(has_axis, strides + axis, 0)], 0)
+            group.need((length >= 1) & (length <= _MOST), "lengths", f"Length {axis} there is out of range")
+            group.need(step % size == 0, "strides", f"Stride {axis} there is no multiple of the itemsize")
+            group.need((step >= -_MOST) & (step <= _MOST), "strides", f"Stride {axis} there is out of range")
+            reach = (length - 1.0) * step
+            low, high, product = low + np.minimum(reach, 0), high + np.maximum(reach, 0), product * length
+        group.need(product == count, "lengths", "The lengths there do not make the count")
+        self.claims.add(group, field, size, low=low, high=high, is_written=field == "out")
+
+    def _store(self, group: Rows) -> None:
+        self._put(group, group.one_of("itemsize", COPY_ITEMSIZES))
+
+    def _add_store(self, group: Rows) -> None:
+        self._put(group, _ITEMSIZES[group.between("dtype", 0, _FLOATS)])
+
+    def _put(self, group: Rows, size: Column) -> None:
+        self._claim_part(group, "out", size)
+        self.claims.add(group, "x", size, group["count"])
+
+    def _copy(self, group: Rows) -> None:
+        size = group.between("bytes", 0, _MOST)
+        self.claims.add(group, "x", 1, part=size)
+        self.claims.add(group, "out", 1, part=size, is_written=True)
+
+    # ---- numbers, folds, positions -------------------------------------------------------------------
+
+    def _scalar(self, group: Rows) -> None:
+        group.between("kind", 0, len(SCALARS) - 1)
+        for field in ("x", "y", "out"):
+            self.claims.add(group, field, 8, 1, is_written=field == "out")
+
+    def _fold(self, group: Rows) -> None:
+        kind = group.between("kind", 0, len(FOLDS) - 1)
+        dtype = group.between("dtype", 0, len(_ITEMSIZES) - 1)
+        group.need(_FOLDABLE[kind, dtype], "dtype", "There is no such fold of this dtype")
+        before = group.between("before", 1, _MOST)
+        reduced = group.between("reduced", np.where(_MAY_FOLD_NOTHING[kind], 0, 1), _MOST)
+        after = group.between("after", 1, _MOST)
+        results, size = before * after.astype(float), _ITEMSIZES[dtype]
+        self.claims.add(group, "x", size, results * reduced)
+        self.claims.add(group, "out", np.where(_FINDS_POSITION[kind], _INT64, size), results, is_written=True)
+
+    def _sum_product(self, group: Rows) -> None:
+        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        before, reduced = group.between("before", 1, _MOST), group.between("reduced", 0, _MOST)
+        results = before * group.between("after", 1, _MOST).astype(float)
+        self.claims.add(group, "x", size, results * reduced)
+        self.claims.add(group, "y", size, results * reduced)
+        self.claims.add(group, "out", size, results, is_written=True)
+
+    def _scan(self, group: Rows) -> None:
+        kind = group.between("kind", 0, len(SCANS) - 1)
+        dtype = group.between("dtype", 0, len(_ITEMSIZES) - 1)
+        group.need(_SCANNABLE[kind, dtype], "dtype", "There is no such scan of this dtype")
+        group.between("backwards", 0, 1)
+        elements = np.ones(len(group))
+        for field in ("before", "length", "after"):
+            elements = elements * group.between(field, 1, _MOST)
+        for field in ("x", "y", "out"):
+            self.claims.add(group, field, _ITEMSIZES[dtype], elements, is_written=field == "out")
+
+    def _take(self, group: Rows) -> None:
+        size = group.one_of("itemsize", COPY_ITEMSIZES)
+        whole, chosen = self._indexed(group)
+        self.claims.add(group, "x", size, whole)
+        out = self.claims.add(group, "out", size, chosen, is_written=True)
+        self.claims.keep_apart(out, self.claims.add(group, "index", _INT64, group["count"]))
+
+    def _scatter_add(self, group: Rows) -> None:
+        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        whole, chosen = self._indexed(group)
+        self.claims.add(group, "x", size, chosen)
+        total = self.claims.add(group, "total", size, whole, is_written=True)
+        self.claims.keep_apart(total, self.claims.add(group, "index", _INT64, group["count"]))
+
+    @staticmethod
+    def _indexed(group: Rows) -> tuple[Column, Column]:
+        """Elements of the array that is indexed, and of those that are chosen from it."""
+        length = group.between("length", 0, _MOST)
+        row = group.between("row", 1, _MOST)
+        count = group.between("count", 1, _MOST)
+        rows = row * group.between("before", 1, _MOST).astype(float)
+        return rows * length, rows * count
+
+    def _ravel_index(self, group: Rows) -> None:
+        count = group.between("count", 1, _MOST)
+        group.between("length", 0, _MOST)
+        group.between("wraps", 0, 3)
+        for field in ("so_far", "index", "out"):
+            self.claims.add(group, field, _INT64, count, is_written=field == "out")
+
+    def _guard(self, group: Rows) -> None:
+        group.between("kind", 0, 1)
+        self.claims.add(group, "x", _ITEMSIZES[group.between("dtype", 0, len(_ITEMSIZES) - 1)], 1)
+
+    def _callback(self, group: Rows) -> None:
+        group.need(np.isin(group["index"], self.callbacks), "index", "That is no callback")
+
+    def _pause(self, group: Rows) -> None:
+        """It touches nothing."""
+
+    def _kernel(self, group: Rows) -> None:
+        loaded = kernels_loaded()
+        group.need(np.isin(group["kernel"], list(loaded)), "kernel", "That is no kernel")
+        names = [loaded[number] for number in group["kernel"].tolist()]
+        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        counts = np.array([sum(REGISTRY[name].parameters.values()) for name in names])
+        tables = group.between("parameters", self.rows * WIDTH, len(self.code) - counts)
+        fields = ("out", "x", "y", "z")
+        elements, units = np.zeros((len(fields), len(group))), np.tile(size, (len(fields), 1))
+        for k, name in enumerate(names):
+            entry, parameters = REGISTRY[name], self.code[tables[k] : tables[k] + counts[k]]
+            try:
+                needs = needs_of(name, tuple(parameters.tolist()))
+            except ValueError as error:
+                group.refuse(k, "parameters", f"does not suit {name}: {error}")
+            if needs.workspace * size[k] > self.claims.sizes[REGISTERS]:
+                group.refuse(k, "parameters", "needs a larger workspace than the registers are")
+            letter = "d" if size[k] == 8 else "s"
+            blas = blas_number(letter + entry.blas) if entry.blas else 0
+            for field, wanted in (("blas", blas), ("tasks", needs.tasks)):
+                if group[field][k] != wanted:
+                    group.refuse(k, field, f"is {group[field][k]}, and for {name} it is {wanted}")
+            elements[: 1 + len(needs.operands), k] = needs.out, *needs.operands
+            units[[1 + operand for operand in entry.indices], k] = _INT64
+        group.between("threads", 1, group["tasks"])
+        group.between("portion", 1, group["tasks"])
+        for field in fields:
+            is_apart = group[field] >> OFFSET_BITS != REGISTERS
+            group.need(is_apart, field, "It is in the registers, which are the workspace")
+        out, *operands = [
+            self.claims.add(group, field, units[k], elements[k], is_written=k == 0)
+            for k, field in enumerate(fields)
+        ]
+        for operand in operands:
+            self.claims.keep_apart(out, operand)
+
+    # ---- BLAS and LAPACK -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _blas(group: Rows, doubles: str, singles: str) -> Column:
+        """The itemsize that a function of BLAS's works on; other functions are refused."""
+        function, double, single = group["function"], blas_number(doubles), blas_number(singles)
+        is_double = function == double
+        group.need(is_double | (function == single), "function", f"That is neither {doubles} nor {singles}")
+        size = np.where(is_double, itemsizes(double)[0], itemsizes(single)[0])
+        if "itemsize" in FIELDS[group.name]:
+            group.need(group["itemsize"] == size, "itemsize", "The function works on others")
+        return size
+
+    def _gemm(self, group: Rows) -> None:
+        size = self._blas(group, "dgemm", "sgemm")
+        # BLAS reads 32 bits of them.
+        m, n = group.between("m", 1, _MOST_INT32), group.between("n", 1, _MOST_INT32)
+        k = group.between("k", 0, _MOST_INT32)
+        letters = group.one_of("transposed", [a | b << 8 for a in (_N, _T) for b in (_N, _T)])
+        at = group.between("stack", self.rows * WIDTH, len(self.code) - _STACK)
+        outer, inner, *strides = (self.code[at + i] for i in range(_STACK))
+        for count in (outer, inner):
+            group.need((count >= 1) & (count <= _MOST), "stack", "A length there is out of range")
+        # Each element of a result takes memory, which limits how long a row runs.
+        elements = outer * inner.astype(float) * m * n
+        group.need(elements * size <= self.claims.sizes.max(initial=0), "stack", "It is of too many matrices")
+        touched = []
+        for matrix, rows, columns, is_turned, steps in (
+            ("a", m, k, letters & 0xFF == _T, strides[:2]),
+            ("b", k, n, letters >> 8 == _T, strides[2:4]),
+            ("c", m, n, np.zeros(len(group), bool), strides[4:]),
+        ):
+            height, width = np.where(is_turned, (columns, rows), (rows, columns))
+            leading = group.between(f"ld{matrix}", np.maximum(height, 1), _MOST_INT32)
+            part = np.where(height * width > 0, ((width - 1.0) * leading + height) * size, 0)
+            low = high = np.zeros(len(group))
+            for count, step in zip((outer, inner), steps, strict=True):
+                is_stride = (step >= -_MOST) & (step <= _MOST) & (step % size == 0)
+                group.need(is_stride, "stack", f"A stride of {matrix} there is none")
+                reach = (count - 1.0) * step
+                low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
+            touched.append(
+                self.claims.add(group, matrix, size, part=part, low=low, high=high, is_written=matrix == "c")
+            )
+        for factor in touched[:2]:
+            self.claims.keep_apart(touched[2], factor)
+
+    def _systems(self, group: Rows, doubles: str, singles: str) -> tuple[Column, Column, Column]:
+        """Bytes of an element, how many matrices, and how many rows each has."""
+        size = self._blas(group, doubles, singles)
+        return size, group.between("batch", 1, _MOST), group.between("n", 1, _MOST_INT32)
+
+    def _gesv(self, group: Rows) -> None:
+        size, batch, n = self._systems(group, "dgesv", "sgesv")
+        row = batch * n.astype(float)
+        columns = group.between("columns", 0, _MOST_INT32)
+        a = self.claims.add(group, "a", size, row * n, is_written=True)
+        x = self.claims.add(group, "x", size, row * columns, is_written=True)
+        # LAPACK takes from the pivots which rows to exchange: nothing else may write there.
+        pivots = self.claims.add(group, "pivots", _INT64, n, is_written=True)
+        self.claims.keep_apart(pivots, a)
+        self.claims.keep_apart(pivots, x)
+        self.claims.keep_apart(x, a)
+
+    def _potrf(self, group: Rows) -> None:
+        size, batch, n = self._systems(group, "dpotrf", "spotrf")
+        group.one_of("letter", _TRIANGLES)
+        self.claims.add(group, "x", size, batch * n.astype(float) * n, is_written=True)
+
+    def _trsm(self, group: Rows) -> None:
+        size, batch, n = self._systems(group, "dtrsm", "strsm")
+        columns = group.between("columns", 1, _MOST_INT32)
+        leading = group.between("lda", n, _MOST_INT32)
+        group.one_of("letters", _TRIANGULAR)
+        part = ((n - 1.0) * leading + n) * size
+        a = self.claims.add(group, "a", size, batch, step=group["stride_a"], part=part)
+        x = self.claims.add(group, "x", size, batch * n.astype(float) * columns, is_written=True)
+        self.claims.keep_apart(x, a)

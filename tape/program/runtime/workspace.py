@@ -1,0 +1,119 @@
+"""The memory of one run of a program: nobody else uses it meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape.program.plan.plan import ALIGNMENT
+from tape.program.runtime.functions import DATA_TABLE, FUNCTION_TABLE
+from tape.program.runtime.opcodes import (
+    ARENA,
+    CODE,
+    DATA,
+    FRAME_BYTES,
+    FUNCTIONS,
+    LITERALS,
+    OTHERS,
+    PLACES,
+    REGISTERS,
+    ROWS,
+    SLOTS,
+    SPEC,
+    THREADS,
+)
+from tape.program.runtime.placing import places
+
+if TYPE_CHECKING:
+    from tape.program.runtime.run import Runner
+
+__all__ = ["Workspace"]
+
+_KEPT_BYTES = 1 << 26
+"""Arrays for results are kept, to be used again once nobody refers to them, up to this size."""
+
+
+class Workspace:
+    """What a run needs.
+
+    Parameters
+    ----------
+    runner : Runner
+
+    Attributes
+    ----------
+    frame : numpy.ndarray
+        int64: what the machine works with, see `tape.program.runtime.opcodes`.
+    owners : list
+        The array behind each slot; None for those of arguments and results.
+    scalars : list of numpy.ndarray
+        For results without axes.
+    ring : tuple of tuple of numpy.ndarray
+        Sets of arrays for results. One that only the ring refers to is used again.
+    """
+
+    __slots__ = ("_makers", "_threads", "frame", "owners", "ring", "scalars")
+
+    def __init__(self, runner: Runner) -> None:
+        sizes = runner.plan.slots
+        self.frame = np.zeros(SLOTS + len(sizes), np.int64)
+        self.owners: list[Any] = [None] * len(sizes)
+        frame = self.frame
+        frame[FUNCTIONS], frame[DATA] = FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data
+        frame[CODE], frame[ROWS] = runner.code.ctypes.data, runner.rows
+        frame[SPEC] = runner.spec.ctypes.data
+        self.own(ARENA, memory_of(sizes[ARENA]))
+        self.own(REGISTERS, memory_of(sizes[REGISTERS]))
+        self.own(LITERALS, runner.literals)
+        for array, slot in zip(runner.plan.constants, runner.plan.constant_slots, strict=True):
+            self.own(slot, array)
+            lowest = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0)
+            frame[SLOTS + slot] += lowest
+        for slot in runner.scalar_inputs:
+            self.own(slot, memory_of(8))
+        self.scalars = []
+        for slot, dtype in runner.scalar_outputs:
+            memory = memory_of(16)
+            self.own(slot, memory)
+            self.scalars.append(memory[: dtype.itemsize].view(dtype).reshape(()))
+
+        self._makers = runner.makers
+        self._prepare_threads(runner.threads, sizes[REGISTERS])
+        self.ring: tuple[tuple[np.ndarray, ...], ...] = ()
+        self.new_arrays()
+
+    def _prepare_threads(self, count: int, registers: int) -> None:
+        """A frame and registers for every thread but the one that calls."""
+        width = len(self.frame)
+        others = np.zeros((count - 1, width), np.int64)
+        self._threads = [others]
+        for frame in others:
+            memory = memory_of(registers)
+            self._threads.append(memory)
+            frame[SLOTS + REGISTERS] = memory.ctypes.data
+        where = places() if count > 1 else None
+        self.frame[PLACES] = 0 if where is None else where.ctypes.data
+        self.frame[THREADS], self.frame[OTHERS], self.frame[FRAME_BYTES] = (
+            count,
+            others.ctypes.data,
+            8 * width,
+        )
+
+    def new_arrays(self) -> None:
+        """Put a new set of arrays into the ring, before those that are there."""
+        arrays = tuple([np.empty(shape, dtype) for shape, dtype in self._makers])
+        size = sum([array.nbytes for array in arrays])
+        self.ring = (arrays, *self.ring[: 1 if size <= _KEPT_BYTES else 0])
+
+    def own(self, slot: int, array: np.ndarray) -> None:
+        """Make a slot refer to an array."""
+        self.owners[slot] = array
+        self.frame[SLOTS + slot] = array.ctypes.data
+
+
+def memory_of(size: int) -> np.ndarray:
+    """So many bytes, aligned."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]

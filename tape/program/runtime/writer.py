@@ -1,0 +1,118 @@
+"""The rows of an instruction array in the making, for `tape.program.runtime.encode` and its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tape.program.ir.instructions import Instruction
+from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
+from tape.program.plan.plan import Plan
+from tape.program.runtime.opcodes import FIELDS, REGISTERS, opcode, packed
+
+__all__ = ["Writer", "rounded"]
+
+
+class Writer:
+    """Appends rows, and the tables that they refer to.
+
+    Parameters
+    ----------
+    plan : Plan
+        Complete; it learns how large the slot of registers must be.
+
+    Attributes
+    ----------
+    rows : list of list of int
+        So far.
+    origins : list of int
+        The instruction of the plan that each row belongs to.
+    tables : list of int
+        What will follow the last row.
+    addresses : list of int
+        Every value of the plan as an operand of a row.
+    origin : int
+        The instruction that is being encoded.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rows: list[list[int]] = []
+        self.origins: list[int] = []
+        self.tables: list[int] = []
+        self.addresses = [0 if place is None else packed(place.slot, place.offset) for place in plan.places]
+        self.origin = 0
+        self._known_tables: dict[tuple[int, ...], int] = {}
+
+    def emit(self, name: str, **fields: int) -> None:
+        """Append a row: a number for each of its `FIELDS`."""
+        self.rows.append([opcode(name), *[fields[key] for key in FIELDS[name]]])
+        self.origins.append(self.origin)
+
+    def table(self, numbers: Sequence[int]) -> int:
+        """Where numbers are among the tables."""
+        key = tuple(numbers)
+        at = self._known_tables.get(key)
+        if at is None:
+            at = self._known_tables[key] = len(self.tables)
+            self.tables += key
+        return at
+
+    def place(self, id: int) -> Place:
+        """Where a value is, and its strides."""
+        place = self.plan.places[id]
+        assert place is not None
+        return place
+
+    def at(self, id: int) -> int:
+        """A value as an operand of a row."""
+        return self.addresses[id]
+
+    def load(self, id: int, count: int, lengths: Any, steps: Any, out: int) -> None:
+        """Put elements of a value in order, from an operand of a row on."""
+        self.emit(
+            "load", itemsize=self.plan.instructions[id].dtype.itemsize, count=count, ndim=len(lengths),
+            lengths=self.table(lengths), strides=self.table(steps), x=self.at(id), out=out,
+        )  # fmt: skip
+
+    def run_of(self, source: int, instruction: Instruction) -> tuple[Any, Any]:
+        """The lengths and strides with which a result sees an operand."""
+        strides = self.place(source).strides
+        if self.plan.instructions[source].shape != instruction.shape:
+            strides = broadcast_strides(self.plan.instructions[source].shape, strides, instruction.shape)
+        lengths, steps = collapsed(instruction.shape, strides)
+        return lengths or (1,), steps or (instruction.dtype.itemsize,)
+
+    def copy_to(self, source: int, instruction: Instruction, out: int) -> None:
+        """Fill a result with an operand, repeated where that is smaller."""
+        if not instruction.size or self.at(source) == out:
+            return
+        lengths, steps = self.run_of(source, instruction)
+        width = instruction.dtype.itemsize
+        if len(lengths) == 1 and (steps[0] == width or lengths[0] == 1):
+            self.emit("copy", bytes=instruction.size * width, x=self.at(source), out=out)
+        else:
+            self.load(source, instruction.size, lengths, steps, out)
+
+    def write_view(self, name: str, kind: int, x: int, id: int, offset: int, strides: Any) -> None:
+        """Write an operand to a part of the result."""
+        source = self.plan.instructions[x]
+        if not source.size:
+            return
+        lengths, steps = collapsed(source.shape, strides)
+        place = self.place(id)
+        fields: dict[str, int] = {"itemsize" if name == "store" else "dtype": kind}
+        self.emit(
+            name, **fields, count=source.size, ndim=len(lengths), lengths=self.table(lengths),
+            strides=self.table(steps), x=self.at(x), out=packed(place.slot, place.offset + offset),
+        )  # fmt: skip
+
+    def reserve(self, size: int) -> None:
+        """Make the slot of registers as large as this, in bytes."""
+        slots = self.plan.slots
+        slots[REGISTERS] = max(slots[REGISTERS], size)
+
+
+def rounded(size: int) -> int:
+    """Bytes up to where the next value may begin."""
+    return size + -size % ALIGNMENT

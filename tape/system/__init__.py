@@ -1,0 +1,1 @@
+"""The computer: BLAS, memory, caches on disk, optional packages, progress bars."""

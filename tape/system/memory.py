@@ -1,0 +1,46 @@
+"""Freed memory is kept for the next arrays, instead of being given back to the system each time.
+
+A sweep frees and asks for the same arrays over and over. By default glibc returns larger ones to the
+system at once, and the system clears every page before it hands it out again: a fifth to a third of the
+time of a gradient with arrays of 100 kB to a few MB. `keep_freed` raises two thresholds of the allocator,
+for the whole process; it runs when tape is imported. TAPE_KEEP_FREED=0 in the environment, or any setting
+of the allocator's own, leaves everything as it is, as do other systems than Linux with glibc.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+__all__ = ["keep_freed"]
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_KEPT = 256 * 2**20
+"""How much may be kept, in bytes, at the top of the heap."""
+_LARGEST = 32 * 2**20
+"""The most that glibc allows: arrays above always go back to the system."""
+_SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_")
+
+
+def keep_freed() -> bool:
+    """Keep up to 256 MiB of freed memory in the process, in arrays of up to 32 MiB.
+
+    Returns
+    -------
+    bool
+        Whether it was done.
+
+    Examples
+    --------
+    >>> from tape.system.memory import keep_freed
+    >>> keep_freed() in (True, False)
+    True
+    """
+    is_set = any(name in os.environ for name in _SETTINGS) or "malloc" in os.environ.get("GLIBC_TUNABLES", "")
+    if is_set or os.environ.get("TAPE_KEEP_FREED") == "0" or not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "gnu_get_libc_version"):  # another C library
+        return False
+    return bool(libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST) and libc.mallopt(_M_TRIM_THRESHOLD, _KEPT))
