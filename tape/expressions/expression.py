@@ -20,7 +20,6 @@ from tape.expressions.functions import FUNCTIONS
 from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
-from tape.inspect.watching import Watched
 
 __all__ = ["Expression", "expression"]
 
@@ -99,7 +98,7 @@ class Expression:
         arguments = self._bind(positions, values)
         for slot, value in zip(self._arguments, arguments, strict=True):
             slots[slot] = value
-        is_watched = any(isinstance(x, Handle) and type(x.trace.nodes) is Watched for x in arguments)
+        is_watched = any(isinstance(x, Handle) and x.trace.watching is not None for x in arguments)
         outer = NOW.part
         try:
             for slot, function, step in self._calls:

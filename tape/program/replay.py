@@ -105,6 +105,3 @@ def compile_trace(trace: Trace, root: Var) -> TraceProgram:
     program = TraceProgram(recorded, name=trace.name or "trace")
     program._nodes, program._eager = leaves, value_and_gradients  # type: ignore[assignment]
     return program
-
-
-Trace.compiler = staticmethod(compile_trace)

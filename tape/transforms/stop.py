@@ -8,9 +8,9 @@ from typing import Any
 
 from tape import tree
 from tape.core import batch_rules
+from tape.core.interpreter import Interceptor
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.scope import Region
 
 __all__ = ["no_grad", "stop_gradient"]
 
@@ -39,7 +39,7 @@ def stop_gradient(x: Any) -> Any:
     return tree.map_leaves(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
 
 
-class no_grad(Region, ContextDecorator):
+class no_grad(Interceptor, ContextDecorator):
     """A region, or a decorated function, in which what is computed is constant to every derivative.
 
     Operations on Vars are recorded as always, and run again on a replay, but without derivative.
@@ -59,7 +59,7 @@ class no_grad(Region, ContextDecorator):
 
     is_constant = True
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""
         return op.without_rules()(*operands, **attrs)
 

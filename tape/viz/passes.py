@@ -14,7 +14,6 @@ import numpy as np
 
 from tape.core.checks import check_root, checked_tangents, start_of
 from tape.core.node import Node, plain
-from tape.inspect.watching import unwatched
 from tape.inspect.watching.watch import Phase
 from tape.kernels.accumulate import Scattered
 
@@ -167,7 +166,7 @@ def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
         if adjoints[id] is None or pull is None:
             continue
         writes = []
-        for parent, contribution in unwatched(pull)(_plain(node), adjoints[id]):
+        for parent, contribution in pull(_plain(node), adjoints[id]):
             added = contribution.dense() if isinstance(contribution, Scattered) else contribution
             so_far = adjoints[parent]
             adjoints[parent] = added if so_far is None else so_far + added

@@ -14,8 +14,9 @@ import numpy as np
 
 from tape.core.batch_rules import elementwise
 from tape.core.node import Handle
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last

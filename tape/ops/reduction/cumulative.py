@@ -14,8 +14,9 @@ import numpy as np
 from tape.core import series
 from tape.core.batch_rules import along_axes
 from tape.core.node import plain
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.kernels.recurrences import recurrence
 from tape.ops.elementwise.elementary import exp

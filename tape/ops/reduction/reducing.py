@@ -15,7 +15,8 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op, broadcast_to
+from tape.core.linear import broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.kernels.choices import extremes_share

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.elementwise.arithmetic import subtract
 from tape.ops.reduction.masked import _max_where, _mean_where, _min_where, _prod_where, _sum_where

@@ -10,8 +10,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tape import errors
 from tape.core.batch_rules import along_axes, inner_axis
-from tape.core.op import NUMPY_ERRORS, Op, implements
+from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.structure.indexing import getitem
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import inner_axis
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only
 from tape.ops.elementwise.selection import where

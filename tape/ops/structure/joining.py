@@ -11,9 +11,11 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import inner_axis
-from tape.core.op import Op, cast, implements
-from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.linear import broadcast_to as _broadcast_to
+from tape.core.linear import cast
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem

@@ -10,10 +10,12 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import elementwise, inner_axes, inner_axis, resolved
+from tape.core.linear import broadcast_to as _broadcast_to
+from tape.core.linear import cast
 from tape.core.node import Handle, plain
-from tape.core.op import NUMPY_ERRORS, Op, cast, implements
-from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
 from tape.ops.structure.axes import swapaxes as swapaxes

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.fitting import widened
+from tape.core.interpreter import Interceptor
 from tape.core.node import Handle, Node, plain
-from tape.core.op import Op, widened
+from tape.core.op import Op
 from tape.core.operands import FAST
-from tape.core.scope import Region
 from tape.core.trace import Trace
 from tape.viz.stepper.formula import formula
 
@@ -99,8 +100,8 @@ def rule_formulas(node: Node, wants: Sequence[bool] | None = None) -> Rules:
         return Rules(_leaf_words(node))
     names = _names(len(node.operands))
     wanted = _wanted(node, wants)
-    # In a region of its own the small trace is nested in none that is open around.
-    with Region(), warnings.catch_warnings(), np.errstate(all="ignore"):
+    # Under an interceptor of its own the small trace is nested in none that is open around.
+    with Interceptor(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         value = _attempt(_value, node, op, names)
         reverse = _attempt(_reverse, node, op, names, wanted) if any(wanted) else ()
