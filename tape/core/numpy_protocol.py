@@ -143,7 +143,7 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         raise _no_rule(_title(func))
     if func is np.where and len(args) == 1 and not kwargs:
         return OPERATIONS[np.nonzero](*args)
-    return _call(function, _title(func), args, kwargs, func)
+    return _call(function, "", args, kwargs, func)
 
 
 def is_creation(func: Any) -> bool:
@@ -213,6 +213,7 @@ def _call(
         if isinstance(error, errors.TapeError) or not getattr(op, "explains_errors", True):
             raise
         if func is not None:
+            name = _title(func)
             fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
             if "out" in fewer_kwargs:
                 return call_function(func, tuple(fewer_args), fewer_kwargs)

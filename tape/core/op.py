@@ -18,7 +18,7 @@ from tape import errors
 from tape.conversion.foreign import complaint
 from tape.core.batch_rules import BatchRule
 from tape.core.interpreter import OPEN, innermost
-from tape.core.node import Handle, Node, Pull
+from tape.core.node import Call, Handle, Node
 from tape.core.operands import lift_all, plain_operands, tell_places
 from tape.core.rules import complete, make_pull, push
 from tape.core.series import TaylorRule
@@ -156,7 +156,7 @@ class Op:
         self.batch = batch
         self.lower = lower
         self._constant: Op | None = None
-        self._pulls: dict[tuple[bool, ...], Pull | None] = {}  # by which operands are active
+        self._calls: dict[tuple[bool, ...], Call] = {}  # by which operands are active
         complete(self, linear)
         self.__name__ = self.name
         self.__doc__ = doc or forward.__doc__
@@ -197,11 +197,13 @@ class Op:
         tell_places(explained, given)
         raise explained from error
 
-    def pull_for(self, active: tuple[bool, ...]) -> Pull | None:
-        """Return what a node calls for its vjp, given which operands are active; None if nothing flows."""
-        if active not in self._pulls:
-            self._pulls[active] = make_pull(self, active)
-        return self._pulls[active]
+    def call(self, attrs: dict[str, Any], active: tuple[bool, ...]) -> Call:
+        """Return what the nodes of calls alike share, given which operands are active."""
+        known = self._calls.get(active)
+        if known is None:
+            pull = make_pull(self, active) if True in active else None
+            known = self._calls[active] = Call(self, {}, pull)
+        return Call(self, attrs, known.pull) if attrs else known
 
     def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
         """Return the tangent of a node, given those of its operands; None where nothing flows."""

@@ -7,7 +7,7 @@ nothing anew. Everything else goes through `tape.core.op.bind`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -195,11 +195,11 @@ def _are_numbers(x: np.ndarray, y: np.ndarray) -> bool:
 
 # ---- with static arguments ---------------------------------------------------------------------------
 
-_STATIC = frozenset({int, bool, str, type(None), tuple, type, np.dtype})
+_STATIC = frozenset({int, bool, str, tuple, slice, type, type(None), type(Ellipsis)})
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again
 
 
-def specialised(*, layout: bool = False) -> Callable[[F], F]:
+def specialised(*, layout: bool = False, key_of: Callable[..., Any] | None = None) -> Callable[[F], F]:
     """Make calls of a function that are alike record their operation directly.
 
     The function runs once for each kind of call: static arguments, with shape and dtype of the operand. If it
@@ -210,6 +210,9 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
     layout : bool
         Whether what the function does depends on the strides of the operand, too. On anything else than on
         these and on its static arguments, elements for instance, it must not depend.
+    key_of : callable, optional
+        ``key_of(*statics)``: a hashable key for the static arguments, None if the function must run. By
+        default they are their own key, if they are numbers, strings, dtypes or tuples of these.
 
     Returns
     -------
@@ -218,12 +221,14 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        return _specialised(function, layout)  # type: ignore[return-value]
+        return _specialised(function, layout, key_of or _key_of)  # type: ignore[return-value]
 
     return decorate
 
 
-def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., Any]:
+def _specialised(
+    function: Callable[..., Any], layout: bool, key_of: Callable[..., Any]
+) -> Callable[..., Any]:
     known: dict[Any, Call] = {}
 
     @wraps(function)
@@ -243,20 +248,23 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
             or (layout and x.share is not None)
         ):
             return function(*args, **kwargs)
-        is_active = parent.call.pull is not None or parent.is_param
-        statics = args[1:]
-        key = (a.shape, a.dtype, is_active, statics, *map(type, statics))
-        if kwargs:
-            key += (*kwargs.items(), *map(type, kwargs.values()))
+        statics = key_of(*args[1:], **kwargs)
+        if statics is None:
+            return function(*args, **kwargs)
+        key = (statics, a.shape, a.dtype, parent.call.pull is not None or parent.is_param)
         if layout:
             key += (a.strides,)
         try:
             call = known.get(key)
-        except TypeError:  # lists, slices and arrays among them
+        except TypeError:  # a list or an array is among the arguments
             return function(*args, **kwargs)
         if call is None:
+            count = len(trace.nodes)
             var = function(*args, **kwargs)
-            _learn(known, key, x, a, var)
+            if _are_static(args[1:], kwargs) and _is_alone(var, x, a, count):
+                if len(known) >= _MOST:
+                    known.clear()
+                known[key] = var.node.call
             return var
         op = call.op
         try:
@@ -281,21 +289,32 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
     return record
 
 
-def _learn(known: dict[Any, Call], key: Any, x: Any, a: np.ndarray, var: Any) -> None:
-    """Remember the call that was recorded, if it was the only one, and will be the same again."""
-    if type(var) is not Var or var.trace_ref is not x.trace_ref or not _is_fixed(key):
-        return
+def _key_of(*args: Any, **kwargs: Any) -> Any:
+    """Return a key for static arguments; equal numbers of different types have different keys."""
+    key = (args, *map(type, args))
+    if kwargs:
+        key += (*kwargs.items(), *map(type, kwargs.values()))
+    if tuple in key:
+        sequences = (part for part in (*args, *kwargs.values()) if type(part) is tuple)
+        key += tuple([type(part) for sequence in sequences for part in sequence])
+    return key
+
+
+def _are_static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether arguments with one key mean the same: there are no two zeros, and no NaN, among them."""
+    return all(type(part) in _STATIC for part in (*args, *kwargs.values()))
+
+
+def _is_alone(var: Any, x: Any, a: np.ndarray, count: int) -> bool:
+    """Whether a call has done nothing but record one operation on ``x``, as node number ``count``."""
+    if type(var) is not Var or var.trace_ref is not x.trace_ref:
+        return False
     node = var.node
-    count = len(x.trace.nodes)
-    if var.id != count - 1 or len(node.inputs) != 2 or node.inputs[0] != x.id or node.inputs[1] is not a:
-        return
-    if node.op is None or node.op.data_dependent or not isinstance(node.value, (np.ndarray, np.generic)):
-        return
-    if len(known) >= _MOST:
-        known.clear()
-    known[key] = node.call
-
-
-def _is_fixed(key: Any) -> bool:
-    """Whether static arguments are such that equal ones mean the same."""
-    return all(type(part) in _STATIC and (type(part) is not tuple or _is_fixed(part)) for part in key)
+    if var.id != count or len(x.trace.nodes) != count + 1 or len(node.inputs) != 2:
+        return False
+    depends = True if node.op is None else node.op.data_dependent
+    if node.inputs[0] != x.id or node.inputs[1] is not a or depends is True:
+        return False
+    if depends and depends(a, **node.attrs):
+        return False
+    return isinstance(node.value, (np.ndarray, np.generic))

@@ -8,7 +8,7 @@ operations exist: a node carries its own rule.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from tape import errors
 from tape.conversion.numbers import Taken
 from tape.core import checks, interpreter
 from tape.core.interpreter import OPEN, Interpreter
-from tape.core.node import Call, Handle, Leaf, Node, settled
+from tape.core.node import Handle, Leaf, Node, settled
 from tape.core.operands import as_operand, tell_places
 from tape.core.sweep import pull_back, push_forward, recompute, unshared
 from tape.core.var import Var
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tape.program.replay import TraceProgram
 
 __all__ = ["Trace"]
+
+_new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
 
 class Trace(Interpreter, Shown):
@@ -190,31 +192,44 @@ class Trace(Interpreter, Shown):
         id = len(nodes)
         if self.watching is not None:
             self.watching.recorded(node, id)
+        var = _new(self.var_type)
+        var.trace_ref = self.ref
+        var.id = id
+        var.node = node
+        var.share = None
         nodes.append(node)
-        return self.var_type(self.ref, id, node)
+        return var
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation: compute it, and append a node; nothing changes if that fails."""
         ref = self.ref
         inputs: list[Any] = []
         active = []
+        is_nested = False
         for operand in operands:
-            is_ours = isinstance(operand, Handle) and operand.trace_ref is ref
-            if is_ours:
-                inputs += (operand.id, operand.node.value)
+            if isinstance(operand, Handle) and operand.trace_ref is ref:
+                parent = operand.node
+                value = parent.value
+                inputs += (operand.id, value)
+                active.append(parent.call.pull is not None or parent.is_param)
             else:
-                constant = settled(as_operand(operand))
-                inputs += (None, interpreter.lift(constant) if type(constant) is np.ndarray else constant)
-            active.append(is_ours and operand.node.is_active)
+                value = settled(as_operand(operand))
+                if OPEN and type(value) is np.ndarray:
+                    value = interpreter.lift(value)
+                inputs += (None, value)
+                active.append(False)
+            is_nested = is_nested or isinstance(value, Handle)
         values = inputs[1::2]
-        is_nested = self.level and any(isinstance(value, Handle) for value in values)
         try:
             value = op(*values, **attrs) if is_nested else op.compute(values, attrs)
         except errors.TapeError as error:
             tell_places(error, operands)
             raise
-        pull = op.pull_for(tuple(active)) if True in active else None
-        var = self.push(Node(value, Call(op, attrs, pull), tuple(inputs)))
+        node = _new(Node)
+        node.value = value
+        node.call = op.call(attrs, tuple(active))
+        node.inputs = tuple(inputs)
+        var = self.push(node)
         if op.view is not None and inputs[0] is not None:
             share(var, operands[0])
         return var

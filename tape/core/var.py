@@ -446,11 +446,11 @@ class Var(Handle):
         """As `numpy.clip` of this."""
         if out is None:
             return OPERATIONS[np.clip](self, min, max)
-        return np.clip(self, min, max, out=out)  # type: ignore[call-overload]
+        return np.clip(self, min, max, out=out)
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Var:
         """As `numpy.compress` of this."""
-        return np.compress(condition, self, axis, out)  # type: ignore[return-value, arg-type]
+        return np.compress(condition, self, axis, out)
 
     def reshape(self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None) -> Var:
         """As `numpy.reshape` of this; the shape as one tuple or as several ints."""
@@ -478,6 +478,7 @@ class Var(Handle):
         return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if is_creation(func):  # with ``like=self``
+        function = OPERATIONS.get(func)
+        if function is None and is_creation(func):  # with ``like=self``
             return create(self, func, args, kwargs)
         return call_function(func, args, kwargs)

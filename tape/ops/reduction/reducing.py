@@ -31,6 +31,8 @@ __all__: list[str] = []
 
 Reduced = tuple[int, ...]
 
+_SMALL = 1024
+
 
 def _axes(
     name: str, a: Any, axis: Axes, *, allow_empty: bool = True, allow_number: bool = True
@@ -77,13 +79,20 @@ def _kept(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """A reduced array with the summed axes back, of length one."""
     if keepdims or reduced.ndim == x.ndim:
         return reduced
-    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
-    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
+    ndim = x.ndim
+    gone = range(ndim) if axis is None else [i % ndim for i in axis]
+    shape = tuple([1 if i in gone else length for i, length in enumerate(x.shape)])
+    return reduced.reshape(shape)
 
 
 def _spread(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """The adjoint of a sum: the same for every element that went into it."""
-    return broadcast_to(_kept(g, x, axis, keepdims), shape=x.shape)
+    g = _kept(g, x, axis, keepdims)
+    if type(g) is np.ndarray and x.size <= _SMALL:  # to write so few takes less time than to make a view
+        spread = np.empty(x.shape, g.dtype)
+        spread[...] = g
+        return spread
+    return broadcast_to(g, shape=x.shape)
 
 
 def _by_partials(

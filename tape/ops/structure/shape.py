@@ -15,6 +15,7 @@ from tape.core.linear import cast
 from tape.core.node import Handle, plain
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
@@ -128,6 +129,7 @@ def _is_fortran(a: Any, order: str) -> bool:
 
 
 @implements(np.reshape)
+@specialised()
 def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Any:
     """The same elements in another shape.
 
@@ -212,6 +214,7 @@ def _flattened(a: Any, order: str) -> Any:
 
 
 @implements(np.expand_dims)
+@specialised()
 def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
     """Insert axes of length one.
 
@@ -241,6 +244,7 @@ def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
 
 
 @implements(np.squeeze)
+@specialised()
 def squeeze(a: Any, axis: Axes = None) -> Any:
     """Remove axes of length one.
 
