@@ -20,6 +20,7 @@ from tape.core.interpreter import OPEN, Interpreter
 from tape.core.node import Handle, Leaf, Node, settled
 from tape.core.operands import as_operand, tell_places
 from tape.core.sweep import pull_back, push_forward, recompute, unshared
+from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import share
 from tape.inspect import watching
@@ -75,7 +76,7 @@ class Trace(Interpreter, Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params", "adjoints", "is_plain", "is_strict",
+    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_is_enclosing", "_params", "adjoints", "is_plain", "is_strict",
                  "level", "name", "nodes", "ref", "root", "stack", "taken", "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
@@ -94,6 +95,7 @@ class Trace(Interpreter, Shown):
         self.level = 0
         self.ref = weakref.ref(self)
         self._is_enclosing = False
+        self._has_other_leaves = False  # set, and not replayed yet
         around = interpreter.innermost_open()
         if around is not None:
             self._nest_in(around, around.level + 1)
@@ -408,6 +410,14 @@ class Trace(Interpreter, Shown):
         >>> [float(gradient) for gradient in tr.pull_back({y.id: np.float64(1), z.id: np.float64(10)})]
         [62.0]
         """
+        if self.is_plain and not OPEN and not self._has_other_leaves:
+            known = INTERNAL["swept"](self, seeds)
+            if known is not None:
+                return known
+        return self.sweep(seeds, consume=consume)
+
+    def sweep(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
+        """Do what `pull_back` does, node by node."""
         adjoints = pull_back(self.nodes, seeds, where=self, watching=self.watching, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
 
@@ -518,6 +528,7 @@ class Trace(Interpreter, Shown):
         value = self._leaf_value(value, leaf.node.is_param)
         checks.check_replacement(leaf, value)
         leaf.node.value = value
+        self._has_other_leaves = True
 
     def replay(self) -> None:
         """Recompute every value, in order, from the current leaves.
@@ -538,6 +549,7 @@ class Trace(Interpreter, Shown):
         if self.taken is not None:
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
         recompute(self.nodes, where=self, watching=self.watching)
+        self._has_other_leaves = False
         self.adjoints = self.root = None
 
     def compile(self, root: Var) -> TraceProgram:
