@@ -251,7 +251,7 @@ def _specialised(
         statics = key_of(*args[1:], **kwargs)
         if statics is None:
             return function(*args, **kwargs)
-        key = (statics, a.shape, a.dtype, parent.call.pull is not None or parent.is_param)
+        key: tuple[Any, ...] = (statics, a.shape, a.dtype, parent.call.pull is not None or parent.is_param)
         if layout:
             key += (a.strides,)
         try:

@@ -76,8 +76,8 @@ class Trace(Interpreter, Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_is_enclosing", "_params", "adjoints", "is_plain", "is_strict",
-                 "level", "name", "nodes", "ref", "root", "stack", "taken", "watching")  # fmt: skip
+    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_is_enclosing", "_params", "adjoints",
+                 "is_plain", "is_strict", "level", "name", "nodes", "ref", "root", "stack", "taken", "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
 

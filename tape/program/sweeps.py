@@ -1,12 +1,12 @@
 """Reverse sweeps over tapes that are alike, as programs.
 
-A training loop records the same tape in every step: the same calls with the same parents, other numbers. What
-its reverse sweep does is then the same too, and runs as a `Program` over the recorded values, which checks
-natively that these are of the same types and shapes. A sweep of another tape, or one that the program refuses,
-is done node by node as ever. The program is made once sweeping by hand has taken about as long as making it
-does, so that it never costs more than twice what it could.
+A training loop records the same tape in every step: the same calls with the same parents, other numbers. Its
+reverse sweep is then the same too, and runs as a `Program` over the recorded values, which checks natively that
+these have the types and shapes they had. A tape that is not known, or that the program refuses, is swept node
+by node. The program is made once sweeping node by node has taken about as long as making it does: at worst,
+that costs twice what it could.
 
-TAPE_SWEEP_PROGRAMS=0 in the environment turns it off.
+In the environment, TAPE_SWEEP_PROGRAMS=0 turns this off; "always" makes programs at the second sweep.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FLOATS = (float, complex)
 
 
 class SweepProgram(Program):
-    """The reverse sweep over a tape; its arguments are the values of the nodes, the constants and the seeds."""
+    """The reverse sweep over a tape; its arguments are the values of the nodes, constants and seeds."""
 
     def _rebound(self, workspace: Any, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
         """Put arrays in order that lie otherwise in memory; what is of another kind is refused."""
@@ -117,10 +117,8 @@ class Known:
             program = SweepProgram(recorded, name="sweep")
         except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
             return
-        keeps = (
-            not program.listing.callbacks and sum(program.plan.slots) <= _LARGEST and recorded.caught is None
-        )
-        if keeps and len(recorded.inputs) == len(values) and not any(program.known):
+        is_small = sum(program.plan.slots) <= _LARGEST
+        if is_small and not program.listing.callbacks and recorded.caught is None and not any(program.known):
             self.program, self.is_given_up = program, False
 
     def give_up(self) -> None:
@@ -130,11 +128,11 @@ class Known:
 
 _known: OrderedDict[Any, Known] = OrderedDict()
 _lock = threading.Lock()
-_is_on = os.environ.get("TAPE_SWEEP_PROGRAMS", "1") != "0"
+_mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "1")
 
 
 def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
-    """Return the gradients of the params of a trace, as `Trace.pull_back` does; None if it is to do so itself.
+    """Return the gradients of the params of a trace; None if it is to be swept node by node.
 
     Parameters
     ----------
@@ -143,11 +141,10 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     seeds : mapping of int to array
         The adjoint of each root, by node id.
     """
-    key = values = None
-    if _is_on and seeds:
-        key, values = _structure(trace, seeds)
-    if key is None:
+    structure = _structure(trace, seeds) if seeds and _mode != "0" else None
+    if structure is None:
         return None
+    key, values = structure
     with _lock:
         known = _known.get(key)
         if known is None:
@@ -160,7 +157,7 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
         found = known.run(values)
         if found is not None:
             return found
-    elif not known.is_given_up and known.seconds > _SECONDS + _SECONDS_A_NODE * len(trace.nodes):
+    elif not known.is_given_up and known.seconds > _price(trace):
         known.make(trace.nodes, trace._params, seeds, values)
     started = perf_counter()
     adjoints = trace.sweep(seeds)
@@ -168,18 +165,23 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     return adjoints
 
 
-def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[Any, tuple[Any, ...]] | tuple[None, None]:
+def _price(trace: Any) -> float:
+    """Return the seconds that it takes to make a program, about."""
+    return 0.0 if _mode == "always" else _SECONDS + _SECONDS_A_NODE * len(trace.nodes)
+
+
+def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """Return what makes a tape known again, and its values in order; None if it is not to be remembered."""
     count = max(seeds) + 1
     if count > _LONGEST:
-        return None, None
+        return None
     key: list[Any] = [*seeds, None, *trace._params]
     values: list[Any] = []
     for node in trace.nodes[:count]:
         call = node.call
         if call.op is None:
             if not _note(node.value, key, values):
-                return None, None
+                return None
             continue
         key.append(call)
         inputs = node.inputs
@@ -187,11 +189,11 @@ def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[Any, tuple[Any, ..
             parent = inputs[k]
             key.append(parent)
             if parent is None and not _note(inputs[k + 1], key, values):
-                return None, None
+                return None
         values.append(node.value)
     for seed in seeds.values():
         if not _note(seed, key, values):
-            return None, None
+            return None
     return tuple(key), tuple(values)
 
 
