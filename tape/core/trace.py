@@ -77,7 +77,8 @@ class Trace(Interpreter, Shown):
     """
 
     __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_is_enclosing", "_params", "adjoints",
-                 "is_plain", "is_strict", "level", "name", "nodes", "ref", "root", "stack", "taken", "watching")  # fmt: skip
+                 "is_plain", "is_strict", "level", "name", "nodes", "ref", "root", "stack", "taken",
+                 "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
 
@@ -577,9 +578,7 @@ class Trace(Interpreter, Shown):
         LostDerivativeWarning
             If plain numbers were taken out of the trace before the root was computed.
         """
-        from tape.program.replay import compile_trace
-
-        return compile_trace(self, root)
+        return INTERNAL["compile"](self, root)
 
     # ---- helpers -----------------------------------------------------------------------------
 

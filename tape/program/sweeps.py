@@ -1,10 +1,10 @@
 """Reverse sweeps over tapes that are alike, as programs.
 
 A training loop records the same tape in every step: the same calls with the same parents, other numbers. Its
-reverse sweep is then the same too, and runs as a `Program` over the recorded values, which checks natively that
-these have the types and shapes they had. A tape that is not known, or that the program refuses, is swept node
-by node. The program is made once sweeping node by node has taken about as long as making it does: at worst,
-that costs twice what it could.
+reverse sweep is then the same too, and runs as a `Program` over the recorded values, which checks natively
+that these have the types and shapes they had. A tape that is not known, or that the program refuses, is swept
+node by node. The program is made once sweeping node by node has taken about as long as making it does: at
+worst, that costs twice what it could.
 
 In the environment, TAPE_SWEEP_PROGRAMS=0 turns this off; "always" makes programs at the second sweep.
 """
