@@ -21,7 +21,7 @@ from tape.core.transposition import pull_transposed, push_transposed
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-__all__ = ["complete", "make_pull", "pull_binary", "pull_unary", "push"]
+__all__ = ["TransposedJvp", "complete", "make_pull", "pull_binary", "pull_unary", "push"]
 
 
 # ---- reverse: what `Node.vjp` calls, made once for an operation and a pattern of active operands -----
@@ -38,7 +38,7 @@ def make_pull(op: Op, active: Sequence[bool]) -> Pull | None:
     rules: Any = op.vjp
     if rules is None:
         return None
-    if isinstance(rules, _TransposedJvp):
+    if isinstance(rules, TransposedJvp):
         return _pull_jointly(partial(rules.pulled_back, active), active)
     if callable(rules):
         return _pull_jointly(rules, active)
@@ -201,7 +201,7 @@ def complete(op: Op, is_linear: bool) -> None:
     elif jvp is None:
         op.jvp = partial(_transposed_vjp, op, vjp)
     elif vjp is None:
-        op.vjp = _TransposedJvp(op)
+        op.vjp = TransposedJvp(op)
     elif not callable(vjp) and not callable(jvp):
         _check_agreement(op, vjp, jvp)
 
@@ -262,7 +262,7 @@ def _transposed_vjp(
     return push_transposed(pull, tangents, out, op.name)
 
 
-class _TransposedJvp:
+class TransposedJvp:
     """The reverse rule, for all operands, of an operation that has a forward rule."""
 
     def __init__(self, op: Op) -> None:

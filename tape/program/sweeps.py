@@ -15,6 +15,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Leaf, Node
+from tape.core.rules import TransposedJvp
 from tape.core.sweep import pull_back
 from tape.core.table import INTERNAL
 from tape.kernels.availability import Unavailable
@@ -102,7 +104,7 @@ class Known:
     ) -> None:
         """Make the program."""
         self.is_given_up = True  # unless all goes well
-        if not is_ready():
+        if not all(node.op is None or _is_ours(node.op) for node in nodes) or not is_ready():
             return
 
         def gradients(*leaves: Any) -> list[Any]:
@@ -141,7 +143,9 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     seeds : mapping of int to array
         The adjoint of each root, by node id.
     """
-    structure = _structure(trace, seeds) if seeds and _mode != "0" else None
+    if not seeds or _mode == "0" or "raise" in np.geterr().values():  # a program does not look for overflows
+        return None
+    structure = _structure(trace, seeds)
     if structure is None:
         return None
     key, values = structure
@@ -163,6 +167,19 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     adjoints = trace.sweep(seeds)
     known.seconds += perf_counter() - started
     return adjoints
+
+
+def _is_ours(op: Any) -> bool:
+    """Whether the rules of an operation are this library's: others may read what changes between sweeps."""
+    rules = op.jvp if isinstance(op.vjp, TransposedJvp) else op.vjp
+    rules = rules if isinstance(rules, (list, tuple)) else [rules]
+    return all(rule is None or _module(rule).partition(".")[0] == "tape" for rule in rules)
+
+
+def _module(rule: Any) -> str:
+    while isinstance(rule, partial):
+        rule = rule.func
+    return getattr(rule, "__module__", None) or ""
 
 
 def _price(trace: Any) -> float:
