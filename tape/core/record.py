@@ -63,10 +63,53 @@ def recorder_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
 
 
 def _general(op: Op, count: int) -> Callable[..., Any]:
+    forward = op.forward
+    is_simple = op.view is None
+
     def record(*operands: Any) -> Any:
         if len(operands) != count:
             raise TypeError(f"{op.name} takes {count} operands, not {len(operands)}")
-        return bind(op, operands, _NO_ATTRS)
+        ref = None
+        inputs: list[Any] = []
+        active = []
+        for x in operands:
+            kind = type(x)
+            if kind is Var:
+                if ref is None:
+                    ref = x.trace_ref
+                elif x.trace_ref is not ref:
+                    return bind(op, operands, _NO_ATTRS)
+                parent = x.node
+                value = parent.value
+                if isinstance(value, Handle):
+                    return bind(op, operands, _NO_ATTRS)
+                inputs += (x.id, value)
+                active.append(parent.call.pull is not None or parent.is_param)
+            elif kind in FAST or (kind is np.ndarray and x.dtype.kind in "fiubc"):
+                inputs += (None, x)
+                active.append(False)
+            else:
+                return bind(op, operands, _NO_ATTRS)
+        trace = None if ref is None else ref()
+        if trace is None or not trace.is_plain or not is_simple or (OPEN and is_intercepted()):
+            return bind(op, operands, _NO_ATTRS)
+        values = inputs[1::2]
+        try:
+            value = forward(*values)
+        except NUMPY_ERRORS as error:
+            op.fail(values, error, operands)
+        node = _new(Node)
+        node.value = value
+        node.call = op.call(_NO_ATTRS, tuple(active))
+        node.inputs = tuple(inputs)
+        nodes = trace.nodes
+        var = _new(Var)
+        var.trace_ref = ref
+        var.id = len(nodes)
+        var.node = node
+        var.share = None
+        nodes.append(node)
+        return var
 
     return record
 
@@ -195,24 +238,43 @@ def _are_numbers(x: np.ndarray, y: np.ndarray) -> bool:
 
 # ---- with static arguments ---------------------------------------------------------------------------
 
-_STATIC = frozenset({int, bool, str, tuple, slice, type, type(None), type(Ellipsis)})
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again
+_SEQUENCES = frozenset({tuple, list})
+_BOUNDS = frozenset({int, type(None)})
+_DTYPES = [type(np.dtype(code)) for code in "?bhilqBHILQefdFD"]
+_STATIC = frozenset({bool, str, type, type(None), type(Ellipsis), *_DTYPES})
 
 
-def specialised(*, layout: bool = False, key_of: Callable[..., Any] | None = None) -> Callable[[F], F]:
+class _Kind:
+    """What calls of one kind record.
+
+    Attributes
+    ----------
+    call : Call
+        The operation with its static arguments.
+    places : tuple of int
+        For each operand where it is among the arrays, Vars and floats of the call.
+    """
+
+    __slots__ = ("call", "places")
+
+    def __init__(self, call: Call, places: tuple[int, ...]) -> None:
+        self.call = call
+        self.places = places
+
+
+def specialised(*, layout: bool = False) -> Callable[[F], F]:
     """Make calls of a function that are alike record their operation directly.
 
-    The function runs once for each kind of call: static arguments, with shape and dtype of the operand. If it
-    did nothing but record one operation on its first argument, later calls of that kind do this at once.
+    The function runs once for each kind of call: its static arguments, with the shapes and dtypes of arrays
+    and Vars, also of those in a list. If it did nothing but record one operation on these, later calls of
+    that kind do this at once.
 
     Parameters
     ----------
     layout : bool
-        Whether what the function does depends on the strides of the operand, too. On anything else than on
-        these and on its static arguments, elements for instance, it must not depend.
-    key_of : callable, optional
-        ``key_of(*statics)``: a hashable key for the static arguments, None if the function must run. By
-        default they are their own key, if they are numbers, strings, dtypes or tuples of these.
+        Whether what the function does depends on the strides of Vars, too. On anything else than on these and
+        on its static arguments, on elements for instance or on the value of a float, it must not depend.
 
     Returns
     -------
@@ -221,60 +283,47 @@ def specialised(*, layout: bool = False, key_of: Callable[..., Any] | None = Non
     """
 
     def decorate(function: F) -> F:
-        return _specialised(function, layout, key_of or _key_of)  # type: ignore[return-value]
+        return _specialised(function, layout)  # type: ignore[return-value]
 
     return decorate
 
 
-def _specialised(
-    function: Callable[..., Any], layout: bool, key_of: Callable[..., Any]
-) -> Callable[..., Any]:
-    known: dict[Any, Call] = {}
+def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., Any]:
+    known: dict[Any, _Kind] = {}
 
     @wraps(function)
     def record(*args: Any, **kwargs: Any) -> Any:
-        x = args[0] if args else None
-        if type(x) is not Var:
+        key: list[Any] = []
+        given: list[Any] = []
+        ref = _note(args, kwargs, layout, key, given)
+        trace = None if ref is None else ref()
+        if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
             return function(*args, **kwargs)
-        ref = x.trace_ref
-        trace = ref()
-        parent = x.node
-        a = parent.value
-        if (
-            trace is None
-            or not trace.is_plain
-            or type(a) is not np.ndarray
-            or (OPEN and is_intercepted())
-            or (layout and x.share is not None)
-        ):
-            return function(*args, **kwargs)
-        statics = key_of(*args[1:], **kwargs)
-        if statics is None:
-            return function(*args, **kwargs)
-        key: tuple[Any, ...] = (statics, a.shape, a.dtype, parent.call.pull is not None or parent.is_param)
-        if layout:
-            key += (a.strides,)
-        try:
-            call = known.get(key)
-        except TypeError:  # a list or an array is among the arguments
-            return function(*args, **kwargs)
-        if call is None:
+        kind = known.get(tuple(key))
+        if kind is None:
             count = len(trace.nodes)
             var = function(*args, **kwargs)
-            if _are_static(args[1:], kwargs) and _is_alone(var, x, a, count):
+            kind = _learned(var, ref, count, given)
+            if kind is not None:
                 if len(known) >= _MOST:
                     known.clear()
-                known[key] = var.node.call
+                known[tuple(key)] = kind
             return var
-        op = call.op
+        call = kind.call
+        op: Any = call.op
+        inputs: list[Any] = []
+        for place in kind.places:
+            part = given[place]
+            inputs += (part.id, part.node.value) if type(part) is Var else (None, part)
+        values = inputs[1::2]
         try:
-            value = op.forward(a, **call.attrs)  # type: ignore[union-attr]
+            value = op.forward(*values, **call.attrs)
         except NUMPY_ERRORS as error:
-            op.fail((a,), error, (x,))  # type: ignore[union-attr]
+            op.fail(values, error, given)
         node = _new(Node)
         node.value = value
         node.call = call
-        node.inputs = (x.id, a)
+        node.inputs = tuple(inputs)
         nodes = trace.nodes
         var = _new(Var)
         var.trace_ref = ref
@@ -282,39 +331,97 @@ def _specialised(
         var.node = node
         var.share = None
         nodes.append(node)
-        if op.view is not None:  # type: ignore[union-attr]
-            share(var, x)
+        if op.view is not None:
+            share(var, given[0])
         return var
 
+    record.known = known  # type: ignore[attr-defined]
     return record
 
 
-def _key_of(*args: Any, **kwargs: Any) -> Any:
-    """Return a key for static arguments; equal numbers of different types have different keys."""
-    key = (args, *map(type, args))
+def _note(
+    args: Sequence[Any], kwargs: Mapping[str, Any], layout: bool, key: list[Any], given: list[Any]
+) -> Any:
+    """Note what a call depends on, and what it computes with; return the reference to the trace of its Vars.
+
+    None if there is no such trace, or if anything among the arguments is none of what is expected there.
+    """
+    ref = None
+    parts = args
     if kwargs:
-        key += (*kwargs.items(), *map(type, kwargs.values()))
-    if tuple in key:
-        sequences = (part for part in (*args, *kwargs.values()) if type(part) is tuple)
-        key += tuple([type(part) for sequence in sequences for part in sequence])
-    return key
+        key += kwargs
+        parts = (*args, *kwargs.values())
+    for part in parts:
+        if type(part) in _SEQUENCES:
+            parts = _flat(parts, key)
+            break
+    for part in parts:
+        kind = type(part)
+        if kind is Var:
+            if ref is None:
+                ref = part.trace_ref
+            elif part.trace_ref is not ref:
+                return None
+            parent = part.node
+            value = parent.value
+            if type(value) is not np.ndarray:
+                return None
+            key += (value.shape, value.dtype, parent.call.pull is not None or parent.is_param)
+            if layout:
+                if part.share is not None:
+                    return None
+                key.append(value.strides)
+            given.append(part)
+        elif kind is int:
+            key.append(part)
+        elif kind in _STATIC:
+            key += (kind, part)
+        elif kind is float:
+            key.append(float)
+            given.append(part)
+        elif kind is np.ndarray:
+            key += (np.ndarray, part.shape, part.dtype)
+            given.append(part)
+        elif kind is slice:
+            bounds = part.start, part.stop, part.step
+            if not _BOUNDS.issuperset(map(type, bounds)):
+                return None
+            key += (slice, bounds)
+        else:
+            return None
+    return ref
 
 
-def _are_static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether arguments with one key mean the same: there are no two zeros, and no NaN, among them."""
-    return all(type(part) in _STATIC for part in (*args, *kwargs.values()))
+def _flat(parts: Sequence[Any], key: list[Any]) -> Sequence[Any]:
+    """Return arguments with those of lists and tuples among them."""
+    flat: list[Any] = []
+    for place, part in enumerate(parts):
+        if type(part) in _SEQUENCES:
+            key += (type(part), place, len(part))
+            flat += part
+        else:
+            flat.append(part)
+    return flat
 
 
-def _is_alone(var: Any, x: Any, a: np.ndarray, count: int) -> bool:
-    """Whether a call has done nothing but record one operation on ``x``, as node number ``count``."""
-    if type(var) is not Var or var.trace_ref is not x.trace_ref:
-        return False
+def _learned(var: Any, ref: Any, count: int, given: list[Any]) -> _Kind | None:
+    """Return what a call has recorded, if that was one node, number ``count``, on what was given."""
+    if type(var) is not Var or var.trace_ref is not ref or var.id != count or len(ref().nodes) != count + 1:
+        return None
     node = var.node
-    if var.id != count or len(x.trace.nodes) != count + 1 or len(node.inputs) != 2:
-        return False
     depends = True if node.op is None else node.op.data_dependent
-    if node.inputs[0] != x.id or node.inputs[1] is not a or depends is True:
-        return False
-    if depends and depends(a, **node.attrs):
-        return False
-    return isinstance(node.value, (np.ndarray, np.generic))
+    if depends is True or (depends and depends(*node.operands, **node.attrs)):
+        return None
+    places: list[int] = []
+    for parent, operand in zip(node.parents, node.operands, strict=True):
+        found = [place for place, part in enumerate(given) if _is_operand(part, parent, operand)]
+        if not found:
+            return None
+        places.append(next((place for place in found if place not in places), found[0]))
+    is_whole = set(places) == set(range(len(given))) and isinstance(node.value, (np.ndarray, np.generic))
+    return _Kind(node.call, tuple(places)) if is_whole else None
+
+
+def _is_operand(part: Any, parent: int | None, operand: Any) -> bool:
+    """Whether an operand of a node is this part of what was given."""
+    return part.id == parent and part.node.value is operand if type(part) is Var else part is operand

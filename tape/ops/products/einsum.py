@@ -23,6 +23,7 @@ from tape.core.linear import broadcast_to
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError, UnsupportedError
 from tape.ops.elementwise.selection import where
@@ -217,6 +218,7 @@ def _einsum(count: int) -> Op:
 
 
 @implements(np.einsum)
+@specialised()
 def einsum(
     *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:

@@ -378,6 +378,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
 
 
 @implements(np.roll)
+@specialised()
 def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Any:
     """Move elements along axes; those that leave at the end come back at the start.
 

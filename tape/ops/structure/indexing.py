@@ -105,33 +105,8 @@ _scatter: Op = Op(
 )
 
 
-def _key_of(index: Any) -> Any:
-    """Return a key for an index of ints, slices, None and Ellipsis; None for any other."""
-    kind = type(index)
-    if kind is int:
-        return index
-    if kind is slice:
-        start, stop, step = bounds = index.start, index.stop, index.step
-        is_known = type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS
-        return bounds if is_known else None
-    if kind is tuple:
-        keys = []
-        for part in index:
-            if part is None or part is Ellipsis:
-                keys.append(str(part))
-            elif type(part) is tuple or (key := _key_of(part)) is None:
-                return None
-            else:
-                keys.append(key)
-        return tuple(keys), "tuple"
-    return "..." if index is Ellipsis else "None" if index is None else None
-
-
-_BOUNDS = frozenset({int, type(None)})
-
-
 @implements(operator.getitem)
-@specialised(key_of=_key_of)
+@specialised()
 def getitem(a: Any, index: Any) -> Any:
     """``a[index]``, with everything NumPy accepts there.
 

@@ -340,6 +340,7 @@ def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 @implements(np.broadcast_to)
+@specialised()
 def broadcast_to(array: Any, shape: int | Sequence[int], subok: bool = False) -> Any:
     """Repeat along new axes and axes of length one, without copying.
 
