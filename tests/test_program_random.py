@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tape.program.plan.plan import memory, plan
+from tape.program.plan import memory, plan
 from tests import naive_program
 from tests.oracles import assert_close
 
