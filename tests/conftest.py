@@ -1,10 +1,23 @@
-"""What several test files start from, and how they are shared among processes."""
+"""What several test files start from, which tier of them runs, and how they are shared among processes."""
 
 import gc
 
 import pytest
 
 import tape
+from tests import tiers
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="all combinations and long campaigns, some minutes more")
+
+
+def pytest_configure(config):
+    tiers.choose(full=config.getoption("--full"))
+
+
+def pytest_report_header(config):
+    return "tier: full" if tiers.is_full() else "tier: plain; --full runs all combinations and long campaigns"
 
 
 @pytest.fixture
@@ -14,10 +27,14 @@ def trace():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Of several processes each takes whole files: what tests share, such as a browser, is made once."""
-    from xdist.scheduler import LoadFileScheduling
+    """Each of several processes takes a part in order, and then half of what another one has not begun.
 
-    return LoadFileScheduling(config, log)
+    A file is shared among two only then, so what its tests have in common is hardly made twice; and at the end
+    nobody waits for a long file.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def pytest_collection_finish():
