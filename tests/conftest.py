@@ -3,17 +3,21 @@
 import gc
 
 import pytest
+from hypothesis import settings
 
 import tape
 from tests import tiers
 
 
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="all combinations and long campaigns, some minutes more")
+    parser.addoption("--full", action="store_true", help="run all combinations and long campaigns")
 
 
+@pytest.hookimpl(trylast=True)  # after hypothesis has chosen a profile
 def pytest_configure(config):
     tiers.choose(full=config.getoption("--full"))
+    settings.register_profile("tier", settings(), max_examples=tiers.rounds(100))
+    settings.load_profile("tier")
 
 
 def pytest_report_header(config):
@@ -29,8 +33,8 @@ def trace():
 def pytest_xdist_make_scheduler(config, log):
     """Each of several processes takes a part in order, and then half of what another one has not begun.
 
-    A file is shared among two only then, so what its tests have in common is hardly made twice; and at the end
-    nobody waits for a long file.
+    So few files are shared by two, and what their tests have in common, such as a browser, is mostly made
+    once; and at the end nobody waits for a long file.
     """
     from xdist.scheduler import WorkStealingScheduling
 

@@ -18,6 +18,7 @@ from tape.kernels import _jit
 from tape.kernels.reduce import sum_to_shape
 from tape.system import cache
 from tests.kills import kills
+from tests.tiers import rounds
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="users and modes of POSIX")
 
@@ -335,4 +336,4 @@ def _of_the_user(x):
 
 
 def test_after_a_process_that_was_killed_the_next_one_works():
-    kills(2, seed=1)
+    kills(rounds(2), seed=1)

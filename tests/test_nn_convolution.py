@@ -11,9 +11,10 @@ import tape
 from tape import errors, ops
 from tests.op_table import convolution, pooling
 from tests.oracles import assert_close, assert_same, inner, record, uniform, vjp
+from tests.tiers import rounds
 
 nn = ops.nn
-quick = settings(max_examples=100, deadline=None)
+quick = settings(max_examples=rounds(100), deadline=None)
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}
 
 

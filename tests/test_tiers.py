@@ -1,6 +1,7 @@
 """Tiers: what each runs, and that the plain one leaves no operation and no value of a parameter out."""
 
 from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given
@@ -22,24 +23,27 @@ def test_the_tier_is_what_the_command_line_says(pytestconfig):
 
 def test_rounds_and_cases_by_tier(tier):
     is_full = tier == "full"
-    assert tiers.rounds(3, full=30) == (30 if is_full else 3)
+    assert tiers.rounds(30) == (30 if is_full else 10)
+    assert tiers.rounds(2) == (2 if is_full else 1)
+    assert tiers.rounds(30, plain=7) == (30 if is_full else 7)
     assert tiers.some("abcdefg", every=3) == list("abcdefg" if is_full else "adg")
     assert tiers.some("", every=3) == []
 
 
 def test_a_grid_parametrizes_by_all_combinations_or_a_cover(tier):
-    mark = tiers.grid(ids=str, one=range(3), other="ab").mark
+    mark = tiers.grid(ids=str, times=2, one=range(4), other="abc").mark
     names, rows = mark.args
     assert names == ("one", "other")
     assert mark.kwargs == {"ids": str}
-    assert rows == (list(product(range(3), "ab")) if tier == "full" else tiers.cover(range(3), "ab"))
+    combinations = list(product(range(4), "abc"))
+    assert rows == (combinations if tier == "full" else tiers.cover(range(4), "abc", times=2))
 
 
-@given(st.lists(st.integers(1, 7), min_size=1, max_size=4))
-def test_a_cover_has_each_value_and_is_as_short_as_can_be(lengths):
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(1, 3))
+def test_a_cover_has_each_value_and_is_as_short_as_can_be(lengths, times):
     axes = [range(length) for length in lengths]
-    rows = tiers.cover(*axes)
-    assert len(rows) == max(lengths)
+    rows = tiers.cover(*axes, times=times)
+    assert len(rows) == len(set(rows)) == min(times * max(lengths), prod(lengths))
     assert [set(column) for column in zip(*rows, strict=True)] == [set(axis) for axis in axes]
 
 

@@ -8,6 +8,7 @@ The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `so
 a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
 from typing import Any, TypeVar
@@ -31,10 +32,11 @@ def is_full() -> bool:
     return _tier["is_full"]
 
 
-def rounds(plain: int, full: int) -> int:
-    """Return how many random examples, seeds or repetitions a test takes in this tier."""
-    assert 0 < plain <= full
-    return full if is_full() else plain
+def rounds(full: int, plain: int | None = None) -> int:
+    """Return how many random examples, seeds or repetitions a test takes in this tier; plainly a third."""
+    if is_full():
+        return full
+    return max(1, full // 3) if plain is None else min(plain, full)
 
 
 def some(cases: Iterable[Item], *, every: int) -> list[Item]:
@@ -42,13 +44,17 @@ def some(cases: Iterable[Item], *, every: int) -> list[Item]:
     return list(cases)[:: 1 if is_full() else every]
 
 
-def grid(ids: Callable[[Any], Any] | None = None, **axes: Iterable[Any]) -> pytest.MarkDecorator:
+def grid(
+    ids: Callable[[Any], Any] | None = None, times: int = 1, **axes: Iterable[Any]
+) -> pytest.MarkDecorator:
     """Parametrize a test by all combinations in the full tier, by a `cover` of them in the plain tier.
 
     Parameters
     ----------
     ids : callable, optional
         As pytest takes it: names a single value.
+    times : int, optional
+        In how many combinations of the plain tier each value of the longest axis is.
     **axes : iterable
         The values of each parameter.
 
@@ -58,15 +64,15 @@ def grid(ids: Callable[[Any], Any] | None = None, **axes: Iterable[Any]) -> pyte
         As `pytest.mark.parametrize` returns it.
     """
     values = [list(axis) for axis in axes.values()]
-    rows = list(product(*values)) if is_full() else cover(*values)
+    rows = list(product(*values)) if is_full() else cover(*values, times=times)
     return pytest.mark.parametrize(tuple(axes), rows, ids=ids)
 
 
-def cover(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return as many combinations as the longest axis has values, with each value of each axis in some.
+def cover(*axes: Sequence[Any], times: int = 1) -> list[tuple[Any, ...]]:
+    """Return some combinations: so many with each value of the longest axis, and each value in some.
 
-    Each row is the one that puts most values beside each other for the first time; the first one such, so
-    that the rows are the same in every process.
+    Each one is that which puts most values beside each other for the first time, then the one of values that
+    have come up least, then the first: they are the same in every process.
 
     Examples
     --------
@@ -75,19 +81,28 @@ def cover(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     """
     if not all(axes):
         return []
-    longest = max(range(len(axes)), key=lambda k: len(axes[k]))
-    others = [range(len(axis)) for axis in axes]
-    seen: set[tuple[tuple[int, int], ...]] = set()
+    places = [range(len(axis)) for axis in axes]
+    longest = max(places, key=len)
+    left = dict.fromkeys(product(*places))
+    seen: Counter[tuple[tuple[int, int], ...]] = Counter()
     rows = []
-    for value in range(len(axes[longest])):
-        others[longest] = range(value, value + 1)
-        best, fresh = max(((row, _meetings(row) - seen) for row in product(*others)), key=lambda x: len(x[1]))
-        seen |= fresh
-        rows.append(tuple([axis[k] for axis, k in zip(axes, best, strict=True)]))
+    for value in list(longest) * times:
+        candidates = [row for row in left if row[places.index(longest)] == value]
+        if candidates:
+            row = max(candidates, key=lambda row: _worth(row, seen))
+            seen.update(_meetings(row))
+            del left[row]
+            rows.append(tuple([axis[k] for axis, k in zip(axes, row, strict=True)]))
     return rows
 
 
-def _meetings(row: Sequence[int]) -> set[tuple[tuple[int, int], ...]]:
+def _worth(row: Sequence[int], seen: Counter[tuple[tuple[int, int], ...]]) -> tuple[int, int]:
+    """How many of its meetings are new, and how often others have been seen before, negated."""
+    times = [seen[meeting] for meeting in _meetings(row)]
+    return times.count(0), -sum(times)
+
+
+def _meetings(row: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
     """The values of a row, one by one and in pairs, each with the number of its axis."""
     places = list(enumerate(row))
-    return {(place,) for place in places} | set(combinations(places, 2))
+    return [*((place,) for place in places), *combinations(places, 2)]
