@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 import tape
 from tape import errors
 from tape.optim import SGD, Adam
+from tests.oracles import pytorch
 from tests.tiers import rounds
 
 SETTINGS = [
@@ -87,7 +88,7 @@ def assert_near(actual, expected, dtype):
 @every_setting
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_equal_to_torch(kind, options, dtype):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed", exc_type=ImportError)
+    torch = pytorch()
     rng = np.random.default_rng(0)
     params = make_arrays(rng, dtype)
     theirs = [torch.tensor(p) for p in params]
