@@ -183,9 +183,13 @@ def test_an_operation_without_a_rule_cannot_run_on_an_empty_batch():
 # ---- nesting -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["fwd", "rev"])
-@pytest.mark.parametrize("case", DIFFERENTIABLE[::13], ids=repr)
-def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case, mode):
+@by_operation(DIFFERENTIABLE[::13])
+def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case):
+    for mode in ("fwd", "rev"):
+        check_nested(case, mode)
+
+
+def check_nested(case, mode):
     """The gradient of a function of the Jacobian, against the same with rows made one by one."""
     args = [a for a in case.args() if is_float(a)]
     if len(args) != len(case.args()) or any(x.dtype != np.float64 for x in (*args, case.on(ops)(*args))):

@@ -17,7 +17,7 @@ import tape
 from tape import errors
 from tape.optim import SGD, Adam
 from tests.oracles import pytorch
-from tests.tiers import rounds
+from tests.tiers import grid, rounds
 
 SETTINGS = [
     (SGD, {"lr": 0.05}),
@@ -141,9 +141,9 @@ LAYOUT_PAIRS = [  # another byte order is another dtype, which a gradient must s
 ]
 
 
-@every_setting
-@pytest.mark.parametrize(("of_param", "of_grad"), LAYOUT_PAIRS)
-def test_layouts_change_nothing(kind, options, of_param, of_grad):
+@grid(setting=SETTINGS, layouts=LAYOUT_PAIRS, ids=str)
+def test_layouts_change_nothing(setting, layouts):
+    (kind, options), (of_param, of_grad) = setting, layouts
     rng = np.random.default_rng(2)
     start, grads = rng.normal(size=(101, 90)), rng.normal(size=(3, 101, 90))  # more than a block of nditer
     plain, param = start.copy(), LAYOUTS[of_param](start.copy())
