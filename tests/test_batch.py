@@ -11,7 +11,7 @@ from tape.core import interpreter
 from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.interpreters.batching import Batch, Lanes
-from tests.op_table import CASES, by_operation
+from tests.op_table import CASES, by_operation, spread
 from tests.oracles import assert_close, is_float, record
 
 SIZE = 3
@@ -34,7 +34,7 @@ def same(x):
     return x
 
 
-@by_operation(DIFFERENTIABLE)
+@by_operation(spread(DIFFERENTIABLE))
 def test_sweeping_a_batch_equals_sweeping_one_by_one(case):
     check_sweeps(case, SIZE)
 
@@ -78,7 +78,7 @@ def test_an_empty_batch_gives_empty_results(case):
 # ---- operations ----------------------------------------------------------------------------------
 
 
-@by_operation(CASES)
+@by_operation(spread(CASES))
 def test_an_operation_on_batches_equals_the_loop(case):
     """For every choice of operands that are batches, the others being one for all."""
     several = [case.args(salt=salt) for salt in range(SIZE)]
@@ -183,9 +183,13 @@ def test_an_operation_without_a_rule_cannot_run_on_an_empty_batch():
 # ---- nesting -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["fwd", "rev"])
-@pytest.mark.parametrize("case", DIFFERENTIABLE[::13], ids=repr)
-def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case, mode):
+@by_operation(DIFFERENTIABLE[::13])
+def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case):
+    for mode in ("fwd", "rev"):
+        check_nested(case, mode)
+
+
+def check_nested(case, mode):
     """The gradient of a function of the Jacobian, against the same with rows made one by one."""
     args = [a for a in case.args() if is_float(a)]
     if len(args) != len(case.args()) or any(x.dtype != np.float64 for x in (*args, case.on(ops)(*args))):

@@ -13,6 +13,7 @@ from tape.command import main
 from tape.command.canvas import ASCII, BRAILLE, Canvas
 from tape.command.chart import chart, ticks
 from tape.command.sampling import Curve, limits, panels, sample
+from tests.tiers import rounds
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +145,7 @@ def test_a_line_without_dashes_has_no_holes(points):
     st.integers(6, 40),
     st.sampled_from([ASCII, BRAILLE]),
 )
-@settings(max_examples=60)
+@settings(max_examples=rounds(60))
 def test_a_chart_fits_its_size_whatever_the_values(y, columns, rows, marks):
     lines = chart([curve_of(y)], columns, rows, marks, is_coloured=False)
     assert len(lines) == max(rows, 7)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tape
 from tape.errors import UnsupportedError
 from tape.expressions import Expression, expression
+from tests.tiers import rounds
 
 sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
 x, y = sympy.symbols("x y")
@@ -127,7 +128,7 @@ def test_deep_ones_get_lines():
     np.testing.assert_allclose(f(0.3), float(deep.subs(x, 0.3)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=rounds(40), deadline=None)
 @given(
     st.recursive(
         st.sampled_from([x, y, sympy.Integer(2), sympy.Rational(1, 3), sympy.Float(0.5)]),

@@ -6,7 +6,7 @@ import pytest
 import tape
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.ops import nn
-from tests.oracles import derivative, vjp
+from tests.oracles import derivative, pytorch, vjp
 
 INF = np.inf
 FAR = np.array([-INF, -1e300, -1e3, -40.0, 40.0, 1e3, 1e300, INF])
@@ -233,7 +233,7 @@ POINTS = np.concatenate([np.linspace(-8, 8, 101), [-30.0, 30.0, -3, -1, -0.5, 0,
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", TORCH)
 def test_values_and_gradients_are_those_of_pytorch(name, dtype):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    torch = pytorch()
     for options in TORCH[name]:
         assert_as_in_torch(
             torch,
@@ -247,7 +247,7 @@ def test_values_and_gradients_are_those_of_pytorch(name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_prelu_and_glu_are_those_of_pytorch(dtype):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    torch = pytorch()
     rng = np.random.default_rng(0)
     for shape, weights in (((5,), (1,)), ((4, 3), (3,)), ((2, 3, 4, 5), (3,)), ((2, 3, 4), (1,))):
         x, weight = rng.normal(size=shape), rng.normal(size=weights)

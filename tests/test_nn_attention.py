@@ -6,7 +6,7 @@ import pytest
 import tape
 from tape import errors
 from tape.ops import nn
-from tests.oracles import assert_close, vjp
+from tests.oracles import assert_close, pytorch, vjp
 from tests.test_nn_normalization import DTYPES, assert_as_torch, normal
 
 RNG = np.random.default_rng(13)
@@ -14,7 +14,7 @@ attention = nn.scaled_dot_product_attention
 
 
 def tensor(array):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    torch = pytorch()
     return torch.tensor(array)
 
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tests.op_table import convolution, pooling
-from tests.oracles import assert_close, assert_same, inner, record, uniform, vjp
+from tests.oracles import assert_close, assert_same, inner, pytorch, record, uniform, vjp
+from tests.tiers import rounds
 
 nn = ops.nn
-quick = settings(max_examples=100, deadline=None)
+quick = settings(max_examples=rounds(100), deadline=None)
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}
 
 
@@ -39,7 +40,7 @@ def grid(rank):
 
 
 def check_against_torch(name, operands, dtype, **options):
-    torch = pytest.importorskip("torch", reason="PyTorch is what this compares with")
+    torch = pytorch()
     operands = [x.astype(dtype) for x in operands]
     tensors = [torch.tensor(x, requires_grad=True) for x in operands]
     expected = getattr(torch.nn.functional, name)(*tensors, **options)

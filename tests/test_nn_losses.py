@@ -9,7 +9,7 @@ import tape
 from tape import ops
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError
 from tape.ops import nn
-from tests.oracles import assert_close, assert_same, derivative, record, vjp
+from tests.oracles import assert_close, assert_same, derivative, pytorch, record, vjp
 from tests.test_nn_activations import assert_as_in_torch
 
 RNG = np.random.default_rng(3)
@@ -308,7 +308,7 @@ DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
 def functional():
-    return pytest.importorskip("torch", reason="compares with PyTorch")
+    return pytorch()
 
 
 def compare(torch, name, dtype, arguments, data=(), **options):

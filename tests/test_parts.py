@@ -14,8 +14,9 @@ from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
 from tests.test_writing import calls
+from tests.tiers import rounds
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=rounds(40), deadline=None)
 RNG = np.random.default_rng(6)
 X, V = RNG.normal(size=(4, 6)), RNG.normal(size=6)
 
@@ -215,7 +216,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(STEPS, SLICES)
 def test_random_writes_and_reads(steps, last):
     def f(x, v):
@@ -249,7 +250,7 @@ def test_random_writes_and_reads(steps, last):
 
 
 @given(st.tuples(SLICES, SLICES), st.tuples(SLICES, SLICES))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=rounds(200), deadline=None)
 def test_parts_apart_and_inside_each_other(one, other):
     from tape.program.ir.parts import _inside, _is_apart
 

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tape.program.plan.plan import memory, plan
+from tape.program.plan import memory, plan
 from tests import naive_program
 from tests.oracles import assert_close
+from tests.tiers import rounds
 
 random_checks = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=rounds(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 SMALL, LARGE = (1, 2, 3, 4), (33, 48, 70)

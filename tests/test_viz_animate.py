@@ -17,6 +17,7 @@ from tape import errors
 from tape.viz.animate import animate
 from tape.viz.view import value_text
 from tests.odd_traces import network, odd_traces, product, state
+from tests.tiers import rounds
 
 SVG = "{http://www.w3.org/2000/svg}"
 LAYOUTS = pytest.mark.parametrize("layout", ["graph", "arc"])
@@ -82,7 +83,7 @@ def test_values_come_first_then_adjoints(layout):
     assert "gradient of %4: a 42, b 42, c 444" in texts(seen(animation, 8))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=rounds(50))
 @given(odd_traces())
 def test_the_end_shows_what_a_sweep_gives(trace):
     before = state(trace)
@@ -225,7 +226,7 @@ def test_nested_traces_show_what_is_below_and_stay_as_they_are():
     assert (state(inner), len(outer)) == before
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=rounds(50))
 @given(odd_traces(), st.sampled_from(["graph", "arc"]), st.sampled_from(["TB", "LR"]))
 def test_whatever_is_in_it_it_is_xml(trace, layout, direction):
     with np.errstate(all="ignore"):

@@ -18,6 +18,7 @@ from tape.viz.curve import curve
 from tape.viz.histograms import histograms
 from tape.viz.landscape import landscape
 from tape.viz.slices import landscape_slice
+from tests.tiers import grid
 
 quick = settings(max_examples=8, deadline=None)
 losses = st.lists(st.floats(-1e100, 1e100) | st.sampled_from([np.nan, np.inf, -np.inf, 0.0]), min_size=1)
@@ -291,8 +292,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["contour", "surface", "line"])
-@pytest.mark.parametrize("shape", SHAPES)
+@grid(shape=SHAPES, kind=["contour", "surface", "line"])
 def test_any_loss_has_a_landscape(shape, kind):
     for log in (True, "auto") if kind == "contour" else ("auto",):
         landscape(SHAPES[shape], BOWL, kind=kind, points=5, log=log).draw_without_rendering()
