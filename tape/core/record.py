@@ -331,8 +331,8 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
         var.node = node
         var.share = None
         nodes.append(node)
-        if op.view is not None:
-            share(var, given[0])
+        if op.view is not None and inputs[0] is not None:
+            share(var, given[kind.places[0]])
         return var
 
     record.known = known  # type: ignore[attr-defined]

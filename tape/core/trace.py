@@ -584,7 +584,7 @@ class Trace(Interpreter, Shown):
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
         value = checks.leaf_value(self, interpreter.resolve(value), is_param)
-        if type(value) is np.ndarray:
+        if type(value) is np.ndarray and self not in OPEN:
             value = interpreter.lift(value)
         if isinstance(value, Handle):
             if self.level <= value.trace.level:
