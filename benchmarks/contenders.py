@@ -74,9 +74,9 @@ def gradients_by(
     Parameters
     ----------
     losses : mapping of str to callable
-        For each framework ``loss(framework, *params, *data)``, a scalar. ``"tape"`` records it anew at
-        every call, ``"tape compiled"`` at the first one; ``"torch 1 thread"`` keeps to one where the
-        others may use more.
+        For each framework ``loss(framework, *params, *data)``, a scalar. ``"tape"`` records it on a
+        `Trace` at every call, ``"tape value_and_grad"`` by that transform, ``"tape compiled"`` at the
+        first call only; ``"torch 1 thread"`` keeps to one where the others may use more.
     params, data : sequence of numpy.ndarray
         Handed over as the framework's own arrays, converted beforehand.
 
@@ -95,6 +95,17 @@ def _with_tape(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarr
         trace = tape.Trace()
         root = loss(tape, *[trace.param(param) for param in params], *data)
         return [root.value, *trace.backward_param_grads(root)]
+
+    return call
+
+
+def _with_value_and_grad(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    tape = load("tape")
+    function = tape.value_and_grad(partial(loss, tape), argnums=tuple(range(len(params))))
+
+    def call() -> list[Any]:
+        value, gradients = function(*params, *data)
+        return [value, *gradients]
 
     return call
 
@@ -164,6 +175,7 @@ def _with_autograd(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.n
 
 _ADAPTERS: dict[str, Callable[[Loss, Sequence[np.ndarray], Sequence[np.ndarray]], Call]] = {
     "tape": _with_tape,
+    "tape value_and_grad": _with_value_and_grad,
     "tape compiled": _with_compiled_tape,
     "torch": _with_torch,
     "torch 1 thread": _with_torch_in_one_thread,
