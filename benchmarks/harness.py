@@ -76,6 +76,12 @@ class Case:
         Whole numbers to show beside the times, by column and contender: callables that are called once.
     is_large : bool
         Whether it takes seconds rather than milliseconds. The tests leave it out.
+    overhead : mapping of str to str
+        For a contender, the one that does everything but the computation: its time is subtracted in each
+        round. It is one of the contenders, with a reference of its own.
+    table : str
+        The title of the table of which this case is one row, its contenders side by side; by default each
+        contender has a row.
     """
 
     label: str
@@ -88,6 +94,8 @@ class Case:
     baseline: str = BASELINE
     figures: Mapping[str, Mapping[str, Callable[[], int]]] = field(default_factory=dict)
     is_large: bool = False
+    overhead: Mapping[str, str] = field(default_factory=dict)
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,10 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of one contender. ``seconds`` is per unit, the other figures are per call."""
+    """What was measured of one contender. ``seconds`` is per unit, the other figures are per call.
+
+    Its overhead has been subtracted from ``seconds`` and ``ratio``.
+    """
 
     name: str
     seconds: float
@@ -155,7 +166,8 @@ def measure(
     seconds : float
         Time to spend on the rounds. Set-up, first calls and the memory pass come on top.
     only : collection of str, optional
-        The contenders to measure; all by default. The reference is computed all the same.
+        The contenders to measure, with what is subtracted from them; all by default. The reference is
+        computed all the same.
     memory_of : collection of str
         The contenders whose memory `tracemalloc` sees.
     clock : callable
@@ -172,13 +184,16 @@ def measure(
     MismatchError
         If a contender's first result is not the reference's.
     """
+    if only is not None:
+        only = {*only, *(empty for name, empty in case.overhead.items() if name in only)}
     contenders, missing = prepare(case, only=only, clock=clock)
     if not contenders:
         return CaseResult(case, 0, [], missing)
     with _quiet_heap():
         block = seconds / (rounds * len(contenders))
         calls = [_calls_per_block(contender.call, block, clock) for contender in contenders]
-        times = _interleave(contenders, calls, rounds, seconds, clock, on_round)
+        gross = _interleave(contenders, calls, rounds, seconds, clock, on_round)
+    times = {name: _without(gross.get(case.overhead.get(name, "")), spent) for name, spent in gross.items()}
     baseline = times.get(case.baseline)
     timings = [
         Timing(
@@ -338,6 +353,10 @@ def _interleave(
             times[contender.name].append(_block_seconds(contender.call, count, clock) / count)
         on_round()
     return times
+
+
+def _without(overhead: list[float] | None, times: list[float]) -> list[float]:
+    return times if overhead is None else list(np.subtract(times, overhead))
 
 
 def _ratio(times: list[float], baseline: list[float]) -> Ratio:
