@@ -86,11 +86,10 @@ def _side_by_side(title: str, results: list[CaseResult]) -> list[str]:
             columns.append(("ratio", _column(ratios, _relative)))
     rows = [[head, *cells] for head, cells in columns]
     lines = [f"  {title}", *_aligned([list(row) for row in zip(*rows, strict=True)], left=1)]
-    costs = [
-        f"{name} {_time(float(np.median([timings[name].seconds for timings in measured if name in timings])))}"
-        for name in subtracted
-        if name in found
-    ]
+    costs = []
+    for name in (name for name in subtracted if name in found):
+        seconds = np.median([timings[name].seconds for timings in measured if name in timings])
+        costs.append(f"{name} {_time(float(seconds))}")
     return [*lines, *([f"  subtracted: {', '.join(costs)}"] if costs else [])]
 
 
