@@ -27,7 +27,7 @@ _CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 @dataclass(frozen=True)
 class _Plan:
-    """A workload that is about to run."""
+    """A workload with its cases."""
 
     workload: Workload
     cases: list[Case]
@@ -140,7 +140,7 @@ def _listing() -> str:
 
 
 def _plans(options: argparse.Namespace, parser: argparse.ArgumentParser) -> list[_Plan]:
-    """What the options ask for; a name that does not exist ends the program."""
+    """Return the workloads that the options name; an unknown name ends the program."""
     from benchmarks.registry import all_workloads
 
     workloads = all_workloads()
@@ -182,7 +182,7 @@ def _run(plan: _Plan, options: argparse.Namespace, *, show: bool) -> dict[str, A
 
 @contextmanager
 def _progress(label: str, total: int) -> Iterator[Callable[[], object]]:
-    """A bar on stderr when that is a terminal and tqdm is installed."""
+    """Show a progress bar on stderr if that is a terminal and tqdm is installed."""
     try:
         from tqdm import tqdm
     except ImportError:

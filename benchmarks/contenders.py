@@ -1,4 +1,4 @@
-"""The frameworks: how each is loaded, and how each is asked for a value and its gradients.
+"""The frameworks: loading each, and computing a value and its gradients with each.
 
 A loss is a function ``loss(framework, *params, *data)`` in the idiom of its framework, which gets the
 loaded module as its first argument: a workload can be read, and listed, without importing anything.
@@ -27,12 +27,12 @@ Loss = Callable[..., Any]
 
 
 def is_rival(contender: str) -> bool:
-    """Whether it is another framework's; the name of a contender begins with that of its framework."""
+    """Return whether a contender is another framework; its name begins with that of the framework."""
     return contender.partition(" ")[0] in _RIVALS
 
 
 def is_traced(contender: str) -> bool:
-    """Whether its arrays are NumPy's, which `tracemalloc` sees. Torch and XLA have own allocators."""
+    """Return whether `tracemalloc` sees its arrays; torch and XLA have allocators of their own."""
     return contender.partition(" ")[0] not in _OWN_ALLOCATORS
 
 
@@ -69,7 +69,7 @@ def load(name: str) -> ModuleType:
 def gradients_by(
     losses: Mapping[str, Loss], params: Sequence[np.ndarray], data: Sequence[np.ndarray]
 ) -> dict[str, Callable[[], Call]]:
-    """Contenders whose call computes a loss and its gradients by all params.
+    """Return contenders whose call computes a loss and its gradients with respect to all params.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _with_torch(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndar
 
 
 def _with_torch_in_one_thread(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
-    """Small arrays gain nothing from more threads in PyTorch, and may lose a lot."""
+    """Limit PyTorch to one thread: more gain nothing on small arrays, and may lose a lot."""
     call = _with_torch(loss, params, data)
     torch = load("torch")
     threads = torch.get_num_threads()

@@ -30,15 +30,15 @@ class Operation:
     Attributes
     ----------
     name : str
-        As users write it.
+        The operation as users write it.
     function : callable
         ``function(numpy, x, ...)``; called with ``autograd.numpy``, and with ``torch``, too.
     rule : callable
         ``rule(g, x, ...)`` or ``rule(g, out, x, ...)``.
     torch, autograd, tape : callable, optional
-        Where a framework writes it in another way.
+        The same function where a framework spells it differently.
     missing_in : str
-        The framework that does not have it.
+        A framework without this operation.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Operation:
 
 
 def operands(seed: int) -> dict[str, np.ndarray]:
-    """Arrays by name: ``x`` and ``y`` positive, ``z`` of both signs, the others of other shapes."""
+    """Return arrays by name: ``x`` and ``y`` positive, ``z`` of both signs, the others of other shapes."""
     rng = np.random.default_rng(seed)
 
     def positive(*shape: int) -> np.ndarray:

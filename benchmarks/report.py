@@ -16,11 +16,11 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 
 
 def legend() -> str:
-    """What the columns mean."""
+    """Return an explanation of the columns."""
     return (
-        f"time: median over rounds. vs {BASELINE}, or who else is named there: median of the ratios within\n"
-        "each round, and their quartiles. first: the first call in this process, with compiling, tracing\n"
-        "and what is loaded on demand, but without importing the framework.\n"
+        f"time: median over rounds. vs {BASELINE}, or the baseline named there: median of the ratios within\n"
+        "each round, and their quartiles. first: the first call in this process, including compilation,\n"
+        "tracing and lazy loading, but without importing the framework.\n"
         "peak: what one call allocates through Python and NumPy; n/a where tracemalloc cannot see it.\n"
         "Where contenders stand side by side: the median time of each, and the median ratio; subtracted is\n"
         "what a call costs without the computation.\n"
@@ -29,7 +29,7 @@ def legend() -> str:
 
 
 def table(name: str, summary: str, results: list[CaseResult]) -> str:
-    """The results of a workload.
+    """Return the results of a workload as text.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def table(name: str, summary: str, results: list[CaseResult]) -> str:
 
 
 def _one_below_another(results: list[CaseResult]) -> list[str]:
-    """A row for each contender."""
+    """Return a table with a row for each contender."""
     has_labels = len(results) > 1
     head = ["case"] if has_labels else []
     unit, baseline = results[0].case.unit, results[0].case.baseline
@@ -70,7 +70,7 @@ def _one_below_another(results: list[CaseResult]) -> list[str]:
 
 
 def _side_by_side(title: str, results: list[CaseResult]) -> list[str]:
-    """A row for each case: the time of each contender, and its ratio to the baseline's.
+    """Return a table with a row for each case: the time of each contender and its ratio to the baseline.
 
     The last row has the medians over all cases; below stand the medians of what was subtracted.
     """
@@ -94,14 +94,14 @@ def _side_by_side(title: str, results: list[CaseResult]) -> list[str]:
 
 
 def _column(numbers: list[float | None], shown: Callable[[float], str]) -> list[str]:
-    """The numbers as cells, with their median below; empty where there is none."""
+    """Format the numbers as cells, with their median below; empty where there is none."""
     present = [number for number in numbers if number is not None]
     cells = ["" if number is None else shown(number) for number in numbers]
     return [*cells, shown(float(np.median(present))) if present else ""]
 
 
 def as_data(name: str, summary: str, results: list[CaseResult]) -> dict[str, Any]:
-    """The results of a workload, ready for JSON; times in seconds, sizes in bytes."""
+    """Return the results of a workload as plain data for JSON; times in seconds, sizes in bytes."""
     return {
         "workload": name,
         "summary": summary,
@@ -154,7 +154,7 @@ def _figures(timing: Timing, result: CaseResult) -> list[str]:
 
 
 def _relative(ratio: float) -> str:
-    """Two decimals, or two digits where that would be less."""
+    """Format with two decimals, or two significant digits if that is more."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
@@ -163,7 +163,7 @@ def _time(seconds: float) -> str:
 
 
 def _scaled(quantity: float, units: tuple[tuple[str, float], ...]) -> str:
-    """Three digits and the unit that suits."""
+    """Format with three digits and a fitting unit."""
     for unit, scale in units:
         if quantity >= 0.9995 * scale:
             return f"{quantity / scale:#.3g}".rstrip(".") + f" {unit}"
@@ -172,7 +172,7 @@ def _scaled(quantity: float, units: tuple[tuple[str, float], ...]) -> str:
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:
-    """Columns side by side, the first ``left`` of them aligned left and the others right."""
+    """Join columns, the first ``left`` of them left-aligned and the others right-aligned."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [
         "  "

@@ -1,7 +1,7 @@
-"""What recording an operation costs over NumPy's own call, and sweeping over its node over the rule by hand.
+"""The cost of recording an operation over NumPy's own call, and of its node in a sweep over the rule by hand.
 
-Arrays are small, so that it is the price of a node that is measured. A call records 20 times, on a tape of
-its own; what a sweep costs without any node in it is measured beside each sweep and subtracted.
+Arrays are small, so that the overhead of a node dominates. A call records 20 times, on a tape of its own; the
+time of a sweep over no node at all is measured beside each sweep and subtracted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Task:
         self.seed = np.random.default_rng(0).standard_normal(self.result.shape)
 
     def rule(self) -> Call:
-        """The rule by hand, as a function of nothing."""
+        """Return the rule by hand, as a function without arguments."""
         takes_result = "out" in inspect.signature(self.operation.rule).parameters
         given = [self.seed, *([self.result] if takes_result else []), *self.params, *self.data]
         return partial(self.operation.rule, *given)
@@ -213,7 +213,7 @@ def _empty_sweep_with_autograd(task: _Task) -> Call:
 def _autograd_sweep(
     autograd: Any, function: Callable[..., Any], params: list[Any], data: list[Any], seed: Any
 ) -> Call:
-    """Its backward pass alone, which returns one gradient: the others are caught at their leaves."""
+    """Return its backward pass alone; that returns one gradient only, so the leaves store theirs."""
     core, tracer = autograd.core, autograd.tracer
     gradients: list[Any] = [None] * len(params)
     with tracer.trace_stack.new_trace() as level:
