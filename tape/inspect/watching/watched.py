@@ -1,7 +1,7 @@
-"""The nodes of a trace that is watched: a list whose ``append`` tells.
+"""The nodes of a watched trace: a list whose ``append`` calls the watches.
 
-Places the list notes by itself; for all else there are watches. What the rules of its nodes do it tells by
-way of the calls that nodes have in common, so that no sweep has to ask.
+The list records sites itself; all else is up to watches. They are called for the rules of its nodes through
+the `Call` objects that nodes share, so that sweeps need no checks.
 """
 
 from __future__ import annotations
@@ -21,62 +21,63 @@ _append = list.append
 
 
 class Watched(list[Node]):
-    """The nodes of a trace that is watched.
+    """The nodes of a watched trace.
 
     Parameters
     ----------
     sites : bool
-        Whether nodes keep the user's line that recorded them; what a rule records has its node's.
+        Whether nodes keep the user's line that recorded them; nodes that a rule records keep that of its
+        node.
     watches : sequence of Watch
-        Told of everything, in this order.
+        The watches, called in this order.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_sites", "_told", "_watches")
+    __slots__ = ("__weakref__", "_calls", "_recorded", "_sites", "_watches")
 
     def __init__(self, sites: bool, watches: Sequence[Watch]) -> None:
         super().__init__()
         self._sites = sites
         self._watches = watches
-        self._told = [watch.recorded for watch in watches]
-        self._calls: dict[Call, Call] = {}  # what nodes have in common, with a pull that tells
+        self._recorded = [watch.recorded for watch in watches]
+        self._calls: dict[Call, Call] = {}  # shared calls, with a pull that calls the watches
 
     def append(self, node: Node) -> None:
-        """Append a node, after all have seen it; one of them may raise."""
+        """Append a node after calling the watches, one of which may raise."""
         if self._sites:
             rules = AT_WORK.rules
             node._site = rules[-1][1]._site if rules else here()
-        if self._told:
-            for tell in self._told:
-                tell(node, len(self))
-            self._tell_of_rules(node)
-        elif isinstance(node.value, Handle):  # what its rules do is recorded, on the trace around
-            self._tell_of_rules(node)
+        if self._recorded:
+            for recorded in self._recorded:
+                recorded(node, len(self))
+            self._watch_rules(node)
+        elif isinstance(node.value, Handle):  # its rules record on the enclosing trace
+            self._watch_rules(node)
         _append(self, node)
 
     def swept_from(self, seeds: Iterable[Any]) -> None:
-        """A sweep is about to begin: from Vars of a trace around it, it is recorded there."""
-        if not self._told and any(isinstance(seed, Handle) for seed in seeds):
+        """Handle the start of a sweep; from Vars of an enclosing trace, it is recorded there."""
+        if not self._recorded and any(isinstance(seed, Handle) for seed in seeds):
             for node in self:
-                self._tell_of_rules(node)
+                self._watch_rules(node)
 
-    def _tell_of_rules(self, node: Node) -> None:
-        """Let a node call what tells."""
+    def _watch_rules(self, node: Node) -> None:
+        """Let the vjp of a node call the watches."""
         call = node.call
         if call.pull is not None and not hasattr(call.pull, "__wrapped__"):
-            told = self._calls.get(call)
-            if told is None:
-                told = self._calls[call] = Call(call.op, call.attrs, self._telling(call.pull))
-            node.call = told
+            watched = self._calls.get(call)
+            if watched is None:
+                watched = self._calls[call] = Call(call.op, call.attrs, self._watched_pull(call.pull))
+            node.call = watched
 
     def replayed(self, id: int, value: Any, inputs: tuple[Any, ...]) -> None:
-        """Tell of a value that was computed anew, before the node gets it."""
+        """Call the watches for a recomputed value, before the node gets it."""
         again = Node(value, self[id].call, inputs)
         again._site = self[id]._site if self._sites else None
-        for tell in self._told:
-            tell(again, id)
+        for recorded in self._recorded:
+            recorded(again, id)
 
     def push_forward(self, node: Node, incoming: Sequence[Any]) -> Any:
-        """The tangent of a node, as its operation has it."""
+        """Return the tangent of a node by the rule of its operation."""
         rules = AT_WORK.rules
         rules.append(("tangent", node, None))
         try:
@@ -89,9 +90,9 @@ class Watched(list[Node]):
         finally:
             rules.pop()
 
-    def _telling(self, pull: Pull) -> Pull:
+    def _watched_pull(self, pull: Pull) -> Pull:
         watches = self._watches
-        seen = weakref.ref(self)  # held strongly, the tape would go only when the garbage is collected
+        seen = weakref.ref(self)  # a strong reference would keep the tape until garbage collection
 
         def tell(node: Node, adjoint: Any) -> Contributions:
             rules = AT_WORK.rules
@@ -114,5 +115,5 @@ class Watched(list[Node]):
 
 
 def unwatched(pull: Pull) -> Pull:
-    """What a node calls for its vjp, so that no watch is told."""
+    """Return the call of a node for its vjp without watches."""
     return getattr(pull, "__wrapped__", pull)
