@@ -153,9 +153,9 @@ class Recording:
         """Return the scalar that the function returned; raise if it returned anything else."""
         if self.out_structure is not tree.LEAF:
             raise errors.ShapeError(
-                f"{self.transform}: {self.name} returned {tree.told(self.out_structure)}. It must return one "
-                "scalar; return auxiliary output as the second part of a pair, with has_aux=True; otherwise "
-                "use tape.jacobian or tape.vjp"
+                f"{self.transform}: {self.name} returned {tree.describe(self.out_structure)}. It must return "
+                "one scalar; return auxiliary output as the second part of a pair, with has_aux=True; "
+                "otherwise use tape.jacobian or tape.vjp"
             )
         self.check_dtypes()
         self.check_real()
@@ -290,8 +290,8 @@ class Recording:
             flat, given_structure = tree.flatten(part)
             if given_structure != structure:
                 raise errors.ShapeError(
-                    f"{self.transform}: the {what} is a tree {tree.told(given_structure)}, and its argument "
-                    f"{tree.told(structure)}. Give both the same structure"
+                    f"{self.transform}: the {what} is a tree {tree.describe(given_structure)}, and its "
+                    f"argument {tree.describe(structure)}. Give both the same structure"
                 )
             leaves += flat
         return [
@@ -306,8 +306,8 @@ class Recording:
         leaves, structure = tree.flatten(given)
         if structure != self.out_structure:
             raise errors.ShapeError(
-                f"{self.transform}: the cotangent is a tree {tree.told(structure)}, and {self.name} returned "
-                f"{tree.told(self.out_structure)}. Give both the same structure"
+                f"{self.transform}: the cotangent is a tree {tree.describe(structure)}, and {self.name} "
+                f"returned {tree.describe(self.out_structure)}. Give both the same structure"
             )
         checked = []
         for k, (leaf, out) in enumerate(zip(leaves, self.outs, strict=True)):

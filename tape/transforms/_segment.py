@@ -179,8 +179,8 @@ class Packing:
         leaves, structure = tree.flatten(out)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"{name} returned a tree {tree.told(structure)}, and {tree.told(self.structure)} before. It "
-                "must always return the same structure"
+                f"{name} returned a tree {tree.describe(structure)}, and {tree.describe(self.structure)} "
+                "before. It must always return the same structure"
             )
         parts = [leaves[i] for i in self.floats]
         for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True):

@@ -264,8 +264,8 @@ def _check_alike(before: Any, after: Any, who: str) -> None:
     others, other_structure = tree.flatten(after)
     if structure != other_structure:
         raise errors.ShapeError(
-            f"{who} returned a state {tree.told(other_structure)} for {tree.told(structure)}. It must keep "
-            "the structure"
+            f"{who} returned a state {tree.describe(other_structure)} for {tree.describe(structure)}. It "
+            "must keep the structure"
         )
     for k, (leaf, other) in enumerate(zip(leaves, others, strict=True)):
         if not is_float(leaf):

@@ -236,8 +236,8 @@ class _Call:
             leaves = None
         if leaves is None or any(x is not None and tree.flatten(x)[1] is not tree.LEAF for x in leaves):
             raise errors.ShapeError(
-                f"the rule of {self.segment.name} returned a tree {tree.told(tree.flatten(given)[1])} for "
-                f"{what}, which is {tree.told(structure)}. Return the same structure"
+                f"the rule of {self.segment.name} returned a tree {tree.describe(tree.flatten(given)[1])} "
+                f"for {what}, which is {tree.describe(structure)}. Return the same structure"
             )
         return leaves
 

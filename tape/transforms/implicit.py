@@ -207,8 +207,8 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
     shapes = [np.shape(leaf) for leaf in leaves]
     if structure != like.structure or shapes != like.shapes:
         raise errors.ShapeError(
-            f"{name}: the solver returned {tree.told(structure)} with shapes {shapes} for x0 "
-            f"{tree.told(like.structure)} with {like.shapes}. Both must be of one structure and shape"
+            f"{name}: the solver returned {tree.describe(structure)} with shapes {shapes} for x0 "
+            f"{tree.describe(like.structure)} with {like.shapes}. Both must be of one structure and shape"
         )
     if any(np.asarray(leaf).dtype.kind != "f" for leaf in leaves):
         raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")

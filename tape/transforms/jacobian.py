@@ -183,8 +183,8 @@ def _trace_of_jacobian(transform: str, f: Callable[[Any], Any]) -> Callable[[Any
         if recording.out_structure != recording.structures[0] or shapes_in != shapes_out:
             raise errors.ShapeError(
                 f"{transform}: the argument of {recording.name} has shape {shapes_in} and its result "
-                f"{shapes_out}, structures {tree.told(recording.structures[0])} and "
-                f"{tree.told(recording.out_structure)}. Both must have the same structure and shapes"
+                f"{shapes_out}, structures {tree.describe(recording.structures[0])} and "
+                f"{tree.describe(recording.out_structure)}. Both must have the same structure and shapes"
             )
         return _total_of_own(recording)
 
