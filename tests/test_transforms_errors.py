@@ -110,7 +110,7 @@ BAD_INPUT = [
     (lambda: tape.hvp(lambda x: x @ x)(), errors.TapeError, ["hvp"]),
     (lambda: tape.gnvp(named)(ONES, np.ones(4)), errors.SeedError, ["tangent", "argument 0 of named", "[4]"]),
     (lambda: tape.divergence(lambda x: x[0])(ONES), errors.ShapeError, ["divergence", "(3,)", "()"]),
-    (lambda: tape.divergence(two)(ONES), errors.ShapeError, ["divergence", "two", "alike"]),
+    (lambda: tape.divergence(two)(ONES), errors.ShapeError, ["divergence", "two", "the same structure"]),
     # options and pairs
     (lambda: tape.jacobian(named, mode="forward"), errors.OptionError, ["mode", "'forward'", "'fwd'"]),
     (lambda: tape.rop(named, 1.0, 1.0, method="lop"), errors.OptionError, ["method", "'lop'", "double_lop"]),

@@ -303,7 +303,7 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
         if kind is None:
             count = len(trace.nodes)
             var = function(*args, **kwargs)
-            kind = _learned(var, ref, count, given)
+            kind = _learned(var, trace, count, given)
             if kind is not None:
                 if len(known) >= _MOST:
                     known.clear()
@@ -404,9 +404,14 @@ def _flat(parts: Sequence[Any], key: list[Any]) -> Sequence[Any]:
     return flat
 
 
-def _learned(var: Any, ref: Any, count: int, given: list[Any]) -> _Kind | None:
+def _learned(var: Any, trace: Any, count: int, given: list[Any]) -> _Kind | None:
     """Return what a call has recorded, if that was one node, number ``count``, on what was given."""
-    if type(var) is not Var or var.trace_ref is not ref or var.id != count or len(ref().nodes) != count + 1:
+    if (
+        type(var) is not Var
+        or var.trace_ref is not trace.ref
+        or var.id != count
+        or len(trace.nodes) != count + 1
+    ):
         return None
     node = var.node
     depends = True if node.op is None else node.op.data_dependent

@@ -198,8 +198,8 @@ class _Space:
         leaves, structure = tree.flatten(other)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"landscape_slice: {what} is {tree.told(structure)}, params are {tree.told(self.structure)}. "
-                "Give it the same structure"
+                f"landscape_slice: {what} is {tree.describe(structure)}, params are "
+                f"{tree.describe(self.structure)}. Give it the same structure"
             )
         arrays = [np.asarray(plain(leaves[k])) for k in self.moving]
         for array, like in zip(arrays, self.arrays, strict=True):
