@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tape import errors
 from tape.inspect.listing import one_line
 from tape.viz.drawing import Drawing, checked_path
+from tape.viz.graphviz import is_installed
 from tape.viz.movie.frames import SLOTS, frames_of
 from tape.viz.movie.gif import gif
 from tape.viz.movie.scene import scene_of
@@ -59,7 +60,7 @@ def animate(
     seed: Any = None,
     tangents: Mapping[Var, Any] | None = None,
     passes: Sequence[Phase] | None = None,
-    layout: Literal["graph", "arc"] = "graph",
+    layout: Literal["graph", "arc"] | None = None,
     direction: Literal["TB", "LR"] = "TB",
     seconds: float = 0.8,
     pause: float = 2.4,
@@ -90,8 +91,9 @@ def animate(
     passes : sequence of {"forward", "backward", "tangent"}, optional
         What is shown, in this order. By default forward; then tangent if there are tangents, else backward
         if there is something to differentiate.
-    layout : {"graph", "arc"}
-        Boxes in layers, or the tape as it is: a row for each node, with arcs to its parents.
+    layout : {"graph", "arc"}, optional
+        "graph": boxes in layers, placed by Graphviz. "arc": the tape as it is, a row for each node, with arcs
+        to its parents. By default the graph if Graphviz is installed, else the rows.
     direction : {"TB", "LR"}
         Of the graph: from top to bottom, or from left to right.
     seconds, pause : float
@@ -115,7 +117,7 @@ def animate(
         a backward pass is asked for; if the file cannot be written there, or an option is not among the
         choices.
     UnsupportedError
-        If a GIF is asked for and Pillow is not installed.
+        If a GIF is asked for and Pillow is not installed, or a graph and Graphviz is not.
     TraceMismatchError, SeedError, DTypeError
         As `Trace.backward` and `Trace.jvp`.
 
@@ -153,6 +155,8 @@ def animate(
         )
     frames = frames_of(trace, view, shown, end, seed, tangents)
     title = one_line(f"{' and '.join(shown)} pass over {trace.name or 'a tape'}", 120)
+    if layout is None:
+        layout = "graph" if is_installed() else "arc"
     scene = scene_of(view, frames, shown, title=title, layout=layout, direction=direction)
     data = svg(scene, seconds, pause).encode() if format == "svg" else gif(scene, seconds, pause)
     animation = Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6))
@@ -172,7 +176,8 @@ def _check_options(passes: Any, layout: Any, direction: Any, seconds: Any, pause
         raise errors.OptionError(
             f"passes are some of {known}, each once, as in passes=['forward'], not {errors.describe(passes)}"
         )
-    check_choice("layout", layout, ("graph", "arc"))
+    if layout is not None:
+        check_choice("layout", layout, ("graph", "arc"))
     check_choice("direction", direction, ("TB", "LR"))
     check_number("seconds", seconds, "how long a frame takes, from 0.02 to 60", 0.02, 60)
     check_number("pause", pause, "a time in seconds, from 0 to 60", 0, 60)

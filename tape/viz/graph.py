@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from tape import errors
 from tape.viz.dot import DotOptions, dot
 from tape.viz.drawing import Drawing, checked_path
+from tape.viz.graphviz import render
 from tape.viz.options import check_choice, check_number
 
 if TYPE_CHECKING:
@@ -19,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["graph"]
 
 _FORMATS = ("svg", "png")
+_ADVICE = (
+    "use what needs nothing: tape.viz.arc draws the tape, tape.viz.dot returns the text for another renderer"
+)
 
 
 def graph(
@@ -77,36 +78,9 @@ def graph(
     checked = checked_path(path, _FORMATS if format is None else (format,))
     check_number("timeout", timeout, "a time in seconds, up to a day", 0, 86_400)
     kind = format or (checked.suffix.lower().removeprefix(".") if checked else "svg")
-    drawing = Drawing(_render(dot(trace, root, **options), kind, timeout), kind)
+    resolution = ["-Gdpi=144"] if kind == "png" else []  # sharp on today's screens
+    text = dot(trace, root, **options)
+    drawing = Drawing(render(text, kind, *resolution, timeout=timeout, advice=_ADVICE), kind)
     if checked is not None:
         drawing.save(checked)
     return drawing
-
-
-def _render(text: str, format: str, timeout: float) -> bytes:
-    """What Graphviz makes of DOT text."""
-    program = shutil.which("dot")
-    if program is None:
-        raise errors.UnsupportedError(
-            "Graphviz, which draws graphs, is not installed (there is no program 'dot'). Install it: "
-            "apt install graphviz (Debian, Ubuntu), conda install graphviz, brew install graphviz (macOS), "
-            "winget install Graphviz.Graphviz (Windows). Or use what needs nothing: tape.viz.arc draws the "
-            "tape, tape.viz.dot gives the text for any other renderer"
-        )
-    resolution = ["-Gdpi=144"] if format == "png" else []  # sharp on today's screens
-    try:
-        done = subprocess.run(
-            [program, f"-T{format}", *resolution], input=text.encode(), capture_output=True, timeout=timeout
-        )
-    except subprocess.TimeoutExpired:
-        raise errors.OptionError(
-            f"Graphviz was not done after {timeout} s. Draw less (root=, ids=), allow it more (timeout=), or "
-            "use tape.viz.arc"
-        ) from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        raise errors.UnsupportedError(
-            f"Graphviz failed: {said or f'exit code {done.returncode}'}. Look at what tape.viz.dot gives, or "
-            "use tape.viz.arc"
-        )
-    return done.stdout

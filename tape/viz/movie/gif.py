@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tape import errors
 from tape.system.extras import need
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Scene, Shape, Text
 from tape.viz.style import LIGHT
 

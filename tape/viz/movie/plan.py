@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from math import ceil
 from typing import Literal
 
 from tape.inspect.listing import columns_of
 from tape.viz.arc import arcs
-from tape.viz.layers import Point, layered
+from tape.viz.graphviz import Point, layout
 from tape.viz.movie.frames import SLOTS
 from tape.viz.passes import Phase
 
@@ -107,16 +107,22 @@ def graph_plan(
     label = max(length(name, 11) for name in SLOTS.values()) + 8
     sizes = [
         (
-            max(length(entry.id, 11) + 8 + length(entry.title), label + max(entry.widths.values()))
+            _even(max(length(entry.id, 11) + 8 + length(entry.title), label + max(entry.widths.values())))
             + 2 * _PAD,
-            _TITLE + _LINE * len(entry.widths) + 8,
+            _even(_TITLE + _LINE * len(entry.widths) + 8),
         )
         for entry in entries
     ]
-    layout = layered(sizes, edges, direction=direction, layer_gap=38.0 if direction == "TB" else 52.0)
-    x0, y0 = origin[0] + max(least_width - layout.width, 0.0) / 2, origin[1]
+    found = layout(
+        sizes,
+        edges,
+        direction=direction,
+        layer_gap=38.0 if direction == "TB" else 52.0,
+        advice="draw the rows of the tape: layout='arc'",
+    )
+    x0, y0 = origin[0] + max(least_width - found.width, 0.0) / 2, origin[1]
     places = []
-    for entry, (x, y), (width, height) in zip(entries, layout.centres, sizes, strict=True):
+    for entry, (x, y), (width, height) in zip(entries, found.centres, sizes, strict=True):
         left, top = x0 + x - width / 2, y0 + y - height / 2
         right = left + width - _PAD
         title_x = left + _PAD + length(entry.id, 11) + 8
@@ -136,23 +142,13 @@ def graph_plan(
                 cells,
             )
         )
-    curves = {
-        edge: [(x0 + x, y0 + y) for x, y in _bent(route, direction)] for edge, route in layout.routes.items()
-    }
-    return Plan(places, curves, [], max(layout.width, least_width), layout.height)
+    curves = {edge: [(x0 + x, y0 + y) for x, y in curve] for edge, curve in found.curves.items()}
+    return Plan(places, curves, [], max(found.width, least_width), found.height)
 
 
-def _bent(route: Sequence[Point], direction: Literal["TB", "LR"]) -> list[Point]:
-    """A curve through the points of a route that goes with the flow at each of them."""
-    points = [route[0]]
-    for (x0, y0), (x1, y1) in pairwise(route):
-        if direction == "TB":
-            middle = (y0 + y1) / 2
-            points += [(x0, middle), (x1, middle), (x1, y1)]
-        else:
-            middle = (x0 + x1) / 2
-            points += [(middle, y0), (middle, y1), (x1, y1)]
-    return points
+def _even(length: float) -> float:
+    """Round up to an even number of pixels: Graphviz ends edges at whole numbers from the centre of a box."""
+    return 2.0 * ceil(length / 2)
 
 
 def row_plan(

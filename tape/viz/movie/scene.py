@@ -8,7 +8,7 @@ from math import hypot
 from typing import Literal
 
 from tape.inspect.listing import one_line
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.movie.frames import SLOTS, Frame, call_of
 from tape.viz.movie.plan import Cell, Entry, Place, Plan, graph_plan, length, row_plan
 from tape.viz.movie.shapes import HUES, Box, Curve, Head, Scene, Shape, Span, Text

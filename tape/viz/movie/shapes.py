@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.passes import Phase
 
 __all__ = ["HUES", "LOOKS", "Box", "Curve", "Head", "Look", "Scene", "Shape", "Span", "Text"]

@@ -10,7 +10,7 @@ from itertools import groupby
 from zlib import crc32
 
 from tape.viz.drawing import px
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Look, Scene, Shape, Span, Text
 from tape.viz.style import MONOSPACE, SANS, css, paint
 
