@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal
 
 from tape.inspect.listing import columns_of
@@ -107,9 +106,9 @@ def graph_plan(
     label = max(length(name, 11) for name in SLOTS.values()) + 8
     sizes = [
         (
-            _even(max(length(entry.id, 11) + 8 + length(entry.title), label + max(entry.widths.values())))
+            max(length(entry.id, 11) + 8 + length(entry.title), label + max(entry.widths.values()))
             + 2 * _PAD,
-            _even(_TITLE + _LINE * len(entry.widths) + 8),
+            _TITLE + _LINE * len(entry.widths) + 8,
         )
         for entry in entries
     ]
@@ -144,11 +143,6 @@ def graph_plan(
         )
     curves = {edge: [(x0 + x, y0 + y) for x, y in curve] for edge, curve in found.curves.items()}
     return Plan(places, curves, [], max(found.width, least_width), found.height)
-
-
-def _even(length: float) -> float:
-    """Round up to an even number of pixels: Graphviz ends edges at whole numbers from the centre of a box."""
-    return 2.0 * ceil(length / 2)
 
 
 def row_plan(
