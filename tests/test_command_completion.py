@@ -42,7 +42,8 @@ def test_shells_accept_their_script(shell):
 def completed(*words):
     """What bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in words)
-    commands = f"{script('bash')}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_tape; echo ${{COMPREPLY[@]}}"
+    state = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}"
+    commands = f"{script('bash')}\n{state}; _shtab_tape; echo ${{COMPREPLY[@]}}"
     found = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
     return found.stdout.split()
 

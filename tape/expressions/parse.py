@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from tape.errors import ExpressionError, near
 from tape.expressions.functions import CONSTANTS, FUNCTIONS, Function
-from tape.expressions.scan import DEPTH, Place, Statement, refuse, statements
+from tape.expressions.scan import Place, Statement, refuse, statements
 
 __all__ = ["Step", "parse"]
 
@@ -123,9 +123,7 @@ class _Writer:
         except SyntaxError as error:
             self.refuse_syntax(error)
         except (RecursionError, MemoryError):
-            reason = (
-                f"too deep for Python's parser here: {DEPTH} levels at most, and few near the recursion limit"
-            )
+            reason = "nested too deep for Python's parser: give parts a name on a line of their own"
             refuse(reason, self.text, statement.place)
         if statement.target is not None:
             self.assign(statement.target, slot)
