@@ -135,12 +135,12 @@ def test_every_function_runs_with_the_arguments_it_says(name):
     needs_matrix = name in ("det", "inv", "trace", "solve", "matmul", "dot")
     value = np.array([[0.5, 0.25], [0.1, 0.75]]) if needs_matrix else 0.5
     names = [f"v{k}" for k in range(function.least)]
-    written = ["1" if k in function.whole else name for k, name in enumerate(names)]
+    written = ["1" if k in function.integers else name for k, name in enumerate(names)]
     f = expression(f"{name}({', '.join(written)})")
     with np.errstate(all="ignore"):
         result = f(*[value] * len(f.variables))
     assert np.asarray(result).dtype.kind in "fcb"
-    if function.is_claim:
+    if function.is_boolean:
         assert np.asarray(result).dtype == bool
 
 
@@ -269,7 +269,7 @@ REFUSED = [
     ("()", 1, 2, "something is missing before )"),
     ("sin()", 1, 1, "sin takes 1 argument, not 0"),
     ("1 + clip(x, 1, 2, 3)", 1, 5, "clip takes 1 to 3 arguments, not 4"),
-    ("round(x, 1.5)", 1, 10, "whole number"),
+    ("round(x, 1.5)", 1, 10, "literal integer"),
     ("", 1, 1, "nothing to compute"),
     ("\n  # only this\n", 1, 1, "nothing to compute"),
     ("a =", 1, 3, "something is missing after ="),
@@ -323,8 +323,8 @@ REFUSED = [
     (" and ".join(["x"] * 15_000), 1, 6003, "more than 1000 operators"),
     ("9" * 5000, 1, 1, "5000 characters"),
     ("x + 1 @ 2", 1, 5, "cannot be computed: matmul"),
-    ("yn(10*10, x)", 1, 4, "whole number up to 100"),
-    ("round(x, 1000)", 1, 10, "whole number up to 100"),
+    ("yn(10*10, x)", 1, 4, "literal integer, up to 100"),
+    ("round(x, 1000)", 1, 10, "literal integer, up to 100"),
 ]
 
 

@@ -133,8 +133,8 @@ def statements(text: str) -> list[Statement]:
     if len(text) > LENGTH:
         reason = f"the text has {len(text)} characters: the limit is {LENGTH}"
         refuse(reason, text, _place_of(text, LENGTH))
-    if found := _FOREIGN.search(text):
-        _refuse_character(text, found.start())
+    if foreign := _FOREIGN.search(text):
+        _refuse_character(text, foreign.start())
     blanked = _COMMENT.sub(lambda comment: " " * len(comment[0]), text)
     found: list[Statement] = []
     tokens: list[_Token] = []
@@ -148,8 +148,8 @@ def statements(text: str) -> list[Statement]:
                 found.append(_statement(text, blanked, tokens))
                 tokens, depths = [], [[0, 0]]
             continue
-        if (reason := _complaint(tokens, opened, token)) is not None:
-            refuse(reason, text, token.place)
+        if (complaint := _complaint(tokens, opened, token)) is not None:
+            refuse(complaint, text, token.place)
         if token.text == "(":
             opened.append(len(tokens))
         elif token.text == ")":

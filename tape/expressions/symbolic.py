@@ -7,13 +7,12 @@ names.
 from __future__ import annotations
 
 import keyword
-import re
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tape.errors import UnsupportedError
-from tape.expressions.functions import CONSTANTS, FUNCTIONS
+from tape.expressions.functions import CONSTANTS, FUNCTIONS, NAME
 from tape.system.extras import need
 
 if TYPE_CHECKING:
@@ -160,7 +159,6 @@ _NAMED = {
     "BooleanFalse": "1 < 0",
 }
 _HEADS = frozenset({*_NAMED, *_COMPARED, *_JOINED, *_CALLED, *_INVERSE, *_HERE, "Not", "Mod"})
-_VARIABLE = re.compile(r"[A-Za-z][A-Za-z_0-9]*", re.ASCII)
 _DEPTH = 20  # of one line: more would not be read, and texts have a limit
 _CHOICE, _LOGIC, _COMPARISON, _SUM, _PRODUCT, _POWER, _ATOM = range(7)  # how tightly the text of a part binds
 
@@ -174,7 +172,12 @@ def to_sympy(steps: Sequence[Step], result: int) -> Any:
         if step.function is None:
             values.append(_symbol_or_number(sympy, step.leaf))
         else:
-            values.append(_applied(sympy, FUNCTIONS[step.function].name, operands))
+            known = FUNCTIONS.get(step.function)  # a function of the user's stays a symbol
+            values.append(
+                sympy.Function(step.function)(*operands)
+                if known is None
+                else _applied(sympy, known.name, operands)
+            )
     return values[result]
 
 
@@ -347,7 +350,7 @@ def _power(exponent: Any, base: _Part, power: _Part) -> _Part:
 
 
 def _variable(name: str) -> str:
-    if _VARIABLE.fullmatch(name) and name not in CONSTANTS and not keyword.iskeyword(name):
+    if NAME.fullmatch(name) and name not in CONSTANTS and not keyword.iskeyword(name):
         return name
     raise UnsupportedError(
         f"a symbol is called {name!r}, which is no variable here. Substitute one of another name"
