@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """An expression, and the name its value is assigned to, if any."""
+    """The source of an expression, and the name its value is assigned to, if any."""
 
     target: str | None
     source: str
@@ -178,7 +178,7 @@ def _refuse_character(text: str, start: int) -> NoReturn:
 
 
 def _tokens(text: str, blanked: str) -> Iterator[_Token]:
-    """All tokens, and an end; numbers and words that have no place here are refused."""
+    """Yield all tokens, and an end; refuse numbers that are too long and names with a leading underscore."""
     line, line_start = 1, 0
     for match in _TOKEN.finditer(blanked):
         kind, token, start = str(match.lastgroup), match.group(), match.start()

@@ -1,7 +1,6 @@
-"""Expressions to and from SymPy: tables of names, and a walk over the steps or over SymPy's tree.
+"""Conversion of expressions to and from SymPy: tables of names, and a walk over the steps or SymPy's tree.
 
-SymPy is imported when one of the two is called, and is no dependency otherwise. Relies on `functions` for
-names.
+SymPy is imported when one of the two is called, and is optional. Relies on `functions` for names.
 """
 
 from __future__ import annotations
@@ -164,7 +163,7 @@ _CHOICE, _LOGIC, _COMPARISON, _SUM, _PRODUCT, _POWER, _ATOM = range(7)  # how ti
 
 
 def to_sympy(steps: Sequence[Step], result: int) -> Any:
-    """The value of steps as an expression of SymPy's: see `Expression.to_sympy`."""
+    """Return the value of steps as an expression of SymPy's: see `Expression.to_sympy`."""
     sympy = need("sympy", "conversions to and from SymPy")
     values: list[Any] = []
     for step in steps:
@@ -182,7 +181,7 @@ def to_sympy(steps: Sequence[Step], result: int) -> Any:
 
 
 def _symbol_or_number(sympy: Any, leaf: Any) -> Any:
-    """A symbol for a variable; exact numbers for those that are known to be exact."""
+    """Return a symbol for a variable, and exact numbers where they are known to be exact."""
     if isinstance(leaf, str):
         return sympy.Symbol(leaf)
     if isinstance(leaf, complex):
@@ -205,12 +204,12 @@ def _applied(sympy: Any, name: str, operands: list[Any]) -> Any:
             f"SymPy refuses {name} of {operands}: {error}. Write it in another way"
         ) from error
     raise UnsupportedError(
-        f"SymPy has nothing for {name} of {len(operands)} operands. Write it in other functions"
+        f"SymPy has no counterpart of {name} with {len(operands)} operands. Write it in other functions"
     )
 
 
 def from_sympy(expr: Any) -> str:
-    """The text of an expression of SymPy's: see `Expression.from_sympy`."""
+    """Return the text of an expression of SymPy's: see `Expression.from_sympy`."""
     sympy = need("sympy", "conversions to and from SymPy")
     if isinstance(expr, str):
         raise UnsupportedError(
@@ -220,19 +219,19 @@ def from_sympy(expr: Any) -> str:
 
 
 class _Part(NamedTuple):
-    """The text of a part, how tightly it binds, and how deep it is."""
+    """The text of a subexpression, its precedence and its depth."""
 
     text: str
     binding: int
     depth: int = 0
 
     def within(self, binding: int) -> str:
-        """In parentheses, unless it binds as tightly as this."""
+        """Return the text, in parentheses unless it binds as tightly as this."""
         return self.text if self.binding >= binding else f"({self.text})"
 
 
 class _Printer:
-    """The text of every part, parts before what they are in; deep ones get lines of their own."""
+    """Prints subexpressions before what contains them; deep ones get lines of their own."""
 
     def __init__(self, sympy: Any, expr: Any) -> None:
         self.sympy = sympy
@@ -252,7 +251,7 @@ class _Printer:
         self.text = "\n".join([*self.lines, written[expr].text])
 
     def parts(self, part: Any) -> tuple[Any, ...]:
-        """What must be written before: the arguments, those of pieces one by one."""
+        """Return the subexpressions to print first: the arguments, with pieces flattened."""
         head = type(part).__name__
         is_known = part.is_Symbol or part.is_Rational or part.is_Float or part.is_Add or part.is_Mul
         if not (is_known or part.is_Pow or part.is_Piecewise or head in _HEADS):
@@ -264,7 +263,7 @@ class _Printer:
         return tuple(part.as_ordered_factors()) if part.is_Mul else part.args
 
     def line(self, arguments: list[_Part], part: Any) -> _Part:
-        """The text of a part, or the name of the line it was written in."""
+        """Return the text of a subexpression, or the name of the line it was printed in."""
         written = self.write(part, arguments)
         depth = 1 + max((argument.depth for argument in arguments), default=0)
         if depth <= _DEPTH:
@@ -309,7 +308,7 @@ class _Printer:
         return _Part(f"{_HERE[head]}({', '.join(texts)})", _ATOM)
 
     def choice(self, part: Any, arguments: list[_Part]) -> _Part:
-        """``a if c else b if d else nan``."""
+        """Print a piecewise expression: ``a if c else b if d else nan``."""
         pieces = list(zip(arguments[::2], arguments[1::2], strict=True))
         last = "nan"
         if part.args[-1].cond == self.sympy.true:
@@ -319,7 +318,7 @@ class _Printer:
 
 
 def _product(factors: Sequence[Any], arguments: list[_Part]) -> _Part:
-    """Factors in order, and below one bar what they are divided by."""
+    """Print a product: factors in order, over one denominator."""
     above, below, is_negative = [], [], False
     for factor, argument in zip(factors, arguments, strict=True):
         if factor.is_Rational:
@@ -353,5 +352,5 @@ def _variable(name: str) -> str:
     if NAME.fullmatch(name) and name not in CONSTANTS and not keyword.iskeyword(name):
         return name
     raise UnsupportedError(
-        f"a symbol is called {name!r}, which is no variable here. Substitute one of another name"
+        f"a symbol is called {name!r}, which cannot be the name of a variable. Substitute another symbol"
     )

@@ -1,6 +1,6 @@
-"""The passes over a tape as an animation: an SVG that plays in any browser, or a GIF.
+"""Animations of the passes over a tape: an SVG that plays in any browser, or a GIF.
 
-Public face of `tape.viz.movie`: checks what is asked for, and puts its stages together.
+The public side of `tape.viz.movie`: checks the options, and runs its stages in turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Animation", "animate"]
 
 @dataclass(frozen=True, repr=False)
 class Animation(Drawing):
-    """A picture that moves; the last value of a notebook cell plays there.
+    """An animated picture; notebooks play it as the last value of a cell.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def animate(
     ids: range | None = None,
     limit: int = 200,
 ) -> Animation:
-    """Show how values, adjoints and tangents come about: a frame for each node that is visited.
+    """Animate how values, adjoints and tangents are computed: a frame for each node that is visited.
 
     In each frame the node at work has a thick red outline and what it reads a thin one; the edges in use
     and what is written stand out, sums as sums. Nodes turn green when they are evaluated, yellow when they
@@ -113,11 +113,11 @@ def animate(
     Raises
     ------
     OptionError
-        If there is nothing to draw, or more than ``limit`` nodes; if there is nothing to differentiate, but
-        a backward pass is asked for; if the file cannot be written there, or an option is not among the
+        If there is nothing to draw, or more than ``limit`` nodes; if ``passes`` has a backward pass and there
+        is nothing to differentiate; if the file cannot be written there, or an option is not among the
         choices.
     UnsupportedError
-        If a GIF is asked for and Pillow is not installed, or a graph and Graphviz is not.
+        If Pillow is not installed for a GIF, or Graphviz for ``layout="graph"``.
     TraceMismatchError, SeedError, DTypeError
         As `Trace.backward` and `Trace.jvp`.
 
@@ -150,8 +150,8 @@ def animate(
     shown = _passes(passes, end, tangents)
     if "backward" in shown and end is None:
         raise errors.OptionError(
-            "the last node depends on no param, or is no real float: there is nothing to differentiate. Pass "
-            "the result as root=, or passes=['forward']"
+            "the last node depends on no param, or is not a real float: there is nothing to differentiate. "
+            "Pass the result as root=, or passes=['forward']"
         )
     frames = frames_of(trace, view, shown, end, seed, tangents)
     title = one_line(f"{' and '.join(shown)} pass over {trace.name or 'a tape'}", 120)
@@ -174,13 +174,14 @@ def _check_options(passes: Any, layout: Any, direction: Any, seconds: Any, pause
         or len({*passes}) < len(passes)
     ):
         raise errors.OptionError(
-            f"passes are some of {known}, each once, as in passes=['forward'], not {errors.describe(passes)}"
+            f"passes must be a list of {known}, each at most once, as in passes=['forward'], not "
+            f"{errors.describe(passes)}"
         )
     if layout is not None:
         check_choice("layout", layout, ("graph", "arc"))
     check_choice("direction", direction, ("TB", "LR"))
-    check_number("seconds", seconds, "how long a frame takes, from 0.02 to 60", 0.02, 60)
-    check_number("pause", pause, "a time in seconds, from 0 to 60", 0, 60)
+    check_number("seconds", seconds, "a number of seconds, from 0.02 to 60", 0.02, 60)
+    check_number("pause", pause, "a number of seconds, from 0 to 60", 0, 60)
 
 
 def _passes(given: Sequence[Phase] | None, root: Var | None, tangents: object) -> Sequence[Phase]:

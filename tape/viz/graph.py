@@ -1,4 +1,4 @@
-"""The graph of a tape as a picture, laid out by the program ``dot`` of Graphviz, if that is installed."""
+"""The graph of a tape as a picture, laid out by Graphviz."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def graph(
     trace : Trace
         Stays as it is.
     path : path, optional
-        Where to save it; the extension, .svg or .png, says as what.
+        Where to save it; the extension, .svg or .png, decides the format.
     root : Var, optional
         Draw only what this depends on.
     format : {"svg", "png"}, optional
         By default that of the path, or SVG. SVG shows all there is to know of a node under the mouse.
     timeout : float
-        How many seconds the layout may take.
+        The most seconds the layout may take.
     **options
         As for `tape.viz.dot`: ``direction``, ``values``, ``adjoints``, ``precision``, ``highlight``,
         ``clusters``, ``edges``, ``ids``, ``limit``.
@@ -57,7 +57,7 @@ def graph(
     Raises
     ------
     UnsupportedError
-        If Graphviz is not installed, with how to install it; or if it fails.
+        If Graphviz is not installed, or fails.
     OptionError
         If the file cannot be written there, or the layout takes longer than ``timeout``; and as
         `tape.viz.dot`.
@@ -76,7 +76,7 @@ def graph(
     if format is not None:
         check_choice("format", format, _FORMATS)
     checked = checked_path(path, _FORMATS if format is None else (format,))
-    check_number("timeout", timeout, "a time in seconds, up to a day", 0, 86_400)
+    check_number("timeout", timeout, "a number of seconds, up to a day", 0, 86_400)
     kind = format or (checked.suffix.lower().removeprefix(".") if checked else "svg")
     resolution = ["-Gdpi=144"] if kind == "png" else []  # sharp on today's screens
     text = dot(trace, root, **options)

@@ -1,6 +1,6 @@
 """The picture of a slice of a loss landscape: contours, a surface, or a line.
 
-`tape.viz.slices` computes what is drawn here, `tape.viz.training` frames it.
+`tape.viz.slices` computes the numbers, `tape.viz.training` makes the figure.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def landscape(
     Raises
     ------
     OptionError
-        If an option or path is none, or there is nothing to move.
+        If an option or path is invalid, or there is nothing to move.
     ShapeError
         If a direction or snapshot is not like ``params``, or the loss is not one real number.
     UnsupportedError
@@ -147,7 +147,7 @@ def _drawable(found: LandscapeSlice, is_log: bool) -> np.ndarray:
 
 
 def _facts(found: LandscapeSlice, is_log: bool) -> str:
-    """The caption: the least loss and its place, what is not finite."""
+    """Return the caption: the least loss and its place, and what is not finite."""
     drawable = _drawable(found, is_log)
     facts = []
     if drawable.any():
@@ -169,7 +169,7 @@ def _label(found: LandscapeSlice, k: int) -> str:
 
 
 def _norm(values: np.ndarray, is_log: bool) -> tuple[Any, np.ndarray]:
-    """How losses become colours, and the levels between them."""
+    """Return the colour scale of losses, and the contour levels."""
     from matplotlib.colors import LogNorm, Normalize
 
     low, high = values.min(), values.max()
@@ -219,7 +219,7 @@ _STAR: dict[str, Any] = {
 
 
 def _path(axes: Any, coordinates: np.ndarray) -> None:
-    """The training's path, from the ring on; white below, so that it shows on every colour."""
+    """Draw the path of the training on a white outline, which stands out on every colour."""
     dots = "." if coordinates.shape[1] <= 200 else ""
     axes.plot(*coordinates, color="white", linewidth=3.0, zorder=3)
     axes.plot(*coordinates, color=RED, linewidth=1.5, marker=dots, markersize=5, zorder=4)
@@ -227,7 +227,7 @@ def _path(axes: Any, coordinates: np.ndarray) -> None:
 
 
 def _tick(bar: Any, levels: np.ndarray, is_log: bool) -> None:
-    """Numbers beside the colours that do not depend on where decades begin."""
+    """Format labels of the colour scale independently of where decades begin."""
     chosen = levels[:: (_LEVELS - 1) // 6]
     bar.set_ticks(chosen, labels=[caption(level) for level in chosen])
     bar.minorticks_off()

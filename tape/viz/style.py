@@ -1,6 +1,6 @@
-"""The look all pictures share: one palette for light grounds and one for dark ones, and colours of curves.
+"""The colours of all pictures: a light and a dark palette, and the colours of curves.
 
-Colours only. A node's fill says what state it is in, its shape (drawn elsewhere) what kind of node it is.
+A node's fill shows its state, its shape (drawn elsewhere) the kind of node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STATES = ("active", "adjoint", "highlight", "inactive", "tangent")
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours as ``#rrggbb``, by what they stand for.
+    """Colours as ``#rrggbb``, by their role.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Palette:
     adjoint_ink : str
         Text that is an adjoint.
     highlight, highlight_line : str
-        What the reader shall look at (red).
+        Highlights (red).
     inactive, inactive_line : str
         Nodes that depend on no param (grey).
     tangent, tangent_line : str
@@ -108,7 +108,7 @@ CURVES = (LIGHT.tangent_line, "#ee7733", "#228833", "#aa3377", "#33bbee", "#9977
 
 
 def css(selector: str, switch: str | None = None) -> str:
-    """The palettes as CSS variables, light by default and dark where the reader's system is.
+    """Return the palettes as CSS variables, light by default and dark where the reader's system is.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def css(selector: str, switch: str | None = None) -> str:
 
 
 def paint(attribute: str, colour: str) -> str:
-    """A CSS declaration of a colour, given twice: the light one is for programs that know no variables.
+    """Return a CSS declaration of a colour, twice: first for programs that know no CSS variables.
 
     Parameters
     ----------

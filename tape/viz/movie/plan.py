@@ -1,6 +1,6 @@
-"""Where the nodes of an animation stand: as a graph in layers, or as the rows of the tape.
+"""The layout of an animation: nodes as boxes of a graph, or as the rows of the tape.
 
-Relies on `tape.viz.layers` and on the arcs of `tape.viz.arc`. Knows nothing of frames.
+Relies on `tape.viz.graphviz` and on the arcs of `tape.viz.arc`. Knows nothing of frames.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _HEADING = 20.0
 
 
 def length(text: str, size: float = 13.0) -> float:
-    """The width of a text in monospaced characters, of which wide ones take the place of two."""
+    """Return the width of a text in monospaced characters; wide ones take the place of two."""
     return columns_of(text) * size * _ADVANCE
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A node to place: its id and title, and how wide the widest text is that each pass writes to it."""
+    """A node to place: its id and title, and the width of the widest text that each pass writes to it."""
 
     id: str
     title: str
@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Cell:
-    """Where a pass writes to a node: from ``left`` to ``right``, around the height ``y``."""
+    """The room for what a pass writes to a node: from ``left`` to ``right``, around the height ``y``."""
 
     left: float
     right: float
@@ -50,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node is.
+    """The position of a node and of its texts.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where everything is.
+    """The positions of everything.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def graph_plan(
     origin: Point,
     least_width: float,
 ) -> Plan:
-    """Boxes in layers: a title, and below it a line for each pass."""
+    """Place nodes as boxes in layers, with a title and a line for each pass."""
     label = max(length(name, 11) for name in SLOTS.values()) + 8
     sizes = [
         (
@@ -148,7 +148,7 @@ def graph_plan(
 def row_plan(
     entries: Sequence[Entry], edges: Sequence[tuple[int, int]], origin: Point, least_width: float
 ) -> Plan:
-    """The tape as it is: a row for each node, a column for each pass, and arcs to the parents."""
+    """Place nodes as the rows of the tape, with a column for each pass and arcs to the parents."""
     parents: list[list[int]] = [[] for _ in entries]
     for parent, child in edges:
         parents[child].append(parent)

@@ -1,7 +1,7 @@
 """The stepper: a tape as one HTML page, to walk through its passes step by step.
 
-Puts the data, the style sheet and the scripts of this folder into the template. The page fetches nothing: its
-own policy forbids that, and runs no script but these.
+Puts the data, the style sheet and the scripts of this folder into the template. The page fetches nothing:
+its content security policy forbids that, and runs no script but these.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def html(
     limit: int = 100_000,
     progress: bool = False,
 ) -> Page:
-    """A page to walk through a tape: forwards, backwards, and forwards again with tangents.
+    """Draw a tape as a page to walk through: forwards, backwards, and forwards again with tangents.
 
     The tape with its arcs, the values, adjoints and tangents as they come about, the source lines that
     recorded them (of traces made with ``sites=True``), and for each node its rules, in words and as
@@ -153,6 +153,6 @@ def _hash(text: str) -> str:
 
 
 def _json(data: dict[str, Any]) -> str:
-    """JSON that no HTML parser mistakes for anything: only ASCII, and neither tags nor comments."""
+    """Return JSON that is safe inside HTML: only ASCII, and neither tags nor comments."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
