@@ -17,16 +17,16 @@ from tape.transforms import taylor
 __all__ = ["FAR", "Curve", "limits", "panels", "sample"]
 
 FAR = 1e300
-"""What is as large as this is not drawn; differences of what is smaller do not overflow."""
+"""Larger values are not drawn; differences of smaller ones do not overflow."""
 
 _NEAR = 1e-290
 """Curves that reach no further than this are flat."""
 
 _CHECKED = 5
-"""At how many points of the grid the function is evaluated alone, to see that it works point by point."""
+"""The number of points where the function is evaluated alone, to check that it works point by point."""
 
 _STEEP = 20.0
-"""How many times the spread of nearly all values the rest may reach before it is cut off."""
+"""Values further out than this many times the spread of most values are cut off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def sample(f: Callable[[Any], Any], x: np.ndarray, order: int, text: str) -> lis
     order : int
         The highest derivative wanted.
     text : str
-        What to call the function in messages.
+        The name of the function in messages.
 
     Returns
     -------

@@ -40,7 +40,7 @@ class Animation(Drawing):
     format : {"svg", "gif"}
         Which of the two.
     frames : int
-        How many there are.
+        The number of frames.
     seconds : float
         How long it takes, the pause at the end included.
     """
@@ -70,45 +70,45 @@ def animate(
 ) -> Animation:
     """Animate how values, adjoints and tangents are computed: a frame for each node that is visited.
 
-    In each frame the node at work has a thick red outline and what it reads a thin one; the edges in use
-    and what is written stand out, sums as sums. Nodes turn green when they are evaluated, yellow when they
-    get an adjoint, blue when they get a tangent; grey ones depend on no param. Then it starts again.
+    In each frame the visited node has a thick red outline and the nodes it reads a thin one; edges in use
+    and new values are highlighted, and sums are written out. Nodes turn green when they are evaluated,
+    yellow with their adjoint, blue with their tangent; grey ones depend on no param. The animation repeats.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it: .svg plays in browsers, sharp at any size, in light or dark as the reader's system
-        is; .gif plays everywhere else, and needs Pillow. By default an SVG that is not saved.
+        The file to save it to: .svg plays in browsers, sharp at any size, in the light or dark colours of the
+        reader's system; .gif plays everywhere else, and needs Pillow. By default an SVG that is not saved.
     root : Var, optional
-        What is differentiated; only what it depends on is drawn. By default the root of the last
+        The result to differentiate; only what it depends on is drawn. By default the root of the last
         `backward`, or the last node, and the whole tape is drawn.
     seed : array_like, optional
         The adjoint of the root that the backward pass starts from. Ones by default.
     tangents : mapping of Var to array_like, optional
-        How the leaves move in the pass "tangent", as for `Trace.jvp`. By default ones for every param.
+        The tangents of leaves for the forward-mode pass, as for `Trace.jvp`. By default ones for every param.
     passes : sequence of {"forward", "backward", "tangent"}, optional
-        What is shown, in this order. By default forward; then tangent if there are tangents, else backward
-        if there is something to differentiate.
+        The passes to show, in this order. By default forward; then tangent if there are tangents, else
+        backward if there is something to differentiate.
     layout : {"graph", "arc"}, optional
         "graph": boxes in layers, placed by Graphviz. "arc": the tape as it is, a row for each node, with arcs
         to its parents. By default the graph if Graphviz is installed, else the rows.
     direction : {"TB", "LR"}
-        Of the graph: from top to bottom, or from left to right.
+        The direction of the graph: from top to bottom, or from left to right.
     seconds, pause : float
-        How long each frame takes, and how much longer the last one.
+        The duration of a frame, and the extra duration of the last one.
     precision : int
         Significant digits, 1 to 17.
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``.
     limit : int
-        How many nodes are drawn at most. For more, there is `tape.viz.html`.
+        The most nodes that are drawn. For more, there is `tape.viz.html`.
 
     Returns
     -------
     Animation
-        Which notebooks play; ``.data`` is the file, ``.save(path)`` writes it.
+        Notebooks play it; ``.data`` is the file, ``.save(path)`` writes it.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def animate(
     UnsupportedError
         If Pillow is not installed for a GIF, or Graphviz for ``layout="graph"``.
     TraceMismatchError, SeedError, DTypeError
-        As `Trace.backward` and `Trace.jvp`.
+        As raised by `Trace.backward` and `Trace.jvp`.
 
     Examples
     --------

@@ -126,15 +126,15 @@ def arc(
     """Draw a trace as an arc diagram: nodes in order, one a row, with arcs to their parents on the left.
 
     Needs no other program. Params are squares, inputs diamonds, operations discs. Green: evaluated.
-    Yellow: holds an adjoint. Red: highlighted. Grey: depends on no param. Colours follow the reader's
-    light or dark system; under the mouse a node shows all there is to know of it, and its arcs stand out.
+    Yellow: has an adjoint. Red: highlighted. Grey: depends on no param. Colours follow the reader's
+    light or dark system; the tooltip of a node has all its details, and its arcs are highlighted with it.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it: a file that ends in .svg.
+        The file to save it to, which ends in .svg.
     root : Var, optional
         Draw only what this depends on, with the adjoints of a sweep from here (if it is a real float).
         By default the whole tape, with the adjoints of the trace's last `backward`, if there was one.
@@ -147,15 +147,15 @@ def arc(
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``; arcs from parents outside start at the top.
     step : float, optional
-        Pixels from one node to the next, 0.5 to 1000. Rows have text from 14 on, otherwise, where there is
-        room, what has a name, is highlighted, or is the root. By default 22; less for more than 300 nodes.
+        Pixels from one node to the next, 0.5 to 1000. From 14 on every row has text, below that only named
+        and highlighted nodes and the root, where there is room. By default 22; less for more than 300 nodes.
     limit : int
-        How many nodes are drawn at most.
+        The most nodes that are drawn.
 
     Returns
     -------
     Drawing
-        Which notebooks show; ``str()`` of it is the SVG, ``.save(path)`` writes it.
+        Notebooks show it; ``str()`` of it is the SVG, ``.save(path)`` writes it.
 
     Raises
     ------

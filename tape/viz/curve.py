@@ -59,25 +59,25 @@ def curve(
     Parameters
     ----------
     losses : sequence of float, or mapping
-        The loss at steps 0, 1, 2, ... For several curves a mapping from names to such sequences. What is
-        not evaluated at every step is given as a mapping from steps to losses:
+        The loss at steps 0, 1, 2, ... For several curves a mapping from names to such sequences. A loss
+        that is not evaluated at every step is a mapping from steps to losses:
         ``{"training": losses, "validation": {0: 2.3, 100: 0.7}}``.
     path : path-like, optional
-        Where to save it: a .png, .svg or .pdf file.
+        The file to save it to: .png, .svg or .pdf.
     smooth : int, optional
-        How many entries are averaged for the strong line, over the raw values in faint colour; on a
+        The number of entries averaged for the strong line, over the raw values in faint colour; on a
         logarithmic axis it is their geometric mean. 1 for none. By default a fiftieth of a curve that
         is longer than 100 entries.
     log : bool or "auto"
         Whether the axis of the loss is logarithmic; "auto" if all is positive and spans two decades.
-        There, what is not positive is marked like what is not finite.
+        There, values that are not positive are marked like non-finite ones.
     label : str
-        What is drawn: the name of the axis, and of a single curve.
+        The name of the axis, and of a single curve.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Notebooks show it. The legend tells each curve's last value and minimum. NaN and infinities are
+        Notebooks show it. The legend shows each curve's last value and minimum. NaN and infinities are
         crosses at the upper edge, and the legend names the first step that had one.
 
     Raises

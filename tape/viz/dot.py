@@ -65,14 +65,14 @@ def dot(
 ) -> str:
     """Return the graph of a trace in Graphviz's language DOT.
 
-    Params are plain boxes, inputs sheets, operations rounded boxes, the root has a thick outline. Green:
-    evaluated. Yellow: holds an adjoint. Red: highlighted. Grey: depends on no param. Constants stand in
-    the call that uses them.
+    Params are boxes, inputs notes, operations rounded boxes; the root has a thick outline. Green: evaluated.
+    Yellow: has an adjoint. Red: highlighted. Grey: depends on no param. Constants are shown in the call that
+    uses them.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     root : Var, optional
         Draw only what this depends on, with the adjoints of a sweep from here (if it is a real float).
         By default the whole tape, with the adjoints of the trace's last `backward`, if there was one.
@@ -91,7 +91,7 @@ def dot(
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``; parents outside are shown by their id.
     limit : int
-        How many nodes are drawn at most: layouts of large graphs take long, and nobody can read them.
+        The most nodes that are drawn: layouts of large graphs take long, and nobody can read them.
 
     Returns
     -------

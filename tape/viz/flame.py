@@ -45,19 +45,19 @@ def flame(profile: Profile, path: str | os.PathLike[str] | None = None) -> Drawi
     """Draw a flame graph: bars as wide as their share of the time.
 
     From top to bottom: the run; forward (green), backward (yellow) and forward mode (blue); name scopes,
-    functions, lines, operations. Under the mouse a bar tells its time, share and calls.
+    functions, lines, operations. The tooltip of a bar has its time, share and calls.
 
     Parameters
     ----------
     profile : tape.inspect.profiling.Profile
         As `tape.profile` returns it for a function that is not compiled.
     path : path, optional
-        Where to save it: a file that ends in .svg.
+        The file to save it to, which ends in .svg.
 
     Returns
     -------
     Drawing
-        Which notebooks show; ``str()`` of it is the SVG, ``.save(path)`` writes it.
+        Notebooks show it; ``str()`` of it is the SVG, ``.save(path)`` writes it.
 
     Raises
     ------

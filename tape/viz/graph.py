@@ -36,23 +36,23 @@ def graph(
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it; the extension, .svg or .png, decides the format.
+        The file to save it to; the extension, .svg or .png, decides the format.
     root : Var, optional
         Draw only what this depends on.
     format : {"svg", "png"}, optional
-        By default that of the path, or SVG. SVG shows all there is to know of a node under the mouse.
+        By default that of the path, or SVG. In SVG, the tooltip of a node has all its details.
     timeout : float
         The most seconds the layout may take.
     **options
-        As for `tape.viz.dot`: ``direction``, ``values``, ``adjoints``, ``precision``, ``highlight``,
+        Those of `tape.viz.dot`: ``direction``, ``values``, ``adjoints``, ``precision``, ``highlight``,
         ``clusters``, ``edges``, ``ids``, ``limit``.
 
     Returns
     -------
     Drawing
-        Which notebooks show; ``.data`` is the file, ``.save(path)`` writes it.
+        Notebooks show it; ``.data`` is the file, ``.save(path)`` writes it.
 
     Raises
     ------

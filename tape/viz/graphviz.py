@@ -59,7 +59,7 @@ def layout(
     Parameters
     ----------
     sizes : sequence of (width, height)
-        Of the boxes 0, 1, ...
+        The sizes of the boxes 0, 1, ...
     edges : sequence of (parent, child)
         Without repetitions.
     direction : {"TB", "LR"}

@@ -70,20 +70,20 @@ def histograms(
     """Draw how the elements of each gradient are distributed.
 
     Up to 24 params get a histogram each, with the gradient's shape, mean, standard deviation and share
-    of exact zeros. More of them are drawn as one row each: the range, the quartiles and the median of
+    of exact zeros. More params are drawn as one row each: the range, the quartiles and the median of
     log10 of the magnitudes, beside the share of zeros. NaN and infinities are counted in red.
 
     Parameters
     ----------
     gradients : list or tree
-        As `Trace.backward_param_grads` or a function made by `tape.grad` returns them: arrays of any
-        shape and numeric dtype. Of complex ones the magnitude is drawn.
+        The result of `Trace.backward_param_grads` or of a function made by `tape.grad`: arrays of any
+        shape and numeric dtype. Of complex gradients the magnitude is drawn.
     path : path-like, optional
-        Where to save it: a .png, .svg or .pdf file.
+        The file to save it to: .png, .svg or .pdf.
     names : sequence of str, optional
-        What to call each, in order. By default the place in the tree.
+        The names of the gradients, in order. By default the places in the tree.
     trace : Trace, optional
-        Whose params these are the gradients of; they are called as its params are.
+        The trace whose params these are the gradients of, for their names.
     log : bool or "auto"
         Whether the counts are on a logarithmic axis; "auto" where one bar would dwarf the others.
 

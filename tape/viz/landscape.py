@@ -57,20 +57,20 @@ def landscape(
 ) -> Figure:
     """Draw a slice of the landscape of a loss around some params.
 
-    The directions are random and as long as the params, filter by filter, which makes pictures of
-    different networks comparable; or given; or those in which a training moved most, with its path drawn
-    in. The method is that of Li et al. 2018, "Visualizing the Loss Landscape of Neural Nets",
+    The directions are random, with the filter norms of the params, which makes pictures of different
+    networks comparable; or given; or the principal components of a training's path, which is drawn in.
+    The method is that of Li et al. 2018, "Visualizing the Loss Landscape of Neural Nets",
     arXiv:1712.09913, sections 4 and 7. `landscape_slice` returns the same in numbers.
 
     Parameters
     ----------
     f : callable
-        ``f(params)`` is a real number. It is called with plain arrays, ``points**2`` times (``points``
-        for a line); ``tape.compile(f)`` makes that quick.
+        The loss: ``f(params)`` is a real number. It is called with plain arrays, ``points**2`` times
+        (``points`` for a line), which ``tape.compile(f)`` makes fast.
     params : tree
-        The centre. Its float and complex leaves are moved, others stay as they are.
+        The centre of the slice. Its float and complex leaves are moved, others are passed on unchanged.
     path : path-like, optional
-        Where to save it: a .png, .svg or .pdf file.
+        The file to save it to: .png, .svg or .pdf.
     directions : sequence of trees, optional
         Two (one for a line), each like ``params``; they are used as they are.
     trajectory : iterable of trees, optional
@@ -80,14 +80,14 @@ def landscape(
         Half the width of the slice, in lengths of the directions. With a trajectory, how many times
         as wide as the path with a margin.
     points : int
-        How many along each direction; if odd, ``params`` itself is one of them.
+        The number of points along each direction; if odd, ``params`` itself is one of them.
     seed : int
-        Of the random directions.
+        The seed of the random directions.
     filter_axis : int
         Which axis of a matrix counts the filters: 0 if outputs come first, as in `tape.nn`; -1 for
         ``x @ w``.
     kind : {"contour", "surface", "line"}
-        What is drawn.
+        The kind of plot.
     log : bool or "auto"
         Whether the loss is on a logarithmic scale; "auto" if all is positive and spans two decades.
     progress : bool

@@ -60,9 +60,9 @@ class Step:
     Attributes
     ----------
     phase : {"forward", "backward", "tangent"}
-        Of which pass.
+        The pass it belongs to.
     node : int
-        Whose operation runs: forwards, its rule backwards, or its rule forwards.
+        The node whose operation, reverse rule or forward rule runs.
     reads : tuple of int
         The nodes whose values, adjoints or tangents it needs: of a backward step itself and its parents.
     writes : tuple of Write
@@ -82,7 +82,7 @@ def root_of(trace: Trace, root: Var | None = None) -> Var | None:
     Returns
     -------
     Var or None
-        None if the last node is no active one of a real float dtype: then there is nothing to differentiate.
+        None if there is nothing to differentiate: the last node is not active, or no real float.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
     Raises
     ------
     TraceMismatchError, SeedError, DTypeError
-        As `Trace.backward`.
+        As raised by `Trace.backward`.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def tangent_steps(trace: Trace, tangents: Mapping[Var, Any] | None = None) -> It
     Raises
     ------
     TraceMismatchError, SeedError
-        As `Trace.jvp`.
+        As raised by `Trace.jvp`.
 
     Examples
     --------

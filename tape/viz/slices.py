@@ -28,16 +28,16 @@ class LandscapeSlice(NamedTuple):
     Attributes
     ----------
     alpha : numpy.ndarray
-        Where along the first direction, ``(points,)``.
+        Coordinates along the first direction, ``(points,)``.
     beta : numpy.ndarray
-        Where along the second direction, ``(points,)``; of a line ``(1,)``, a zero.
+        Coordinates along the second direction, ``(points,)``; for a line ``(1,)``, a zero.
     loss : numpy.ndarray
         ``loss[j, i]`` is ``f(params + alpha[i] * directions[0] + beta[j] * directions[1])``, NaN and
-        infinities as they came: ``(len(beta), len(alpha))``, float64.
+        infinities included: ``(len(beta), len(alpha))``, float64.
     directions : tuple
         One or two trees like ``params``.
     trajectory : numpy.ndarray or None
-        Where the snapshots are in the plane, ``(snapshots, 2)``.
+        The snapshots projected on the plane, ``(snapshots, 2)``.
     explained : tuple of float
         The share of the trajectory's variance along each direction; empty without one.
     """
@@ -68,26 +68,26 @@ def landscape_slice(
     Parameters
     ----------
     f : callable
-        ``f(params)`` is a real number. It is called with plain arrays, ``points**dimensions`` times;
-        compile it if that takes long.
+        The loss: ``f(params)`` is a real number. It is called with plain arrays, ``points**dimensions``
+        times, which ``tape.compile(f)`` makes fast.
     params : tree
-        The centre. Its float and complex leaves are moved, others stay as they are.
+        The centre of the slice. Its float and complex leaves are moved, others are passed on unchanged.
     directions : sequence of trees, optional
         As many as there are dimensions, each like ``params``; they are used as they are. By default
         random ones in which every filter has the norm of that filter in ``params``: each
-        ``leaf[k]`` of leaves with two or more axes, other leaves as a whole. What is zero stays so.
+        ``leaf[k]`` of leaves with two or more axes, other leaves as a whole. Zeros stay zero.
     trajectory : iterable of trees, optional
         Snapshots of the params during a training. The directions are the two leading principal components
         of their differences to ``params``, of norm 1.
     dimensions : {1, 2}
-        A line or a plane.
+        1 for a line, 2 for a plane.
     span : float
         Half the width of the slice, in lengths of the directions. With a trajectory, how many times
         as wide as the path with a margin.
     points : int
-        How many along each direction; if odd, ``params`` itself is one of them.
+        The number of points along each direction; if odd, ``params`` itself is one of them.
     seed : int
-        Of the random directions.
+        The seed of the random directions.
     filter_axis : int
         Which axis counts the filters: 0 if outputs come first, as in `tape.nn`; -1 for ``x @ w``.
     progress : bool

@@ -23,7 +23,7 @@ class Palette:
     Attributes
     ----------
     ground, ink, muted, line, cluster : str
-        The background; text; text of less weight; arcs and rules; the background of a name scope.
+        The background; text; secondary text; arcs and rules; the background of a name scope.
     active, active_line : str
         Nodes that have been evaluated and depend on a param (green), and their outlines.
     adjoint, adjoint_line : str
@@ -80,7 +80,7 @@ LIGHT = Palette(
     tangent="#bfdcff",
     tangent_line="#2a78d6",
 )
-"""On a white ground."""
+"""Colours on white."""
 
 DARK = Palette(
     ground="#14181d",
@@ -100,11 +100,11 @@ DARK = Palette(
     tangent="#173f6b",
     tangent_line="#62a8ff",
 )
-"""On a near-black ground."""
+"""Colours on near-black."""
 
 CURVES = (LIGHT.tangent_line, "#ee7733", "#228833", "#aa3377", "#33bbee", "#997700", LIGHT.muted)
-"""Of curves in one picture: our blue, then Paul Tol's bright colours, which the colour-blind tell apart
-(personal.sron.nl/~pault). Red is kept for what is wrong."""
+"""Colours of curves in one picture: blue, then Paul Tol's bright colours, which the colour-blind tell apart
+(personal.sron.nl/~pault). Red is kept for errors."""
 
 
 def css(selector: str, switch: str | None = None) -> str:

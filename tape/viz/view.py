@@ -141,7 +141,7 @@ def look(
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     root : Var, optional
         Draw only what this depends on.
     adjoints : bool
@@ -154,7 +154,7 @@ def look(
     precision : int
         Significant digits, 1 to 17.
     limit : int
-        How many nodes there may be at most.
+        The most nodes there may be.
     otherwise : str
         What else to do where there are more, for the message.
 

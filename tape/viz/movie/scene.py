@@ -44,11 +44,11 @@ def scene_of(
     passes : sequence of {"forward", "backward", "tangent"}
         In their order.
     title : str
-        Of the picture, for those who cannot see it.
+        The title of the picture, for screen readers.
     layout : {"graph", "arc"}
         Boxes in layers, or the rows of the tape.
     direction : {"TB", "LR"}
-        Of the layers.
+        The direction of the layers.
 
     Returns
     -------

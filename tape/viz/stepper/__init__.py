@@ -59,35 +59,35 @@ def html(
 ) -> Page:
     """Draw a tape as a page to walk through: forwards, backwards, and forwards again with tangents.
 
-    The tape with its arcs, the values, adjoints and tangents as they come about, the source lines that
-    recorded them (of traces made with ``sites=True``), and for each node its rules, in words and as
-    formulas, and what it holds: numbers, statistics, a histogram, an image.
+    The page shows the tape with its arcs, values, adjoints and tangents as they are computed, the source
+    lines that recorded them (of traces made with ``sites=True``), and for each node its rules, in words and
+    as formulas, and its value: numbers, statistics, a histogram, an image.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it: a file that ends in .html. It fetches nothing.
+        The file to save it to, which ends in .html and needs no network.
     root : Var, optional
-        What the backward pass starts from, of any shape. By default the root of the trace's last sweep, with
+        The root of the backward pass, of any shape. By default the root of the trace's last sweep, with
         its seed, or else the last node, if that is a float that depends on a param.
     tangents : mapping of Var to array_like, optional
-        What the forward-mode pass starts from: as for `Trace.jvp`. Ones for every param by default; ``{}``
-        for no such pass.
+        The tangents of leaves for the forward-mode pass, as for `Trace.jvp`. By default ones for every param;
+        ``{}`` for no such pass.
     adjoints : bool
         Whether there is a backward pass.
     title : str, optional
-        The name of the trace by default.
+        The title of the page; by default the name of the trace.
     limit : int
-        How many nodes there may be at most.
+        The most nodes there may be.
     progress : bool
         Whether to show a progress bar (needs tqdm).
 
     Returns
     -------
     Page
-        Which notebooks show; ``.data`` is the file, ``str()`` of it the text, ``.save(path)`` writes it.
+        Notebooks show it; ``.data`` is the file, ``str()`` of it the text, ``.save(path)`` writes it.
 
     Raises
     ------

@@ -26,9 +26,9 @@ class Detail:
     Attributes
     ----------
     numbers : int
-        How many of its elements.
+        The number of elements kept.
     bins : int
-        Of the histogram; 0 for none.
+        The bins of the histogram; 0 for none.
     pixels : int
         Along each side of the image, at most; 0 for none.
     """
