@@ -8,7 +8,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program.ir.instructions import VIEWS
+from tape.program.ir.table import VIEWS
 from tape.program.program import Program
 from tape.program.record.record import record
 from tests.compiled import called_back

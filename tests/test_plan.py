@@ -8,7 +8,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import tape
-from tape.program.ir.instructions import VIEWS
+from tape.program.ir.table import VIEWS
 from tape.program.plan.plan import ALIGNMENT
 from tape.program.runtime.opcodes import ARENA, REGISTERS
 from tests.naive_program import program_of

@@ -108,8 +108,8 @@ def test_attributes_of_other_types_do_not_pass_the_type_checker():
     seen = set()
     for case in TWO_OF_EACH:
         for f in functions_of(case):
-            listing = rewrite(recorded(f, *case.args()))
-            for instruction in listing.instructions:
+            ir = rewrite(recorded(f, *case.args()))
+            for instruction in ir.instructions:
                 op, attrs = instruction.op, instruction.attrs
                 kind = op, tuple(map(type, attrs))
                 if not attrs or kind in seen:
@@ -118,7 +118,7 @@ def test_attributes_of_other_types_do_not_pass_the_type_checker():
                 for instruction.attrs in attributes_unlike(attrs):
                     if not (op == "matmul" and not instruction.attrs):  # whose factor may be missing
                         with pytest.raises(errors.ProgramError):
-                            check(listing)
+                            check(ir)
                 instruction.attrs = attrs
     assert {"fold", "take", "ravel_index", "add_at", "kernel", "literal"} <= {op for op, _ in seen}
 

@@ -11,7 +11,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program.plan.plan import plan as planning
+from tape.program.plan import plan as planning
 from tape.program.program import Program
 from tape.program.record.record import record
 from tape.program.runtime import signals

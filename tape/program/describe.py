@@ -1,6 +1,6 @@
 """Programs as text: the list of instructions, and the report of what they cost.
 
-Reads listings and plans, changes nothing and runs nothing.
+Reads IR and plans, changes nothing and runs nothing.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tape.inspect.listing import byte_size, short
-from tape.kernels.registry import REGISTRY, needs_of
-from tape.program.ir.instructions import VIEWS, Instruction
+from tape.kernels.registry import REGISTRY
+from tape.program.ir.instructions import Instruction
+from tape.program.ir.table import INSTRUCTIONS, SOURCES, VIEWS
 from tape.program.runtime.opcodes import ARENA, LITERALS, REGISTERS
 
 if TYPE_CHECKING:
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from tape.program.program import Program
 
 __all__ = ["Explanation", "Names", "describe", "explain"]
-
-_SOURCES = ("input", "constant", "literal")
-_ATTRIBUTES = {
-    "scan": ("kind", "axis", "backwards"),
-    "cholesky": ("upper",),
-    "triangular_solve": ("lower", "transposed", "unit_diagonal"),
-}
-"""What to call those of some instructions."""
 
 
 # ---- the list of instructions ------------------------------------------------------------------------
@@ -76,7 +68,7 @@ class Names:
 
     def __init__(self, program: Program) -> None:
         self.plan = plan = program.plan
-        self._callbacks = program.listing.callbacks
+        self._callbacks = program.ir.callbacks
         self._slots = {ARENA: "arena", REGISTERS: "registers", LITERALS: "literals"}
         for letters, slots in (
             ("in", plan.input_slots),
@@ -107,17 +99,14 @@ class Names:
             op, attrs = attrs[0] if op == "fold" else op, (f"axes={', '.join(map(str, attrs[1]))}",)
         elif op == "kernel":
             op, attrs = attrs[0], _parameters(*attrs)
-        elif op in _ATTRIBUTES:
-            attrs = tuple([f"{name}={_plain(of)}" for name, of in zip(_ATTRIBUTES[op], attrs, strict=True)])
         elif op == "guard":
             guard = self.plan.guards[attrs[0]]
             attrs = (f"{guard.kind} is {guard.outcome}",)
-        elif op in ("slice", "put", "add_at") and len(attrs) == 2:
-            attrs = tuple([f"{name}={_plain(of)}" for name, of in zip(("start", "step"), attrs, strict=True)])
-        elif op in ("take", "concatenate", "add_at"):
+        elif op == "add_at" and len(attrs) == 1:  # by an index
             attrs = (f"axis={attrs[0]}",)
         else:
-            attrs = tuple([_plain(attr) for attr in attrs])
+            named = zip(INSTRUCTIONS[op].attributes, attrs, strict=False)  # a product need not have a factor
+            attrs = tuple([f"{name}={_plain(attr)}" for name, attr in named])
         return f"{op}({'; '.join(filter(None, (', '.join(operands), ', '.join(attrs))))})"
 
     def _callback(self, instruction: Instruction, operands: list[str]) -> str:
@@ -153,11 +142,6 @@ def _plain(attr: Any) -> str:
     return f"({', '.join(map(_plain, attr))})" if isinstance(attr, tuple) else str(attr)
 
 
-def kind_of(instruction: Instruction) -> str:
-    """``float64[2, 3]``."""
-    return f"{instruction.dtype}{list(instruction.shape)}"
-
-
 Line = tuple[str, str, str, str]
 
 
@@ -169,7 +153,7 @@ def _sources(program: Program, names: Names) -> Iterator[Line]:
         yield f"in{number}", made, f"{leaf.dtype}{list(leaf.shape)}", ""
     for instruction in instructions:
         if instruction.op == "constant":
-            yield f"c{instruction.attrs[0]}", "constant", kind_of(instruction), ""
+            yield f"c{instruction.attrs[0]}", "constant", instruction.type_text, ""
 
 
 def _steps(program: Program, names: Names) -> Iterator[Line]:
@@ -179,7 +163,7 @@ def _steps(program: Program, names: Names) -> Iterator[Line]:
     for step in program.plan.steps:
         for id in step.members:
             for view in _views(instructions, id, shown):
-                yield f"%{view}", names.made(view), kind_of(instructions[view]), names.place(view)
+                yield f"%{view}", names.made(view), instructions[view].type_text, names.place(view)
         if step.block:
             yield "", f"in blocks of {step.block}:", "", ""
         indent = "  " if step.block else ""
@@ -188,7 +172,7 @@ def _steps(program: Program, names: Names) -> Iterator[Line]:
             if instruction.op == "guard":
                 yield indent, names.made(id), "", ""
             else:
-                yield f"{indent}%{id}", names.made(id), kind_of(instruction), names.place(id)
+                yield f"{indent}%{id}", names.made(id), instruction.type_text, names.place(id)
 
 
 def _views(instructions: list[Instruction], id: int, shown: bytearray) -> list[int]:
@@ -349,11 +333,11 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
     """
     plan = program.plan
     ops = Counter(instruction.op for instruction in plan.instructions)
-    called = [program.listing.callbacks[i.attrs[0]][0] for i in plan.instructions if i.op == "callback"]
+    called = [program.ir.callbacks[i.attrs[0]][0] for i in plan.instructions if i.op == "callback"]
     return Explanation(
         name=program.name,
-        effects=dict(program.listing.effects),
-        instructions=len(program.listing.instructions),
+        effects=dict(program.ir.effects),
+        instructions=len(program.ir.instructions),
         rows=program.rows,
         groups=sum(step.block > 0 for step in plan.steps),
         grouped=sum(len(step.members) for step in plan.steps if step.block),
@@ -365,7 +349,7 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
         register_bytes=plan.slots[REGISTERS],
         constant_bytes=sum(array.nbytes for array in plan.constants),
         constants=len(plan.constants),
-        flops=sum(_flops(instruction, plan.instructions) for instruction in plan.instructions),
+        flops=sum(INSTRUCTIONS[i.op].cost.flops(i, plan.instructions) for i in plan.instructions),
         bytes_moved=sum(_moved(program, id) for id in range(len(plan.instructions))),
         callbacks=dict(Counter(op.name for op in called)),
         hints={op.name: _hint(op) for op in called},
@@ -374,32 +358,11 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
     )
 
 
-def _flops(instruction: Instruction, instructions: list[Instruction]) -> int:
-    if instruction.is_elementwise:
-        return instruction.size
-    shapes = [instructions[x].shape for x in instruction.operands]
-    if instruction.op in ("fold", "sum_product"):
-        return len(shapes) * prod(shapes[0])
-    if instruction.op in ("matmul", "matmul_add"):
-        return 2 * instruction.size * shapes[-1][-2]
-    if instruction.op == "kernel":
-        return needs_of(*instruction.attrs).work
-    if instruction.op == "scan":
-        return len(shapes) * instruction.size
-    if instruction.op == "cholesky":
-        return instruction.size * shapes[0][-1] // 3
-    if instruction.op == "triangular_solve":
-        return instruction.size * shapes[0][-1]
-    if instruction.op == "solve":
-        return 2 * prod(shapes[0]) * shapes[0][-1] // 3 + 2 * instruction.size * shapes[0][-1]
-    return prod(shapes[1]) if instruction.op == "add_at" else 0
-
-
 def _moved(program: Program, id: int) -> int:
     """Bytes that an instruction reads and writes."""
     plan = program.plan
     instruction = plan.instructions[id]
-    if instruction.op in VIEWS or instruction.op in _SOURCES:
+    if instruction.op in VIEWS or instruction.op in SOURCES:
         return 0
     total = 0
     for x in (id, *instruction.operands):

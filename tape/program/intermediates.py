@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.program.ir.instructions import Listing
+from tape.program.ir.instructions import IR
+from tape.program.ir.table import SOURCES
 from tape.program.runtime.run import Flip, Rerun, Runner
 
 if TYPE_CHECKING:
     from tape.program.program import Program
 
 __all__ = ["intermediates"]
-
-_MAKE_NOTHING = ("input", "constant", "literal", "guard")
 
 
 def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
@@ -48,16 +47,16 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     [[0.0, 0.0], [1.0, 1.0], 2.0, [2.0, 2.0]]
     """
     plan = program.plan
-    made = [id for id, step in enumerate(plan.instructions) if step.op not in _MAKE_NOTHING]
-    listing = Listing(
+    made = [id for id, step in enumerate(plan.instructions) if step.op not in SOURCES and step.op != "guard"]
+    ir = IR(
         list(plan.instructions),
         list(plan.inputs),
         list(plan.constants),
         made,
         list(plan.guards),
-        list(program.listing.callbacks),
+        list(program.ir.callbacks),
     )
-    showing = Runner(listing, program.leaves, [None] * len(made), frozenset(), program.name)
+    showing = Runner(ir, program.leaves, [None] * len(made), frozenset(), program.name)
     try:
         out = showing.run(tuple(leaves))
     except Rerun as rerun:

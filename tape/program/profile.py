@@ -17,7 +17,7 @@ import numpy as np
 from tape import errors, tree
 from tape.inspect.listing import duration
 from tape.program.calls.calling import fitting
-from tape.program.describe import Names, kind_of
+from tape.program.describe import Names
 from tape.program.record.record import is_dynamic, native
 from tape.program.runtime.opcodes import AT, ROWS, WIDTH, opcode
 from tape.program.runtime.workspace import Workspace
@@ -222,6 +222,6 @@ def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> fl
 
 def _timing(program: Program, names: Names, rows: range, seconds: float) -> Timing:
     ids = tuple(dict.fromkeys(program._origins[at] for at in rows))
-    text = tuple([f"{names.made(id)}  {kind_of(program.plan.instructions[id])}" for id in ids])
+    text = tuple([f"{names.made(id)}  {program.plan.instructions[id].type_text}" for id in ids])
     is_callback = program.code[rows.start * WIDTH] == _CALLBACK
     return Timing(ids, text, rows, max(seconds, 0.0), bool(is_callback))

@@ -13,8 +13,9 @@ from tape.program.calls.calling import Calling
 from tape.program.calls.objects import Leaf
 from tape.program.calls.statics import Form
 from tape.program.describe import Explanation, describe, explain
-from tape.program.ir.instructions import Listing
+from tape.program.ir.instructions import IR
 from tape.program.ir.rewrite import rewrite
+from tape.program.ir.table import INSTRUCTIONS
 from tape.program.plan.pause import collector_paused
 from tape.program.profile import Profile, profile
 from tape.program.record.record import Constant, Recorded
@@ -76,9 +77,9 @@ class Program(Runner):
         self._make(rewrite(recorded), leaves, known, calling, donated, name)
 
     @classmethod
-    def of_listing(
+    def of_ir(
         cls,
-        listing: Listing,
+        ir: IR,
         leaves: list[Leaf],
         known: list[Constant | None],
         calling: Calling,
@@ -89,12 +90,12 @@ class Program(Runner):
 
         Parameters
         ----------
-        listing : Listing
+        ir : IR
             Sound: see `tape.program.ir.check`.
         leaves : list of Leaf
             What each dynamic leaf of the arguments must be.
         known : list of Constant or None
-            The leaves of the result that are the same in every call; None for outputs of the listing.
+            The leaves of the result that are the same in every call; None for outputs of the IR.
         calling : Calling
             How it is called.
         donated : frozenset of int
@@ -103,12 +104,12 @@ class Program(Runner):
             Of the function.
         """
         program = object.__new__(cls)
-        program._make(listing, leaves, known, calling, donated, name)
+        program._make(ir, leaves, known, calling, donated, name)
         return program
 
     def _make(
         self,
-        listing: Listing,
+        ir: IR,
         leaves: list[Leaf],
         known: list[Constant | None],
         calling: Calling,
@@ -117,7 +118,7 @@ class Program(Runner):
     ) -> None:
         self.calling = calling
         self._profile: Profile | None = None
-        super().__init__(listing, leaves, known, donated, name)
+        super().__init__(ir, leaves, known, donated, name)
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: {self.rows} rows>"
@@ -147,7 +148,7 @@ class Program(Runner):
         if isinstance(out, Flip):
             raise errors.UnsupportedError(
                 f"{self.name}: a branch read {out.outcome!r}, and this program holds one path only, on which "
-                f"it reads {self.listing.guards[out.index].outcome!r}. Call the function that tape.compile "
+                f"it reads {self.ir.guards[out.index].outcome!r}. Call the function that tape.compile "
                 "made, or make a program for each path"
             )
         for k, result in enumerate(self.known):
@@ -158,16 +159,10 @@ class Program(Runner):
     def _refusal(self, op: str) -> errors.TapeError:
         """What to raise where the machine cannot go on."""
         self.need_machine()
-        if op in ("solve", "triangular_solve"):
-            return errors.SingularMatrixError(f"{self.name}: a matrix is singular. Look at its null space")
-        if op == "cholesky":
-            return errors.SingularMatrixError(
-                f"{self.name}: a matrix is not positive definite. Look at its least eigenvalue"
-            )
-        if op in ("take", "add_at", "ravel_index"):
-            return errors.OutOfBoundsError(
-                f"{self.name}: an index is out of range. Look at the integers given"
-            )
+        definition = INSTRUCTIONS.get(op)
+        if definition is not None and definition.failure is not None:
+            error, message = definition.failure
+            return error(f"{self.name}: {message}")
         return errors.TapeError(f"{self.name}: {op} does not take these numbers. Call the function itself")
 
     def explain(self) -> Explanation:

@@ -1,8 +1,8 @@
 """Programs in files: `load`, and what `Program.save` writes.
 
-A file is a zip archive, nothing in it compressed: ``program.json``, which describes the listing of
+A file is a zip archive, nothing in it compressed: ``program.json``, which describes the IR of
 instructions, and one ``.npy`` for each array that the function closed over. There is no code in it, neither
-Python's nor the machine's: a loaded listing is checked like any stranger's, and then planned, encoded and
+Python's nor the machine's: a loaded ir is checked like any stranger's, and then planned, encoded and
 verified as if it had been recorded here.
 """
 
@@ -22,7 +22,7 @@ from tape import errors
 from tape.program.calls.objects import Leaf
 from tape.program.files.written import Damaged, calling_of, is_short, list_of, want, written
 from tape.program.ir.check import check
-from tape.program.ir.instructions import Guard, Instruction, Listing
+from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.record.record import Constant
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ def content_of(program: Program) -> bytes:
 
 def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
     """What goes into the description, and the arrays besides."""
-    listing = program.listing
-    called = sorted(
-        {listing.callbacks[i.attrs[0]][0].name for i in listing.instructions if i.op == "callback"}
-    )
+    ir = program.ir
+    called = sorted({ir.callbacks[i.attrs[0]][0].name for i in ir.instructions if i.op == "callback"})
     if called:
         raise errors.UnsupportedError(
             f"{program.name} calls back into Python for {', '.join(called)}, and files hold no code. Write "
@@ -74,15 +72,14 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             (old,) = instruction.attrs
             if old not in numbers:
                 numbers[old] = len(arrays)
-                arrays.append(_portable(listing.constants[old]))
+                arrays.append(_portable(ir.constants[old]))
             return [numbers[old]]
         if instruction.op == "literal":
             return [instruction.attrs[1].hex()]
         return _plain(instruction.attrs)
 
     instructions = [
-        [i.op, list(i.operands), attrs_of(i), list(i.shape), _dtype_name(i.dtype)]
-        for i in listing.instructions
+        [i.op, list(i.operands), attrs_of(i), list(i.shape), _dtype_name(i.dtype)] for i in ir.instructions
     ]
     constants = [_array_kind(array) for array in arrays]
     known = [None if out is None else _known(out.value, arrays) for out in program.known]
@@ -92,9 +89,9 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "name": program.name,
         "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), list(leaf.shape)] for leaf in program.leaves],
         "instructions": instructions,
-        "inputs": listing.inputs,
-        "outputs": listing.outputs,
-        "guards": [[guard.kind, guard.outcome] for guard in listing.guards],
+        "inputs": ir.inputs,
+        "outputs": ir.outputs,
+        "guards": [[guard.kind, guard.outcome] for guard in ir.guards],
         "donated": sorted(program.donated),
         "arrays": [_array_kind(array) for array in arrays],
         "constants": len(constants),
@@ -227,17 +224,17 @@ def _loaded(file: BinaryIO) -> Program:
     leaves = [_leaf(leaf) for leaf in list_of(description["leaves"])]
     count = description["constants"]
     want(_is_index(count, len(arrays) + 1), "it has another number of constants")
-    listing = _listing(description, arrays[:count])
-    check(listing)
-    _check_leaves(listing, leaves)
+    ir = _ir(description, arrays[:count])
+    check(ir)
+    _check_leaves(ir, leaves)
     known = [_known_from(entry, arrays) for entry in list_of(description["known"])]
-    want(sum(out is None for out in known) == len(listing.outputs), "it has another number of results")
+    want(sum(out is None for out in known) == len(ir.outputs), "it has another number of results")
     donated = _numbers(description["donated"], len(leaves))
     want(all(leaves[k].is_array for k in donated), "a donated leaf is no array")
     weak = tuple(_numbers(description["weak"], len(known)))
     calling = calling_of(description["trees"], len(leaves), len(known), weak)
-    _check_weak(listing, known, weak)
-    return Program.of_listing(listing, leaves, known, calling, frozenset(donated), name)
+    _check_weak(ir, known, weak)
+    return Program.of_ir(ir, leaves, known, calling, frozenset(donated), name)
 
 
 def _is_index(number: Any, count: int) -> bool:
@@ -304,31 +301,29 @@ def _leaf(entry: Any) -> Leaf:
     )
 
 
-def _listing(description: dict[str, Any], constants: list[np.ndarray]) -> Listing:
-    listing = Listing(constants=constants)
+def _ir(description: dict[str, Any], constants: list[np.ndarray]) -> IR:
+    ir = IR(constants=constants)
     for entry in list_of(description["instructions"]):
         op, operands, attrs, shape, name = list_of(entry, 5)
         dtype = _dtype(name)
         known = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0])) if op == "literal" else _tuples(attrs)
-        listing.instructions.append(
-            Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype)
-        )
-    listing.inputs = list_of(description["inputs"])
-    listing.outputs = list_of(description["outputs"])
-    listing.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
-    return listing
+        ir.instructions.append(Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype))
+    ir.inputs = list_of(description["inputs"])
+    ir.outputs = list_of(description["outputs"])
+    ir.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
+    return ir
 
 
 def _tuples(attrs: Any) -> tuple[Any, ...]:
     return tuple([_tuples(attr) if type(attr) is list else attr for attr in list_of(attrs)])
 
 
-def _check_leaves(listing: Listing, leaves: Sequence[Leaf]) -> None:
-    """Every input of the listing is one of the leaves."""
-    want(len(leaves) == len(listing.inputs), "it has another number of inputs")
-    for id, leaf in zip(listing.inputs, leaves, strict=True):
+def _check_leaves(ir: IR, leaves: Sequence[Leaf]) -> None:
+    """Every input of the IR is one of the leaves."""
+    want(len(leaves) == len(ir.inputs), "it has another number of inputs")
+    for id, leaf in zip(ir.inputs, leaves, strict=True):
         if id is not None:
-            instruction = listing.instructions[id]
+            instruction = ir.instructions[id]
             fits = (instruction.shape, instruction.dtype) == (leaf.shape, leaf.dtype)
             want(fits and instruction.dtype.kind in "biufc", "an input in it is another one than its leaf")
 
@@ -344,13 +339,13 @@ def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
     return Constant(arrays[value] if kind == "array" else arrays[value][()])
 
 
-def _check_weak(listing: Listing, known: Sequence[Constant | None], weak: Sequence[int]) -> None:
+def _check_weak(ir: IR, known: Sequence[Constant | None], weak: Sequence[int]) -> None:
     """Results that become Python floats are computed, and single floats."""
-    computed = iter(listing.outputs)
+    computed = iter(ir.outputs)
     outputs = [next(computed) if out is None else None for out in known]
     for k in weak:
         id = outputs[k]
         want(id is not None, "a float in its result is none")
         assert id is not None
-        out = listing.instructions[id]
+        out = ir.instructions[id]
         want(out.shape == () and out.dtype.kind in "fc", "a float in its result is none")

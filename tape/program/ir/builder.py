@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from tape.core.op import Op
-from tape.kernels.registry import REGISTRY, needs_of
-from tape.kernels.scans import has_scan
+from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.registry import REGISTRY
 from tape.program.ir import folding, indexing, matrices, parts
 from tape.program.ir.identities import IDENTITIES
-from tape.program.ir.instructions import ELEMENTWISE, Guard, Instruction, Listing
+from tape.program.ir.instructions import IR, UFUNCS, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
+from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.values import CannotLower, Value
 
 __all__ = ["CASTABLE", "Builder", "CannotLower", "Value"]
@@ -33,9 +34,9 @@ _COMMUTATIVE_OPS = (
     "bitwise_xor logaddexp hypot fmax fmin"
 )
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
-_BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+_INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
-CASTABLE = frozenset(map(np.dtype, (np.float64, np.float32, np.int64, np.int32, bool)))
+CASTABLE = frozenset(DTYPE_CODES)
 """What the machine converts from and to."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
@@ -48,7 +49,7 @@ class Builder:
     """A list of instructions in the making."""
 
     def __init__(self) -> None:
-        self.listing = Listing()
+        self.ir = IR()
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}
         self._constants: dict[Any, Value] = {}
@@ -59,33 +60,64 @@ class Builder:
     # ---- where values come from ------------------------------------------------------------------
 
     def push(
-        self, op: str, operands: Sequence[Value], attrs: tuple[Any, ...], shape: Shape, dtype: Any
+        self,
+        op: str,
+        operands: Sequence[Value],
+        attrs: tuple[Any, ...] = (),
+        *,
+        shape: Shape | None = None,
+        dtype: Any = None,
     ) -> Value:
-        """Append an instruction, unless there is one like it."""
+        """Return the value of an instruction, which is appended unless there is an equal one.
+
+        Parameters
+        ----------
+        op : str
+            Its name in `tape.program.ir.table`.
+        operands : sequence of Value
+            Its operands.
+        attrs : tuple
+            Its attributes.
+        shape, dtype : optional
+            Those of the result, for instructions that have them as a parameter: views, casts and kernels. All
+            others are inferred.
+
+        Raises
+        ------
+        CannotLower
+            If the operands and attributes are not of types that it takes.
+        """
         ids = tuple([operand.id for operand in operands])
-        key = (op, ids, attrs, dtype, shape)
+        key = (op, ids, attrs, shape, dtype)
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = self.append(op, ids, attrs, shape, dtype)
+            made = self._made[key] = self._append(op, ids, operands, attrs, shape, dtype)
         elif op != "literal":
             self.merged += 1
         return made
 
-    def append(
-        self, op: str, ids: tuple[int, ...], attrs: tuple[Any, ...], shape: Shape, dtype: Any
+    def _append(
+        self,
+        op: str,
+        ids: tuple[int, ...],
+        operands: Sequence[Value],
+        attrs: tuple[Any, ...],
+        shape: Any = None,
+        dtype: Any = None,
     ) -> Value:
-        """Append an instruction in any case."""
+        """Append an instruction in any case, of the type that its rule infers."""
+        shape, dtype = INSTRUCTIONS[op].rule(operands, attrs, shape, dtype)
         values = self._values
         value = Value(self, len(values), op, shape, dtype)
         values.append(value)
-        self.listing.instructions.append(Instruction(op, ids, attrs, shape, dtype))
+        self.ir.instructions.append(Instruction(op, ids, attrs, shape, dtype))
         return value
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """The next dynamic leaf."""
         self.is_native = self.is_native and dtype in CASTABLE
-        value = self.append("input", (), (len(self.listing.inputs),), shape, dtype)
-        self.listing.inputs.append(value.id)
+        value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
+        self.ir.inputs.append(value.id)
         return value
 
     def constant(self, array: np.ndarray) -> Value:
@@ -99,8 +131,8 @@ class Builder:
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
-                constants = self.listing.constants
-                value = self.append("constant", (), (len(constants),), array.shape, array.dtype)
+                constants = self.ir.constants
+                value = self._append("constant", (), (), (len(constants),), array.shape, array.dtype)
                 constants.append(array)
             self._constants[key] = value
         return value
@@ -121,22 +153,22 @@ class Builder:
         """A number known now."""
         scalar = np.dtype(dtype).type(number) if dtype is not None else np.asarray(number)[()]
         kind = np.dtype(dtype) if dtype is not None else scalar.dtype
-        return self.push("literal", (), (kind.char, scalar.tobytes()), (), kind)
+        return self.push("literal", (), (kind.char, scalar.tobytes()))
 
     def known(self, value: Value) -> Any:
         """The number that a value is known to be everywhere; None if it is not known."""
         if value.op not in _TELLING:
             return None
-        instruction = self.listing.instructions[value.id]
+        instruction = self.ir.instructions[value.id]
         if value.op == "broadcast":
-            instruction = self.listing.instructions[instruction.operands[0]]
+            instruction = self.ir.instructions[instruction.operands[0]]
         if instruction.op != "literal":
             return None
         return instruction.number
 
     def made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
         """The operands of the instruction behind a value, if it is of this kind."""
-        return self.operands_of(self.listing.instructions[value.id]) if value.op == op else None
+        return self.operands_of(self.ir.instructions[value.id]) if value.op == op else None
 
     def operands_of(self, instruction: Instruction) -> tuple[Value, ...]:
         return tuple([self._values[id] for id in instruction.operands])
@@ -170,7 +202,7 @@ class Builder:
                 and x.shape == y.shape
                 and x.dtype.kind == "f"
             ):
-                return self._elementwise(name, operands, x.dtype)
+                return self._elementwise(name, operands)
         if name == "positive":
             return self.value(operands[0])
         kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
@@ -185,24 +217,24 @@ class Builder:
         )
         for value in values:
             if value.op == "broadcast":
-                return self._spread(lambda *cores: self._simplified(name, cores, dtypes[-1]), values)
-        return self._simplified(name, values, dtypes[-1])
+                return self._spread(lambda *cores: self._simplified(name, cores), values)
+        return self._simplified(name, values)
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """``x`` where the condition holds, else ``y``."""
         kinds = [self._kind(operand) for operand in (x, y)]
         dtype = loop_dtypes("maximum", tuple(kinds))[-1]
-        values = [self.value(condition, _BOOL), self.value(x, dtype), self.value(y, dtype)]
-        return self._spread(lambda *cores: self._where(cores, dtype), values)
+        values = [self.value(condition, bool), self.value(x, dtype), self.value(y, dtype)]
+        return self._spread(lambda *cores: self._where(cores), values)
 
-    def _where(self, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
+    def _where(self, values: tuple[Value, ...]) -> Value:
         condition, x, y = values
         holds = self.known(condition)
         if holds is not None:
             return x if holds else y
         if x.id == y.id:
             return x
-        return self.push("where", values, (), broadcast_shapes(*(value.shape for value in values)), dtype)
+        return self.push("where", values)
 
     def cast(self, value: Value, dtype: Any) -> Value:
         """Conversion to another dtype."""
@@ -215,9 +247,7 @@ class Builder:
                 return self.broadcast(self.literal(number, dtype), value.shape)
         if value.dtype == dtype:
             return self._values[value.id]
-        if value.dtype not in CASTABLE or dtype not in CASTABLE:
-            raise CannotLower(f"{value.dtype} to {dtype}")
-        return self._spread(lambda core: self.push("cast", (core,), (), core.shape, dtype), [value])
+        return self._spread(lambda core: self.push("cast", (core,), dtype=dtype), [value])
 
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
         """Compute on what was broadcast before it was, where that is smaller."""
@@ -226,41 +256,38 @@ class Builder:
         result = make(*cores)
         return result if result.shape == shape else self.broadcast(result, shape)
 
-    def _simplified(self, name: str, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
+    def _simplified(self, name: str, values: tuple[Value, ...]) -> Value:
         numbers = [self.known(value) if value.op in _TELLING else None for value in values]
         if None not in numbers:
             self.folded += 1
             with np.errstate(all="ignore"):
-                return self.literal(ELEMENTWISE[name](*numbers), dtype)
+                return self.literal(UFUNCS[name](*numbers))
         rule = IDENTITIES.get(name)
         simpler = rule(self, values, numbers) if rule is not None else None
         if simpler is not None:
             self.simplified += 1
             return simpler
-        return self._elementwise(name, values, dtype)
+        return self._elementwise(name, values)
 
-    def _elementwise(self, name: str, values: tuple[Value, ...], dtype: np.dtype[Any]) -> Value:
+    def _elementwise(self, name: str, values: tuple[Value, ...]) -> Value:
         """The instruction, unless there is one like it."""
         x, y = values[0], values[-1]
         if x.id > y.id and name in _COMMUTATIVE:
-            x, y = y, x
-        key = (name, x.id, y.id)  # that says it all: the loop depends on the dtypes of the operands alone
+            values = x, y = y, x
+        key = (name, x.id, y.id)
         made = self._made.get(key)
         if made is None:
-            shape = x.shape if x.shape == y.shape else broadcast_shapes(x.shape, y.shape)
             ids = (x.id,) if len(values) == 1 else (x.id, y.id)
-            made = self._made[key] = self.append(name, ids, (), shape, dtype)
+            made = self._made[key] = self._append(name, ids, values, ())
         else:
             self.merged += 1
         return made
 
     # ---- folds ---------------------------------------------------------------------------------------
 
-    def fold(
-        self, kind: str, value: Value, axes: Any = None, keepdims: bool = False, dtype: Any = None
-    ) -> Value:
+    def fold(self, kind: str, value: Value, axes: Any = None, keepdims: bool = False) -> Value:
         """A reduction over axes: sum, prod, max, min, any, all, argmax or argmin."""
-        return folding.fold(self, kind, value, axes, keepdims, dtype)
+        return folding.fold(self, kind, value, axes, keepdims)
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """The transpose of `broadcast`."""
@@ -280,13 +307,11 @@ class Builder:
         dtype = np.result_type(*[value.dtype for value in given])
         if kind in ("sum", "prod") and dtype.kind in "bi":
             dtype = _INT64
-        if not has_scan(kind, dtype):
-            raise CannotLower(f"accumulating {dtype}")
         shape = broadcast_shapes(*[value.shape for value in given])
         operands = [self.broadcast(self.value(value, dtype), shape) for value in given]
         if not prod(shape) or shape[axis] == 1:
             return operands[0]
-        return self.push("scan", operands, (kind, axis % len(shape), backwards), shape, dtype)
+        return self.push("scan", operands, (kind, axis % len(shape), backwards))
 
     # ---- views -----------------------------------------------------------------------------------------
 
@@ -300,7 +325,7 @@ class Builder:
             return self.broadcast(value, shape)
         if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
-        return self.push("reshape", (value,), (), shape, value.dtype)
+        return self.push("reshape", (value,), shape=shape)
 
     def transpose(self, value: Value, axes: Sequence[int] | None = None) -> Value:
         """A permutation of the axes."""
@@ -308,14 +333,13 @@ class Builder:
             tuple(range(value.ndim))[::-1] if axes is None else tuple([axis % value.ndim for axis in axes])
         )
         if value.op == "transpose":
-            instruction = self.listing.instructions[value.id]
+            instruction = self.ir.instructions[value.id]
             order = tuple([instruction.attrs[0][axis] for axis in order])
             (value,) = self.operands_of(instruction)
         long = [axis for axis in order if value.shape[axis] != 1]
-        shape = tuple([value.shape[axis] for axis in order])
         if long == sorted(long):
-            return self.reshape(value, shape)
-        return self.push("transpose", (value,), (order,), shape, value.dtype)
+            return self.reshape(value, tuple([value.shape[axis] for axis in order]))
+        return self.push("transpose", (value,), (order,))
 
     def broadcast(self, value: Value, shape: Shape) -> Value:
         """Repeated along new axes and axes of length one."""
@@ -323,7 +347,7 @@ class Builder:
             (value,) = source
         if value.shape == shape:
             return value
-        return self.push("broadcast", (value,), (), shape, value.dtype)
+        return self.push("broadcast", (value,), shape=shape)
 
     def slice(self, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value:
         """Regularly spaced elements: one start, step and count for each axis."""
@@ -333,7 +357,7 @@ class Builder:
             return self.broadcast(self.reshape(source[0], ()), shape)
         if value.op in parts.WRITES and (found := parts.read(self, value, starts, steps, shape)) is not None:
             return found
-        return self.push("slice", (value,), (starts, steps), shape, value.dtype)
+        return self.push("slice", (value,), (starts, steps), shape=shape)
 
     # ---- the rest ----------------------------------------------------------------------------------------
 
@@ -358,18 +382,15 @@ class Builder:
     def take(self, value: Value, index: Value, axis: int) -> Value:
         """Elements of one axis by an array of positions; negative ones count from the end."""
         shape = (*value.shape[:axis], *index.shape, *value.shape[axis + 1 :])
-        if index.dtype.kind not in "iu" or value.dtype.itemsize not in (4, 8):
+        if index.dtype.kind not in "iu":
             raise CannotLower(f"an index of {index.dtype}")
         index = self.reshape(self.value(index, _INT64), (index.size,))
-        flat = (*value.shape[:axis], index.size, *value.shape[axis + 1 :])
-        return self.reshape(self.push("take", (value, index), (axis,), flat, value.dtype), shape)
+        return self.reshape(self.push("take", (value, index), (axis,)), shape)
 
     def add_at(self, total: Value, values: Value, index: Value | None, place: tuple[Any, ...]) -> Value:
         """``total`` with values added at a slice ``(starts, steps)``, or along ``(axis,)`` by an index."""
-        if total.dtype not in (np.float64, np.float32):
-            raise CannotLower(f"adding to {total.dtype}")
         operands = (total, values) if index is None else (total, values, index)
-        return self.push("add_at", operands, place, total.shape, total.dtype)
+        return self.push("add_at", operands, place)
 
     def put(self, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
         """``total`` with values of its dtype written to a slice."""
@@ -402,11 +423,9 @@ class Builder:
 
     def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
         """Where the largest or smallest element is: argmax or argmin."""
-        if not value.size:
-            raise CannotLower("no elements")
         if axis is not None:
-            return self.fold(kind, value, axis, keepdims, dtype=_INT64)
-        flat = self.fold(kind, self.reshape(value, (value.size,)), 0, dtype=_INT64)
+            return self.fold(kind, value, axis, keepdims)
+        flat = self.fold(kind, self.reshape(value, (value.size,)), 0)
         return self.reshape(flat, (1,) * value.ndim) if keepdims else flat
 
     def concatenate(self, values: Sequence[Value], axis: int) -> Value:
@@ -414,30 +433,24 @@ class Builder:
         values = [value for value in values if value.shape[axis]] or list(values[:1])
         if len(values) == 1:
             return values[0]
-        first = values[0]
-        total = sum(value.shape[axis] for value in values)
-        shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        return self.push("concatenate", values, (axis,), shape, first.dtype)
+        return self.push("concatenate", values, (axis,))
 
     def kernel(
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
         """What a kernel of `tape.kernels.registry` makes of its operands, which are of its dtype or int64."""
-        indices, dtype = REGISTRY[name].indices, np.dtype(dtype)
-        if dtype not in (np.float64, np.float32):
-            raise CannotLower(f"{name} of {dtype}")
+        indices = REGISTRY[name].indices
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
-        needs_of(name, parameters)
-        return self.push("kernel", given, (name, parameters), shape, dtype)
+        return self.push("kernel", given, (name, parameters), shape=shape)
 
     def guard(self, value: Value, kind: str, outcome: Any) -> None:
         """Check that a branch, or a shape or dtype that depends on data, comes out as it did."""
-        guards = self.listing.guards
+        guards = self.ir.guards
         if kind == "type":  # which the callback that made the value looks at itself
-            instruction = self.listing.instructions[value.id]
+            instruction = self.ir.instructions[value.id]
             instruction.attrs = (*instruction.attrs, len(guards))
         else:
-            self.append("guard", (value.id,), (len(guards),), (), _BOOL)
+            self._append("guard", (value.id,), (value,), (len(guards),))
         guards.append(Guard(kind, outcome))
 
     def callback(
@@ -445,30 +458,31 @@ class Builder:
     ) -> Value:
         """An operation that Python runs."""
         places: list[Any] = []
-        ids = []
+        values: list[Value] = []
         for operand in operands:
             if isinstance(operand, np.ndarray):
                 operand = self.constant(operand)
             if isinstance(operand, Value):
-                ids.append(operand.id)
+                values.append(operand)
                 places.append(None)
             else:
                 places.append(operand)
-        return self._call(op, tuple(places), attrs, tuple(ids), shape, dtype)
+        return self._call(op, tuple(places), attrs, values, shape, dtype)
 
     def _call(
         self,
         op: Op,
         places: tuple[Any, ...],
         attrs: dict[str, Any],
-        ids: tuple[int, ...],
+        values: Sequence[Value],
         shape: Shape,
         dtype: Any,
     ) -> Value:
         self.is_native = self.is_native and dtype in CASTABLE
-        calls = self.listing.callbacks
+        calls = self.ir.callbacks
         calls.append((op, places, attrs))
-        return self.append("callback", ids, (len(calls) - 1,), shape, dtype)
+        ids = tuple([value.id for value in values])
+        return self._append("callback", ids, values, (len(calls) - 1,), shape, dtype)
 
 
 def _is_uniform(array: np.ndarray) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.program.ir.instructions import VIEWS, Instruction, Listing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
 
 __all__ = ["contract"]
 
@@ -20,14 +21,14 @@ _MOST_SCALE = 1e6
 _SMALL_BYTES = 16384  # of a product that is computed at once, not in blocks
 
 
-def contract(listing: Listing) -> int:
+def contract(ir: IR) -> int:
     """Turn scaled, transposed and added products, and sums of elementwise ones, into single instructions.
 
     These are ``factor * (a @ b)``, ``(factor * a) @ b``, ``(a @ b).T``, ``total ± a @ b`` and ``sum(x * y)``.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
         Changed in place: ``matmul`` gets the attribute ``(factor,)``; ``matmul_add`` with operands total,
         a, b and ``sum_product`` with the attributes of a fold appear.
 
@@ -37,14 +38,14 @@ def contract(listing: Listing) -> int:
         How many views were added.
     """
     added = 0
-    instructions = listing.instructions
+    instructions = ir.instructions
     if all(instruction.op not in ("matmul", "fold") for instruction in instructions):
         return added
     if any(instruction.op == "matmul" for instruction in instructions):
-        _take_in_scales(listing)
-        added = _turn_products(listing)
-        instructions = listing.instructions
-    uses = listing.uses()
+        _take_in_scales(ir)
+        added = _turn_products(ir)
+        instructions = ir.instructions
+    uses = ir.uses()
     for id, instruction in enumerate(instructions):
         if instruction.op == "fold":
             instructions[id] = _summed(instructions, instruction, uses)
@@ -57,7 +58,7 @@ def contract(listing: Listing) -> int:
             if merged is not None:
                 instructions[id] = merged
                 break
-    listing.drop_dead()
+    ir.drop_dead()
     return added
 
 
@@ -73,7 +74,7 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
     if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it if the factors are in memory anyway
         mine = product.operands.count
         for x, factor in zip(product.operands, factors, strict=True):
-            if factor.is_elementwise and uses[x] == mine(x):
+            if factor.op in ELEMENTWISE and uses[x] == mine(x):
                 return fold
     return Instruction("sum_product", product.operands, fold.attrs, fold.shape, fold.dtype)
 
@@ -112,9 +113,9 @@ def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
 # ---- scaled factors --------------------------------------------------------------------------------
 
 
-def _take_in_scales(listing: Listing) -> None:
+def _take_in_scales(ir: IR) -> None:
     """Let products scale their factors, where those are scaled for products alone; views may lie between."""
-    instructions = listing.instructions
+    instructions = ir.instructions
     scaled: dict[int, tuple[int, float]] = {}  # what is scaled, and by what
     for instruction in instructions:
         if instruction.op != "matmul":
@@ -131,7 +132,7 @@ def _take_in_scales(listing: Listing) -> None:
     for id, instruction in enumerate(instructions):
         for operand in instruction.operands:
             readers[operand].append(id)
-    outputs = set(listing.outputs)
+    outputs = set(ir.outputs)
     for id, (source, factor) in scaled.items():
         products = list(_products_of(instructions, readers, outputs, id))
         if None in products:
@@ -181,9 +182,9 @@ def _products_of(
 # ---- transposed products -----------------------------------------------------------------------------
 
 
-def _turn_products(listing: Listing) -> int:
+def _turn_products(ir: IR) -> int:
     """Compute what is only used transposed as the product of the transposes; how many of these are new."""
-    old, uses = listing.instructions, listing.uses()
+    old, uses = ir.instructions, ir.uses()
     turned = {
         id
         for id, of in enumerate(old)
@@ -208,9 +209,9 @@ def _turn_products(listing: Listing) -> int:
                 continue
         place.append(len(new))
         new.append(instruction)
-    listing.instructions = new
-    listing.inputs = [None if id is None else place[id] for id in listing.inputs]
-    listing.outputs = [place[id] for id in listing.outputs]
+    ir.instructions = new
+    ir.inputs = [None if id is None else place[id] for id in ir.inputs]
+    ir.outputs = [place[id] for id in ir.outputs]
     return len(new) - len(old)
 
 
@@ -224,8 +225,7 @@ def _transposed(instructions: list[Instruction], id: int, turns: dict[int, int])
     turns[id] = len(instructions)
     ndim = len(x.shape)
     order = (*range(ndim - 2), ndim - 1, ndim - 2)
-    shape = tuple([x.shape[axis] for axis in order])
-    instructions.append(Instruction("transpose", (id,), (order,), shape, x.dtype))
+    instructions.append(typed("transpose", (id,), [x], (order,)))
     return len(instructions) - 1
 
 

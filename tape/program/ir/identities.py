@@ -26,7 +26,7 @@ Identity = Callable[["Builder", tuple[Value, ...], list[Any]], "Value | None"]
 
 def _negated(b: Builder, value: Value) -> Value | None:
     """The x of a value that is -x."""
-    return b.operands_of(b.listing.instructions[value.id])[0] if value.op == "negative" else None
+    return b.operands_of(b.ir.instructions[value.id])[0] if value.op == "negative" else None
 
 
 def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
@@ -45,7 +45,7 @@ def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
     """Adding an array that is zero but for some elements: add those."""
     if part.op != "add_at" or total.shape != part.shape:
         return None
-    instruction = b.listing.instructions[part.id]
+    instruction = b.ir.instructions[part.id]
     zeros, values, *index = b.operands_of(instruction)
     if b.known(zeros) != 0 or b.known(zeros) is None:
         return None

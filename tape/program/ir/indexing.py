@@ -77,7 +77,7 @@ class _Resolved:
         if len(values) == 1:
             return values[0]
         lengths = tuple([self.sliced[axis] for axis, _ in self.arrays])
-        return b.push("ravel_index", values, (lengths, True), self.index_shape, np.dtype(np.int64))
+        return b.push("ravel_index", values, (lengths, True))
 
     def merged(self, shape: Shape) -> Shape:
         """A shape with the axes that have arrays as one."""
@@ -210,4 +210,4 @@ def _flat(b: Builder, rows: Value, index: Value) -> Value:
         raise CannotLower("no rows")
     numbers = b.counted.setdefault(rows.shape[0], np.arange(rows.shape[0]))
     operands = (b.constant(numbers), b.cast(index, np.int64))
-    return b.push("ravel_index", operands, (rows.shape, False), index.shape, np.dtype(np.int64))
+    return b.push("ravel_index", operands, (rows.shape, False))

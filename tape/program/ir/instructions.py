@@ -1,9 +1,9 @@
-"""What a Program is made of: a flat list of instructions on arrays whose shapes are known.
+"""The IR of programs: a flat list of instructions on arrays whose shapes are known.
 
-An instruction names its operands by their position in the list, which always comes before its own.
-There are few kinds, and each is something the machine can do: elementwise arithmetic, folds over and
-scans along axes, views, products, systems of equations, reading and adding by index, joining, and calls
-back into Python.
+An instruction names its operands by their position in the list, which always comes before its own. There are
+few instructions, and each is something the machine can do: elementwise arithmetic, reductions over and scans
+along axes, views, products, systems of equations, reading and adding by index, joining, and calls back into
+Python. `tape.program.ir.table` has an entry for each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tape.kernels.normal import LOOPS
 from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
 from tape.program.runtime.ufuncs import own_ufunc
 
-__all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
+__all__ = ["IR", "UFUNCS", "Guard", "Instruction"]
 
 _UFUNCS = """
     absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
@@ -31,7 +31,7 @@ _UFUNCS = """
 
 
 class _Ufuncs(dict[str, Any]):
-    """Ufuncs by name; SciPy's and our own are None until one is looked up, for the sake of import time."""
+    """Ufuncs by name; SciPy's and our own are None until they are looked up, which keeps the import short."""
 
     def __getitem__(self, name: str) -> np.ufunc:
         found = super().__getitem__(name)
@@ -41,37 +41,28 @@ class _Ufuncs(dict[str, Any]):
         return found
 
 
-ELEMENTWISE = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
-"""Elementwise instructions that are a ufunc; ``where`` and ``cast`` are elementwise too."""
-ELEMENTWISE.update(dict.fromkeys(LOOPS))
-ELEMENTWISE.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
-
-VIEWS = frozenset({"reshape", "transpose", "broadcast", "slice"})
-"""Instructions that only look at their operand in another way."""
+UFUNCS = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
+"""Elementwise instructions that are a ufunc."""
+UFUNCS.update(dict.fromkeys(LOOPS))
+UFUNCS.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
 
 
 @dataclass(slots=True)
 class Instruction:
-    """One step of a Program.
+    """One step of a program.
 
     Attributes
     ----------
     op : str
-        What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``,
-        ``"scan"`` (x, or x and factors), ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b),
-        ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
-        ``"cholesky"``, ``"take"``, ``"add_at"``, ``"put"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
-        ``"kernel"`` (one of `tape.kernels.registry`: name, parameters), ``"callback"`` (its number, and that
-        of a guard if its type depends on data), ``"guard"``; or where the value comes from:
-        ``"input"``, ``"constant"``, ``"literal"``.
+        Its name in `tape.program.ir.table.INSTRUCTIONS`.
     operands : tuple of int
         Positions in the list.
     attrs : tuple
-        What else it needs, depending on the op.
+        Its attributes, see the table.
     shape : tuple of int
-        Of the result.
+        Shape of the result.
     dtype : numpy.dtype
-        Of the result.
+        Dtype of the result.
     """
 
     op: str
@@ -82,7 +73,7 @@ class Instruction:
 
     @property
     def size(self) -> int:
-        """The number of elements of the result."""
+        """Number of elements of the result."""
         count = 1
         for length in self.shape:
             count *= length
@@ -90,7 +81,7 @@ class Instruction:
 
     @property
     def number(self) -> Any:
-        """The number of a literal."""
+        """The number that a literal is."""
         char, data = self.attrs
         return np.frombuffer(data, char)[0]
 
@@ -102,14 +93,14 @@ class Instruction:
         return self.attrs[1] if self.op == "callback" and len(self.attrs) > 1 else None
 
     @property
-    def is_elementwise(self) -> bool:
-        """Whether each element of the result is made of one element of every operand."""
-        return self.op in ELEMENTWISE or self.op in ("where", "cast")
+    def type_text(self) -> str:
+        """Dtype and shape of the result: ``float64[2, 3]``."""
+        return f"{self.dtype}{list(self.shape)}"
 
 
 @dataclass(slots=True)
 class Guard:
-    """The outcome of a branch while the function was recorded, or the dtype and shape of a value."""
+    """The outcome of a branch during recording, or the dtype and shape that a value had."""
 
     kind: str
     """``"bool"``, ``"int"`` or ``"type"``."""
@@ -117,12 +108,13 @@ class Guard:
 
 
 @dataclass
-class Listing:
-    """A flat list of instructions, with what goes in and what comes out.
+class IR:
+    """A flat list of instructions, with inputs, constants and outputs.
 
     Attributes
     ----------
     instructions : list of Instruction
+        Operands come before their uses.
     inputs : list
         The position of each dynamic leaf; None for those that nothing depends on.
     constants : list of numpy.ndarray
@@ -134,7 +126,7 @@ class Listing:
     callbacks : list of tuple
         Operation, operands (None for those that are instructions) and attributes of each callback.
     effects : dict of str to int
-        What became of the recording; see `tape.program.ir.rewrite.rewrite`. Empty if there was none.
+        Statistics of the lowering, see `tape.program.ir.rewrite.rewrite`; empty if the program was loaded.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
@@ -146,7 +138,7 @@ class Listing:
     effects: dict[str, int] = field(default_factory=dict)
 
     def uses(self) -> list[int]:
-        """How often each value is read, or is an output."""
+        """Return how often each value is read or is an output."""
         uses = [0] * len(self.instructions)
         for instruction in self.instructions:
             for operand in instruction.operands:
@@ -156,7 +148,7 @@ class Listing:
         return uses
 
     def drop_dead(self) -> None:
-        """Drop what no output and no guard depends on, and number the rest anew."""
+        """Drop what no output and no guard depends on, and renumber the rest."""
         old = self.instructions
         alive = bytearray(len(old))
         for id in self.outputs:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cholesky", "matmul", "solve", "triangular_solve"]
 
-_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
     """``x @ y``, as `numpy.matmul` has it for matrices and stacks of them.
@@ -38,12 +36,8 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
         For other floats than float64 and float32, and shapes that do not fit.
     """
     dtype = np.result_type(x.dtype, y.dtype)
-    if dtype not in _FLOATS:
-        raise CannotLower(f"a product of {dtype}")
     x, y = b.value(x, dtype), b.value(y, dtype)
     rows, inner, columns = x.shape[-2], x.shape[-1], y.shape[-1]
-    if inner != y.shape[-2]:
-        raise CannotLower("matmul of shapes that do not fit")
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
@@ -54,7 +48,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
         x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
         x, y = (b.reshape(a, (prod(batch[:-1]), batch[-1], *a.shape[-2:])) for a in (x, y))
         return b.reshape(matmul(b, x, y), (*batch, rows, columns))
-    return b.push("matmul", (x, y), (), (*batch, rows, columns), dtype)
+    return b.push("matmul", (x, y))
 
 
 def solve(b: Builder, a: Value, right: Value) -> Value:
@@ -72,7 +66,7 @@ def solve(b: Builder, a: Value, right: Value) -> Value:
     CannotLower
         For other floats than float64 and float32, and where there are no elements.
     """
-    return _solved(b, a, right, lambda a, rows: b.push("solve", (a, rows), (), rows.shape, rows.dtype))
+    return _solved(b, a, right, lambda a, rows: b.push("solve", (a, rows)))
 
 
 def triangular_solve(
@@ -80,17 +74,13 @@ def triangular_solve(
 ) -> Value:
     """As `solve`, where only a triangle of ``a`` is looked at, which may be transposed first."""
     attrs = (lower, transposed, unit_diagonal)
-    return _solved(
-        b, a, right, lambda a, rows: b.push("triangular_solve", (a, rows), attrs, rows.shape, rows.dtype)
-    )
+    return _solved(b, a, right, lambda a, rows: b.push("triangular_solve", (a, rows), attrs))
 
 
 def _solved(b: Builder, a: Value, right: Value, make: Callable[[Value, Value], Value]) -> Value:
     """What ``make`` does to a matrix and rows, or to stacks of both, for any stacks and columns."""
     a, right = _floats(b, a, right)
     n, columns = right.shape[-2:]
-    if a.shape[-1] != n:
-        raise CannotLower("a system of shapes that do not fit")
     stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
     rows = b.transpose(right, (*range(right.ndim - 2), -1, -2))
     if prod(a.shape[:-2]) == 1:  # one matrix: all that there is on the right at once
@@ -122,7 +112,7 @@ def cholesky(b: Builder, a: Value, upper: bool) -> Value:
     (a,) = _floats(b, a)
     n = a.shape[-1]
     matrices = a if a.ndim <= 3 else b.reshape(a, (a.size // n**2, n, n))
-    return b.reshape(b.push("cholesky", (matrices,), (upper,), matrices.shape, a.dtype), a.shape)
+    return b.reshape(b.push("cholesky", (matrices,), (upper,)), a.shape)
 
 
 def _floats(b: Builder, *values: Value) -> list[Value]:
@@ -130,6 +120,6 @@ def _floats(b: Builder, *values: Value) -> list[Value]:
     dtype = np.result_type(*[value.dtype for value in values])
     if dtype.kind in "bi":
         dtype = np.dtype(np.float64)
-    if dtype not in _FLOATS or not all(value.size for value in values):
-        raise CannotLower(f"a system of {dtype}, or of no elements")
+    if not all(value.size for value in values):
+        raise CannotLower("a system of no elements")
     return [b.value(value, dtype) for value in values]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from tape.program.ir.instructions import VIEWS, Instruction, Listing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import VIEWS
 from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def put(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape) ->
         return total
     if values.shape == total.shape:  # every element, in the other order where a step is -1
         return b.slice(values, starts, steps, total.shape)
-    return b.push("put", (total, values), (starts, steps), total.shape, total.dtype)
+    return b.push("put", (total, values), (starts, steps))
 
 
 def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value | None:
@@ -64,7 +65,7 @@ def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) ->
     part = list(zip(starts, steps, shape, strict=True))
     added: list[Value] = []
     for _ in range(_DEPTH):
-        instruction = b.listing.instructions[value.id]
+        instruction = b.ir.instructions[value.id]
         if value.op in _GIVEN:
             return _sum(b.slice(value, *_columns(part)), added)
         if value.op not in WRITES or len(instruction.attrs) != 2:
@@ -129,22 +130,22 @@ def _inside(part: Part, whole: Part) -> Part | None:
     return found
 
 
-# ---- passes over a whole listing -------------------------------------------------------------------
+# ---- passes over a whole ir -------------------------------------------------------------------
 
 
-def skip_overwritten(listing: Listing) -> None:
+def skip_overwritten(ir: IR) -> None:
     """Let what writes over all of the part that was written before start from the array before that.
 
     Parameters
     ----------
-    listing : Listing
-        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    ir : IR
+        What nobody reads any more stays in it; see `IR.drop_dead`.
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     writes = [id for id, instruction in enumerate(instructions) if instruction.op == "put"]
     if not writes:
         return
-    readers = listing.uses()
+    readers = ir.uses()
     for id in writes:
         later = instructions[id]
         total, values = later.operands
@@ -159,18 +160,18 @@ def skip_overwritten(listing: Listing) -> None:
         later.operands = (total, values)
 
 
-def join_parts(listing: Listing) -> None:
+def join_parts(ir: IR) -> None:
     """Make sums that fill zeros part after part, each along all of one axis, a `concatenate`.
 
     Parameters
     ----------
-    listing : Listing
-        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    ir : IR
+        What nobody reads any more stays in it; see `IR.drop_dead`.
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     if not any(instruction.op == "add_at" for instruction in instructions):
         return
-    readers = listing.uses()
+    readers = ir.uses()
     taken: set[int] = set()
     for id in range(len(instructions) - 1, -1, -1):
         chain = [] if id in taken else _filling(instructions, readers, id)
@@ -217,12 +218,12 @@ def _axis_of(parts: list[Part], shape: Shape) -> int | None:
     return None
 
 
-def held_slices(listing: Listing) -> set[int]:
+def held_slices(ir: IR) -> set[int]:
     """Slices that would keep an array from being written to in place, and are small enough to be copied.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
         In the order in which it will run.
 
     Returns
@@ -230,14 +231,14 @@ def held_slices(listing: Listing) -> set[int]:
     set of int
         Positions of slices that are still needed when the array they are of is written to.
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     writes = {id: of.operands[0] for id, of in enumerate(instructions) if of.op in WRITES}
     if not writes:
         return set()
     last = [-1] * len(instructions)  # when a value, or a view of it, is read
-    for output in listing.outputs:
+    for output in ir.outputs:
         last[output] = len(instructions)
-    outputs = set(listing.outputs)
+    outputs = set(ir.outputs)
     readers: dict[int, list[int]] = {total: [] for total in writes.values()}
     for id in range(len(instructions) - 1, -1, -1):
         at = last[id] if instructions[id].op in VIEWS else id

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.program.ir.instructions import ELEMENTWISE
+from tape.program.ir.instructions import UFUNCS
 from tape.program.ir.values import CannotLower
 from tape.program.runtime.functions import loop_number
 
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 @lru_cache(maxsize=4096)
 def loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
     """The dtypes a ufunc computes in; Python's number types do not widen others."""
-    ufunc = ELEMENTWISE[name]
+    ufunc = UFUNCS[name]
     try:
         dtypes = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
     except TypeError as error:

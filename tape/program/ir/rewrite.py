@@ -17,7 +17,7 @@ from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.program.ir.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
-from tape.program.ir.instructions import Listing
+from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
 from tape.program.plan.pause import collector_paused
 from tape.program.record.weak import Weak, weak
@@ -29,7 +29,7 @@ __all__ = ["rewrite"]
 
 
 @collector_paused()
-def rewrite(recorded: Recorded) -> Listing:
+def rewrite(recorded: Recorded) -> IR:
     """Lower a recorded tape.
 
     Parameters
@@ -39,11 +39,11 @@ def rewrite(recorded: Recorded) -> Listing:
 
     Returns
     -------
-    Listing
+    IR
         Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
         they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
         ``simplified`` by an identity, ``dropped`` because nothing used it any more, and ``contracted`` with a
-        product. What is left of ``lowered`` are the instructions of the listing.
+        product. What is left of ``lowered`` are the instructions of the IR.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
@@ -73,15 +73,15 @@ def rewrite(recorded: Recorded) -> Listing:
                     if node.op is None
                     else _lowered(builder, node, values, recorded.unowned)
                 )
-    listing = builder.listing
-    listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
-    made = len(listing.instructions)
-    skip_overwritten(listing)
-    join_parts(listing)
-    listing.drop_dead()
-    alive = len(listing.instructions)
-    added = contract(listing)
-    listing.effects = {
+    ir = builder.ir
+    ir.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
+    made = len(ir.instructions)
+    skip_overwritten(ir)
+    join_parts(ir)
+    ir.drop_dead()
+    alive = len(ir.instructions)
+    added = contract(ir)
+    ir.effects = {
         "recorded": len(nodes),
         "needed": sum(needed),
         "lowered": made + added + builder.merged + builder.folded + builder.simplified,
@@ -89,9 +89,9 @@ def rewrite(recorded: Recorded) -> Listing:
         "folded": builder.folded,
         "simplified": builder.simplified,
         "dropped": made - alive,
-        "contracted": alive + added - len(listing.instructions),
+        "contracted": alive + added - len(ir.instructions),
     }
-    return listing
+    return ir
 
 
 def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) -> bytearray:

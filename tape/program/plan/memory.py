@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tape.program.ir.instructions import ELEMENTWISE, VIEWS, Instruction
+from tape.program.ir.instructions import Instruction
+from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, VIEWS
 from tape.program.plan.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
 from tape.program.runtime.opcodes import ARENA, LITERALS, REGISTERS
 
 if TYPE_CHECKING:
     from tape.program.plan.plan import Plan, Step
 
-__all__ = ["OVERWRITTEN", "Lifetimes", "allocate", "extent", "is_contiguous"]
+__all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
 
 _NEAR_BYTES = 24576
 """What the registers of a group may take of the nearest cache."""
-OVERWRITTEN = {"matmul_add": 0, "add_at": 0, "put": 0, "cholesky": 0, "solve": 1, "triangular_solve": 1}
-"""Which operand an instruction copies, to work on the copy; or in place, where nobody needs it any more."""
-_ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 
 
 def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
@@ -79,7 +77,7 @@ class Lifetimes:
 
     def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
         """Whether an operand is read as a result is written that lies at the same place."""
-        if reader.op not in _ELEMENT_BY_ELEMENT:
+        if reader.op not in BLOCKWISE:
             return self._is_copied(reader, operand)
         source = self._plan.instructions[operand]
         if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
@@ -101,8 +99,8 @@ class Lifetimes:
 
     def _is_copied(self, instruction: Instruction, operand: int) -> bool:
         """Whether an instruction copies this operand, and may work on it in place."""
-        k = OVERWRITTEN.get(instruction.op, -1)
-        if k < 0 or operand != instruction.operands[k]:
+        k = INSTRUCTIONS[instruction.op].overwrites
+        if k is None or operand != instruction.operands[k]:
             return False
         root = self.roots[operand]
         total = self._plan.instructions[operand]

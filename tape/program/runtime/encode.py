@@ -11,7 +11,8 @@ import numpy as np
 
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.scalars import SCALARS
-from tape.program.ir.instructions import ELEMENTWISE, Instruction
+from tape.program.ir.instructions import UFUNCS, Instruction
+from tape.program.ir.table import ELEMENTWISE
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
 from tape.program.plan.pause import collector_paused
 from tape.program.plan.plan import Plan, Step
@@ -30,7 +31,6 @@ _TABLES = {
     for name, fields in FIELDS.items()
 }
 """Where the numbers in a row are that say where tables are."""
-_ELEMENTWISE = frozenset({*ELEMENTWISE, "where", "cast"})
 _SCALAR = opcode("scalar")
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 _DOUBLE = np.dtype(np.float64)
@@ -109,7 +109,7 @@ class _Encoder(Writer):
             instruction = instructions[id]
             self.origin = id
             self._spare = self._width = 0
-            if instruction.op in _ELEMENTWISE:
+            if instruction.op in ELEMENTWISE:
                 self._elementwise(id, instruction, {})
             else:
                 _RULES[instruction.op](self, id, instruction)
@@ -220,7 +220,7 @@ class _Encoder(Writer):
         if source.shape != reader.shape:
             strides = broadcast_strides(source.shape, strides, reader.shape)
         lengths, steps = collapsed(reader.shape, strides)
-        takes_steps = reader.op in ELEMENTWISE
+        takes_steps = reader.op in UFUNCS
         if len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize):
             return packed(place.slot, place.offset), steps[0]
         return self._loaded(id, reader, loaded, lengths, steps)

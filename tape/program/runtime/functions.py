@@ -16,7 +16,7 @@ import numpy as np
 from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program.ir.instructions import ELEMENTWISE
+from tape.program.ir.instructions import UFUNCS
 from tape.program.runtime.native import Native, native
 from tape.program.runtime.opcodes import KERNELS
 from tape.system.blas import blas_function, lapack_function, openblas_function
@@ -102,7 +102,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
     if number is None:
         signature = f"{chars[:-1]}->{chars[-1]}"
         try:
-            found = _inner_loop(ELEMENTWISE[name], signature)
+            found = _inner_loop(UFUNCS[name], signature)
         except Unavailable:  # one of our own
             return None
         number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))

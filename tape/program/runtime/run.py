@@ -15,14 +15,13 @@ from numpy.lib.array_utils import byte_bounds
 from tape import errors
 from tape.config import num_threads
 from tape.kernels.availability import Unavailable
-from tape.kernels.registry import needs_of
-from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Bindings
 from tape.program.calls.objects import Leaf
 from tape.program.calls.shortcuts import runner
 from tape.program.calls.statics import Form
-from tape.program.ir.instructions import Instruction, Listing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import INSTRUCTIONS
 from tape.program.plan.plan import plan
 from tape.program.record.record import Constant
 from tape.program.runtime.encode import encode
@@ -36,8 +35,8 @@ __all__ = ["MISSED", "Flip", "Rerun", "Runner"]
 _CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
 _WORTH_RELEASING = 10_000
 """Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
-_SPECIAL = 50
-"""Nanoseconds for an element of SciPy's special functions: most take 10 to 100."""
+_EACH = 20
+"""Nanoseconds that an instruction takes, however small it is."""
 
 
 class Flip:
@@ -57,15 +56,15 @@ class Rerun(Exception):
 
 
 class Runner:
-    """A listing, ready to run.
+    """An IR, ready to run.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
     leaves : list of Leaf
         What each dynamic leaf of the arguments must be.
     known : list of Constant or None
-        The leaves of the result that are the same in every call; None for outputs of the listing.
+        The leaves of the result that are the same in every call; None for outputs of the IR.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for results.
     name : str
@@ -74,7 +73,7 @@ class Runner:
 
     def __init__(
         self,
-        listing: Listing,
+        ir: IR,
         leaves: list[Leaf],
         known: list[Constant | None],
         donated: frozenset[int],
@@ -84,8 +83,8 @@ class Runner:
         self.leaves = leaves
         self.known = known
         self.donated = donated
-        self.listing = listing
-        self.plan = plan(listing, donated)
+        self.ir = ir
+        self.plan = plan(ir, donated)
         self._encode()
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
@@ -170,7 +169,7 @@ class Runner:
     def _held(self) -> list[np.ndarray]:
         """The arrays that are read beside the arguments."""
         results = [out.value for out in self.known if out is not None]
-        called = [value for _, places, _ in self.listing.callbacks for value in places]
+        called = [value for _, places, _ in self.ir.callbacks for value in places]
         others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
         return [array for array in (*self.plan.constants, *others) if array.size]
 
@@ -322,7 +321,7 @@ class Runner:
     def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
         """Run an operation in Python; report a result of another shape or dtype than recorded."""
         instruction = self.plan.instructions[id]
-        op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
+        op, places, attrs = self.ir.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
         values = [
             self._view(workspace, next(operands), leaves) if place is None else place for place in places
@@ -356,15 +355,10 @@ class Runner:
 
 
 def _nanoseconds(instructions: list[Instruction]) -> float:
-    """About how long it takes."""
-    total = 0.0
-    for instruction in instructions:
-        work = instruction.size
-        if instruction.op in ("matmul", "matmul_add"):
-            work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
-        elif instruction.op == "kernel":
-            work = needs_of(*instruction.attrs).work // 4
-        elif instruction.op in ("solve", "triangular_solve", "cholesky"):
-            work = instructions[instruction.operands[0]].size * (instruction.shape[-1] // 10 + 1)
-        total += 20 + (_SPECIAL if instruction.op.startswith(PREFIX) else 0.3) * work
-    return total
+    """Return about how long a run takes."""
+    return sum(
+        [
+            _EACH + INSTRUCTIONS[instruction.op].cost.typical(instruction, instructions)
+            for instruction in instructions
+        ]
+    )

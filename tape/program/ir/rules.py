@@ -1,0 +1,505 @@
+"""Type rules: result shape and dtype of each instruction, from its operands and attributes.
+
+A rule is called by the builder, whose operands are values in the making, and by the checker, whose operands
+are instructions of unknown origin: it trusts neither the types nor the ranges of what it is given. It raises
+`IllTyped` with a reason, or returns the type of the result. `tape.program.ir.table` says which rule belongs
+to which instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from tape.kernels.copies import COPY_ITEMSIZES
+from tape.kernels.folds import DTYPE_CODES, has_fold
+from tape.kernels.registry import REGISTRY, needs_of
+from tape.kernels.scans import has_scan
+from tape.program.ir.instructions import UFUNCS
+from tape.program.ir.promotion import broadcast_shapes
+from tape.program.ir.values import CannotLower
+from tape.program.runtime.opcodes import OFFSET_BITS
+
+__all__ = [
+    "IllTyped",
+    "Rule",
+    "Type",
+    "Typed",
+    "are_ints",
+    "index_below",
+    "is_shape",
+    "refuse",
+    "types_of",
+]
+
+Shape = tuple[int, ...]
+
+_BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]
+_MOST_BYTES = 1 << OFFSET_BITS
+_MOST_AXES = 64
+_MOST_OF_BLAS = 1 << 31
+"""BLAS takes sizes as 32-bit integers."""
+
+
+class IllTyped(CannotLower):
+    """No instruction has these operands and attributes; the checker makes it a ProgramError with a place."""
+
+
+class Typed(Protocol):
+    """An operand: a `Value` of the builder, or an `Instruction`."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+
+
+Operands = Sequence[Any]  # Typed
+Attrs = tuple[Any, ...]
+Type = tuple[Shape, Any]
+"""Shape and dtype."""
+
+Rule = Callable[[Operands, Attrs, Any, Any], Type]
+"""A type rule.
+
+It takes operands, attributes, and the shape and dtype that the instruction declares. These are a parameter of
+some, as the shape of a reshape and the dtype of a cast are; other rules do not look at them, and the builder
+leaves them None.
+"""
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise `IllTyped`."""
+    raise IllTyped(reason)
+
+
+def types_of(operands: Sequence[Typed]) -> str:
+    """Return the types of operands, for messages."""
+    return ", ".join([f"{x.dtype}{list(x.shape)}" for x in operands])
+
+
+# ---- attributes --------------------------------------------------------------------------------------
+
+
+def is_shape(shape: Any) -> bool:
+    """Return whether this is a tuple of lengths, of no more elements than a program can hold."""
+    if not are_ints(shape) or len(shape) > _MOST_AXES or min(shape, default=0) < 0:
+        return False
+    size = 16
+    for length in shape:
+        size *= max(length, 1)
+    return size < _MOST_BYTES
+
+
+def are_ints(numbers: Any) -> bool:
+    """Return whether this is a tuple of integers."""
+    if type(numbers) is not tuple:
+        return False
+    for number in numbers:  # noqa: SIM110 - a loop, as this is asked for most instructions of a long program
+        if type(number) is not int and not isinstance(number, np.integer):
+            return False
+    return True
+
+
+def _is_int(number: Any) -> bool:
+    return type(number) is int or isinstance(number, np.integer)
+
+
+def index_below(count: int, attrs: tuple[Any, ...]) -> int:
+    """Return the only attribute, an index into a list of this length."""
+    if len(attrs) != 1 or not _is_int(attrs[0]):
+        refuse("its attribute must be one integer")
+    if not 0 <= attrs[0] < count:
+        refuse(f"its attribute {attrs[0]} is out of range: there are {count}")
+    return attrs[0]
+
+
+def _no_attrs(attrs: tuple[Any, ...]) -> None:
+    if attrs:
+        refuse("it takes no attributes")
+
+
+def _bools(attrs: tuple[Any, ...], count: int) -> None:
+    if len(attrs) != count or not all(type(attr) is bool for attr in attrs):
+        refuse(f"its attributes must be {count} bools")
+
+
+def _unsupported(operands: Sequence[Typed]) -> NoReturn:
+    refuse(f"it does not take {types_of(operands)}")
+
+
+def _copyable(x: Typed) -> None:
+    if x.dtype.itemsize not in COPY_ITEMSIZES:
+        refuse(f"elements of {x.dtype} cannot be copied")
+
+
+# ---- given values and effects ------------------------------------------------------------------------
+
+
+def given(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Return the declared type: of arguments, of arrays closed over, and of what Python returns."""
+    return shape, dtype
+
+
+def same(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Return the type of the operand."""
+    return operands[0].shape, operands[0].dtype
+
+
+def literal(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a number, whose attributes are the character of a dtype, and bytes."""
+    if len(attrs) != 2 or type(attrs[0]) is not str or type(attrs[1]) is not bytes:
+        refuse("its attributes must be a dtype and bytes")
+    dtype = _dtype_of(attrs[0])
+    if dtype is None or len(attrs[1]) != dtype.itemsize:
+        refuse("its bytes are not one number of its dtype")
+    return (), dtype
+
+
+@cache
+def _dtype_of(char: str) -> np.dtype[Any] | None:
+    return np.dtype(char) if len(char) == 1 and char in _NUMBERS else None
+
+
+def guard(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type the check of one number."""
+    (x,) = operands
+    if prod(x.shape) != 1 or x.dtype not in DTYPE_CODES:
+        refuse(f"it cannot read {types_of(operands)}: it reads one number")
+    return (), _BOOL
+
+
+# ---- elementwise -------------------------------------------------------------------------------------
+
+
+def ufunc(name: str) -> Rule:
+    """Return the rule of a ufunc, whose operands have the dtypes of one of its loops."""
+    known: dict[str, Any] = {}  # the dtype of the result, by the characters of those of the operands
+
+    def rule(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+        if attrs:
+            _no_attrs(attrs)
+        if len(operands) == 1:
+            (x,) = operands
+            shape, chars = x.shape, x.dtype.char
+        else:
+            x, y = operands
+            shape, chars = x.shape, x.dtype.char + y.dtype.char
+            if shape != y.shape:
+                shape = _broadcast(operands)
+        dtype = known.get(chars)
+        if dtype is None:
+            dtype = known[chars] = _loops(name).get(chars)
+            if dtype is None:
+                _unsupported(operands)
+        return shape, dtype
+
+    return rule
+
+
+@cache
+def _loops(name: str) -> dict[str, np.dtype[Any]]:
+    """Return the dtypes of the results of a ufunc, by the characters of those of its operands."""
+    loops = (types.split("->") for types in UFUNCS[name].types)
+    return {
+        chars: np.dtype(result) for chars, result in reversed(list(loops))
+    }  # of two, NumPy takes the first
+
+
+def where(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a choice between elements of one dtype."""
+    _no_attrs(attrs)
+    condition, x, y = operands
+    if condition.dtype != _BOOL or x.dtype != y.dtype:
+        _unsupported(operands)
+    _copyable(x)
+    return _broadcast(operands), x.dtype
+
+
+def cast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a conversion to the declared dtype."""
+    _no_attrs(attrs)
+    (x,) = operands
+    if x.dtype not in DTYPE_CODES or dtype not in DTYPE_CODES:
+        refuse(f"there is no conversion from {x.dtype} to {dtype}")
+    return x.shape, dtype
+
+
+def _broadcast(operands: Operands) -> Shape:
+    try:
+        return broadcast_shapes(*[x.shape for x in operands])
+    except CannotLower:
+        refuse(f"{types_of(operands)} do not broadcast together")
+
+
+# ---- views -------------------------------------------------------------------------------------------
+
+
+def reshape(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type the same elements, in C order, in the declared shape."""
+    _no_attrs(attrs)
+    (x,) = operands
+    if prod(x.shape) != prod(shape):
+        refuse(f"{types_of(operands)} has another number of elements than {list(shape)}")
+    return shape, x.dtype
+
+
+def transpose(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a permutation of axes."""
+    (x,) = operands
+    order: Any = attrs[0] if len(attrs) == 1 else None
+    if not are_ints(order) or sorted(order) != list(range(len(x.shape))):
+        refuse("its attribute must be a permutation of the axes")
+    return tuple([x.shape[axis] for axis in order]), x.dtype
+
+
+def broadcast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type elements repeated to the declared shape."""
+    _no_attrs(attrs)
+    (x,) = operands
+    if not _broadcasts_to(x.shape, shape):
+        refuse(f"{types_of(operands)} does not broadcast to {list(shape)}")
+    return shape, x.dtype
+
+
+def _broadcasts_to(shape: Shape, target: Shape) -> bool:
+    missing = len(target) - len(shape)
+    if missing < 0:
+        return False
+    for length, wanted in zip(shape, target[missing:], strict=True):
+        if length != wanted and length != 1:
+            return False
+    return True
+
+
+def slice_(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type regularly spaced elements, as many along each axis as the declared shape says."""
+    (x,) = operands
+    _within(attrs, x.shape, shape)
+    return shape, x.dtype
+
+
+def _within(attrs: tuple[Any, ...], shape: Shape, counts: Shape) -> None:
+    """Check that starts and steps with these counts stay inside a shape."""
+    if len(attrs) != 2 or not are_ints(attrs[0]) or not are_ints(attrs[1]):
+        refuse("its attributes must be starts and steps")
+    starts, steps = attrs
+    if not len(starts) == len(steps) == len(shape) == len(counts):
+        refuse("its starts and steps are of another number of axes")
+    for start, step, length, count in zip(starts, steps, shape, counts, strict=True):
+        last = start + (count - 1) * step
+        fits = not count or (step and 0 <= start < length and 0 <= last < length)
+        if not fits or abs(start) >= _MOST_BYTES or abs(step) >= _MOST_BYTES:
+            refuse("it reaches outside of the array")
+
+
+# ---- reductions and scans ----------------------------------------------------------------------------
+
+
+def fold(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a reduction over axes that follow each other."""
+    x = operands[0]
+    if len(attrs) != 2 or not isinstance(attrs[0], str) or not are_ints(attrs[1]) or not attrs[1]:
+        refuse("its attributes must be a kind and axes")
+    kind, axes = attrs
+    if axes != tuple(range(axes[0], axes[0] + len(axes))):
+        refuse("its axes do not follow each other")
+    if axes[0] < 0 or axes[-1] >= len(x.shape):
+        refuse("its axes are not those of its operand")
+    if not has_fold(kind, x.dtype):
+        refuse(f"there is no {kind} of {x.dtype}")
+    if kind not in ("sum", "prod", "any", "all") and not all(x.shape[axis] for axis in axes):
+        refuse(f"there is no {kind} of no elements")
+    dtype = _INT64 if kind in ("argmax", "argmin") else x.dtype
+    return x.shape[: axes[0]] + x.shape[axes[-1] + 1 :], dtype
+
+
+def sum_product(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type the sum of a product of two arrays of one type."""
+    x, y = operands
+    if x.shape != y.shape or x.dtype != y.dtype or x.dtype not in _FLOATS:
+        _unsupported(operands)
+    if not attrs or attrs[0] != "sum":
+        refuse("its kind must be sum")
+    return fold([x], attrs, None, None)
+
+
+def scan(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type an accumulation along an axis; a linear recurrence has factors as its second operand."""
+    x = operands[0]
+    if len(attrs) != 3 or not isinstance(attrs[0], str) or type(attrs[2]) is not bool:
+        refuse("its attributes must be a kind, an axis and a direction")
+    kind, axis, _ = attrs
+    if not _is_int(axis) or not 0 <= axis < len(x.shape):
+        refuse("its axis is not one of its operand")
+    if not has_scan(kind, x.dtype):
+        refuse(f"there is no cumulative {kind} of {x.dtype}")
+    if len(operands) != 1 + (kind == "linear"):
+        refuse(f"it takes {1 + (kind == 'linear')} operands, and has {len(operands)}")
+    if operands[-1].shape != x.shape or operands[-1].dtype != x.dtype:
+        refuse("its operands must be of one type")
+    return x.shape, x.dtype
+
+
+# ---- products and systems of equations ---------------------------------------------------------------
+
+
+def matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a product of matrices, or of stacks of them, times a factor if it has one."""
+    a, b = operands
+    if attrs and (len(attrs) != 1 or type(attrs[0]) is not float):
+        refuse("its attribute must be a float")
+    if a.dtype != b.dtype or a.dtype not in _FLOATS:
+        _unsupported(operands)
+    if not (2 <= len(a.shape) <= 4 and 2 <= len(b.shape) <= 4):
+        refuse(f"{types_of(operands)} are no matrices, nor stacks along one or two axes")
+    if a.shape[-1] != b.shape[-2]:
+        refuse(f"{types_of(operands)} do not fit together")
+    sizes = (*a.shape, *b.shape)
+    if min(sizes) <= 0 or max(sizes) >= _MOST_OF_BLAS:
+        refuse(f"{types_of(operands)} are too small or too large")
+    stack = a.shape[:-2]
+    if stack != b.shape[:-2]:
+        try:
+            stack = broadcast_shapes(stack, b.shape[:-2])
+        except CannotLower:
+            refuse(f"the stacks of {types_of(operands)} do not broadcast together")
+    return (*stack, a.shape[-2], b.shape[-1]), a.dtype
+
+
+def matmul_add(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type an array with a product added that is as large."""
+    total, *factors = operands
+    if len(attrs) != 1:
+        refuse("its attribute must be a float")
+    shape, dtype = matmul(factors, attrs, None, None)
+    if total.dtype != dtype or not _broadcasts_to(total.shape, shape):
+        refuse(f"{types_of([total])} cannot be added to a product of {types_of(factors)}")
+    return shape, dtype
+
+
+def solve(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type the solutions of systems of equations."""
+    _no_attrs(attrs)
+    return _system(operands)
+
+
+def triangular_solve(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type the solutions of triangular systems of equations."""
+    _bools(attrs, 3)
+    return _system(operands)
+
+
+def cholesky(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type triangular factors of square matrices."""
+    _bools(attrs, 1)
+    return _system([*operands, *operands])
+
+
+def _system(operands: Operands) -> Type:
+    """Type solutions for the rows of the second operand, with the matrices of the first."""
+    a, b = operands
+    if a.dtype != b.dtype or a.dtype not in _FLOATS:
+        _unsupported(operands)
+    fits = 2 <= len(a.shape) <= 3 and a.shape[-2] == a.shape[-1] == b.shape[-1]
+    fits = fits and a.shape[:-2] == b.shape[:-2] and len(a.shape) == len(b.shape)
+    sizes = (*a.shape, *b.shape)
+    if not fits or min(sizes) <= 0 or max(sizes) >= _MOST_OF_BLAS:
+        refuse(f"{types_of(operands)} are no system of equations")
+    return b.shape, b.dtype
+
+
+# ---- reading and writing parts -----------------------------------------------------------------------
+
+
+def take(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type elements of one axis, by an array of indices."""
+    x, index = operands
+    axis = index_below(len(x.shape), attrs)
+    _copyable(x)
+    return _taken(x, axis, index), x.dtype
+
+
+def _taken(x: Typed, axis: int, index: Typed) -> Shape:
+    if index.dtype != _INT64 or len(index.shape) != 1:
+        refuse("its index must be a vector of int64")
+    return (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+
+
+def ravel_index(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type one index made of several, one for each axis."""
+    if len(attrs) != 2 or type(attrs[1]) is not bool:
+        refuse("its attributes must be lengths and a bool")
+    if not is_shape(attrs[0]) or len(attrs[0]) != len(operands):
+        refuse("its lengths must be as many as its operands")
+    first = operands[0]
+    for x in operands:
+        if x.shape != first.shape or x.dtype != _INT64:
+            _unsupported(operands)
+    return first.shape, first.dtype
+
+
+def add_at(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type an array with values added to a slice, or along an axis by an array of indices."""
+    total, values, *index = operands
+    if total.dtype != values.dtype or total.dtype not in _FLOATS:
+        _unsupported(operands)
+    if not index:
+        _within(attrs, total.shape, values.shape)
+    elif values.shape != _taken(total, index_below(len(total.shape), attrs), index[0]):
+        refuse(f"its values {types_of([values])} do not fit")
+    return total.shape, total.dtype
+
+
+def put(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type an array with values written to a slice."""
+    total, values = operands
+    if total.dtype != values.dtype:
+        _unsupported(operands)
+    _copyable(total)
+    _within(attrs, total.shape, values.shape)
+    return total.shape, total.dtype
+
+
+def concatenate(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type arrays joined along an axis."""
+    first = operands[0]
+    _copyable(first)
+    axis = index_below(len(first.shape), attrs)
+    before, after = first.shape[:axis], first.shape[axis + 1 :]
+    total = 0
+    for x in operands:
+        fits = len(x.shape) == len(first.shape) and x.shape[:axis] == before and x.shape[axis + 1 :] == after
+        if not fits or x.dtype != first.dtype:
+            refuse(f"{types_of(operands)} do not fit together")
+        total += x.shape[axis]
+    return (*before, total, *after), first.dtype
+
+
+# ---- kernels of the registry -------------------------------------------------------------------------
+
+
+def kernel(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a kernel of `tape.kernels.registry`, whose result has the declared shape."""
+    if len(attrs) != 2 or not isinstance(attrs[0], str) or not are_ints(attrs[1]):
+        refuse("its attributes must be a name and integers")
+    try:
+        needs = needs_of(*attrs)
+    except ValueError as error:
+        refuse(str(error))
+    indices = REGISTRY[attrs[0]].indices
+    dtype = next((x.dtype for k, x in enumerate(operands) if k not in indices), None)
+    if dtype not in _FLOATS or len(operands) != len(needs.operands):
+        _unsupported(operands)
+    for k, (x, size) in enumerate(zip(operands, needs.operands, strict=True)):
+        if prod(x.shape) != size or x.dtype != (_INT64 if k in indices else dtype):
+            _unsupported(operands)
+    if prod(shape) != needs.out:
+        refuse(f"its result has {needs.out} elements, and not shape {list(shape)}")
+    if 16 * needs.workspace >= _MOST_BYTES:
+        refuse("it needs too much memory")
+    return shape, dtype
