@@ -158,12 +158,16 @@ class IR:
                 alive[id] = 1
                 for operand in old[id].operands:
                     alive[operand] = 1
-        place = [-1] * len(old)
-        self.instructions = []
-        for id, instruction in enumerate(old):
+        first = alive.find(0)  # those before it keep their numbers
+        if first < 0:
+            return
+        place = [*range(first), *[-1] * (len(old) - first)]
+        new = self.instructions = old[:first]
+        for id in range(first + 1, len(old)):
             if alive[id]:
-                place[id] = len(self.instructions)
+                instruction = old[id]
+                place[id] = len(new)
                 instruction.operands = tuple([place[operand] for operand in instruction.operands])
-                self.instructions.append(instruction)
+                new.append(instruction)
         self.inputs = [None if id is None or place[id] < 0 else place[id] for id in self.inputs]
         self.outputs = [place[id] for id in self.outputs]

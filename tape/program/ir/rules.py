@@ -190,7 +190,7 @@ def ufunc(name: str) -> Rule:
             x, y = operands
             shape, chars = x.shape, x.dtype.char + y.dtype.char
             if shape != y.shape:
-                shape = _broadcast(operands)
+                shape = _broadcast(shape, y.shape)
         dtype = known.get(chars)
         if dtype is None:
             dtype = known[chars] = _loops(name).get(chars)
@@ -217,7 +217,7 @@ def where(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     if condition.dtype != _BOOL or x.dtype != y.dtype:
         _unsupported(operands)
     _copyable(x)
-    return _broadcast(operands), x.dtype
+    return _broadcast(condition.shape, x.shape, y.shape), x.dtype
 
 
 def cast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -229,11 +229,11 @@ def cast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     return x.shape, dtype
 
 
-def _broadcast(operands: Operands) -> Shape:
+def _broadcast(*shapes: Shape) -> Shape:
     try:
-        return broadcast_shapes(*[x.shape for x in operands])
+        return broadcast_shapes(*shapes)
     except CannotLower:
-        refuse(f"{types_of(operands)} do not broadcast together")
+        refuse(f"shapes {', '.join([str(list(shape)) for shape in shapes])} do not broadcast together")
 
 
 # ---- views -------------------------------------------------------------------------------------------
@@ -306,16 +306,17 @@ def fold(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     if len(attrs) != 2 or not isinstance(attrs[0], str) or not are_ints(attrs[1]) or not attrs[1]:
         refuse("its attributes must be a kind and axes")
     kind, axes = attrs
-    if axes != tuple(range(axes[0], axes[0] + len(axes))):
+    first, last = axes[0], axes[-1]
+    if len(axes) > 1 and axes != tuple(range(first, first + len(axes))):
         refuse("its axes do not follow each other")
-    if axes[0] < 0 or axes[-1] >= len(x.shape):
+    if first < 0 or last >= len(x.shape):
         refuse("its axes are not those of its operand")
     if not has_fold(kind, x.dtype):
         refuse(f"there is no {kind} of {x.dtype}")
-    if kind not in ("sum", "prod", "any", "all") and not all(x.shape[axis] for axis in axes):
+    if kind not in ("sum", "prod", "any", "all") and 0 in x.shape[first : last + 1]:
         refuse(f"there is no {kind} of no elements")
     dtype = _INT64 if kind in ("argmax", "argmin") else x.dtype
-    return x.shape[: axes[0]] + x.shape[axes[-1] + 1 :], dtype
+    return x.shape[:first] + x.shape[last + 1 :], dtype
 
 
 def sum_product(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
@@ -364,10 +365,7 @@ def matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         refuse(f"{types_of(operands)} are too small or too large")
     stack = a.shape[:-2]
     if stack != b.shape[:-2]:
-        try:
-            stack = broadcast_shapes(stack, b.shape[:-2])
-        except CannotLower:
-            refuse(f"the stacks of {types_of(operands)} do not broadcast together")
+        stack = _broadcast(stack, b.shape[:-2])
     return (*stack, a.shape[-2], b.shape[-1]), a.dtype
 
 
