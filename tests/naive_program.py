@@ -8,7 +8,8 @@ import numpy as np
 import tape
 from tape.kernels import convolution, pooling
 from tape.kernels.registry import GROUPS
-from tape.program.ir.instructions import IR, UFUNCS, Instruction
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime.verify import slots_of, verify
 
 

@@ -8,7 +8,7 @@ from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.rewrite import rewrite
-from tape.program.record.record import record
+from tape.program.record.recording import record
 
 FLOAT = np.dtype(float)
 

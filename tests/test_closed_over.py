@@ -7,7 +7,7 @@ import tape
 from tape import tree
 from tape.core.node import Leaf
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
-from tape.program.record.record import record
+from tape.program.record.recording import record
 
 X = np.array([1.0, 2.0])
 

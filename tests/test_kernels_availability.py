@@ -14,10 +14,11 @@ from tape import errors
 from tape.kernels import availability, fused, headers, reduce
 from tape.kernels.availability import AVOIDED, avoided, give_up, is_available, is_avoided
 from tape.kernels.cross_entropy import indexed_losses
-from tape.program.ir.instructions import UFUNCS
+from tape.program.native import code as native
+from tape.program.native import functions, ufuncs
+from tape.program.native.ufuncs import UFUNCS
 from tape.program.program import Program
-from tape.program.record.record import record
-from tape.program.runtime import functions, native, ufuncs
+from tape.program.record.recording import record
 
 STILL_CALLED = []  # code that the table of functions and programs refer to: it must not be freed
 

@@ -14,10 +14,10 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.windowed import pooling_parameters
 from tape.kernels.windows import output_lengths
-from tape.program.calls.objects import Leaf
+from tape.program.calls.calling import Leaf
 from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
-from tape.program.runtime.opcodes import THREADS
+from tape.program.native.opcodes import THREADS
 from tape.program.runtime.run import Runner
 
 TOLERANCES = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 2e-5}

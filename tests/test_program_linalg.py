@@ -9,7 +9,7 @@ import tape
 from tape import errors, ops
 from tape.program.ir.builder import Builder
 from tape.program.ir.check import check as soundness
-from tape.program.runtime.opcodes import ARENA
+from tape.program.native.opcodes import ARENA
 from tape.system.blas import blas_function, lapack_function
 from tests.naive_program import compiled_for, counts
 from tests.test_machine_kernels import FLOATS, Fenced, address, kernel, quick, table

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tape.program.plan import memory, plan
+from tape.program.plan import memory, planner
 from tests import naive_program
 from tests.oracles import assert_close
 
@@ -274,7 +274,7 @@ def test_large(steps):
 def groups_above(size):
     """Elementwise results of more than so many bytes (eight at least) are computed in groups, by blocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "_GROUPED_BYTES", size)
+        patch.setattr(planner, "_GROUPED_BYTES", size)
         yield
 
 

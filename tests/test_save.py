@@ -21,7 +21,7 @@ from tape import errors
 from tape.program.ir.check import check
 from tape.program.ir.rewrite import rewrite
 from tape.program.program import Program
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tests import mutated_files
 from tests.compiled import alike, called_back
 from tests.mutated_files import at_place, check_harmless, parts_of, places_in, replaced, zipped

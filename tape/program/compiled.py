@@ -20,13 +20,13 @@ from tape import errors, tree
 from tape.core.node import Handle
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Binding, Bindings
-from tape.program.calls.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.program.calls.statics import Form, is_stable
-from tape.program.profile import Profile
+from tape.program.native.code import is_available
 from tape.program.program import Program
-from tape.program.record.record import is_dynamic, native, record
-from tape.program.runtime.native import is_available
+from tape.program.record.recording import is_dynamic, native, record
+from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
+from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 

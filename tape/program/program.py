@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -9,19 +10,20 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import plain
-from tape.program.calls.calling import Calling
-from tape.program.calls.objects import Leaf
+from tape.program.calls.calling import Calling, Leaf
 from tape.program.calls.statics import Form
-from tape.program.describe import Explanation, describe, explain
+from tape.program.collector import collector_paused
+from tape.program.files.archive import content_of, read
 from tape.program.ir.instructions import IR
 from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
-from tape.program.plan.pause import collector_paused
-from tape.program.profile import Profile, profile
-from tape.program.record.record import Constant, Recorded
+from tape.program.record.recording import Constant, Recorded
+from tape.program.report.describe import describe
+from tape.program.report.explain import Explanation, explain
+from tape.program.report.profile import Profile, profile
 from tape.program.runtime.run import Flip, Rerun, Runner
 
-__all__ = ["Program"]
+__all__ = ["Program", "load"]
 
 
 class Program(Runner):
@@ -247,8 +249,6 @@ class Program(Runner):
         >>> loaded(np.array([1.0, 2.0]))
         array([2., 4.])
         """
-        from tape.program.files.save import content_of  # which knows programs
-
         content = content_of(self)
         with open(path, "wb") as file:
             file.write(content)
@@ -257,6 +257,48 @@ class Program(Runner):
         return self  # nothing in it changes
 
     def __reduce__(self) -> Any:
-        from tape.program.files.save import content_of, restored
+        return _restored, (content_of(self),)
 
-        return restored, (content_of(self),)
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Read a program from a file that `Program.save` has written.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. It need not be trusted: there is no code in it, and everything in it is checked. How much
+        memory it will take, `Program.explain` says.
+
+    Returns
+    -------
+    Program
+        Called as the function was that it was made of; for which arguments, ``print`` says. It holds one
+        path: numbers that branch otherwise are an error.
+
+    Raises
+    ------
+    ProgramFileError
+        If the file is damaged, holds something else, or was made by a later version.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tape, tempfile
+    >>> f = tape.compile(lambda p, x: {"y": p["a"] * x + p["b"]})
+    >>> out = f({"a": 2.0, "b": 1.0}, np.arange(3.0))
+    >>> (program,) = f.programs.values()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "line.tape")
+    ...     program.save(path)
+    ...     line = tape.load(path)
+    >>> line({"a": 3.0, "b": 0.0}, np.ones(3))
+    {'y': array([3., 3., 3.])}
+    """
+    with open(path, "rb") as file:
+        return read(file, repr(os.fspath(path)), Program.of_ir)
+
+
+def _restored(content: bytes) -> Program:
+    """Return the program whose file has this content; errors are those of `load`."""
+    return read(io.BytesIO(content), "what was pickled", Program.of_ir)

@@ -13,7 +13,7 @@ from tape.core.sweep import rerun
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.program.program import Program
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
 
 __all__ = ["TraceProgram", "compile_trace"]

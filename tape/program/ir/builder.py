@@ -1,9 +1,8 @@
-"""Builds a list of instructions, and simplifies on the way.
+"""`Builder`: appends instructions to IR, and simplifies before it does.
 
-Every instruction goes through a constructor here that first looks whether it is needed at all: the
-same instruction on the same operands is not made twice, literals are computed at once, and algebraic
-identities and chains of views collapse before they exist. Operations say how they are made of
-instructions in their ``lower`` rule, with a `Builder` and `Value`s in place of NumPy and arrays.
+An instruction that exists is not made twice, literals are computed at once, and algebraic identities and
+chains of views collapse before they exist. The ``lower`` rule of an operation is its program in instructions:
+it computes with a `Builder` and `Value`s in place of NumPy and arrays.
 """
 
 from __future__ import annotations
@@ -20,10 +19,11 @@ from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
 from tape.program.ir import folding, indexing, matrices, parts
 from tape.program.ir.identities import IDENTITIES
-from tape.program.ir.instructions import IR, UFUNCS, Guard, Instruction
+from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.values import CannotLower, Value
+from tape.program.native.ufuncs import UFUNCS
 
 __all__ = ["CASTABLE", "Builder", "CannotLower", "Value"]
 
@@ -37,25 +37,25 @@ _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
 CASTABLE = frozenset(DTYPE_CODES)
-"""What the machine converts from and to."""
+"""Dtypes that the machine computes with."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
-"""What one operand must be for an identity to apply to these, if shapes are alike; most are nothing of it."""
+"""An identity of these applies to operands of one shape only if one of them is such an instruction."""
 _TELLING = frozenset({"literal", "broadcast"})
-"""What instructions are whose value may be known."""
+"""Instructions that may be one known number."""
 
 
 class Builder:
-    """A list of instructions in the making."""
+    """IR under construction; each method returns the `Value` of an instruction, or of a simpler one."""
 
     def __init__(self) -> None:
         self.ir = IR()
         self._values: list[Value] = []  # of each instruction
-        self._made: dict[Any, Value] = {}
+        self._made: dict[Any, Value] = {}  # by instruction: for finding equal ones
         self._constants: dict[Any, Value] = {}
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
-        self.is_native = True  # whether the machine knows numbers of all kinds that came in
-        self.merged = self.folded = self.simplified = 0  # what was not made: see `tape.program.ir.rewrite`
+        self.is_native = True  # whether the machine computes with all dtypes so far
+        self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
     # ---- where values come from ------------------------------------------------------------------
 
@@ -114,14 +114,14 @@ class Builder:
         return value
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
-        """The next dynamic leaf."""
+        """Return the next argument that is an array or a number."""
         self.is_native = self.is_native and dtype in CASTABLE
         value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
         self.ir.inputs.append(value.id)
         return value
 
     def constant(self, array: np.ndarray) -> Value:
-        """An array that the function closed over."""
+        """Return an array that the function closed over; it is read by reference in every run."""
         if _is_uniform(array):
             return self.broadcast(self.literal(array.flat[0], array.dtype), array.shape)
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
@@ -138,7 +138,7 @@ class Builder:
         return value
 
     def fixed(self, value: Any) -> Value:
-        """An array that nobody can write to any more, or a number."""
+        """Return an array that cannot change any more, or a number."""
         if isinstance(value, np.ndarray) and value.size and value.dtype in CASTABLE:
             one = value.flat[0]
             if (
@@ -150,13 +150,13 @@ class Builder:
         return self.value(value)
 
     def literal(self, number: Any, dtype: Any = None) -> Value:
-        """A number known now."""
+        """Return a number that is known now."""
         scalar = np.dtype(dtype).type(number) if dtype is not None else np.asarray(number)[()]
         kind = np.dtype(dtype) if dtype is not None else scalar.dtype
         return self.push("literal", (), (kind.char, scalar.tobytes()))
 
     def known(self, value: Value) -> Any:
-        """The number that a value is known to be everywhere; None if it is not known."""
+        """Return the number that all elements of a value are known to be; None if it is not known."""
         if value.op not in _TELLING:
             return None
         instruction = self.ir.instructions[value.id]
@@ -167,14 +167,14 @@ class Builder:
         return instruction.number
 
     def made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
-        """The operands of the instruction behind a value, if it is of this kind."""
+        """Return the operands of the instruction behind a value if it is this instruction, else None."""
         return self.operands_of(self.ir.instructions[value.id]) if value.op == op else None
 
     def operands_of(self, instruction: Instruction) -> tuple[Value, ...]:
         return tuple([self._values[id] for id in instruction.operands])
 
     def _kind(self, operand: Any) -> Any:
-        """What an operand counts as in promotion."""
+        """Return what an operand counts as in type promotion."""
         if isinstance(operand, Value):
             return type(operand.dtype.type(0).item()) if operand.is_weak else operand.dtype
         if type(operand) in (float, complex, int):
@@ -182,7 +182,7 @@ class Builder:
         return np.result_type(operand)
 
     def value(self, operand: Any, dtype: Any = None) -> Value:
-        """An operand as a value, converted to a dtype."""
+        """Return an operand as a `Value`, converted to a dtype if one is given."""
         if not isinstance(operand, Value):
             if np.ndim(operand) == 0:
                 return self.literal(operand, dtype)
@@ -192,7 +192,7 @@ class Builder:
     # ---- elementwise -------------------------------------------------------------------------------
 
     def elementwise(self, name: str, *operands: Any) -> Value:
-        """A ufunc of NumPy's, with its promotion and broadcasting."""
+        """Apply a ufunc, with NumPy's type promotion and broadcasting."""
         if name in _SUMS_AND_PRODUCTS:
             x, y = operands
             if (
@@ -221,7 +221,7 @@ class Builder:
         return self._simplified(name, values)
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
-        """``x`` where the condition holds, else ``y``."""
+        """Choose elements of ``x`` where the condition holds, else of ``y``."""
         kinds = [self._kind(operand) for operand in (x, y)]
         dtype = loop_dtypes("maximum", tuple(kinds))[-1]
         values = [self.value(condition, bool), self.value(x, dtype), self.value(y, dtype)]
@@ -237,7 +237,7 @@ class Builder:
         return self.push("where", values)
 
     def cast(self, value: Value, dtype: Any) -> Value:
-        """Conversion to another dtype."""
+        """Convert to another dtype."""
         dtype = np.dtype(dtype)
         if value.dtype == dtype and not value.is_weak:
             return value
@@ -250,7 +250,7 @@ class Builder:
         return self._spread(lambda core: self.push("cast", (core,), dtype=dtype), [value])
 
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
-        """Compute on what was broadcast before it was, where that is smaller."""
+        """Compute on operands before they are broadcast, and broadcast the result."""
         shape = broadcast_shapes(*[value.shape for value in values])
         cores = [(self.made_by(value, "broadcast") or (value,))[0] for value in values]
         result = make(*cores)
@@ -270,7 +270,7 @@ class Builder:
         return self._elementwise(name, values)
 
     def _elementwise(self, name: str, values: tuple[Value, ...]) -> Value:
-        """The instruction, unless there is one like it."""
+        """Append an elementwise instruction, unless there is an equal one."""
         x, y = values[0], values[-1]
         if x.id > y.id and name in _COMMUTATIVE:
             values = x, y = y, x
@@ -286,11 +286,11 @@ class Builder:
     # ---- folds ---------------------------------------------------------------------------------------
 
     def fold(self, kind: str, value: Value, axes: Any = None, keepdims: bool = False) -> Value:
-        """A reduction over axes: sum, prod, max, min, any, all, argmax or argmin."""
+        """Reduce over axes; ``kind`` is sum, prod, max, min, any, all, argmax or argmin."""
         return folding.fold(self, kind, value, axes, keepdims)
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
-        """The transpose of `broadcast`."""
+        """Sum over the axes along which `broadcast` would repeat: its transpose."""
         if value.shape == shape:
             return value
         extra = value.ndim - len(shape)
@@ -300,7 +300,7 @@ class Builder:
     def scan(
         self, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
     ) -> Value:
-        """What accumulates along an axis: "min", or of a kind in `tape.kernels.scans.SCANS`."""
+        """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
         if kind == "min":
             return -self.scan("max", -x, axis, backwards)
         given = (x,) if factors is None else (x, factors)
@@ -316,7 +316,7 @@ class Builder:
     # ---- views -----------------------------------------------------------------------------------------
 
     def reshape(self, value: Value, shape: Shape) -> Value:
-        """The same elements in C order."""
+        """Reshape, in C order."""
         while (source := self.made_by(value, "reshape")) is not None:
             (value,) = source
         if value.shape == shape:
@@ -328,7 +328,7 @@ class Builder:
         return self.push("reshape", (value,), shape=shape)
 
     def transpose(self, value: Value, axes: Sequence[int] | None = None) -> Value:
-        """A permutation of the axes."""
+        """Permute the axes; by default, reverse them."""
         order = (
             tuple(range(value.ndim))[::-1] if axes is None else tuple([axis % value.ndim for axis in axes])
         )
@@ -342,7 +342,7 @@ class Builder:
         return self.push("transpose", (value,), (order,))
 
     def broadcast(self, value: Value, shape: Shape) -> Value:
-        """Repeated along new axes and axes of length one."""
+        """Repeat along new axes and axes of length one."""
         if (source := self.made_by(value, "broadcast")) is not None:
             (value,) = source
         if value.shape == shape:
@@ -350,7 +350,7 @@ class Builder:
         return self.push("broadcast", (value,), shape=shape)
 
     def slice(self, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value:
-        """Regularly spaced elements: one start, step and count for each axis."""
+        """Take regularly spaced elements: one start, step and count for each axis."""
         if shape == value.shape and not any(starts) and all(step == 1 for step in steps):
             return value
         if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
@@ -362,25 +362,25 @@ class Builder:
     # ---- the rest ----------------------------------------------------------------------------------------
 
     def matmul(self, x: Value, y: Value) -> Value:
-        """Stacks of matrices; two axes at least, NumPy's rules for the rest."""
+        """Multiply matrices or stacks of them, as `numpy.matmul` does; operands have two axes at least."""
         return matrices.matmul(self, x, y)
 
     def solve(self, a: Value, right: Value) -> Value:
-        """The x for which ``a @ x`` is ``right``: matrices, or stacks of them."""
+        """Solve ``a @ x = right`` for matrices, or stacks of them."""
         return matrices.solve(self, a, right)
 
     def triangular_solve(
         self, a: Value, right: Value, lower: bool, transposed: bool, unit_diagonal: bool
     ) -> Value:
-        """As `solve`, where only a triangle of ``a`` is looked at, which may be transposed first."""
+        """Solve as `solve` does, reading one triangle of ``a`` only, or of its transpose."""
         return matrices.triangular_solve(self, a, right, lower, transposed, unit_diagonal)
 
     def cholesky(self, a: Value, upper: bool = False) -> Value:
-        """The triangular factors of positive definite matrices."""
+        """Factor positive definite matrices into triangular ones."""
         return matrices.cholesky(self, a, upper)
 
     def take(self, value: Value, index: Value, axis: int) -> Value:
-        """Elements of one axis by an array of positions; negative ones count from the end."""
+        """Take elements along an axis by an array of indices; negative ones count from the end."""
         shape = (*value.shape[:axis], *index.shape, *value.shape[axis + 1 :])
         if index.dtype.kind not in "iu":
             raise CannotLower(f"an index of {index.dtype}")
@@ -388,48 +388,48 @@ class Builder:
         return self.reshape(self.push("take", (value, index), (axis,)), shape)
 
     def add_at(self, total: Value, values: Value, index: Value | None, place: tuple[Any, ...]) -> Value:
-        """``total`` with values added at a slice ``(starts, steps)``, or along ``(axis,)`` by an index."""
+        """Return ``total`` with values added to a slice ``(starts, steps)`` or by index to ``(axis,)``."""
         operands = (total, values) if index is None else (total, values, index)
         return self.push("add_at", operands, place)
 
     def put(self, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
-        """``total`` with values of its dtype written to a slice."""
+        """Return ``total`` with values of its dtype written to a slice."""
         return parts.put(self, total, values, starts, steps)
 
     def set_at(self, total: Value, values: Value, index: tuple[Any, ...]) -> Value:
-        """``total`` with values of its dtype written at an index."""
+        """Return ``total`` with values of its dtype written at an index."""
         return indexing.updated(self, total, values, index, is_added=False)
 
     def added_at(self, total: Value, values: Value, index: tuple[Any, ...]) -> Value:
-        """``total`` with values of its dtype added at an index."""
+        """Return ``total`` with values of its dtype added at an index."""
         return indexing.updated(self, total, values, index, is_added=True)
 
     def read(self, value: Value, index: tuple[Any, ...]) -> Value:
-        """``value[index]``."""
+        """Return ``value[index]``."""
         return indexing.read(self, value, index)
 
     def written(self, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
-        """Zeros with values added at an index."""
+        """Return zeros with values added at an index."""
         zeros = self.broadcast(self.literal(0, values.dtype), shape)
         return indexing.updated(self, zeros, values, index, is_added=True)
 
     def picked(self, rows: Value, index: Value) -> Value:
-        """One element of each row."""
+        """Return one element of each row."""
         return indexing.picked(self, rows, index)
 
     def add_picked(self, rows: Value, index: Value, number: float) -> Value:
-        """Rows with a number added to one element of each."""
+        """Return rows with a number added to one element of each."""
         return indexing.add_picked(self, rows, index, number)
 
     def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
-        """Where the largest or smallest element is: argmax or argmin."""
+        """Return the index of the largest or smallest element: ``kind`` is argmax or argmin."""
         if axis is not None:
             return self.fold(kind, value, axis, keepdims)
         flat = self.fold(kind, self.reshape(value, (value.size,)), 0)
         return self.reshape(flat, (1,) * value.ndim) if keepdims else flat
 
     def concatenate(self, values: Sequence[Value], axis: int) -> Value:
-        """Arrays of one dtype joined along an axis."""
+        """Join arrays of one dtype along an axis."""
         values = [value for value in values if value.shape[axis]] or list(values[:1])
         if len(values) == 1:
             return values[0]
@@ -438,15 +438,15 @@ class Builder:
     def kernel(
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
-        """What a kernel of `tape.kernels.registry` makes of its operands, which are of its dtype or int64."""
+        """Call a kernel of `tape.kernels.registry`; operands are converted to its dtype, indices to int64."""
         indices = REGISTRY[name].indices
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
         return self.push("kernel", given, (name, parameters), shape=shape)
 
     def guard(self, value: Value, kind: str, outcome: Any) -> None:
-        """Check that a branch, or a shape or dtype that depends on data, comes out as it did."""
+        """Check that a branch, or a shape or dtype that depends on data, is what was recorded."""
         guards = self.ir.guards
-        if kind == "type":  # which the callback that made the value looks at itself
+        if kind == "type":  # checked by the callback whose result it is
             instruction = self.ir.instructions[value.id]
             instruction.attrs = (*instruction.attrs, len(guards))
         else:
@@ -456,7 +456,7 @@ class Builder:
     def callback(
         self, op: Any, operands: Sequence[Any], attrs: dict[str, Any], shape: Shape, dtype: Any
     ) -> Value:
-        """An operation that Python runs."""
+        """Let Python run an operation."""
         places: list[Any] = []
         values: list[Value] = []
         for operand in operands:
@@ -486,7 +486,7 @@ class Builder:
 
 
 def _is_uniform(array: np.ndarray) -> bool:
-    """Whether it is one number repeated that nobody can change any more: what broadcasting a scalar makes."""
+    """Return whether an array is one number, broadcast, which nothing else can write to."""
     return (
         array.size > 0
         and not any(array.strides)

@@ -1,6 +1,6 @@
-"""Products that scale, turn and add what they would otherwise hand on: one call of BLAS for it all.
+"""`contract`: merges scaling, transposition and addition into products of matrices, one call of BLAS each.
 
-Only products that nobody else uses are taken in. A sum of products becomes one accumulation in place.
+Only products with a single use are merged. A sum of products becomes accumulation in place.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["contract"]
 
 
 _MOST_SCALE = 1e6
-"""By what a product may scale instead of its factors: sums that are scaled later overflow earlier."""
-_SMALL_BYTES = 16384  # of a product that is computed at once, not in blocks
+"""Largest scale that moves from the factors to the product: sums that are scaled later overflow earlier."""
+_SMALL_BYTES = 16384  # products up to this size are computed at once, not in blocks
 
 
 def contract(ir: IR) -> int:
-    """Turn scaled, transposed and added products, and sums of elementwise ones, into single instructions.
+    """Merge products of matrices with their scaling, transposition and addition, and sums with a product.
 
     These are ``factor * (a @ b)``, ``(factor * a) @ b``, ``(a @ b).T``, ``total ± a @ b`` and ``sum(x * y)``.
 
@@ -35,15 +35,15 @@ def contract(ir: IR) -> int:
     Returns
     -------
     int
-        How many views were added.
+        Number of views added.
     """
     added = 0
     instructions = ir.instructions
     if all(instruction.op not in ("matmul", "fold") for instruction in instructions):
         return added
     if any(instruction.op == "matmul" for instruction in instructions):
-        _take_in_scales(ir)
-        added = _turn_products(ir)
+        _move_scales(ir)
+        added = _transpose_products(ir)
         instructions = ir.instructions
     uses = ir.uses()
     for id, instruction in enumerate(instructions):
@@ -63,7 +63,7 @@ def contract(ir: IR) -> int:
 
 
 def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int]) -> Instruction:
-    """The sum of a product that nobody else wants, without the product."""
+    """Return a `sum_product` for the sum of a product with no other use; else the fold itself."""
     (source,) = fold.operands
     product = instructions[source]
     if fold.attrs[0] != "sum" or product.op != "multiply" or uses[source] != 1:
@@ -71,7 +71,7 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
     factors = [instructions[x] for x in product.operands]
     if product.dtype.kind != "f" or any(factor.shape != product.shape for factor in factors):
         return fold
-    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it if the factors are in memory anyway
+    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it only if the factors are in memory
         mine = product.operands.count
         for x, factor in zip(product.operands, factors, strict=True):
             if factor.op in ELEMENTWISE and uses[x] == mine(x):
@@ -82,7 +82,7 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
 def _merged(
     instructions: list[Instruction], user: Instruction, k: int, product: Instruction
 ) -> Instruction | None:
-    """The user of a product, its operand ``k``, as one instruction with it."""
+    """Return one instruction for a product and its only user, of which it is operand ``k``; else None."""
     (factor,) = product.attrs or (1.0,)
     shape, dtype = user.shape, user.dtype
     if user.op == "negative":
@@ -105,7 +105,7 @@ def _merged(
 
 
 def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
-    """Whether a factor has all of its digits in this dtype."""
+    """Return whether a factor is normal in this dtype: no digits are lost."""
     limits = np.finfo(dtype)
     return not factor or bool(limits.tiny <= abs(factor) <= limits.max)
 
@@ -113,8 +113,8 @@ def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
 # ---- scaled factors --------------------------------------------------------------------------------
 
 
-def _take_in_scales(ir: IR) -> None:
-    """Let products scale their factors, where those are scaled for products alone; views may lie between."""
+def _move_scales(ir: IR) -> None:
+    """Move the scaling of factors into products, where only products read the factor or views of it."""
     instructions = ir.instructions
     scaled: dict[int, tuple[int, float]] = {}  # what is scaled, and by what
     for instruction in instructions:
@@ -152,7 +152,7 @@ def _take_in_scales(ir: IR) -> None:
 
 
 def _scale(instructions: list[Instruction], id: int) -> tuple[int, float] | None:
-    """A value and a number of which this is the product."""
+    """Return the value and the number of which this is the product, else None."""
     instruction = instructions[id]
     if instruction.op != "multiply":
         return None
@@ -165,7 +165,7 @@ def _scale(instructions: list[Instruction], id: int) -> tuple[int, float] | None
 def _products_of(
     instructions: list[Instruction], readers: list[list[int]], outputs: set[int], id: int
 ) -> Iterator[int | None]:
-    """The products that read a value or a view of it, as often as they do; None for other readers."""
+    """Yield the products that read a value or a view of it, once for each read; None for other readers."""
     seen = [id]
     while seen:
         value = seen.pop()
@@ -182,13 +182,13 @@ def _products_of(
 # ---- transposed products -----------------------------------------------------------------------------
 
 
-def _turn_products(ir: IR) -> int:
-    """Compute what is only used transposed as the product of the transposes; how many of these are new."""
+def _transpose_products(ir: IR) -> int:
+    """Compute products that are only used transposed as products of transposes; return how many are new."""
     old, uses = ir.instructions, ir.uses()
     turned = {
         id
         for id, of in enumerate(old)
-        if _is_turned(of) and old[of.operands[0]].op == "matmul" and uses[of.operands[0]] == 1
+        if _is_transpose(of) and old[of.operands[0]].op == "matmul" and uses[of.operands[0]] == 1
     }
     if not turned:
         return 0
@@ -204,7 +204,7 @@ def _turn_products(ir: IR) -> int:
             )
         else:
             instruction.operands = tuple([place[x] for x in instruction.operands])
-            if _is_turned(instruction) and turns.setdefault(instruction.operands[0], len(new)) < len(new):
+            if _is_transpose(instruction) and turns.setdefault(instruction.operands[0], len(new)) < len(new):
                 place.append(turns[instruction.operands[0]])  # a product has needed it before
                 continue
         place.append(len(new))
@@ -216,9 +216,9 @@ def _turn_products(ir: IR) -> int:
 
 
 def _transposed(instructions: list[Instruction], id: int, turns: dict[int, int]) -> int:
-    """A stack of matrices, each transposed."""
+    """Return the transpose of a matrix, or of each of a stack."""
     x = instructions[id]
-    if _is_turned(x):
+    if _is_transpose(x):
         return x.operands[0]
     if id in turns:
         return turns[id]
@@ -229,8 +229,8 @@ def _transposed(instructions: list[Instruction], id: int, turns: dict[int, int])
     return len(instructions) - 1
 
 
-def _is_turned(instruction: Instruction) -> bool:
-    """Whether this is the transpose of a matrix, or of each of a stack."""
+def _is_transpose(instruction: Instruction) -> bool:
+    """Return whether this is the transpose of a matrix, or of each of a stack."""
     if instruction.op != "transpose":
         return False
     (order,) = instruction.attrs

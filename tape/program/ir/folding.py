@@ -1,6 +1,7 @@
-"""Reductions as instructions: what need not be summed is not.
+"""Reductions as instructions.
 
-Repeated elements are counted, and axes that do not follow each other are folded one run after the other.
+Broadcast elements are multiplied instead of summed. Axes that do not follow each other are reduced one run of
+neighbours after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Shape = tuple[int, ...]
 
 
 def fold(b: Builder, kind: str, value: Value, axes: Any = None, keepdims: bool = False) -> Value:
-    """A reduction over axes: sum, prod, max, min, any, all, argmax or argmin."""
+    """Reduce over axes; ``kind`` is sum, prod, max, min, any, all, argmax or argmin."""
     axes = range(value.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     gone = tuple(sorted({axis % value.ndim for axis in axes}))
     kept = tuple([1 if i in gone else length for i, length in enumerate(value.shape)])

@@ -13,38 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.normal import LOOPS
-from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
-from tape.program.runtime.ufuncs import own_ufunc
-
-__all__ = ["IR", "UFUNCS", "Guard", "Instruction"]
-
-_UFUNCS = """
-    absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
-    bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs
-    float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
-    isfinite isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp
-    logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum multiply negative
-    nextafter not_equal power rad2deg radians reciprocal remainder right_shift rint sign signbit sin
-    sinh spacing sqrt square subtract tan tanh trunc
-"""
-
-
-class _Ufuncs(dict[str, Any]):
-    """Ufuncs by name; SciPy's and our own are None until they are looked up, which keeps the import short."""
-
-    def __getitem__(self, name: str) -> np.ufunc:
-        found = super().__getitem__(name)
-        if found is None:
-            find = own_ufunc if name in LOOPS else ufunc_named
-            found = self[name] = find(name.removeprefix(PREFIX))
-        return found
-
-
-UFUNCS = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
-"""Elementwise instructions that are a ufunc."""
-UFUNCS.update(dict.fromkeys(LOOPS))
-UFUNCS.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
+__all__ = ["IR", "Guard", "Instruction"]
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
-"""Arrays that are written to part by part: what reading such an array finds, and what need not be written.
+"""Arrays that are written part by part: store-to-load forwarding and removal of dead stores.
 
-A part is a slice with one start, step and count for each axis. Reading what has just been written there finds
-the value itself, and a value that is written over before anybody reads it is not written: a loop over the
-elements of an array becomes arithmetic on numbers.
+A part is a slice with one start, step and count for each axis. Reading a part that was just written returns
+the value that was written, and a value that is overwritten before it is read is not written at all: a loop
+over the elements of an array becomes arithmetic on numbers.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Part = list[tuple[int, int, int]]
 """Start, step and count for each axis."""
 
 WRITES = frozenset({"put", "add_at"})
-"""Instructions that make an array out of another by writing to a part of it."""
+"""Instructions whose result is an array with a part of it written or added to."""
 _DEPTH = 64  # writes that reading looks behind: reading all of a long loop takes time quadratic in its length
 _GIVEN = frozenset({"input", "constant", "literal", "broadcast"})
 
 
 def put(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
-    """``total`` with values of its dtype written to a part, of which they have the shape.
+    """Return ``total`` with values of its dtype written to a part of their shape.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     total, values : Value
         Of as many axes.
     starts, steps : tuple of int
@@ -49,14 +49,14 @@ def put(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape) ->
 
 
 def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value | None:
-    """A part of an array that was written to, where it can be had without the array; None elsewhere.
+    """Return a part of an array without reading the array, where its writes tell; else None.
 
-    An earlier state of the array is no help, unless it is there anyway: it could not be written to in place.
+    An earlier state of the array is not read: that would keep the writes from happening in place.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     value : Value
         Any.
     starts, steps, shape : tuple of int
@@ -100,7 +100,7 @@ def _written(instruction: Instruction, shape: Shape) -> Part:
 
 
 def _is_apart(one: Part, other: Part) -> bool:
-    """Whether two parts have no element in common: along one axis at least, no position."""
+    """Return whether two parts have no element in common: no index along one axis at least."""
     for (start, step, count), (first, stride, number) in zip(one, other, strict=True):
         here = range(start, start + step * count, step)
         there = range(first, first + stride * number, stride)
@@ -119,7 +119,7 @@ def _is_apart(one: Part, other: Part) -> bool:
 
 
 def _inside(part: Part, whole: Part) -> Part | None:
-    """Where the elements of a part are among those of another; None if they are not all there."""
+    """Return where the elements of a part are among those of another; None if they are not all there."""
     found = []
     for (start, step, count), (first, stride, number) in zip(part, whole, strict=True):
         place, left = divmod(start - first, stride)
@@ -134,12 +134,12 @@ def _inside(part: Part, whole: Part) -> Part | None:
 
 
 def skip_overwritten(ir: IR) -> None:
-    """Let what writes over all of the part that was written before start from the array before that.
+    """Remove writes to a part that the next write overwrites before anything reads it.
 
     Parameters
     ----------
     ir : IR
-        What nobody reads any more stays in it; see `IR.drop_dead`.
+        Dead instructions stay in it; see `IR.drop_dead`.
     """
     instructions = ir.instructions
     writes = [id for id, instruction in enumerate(instructions) if instruction.op == "put"]
@@ -161,12 +161,12 @@ def skip_overwritten(ir: IR) -> None:
 
 
 def join_parts(ir: IR) -> None:
-    """Make sums that fill zeros part after part, each along all of one axis, a `concatenate`.
+    """Replace additions that fill zeros part by part along an axis by a `concatenate`.
 
     Parameters
     ----------
     ir : IR
-        What nobody reads any more stays in it; see `IR.drop_dead`.
+        Dead instructions stay in it; see `IR.drop_dead`.
     """
     instructions = ir.instructions
     if not any(instruction.op == "add_at" for instruction in instructions):
@@ -188,7 +188,7 @@ def join_parts(ir: IR) -> None:
 
 
 def _filling(instructions: list[Instruction], readers: list[int], id: int) -> list[int]:
-    """The additions that lead from zeros to this one, which nobody else reads."""
+    """Return the additions that lead from zeros to this one and that nothing else reads."""
     chain: list[int] = []
     while instructions[id].op == "add_at" and len(instructions[id].attrs) == 2:
         if chain and readers[id] != 1:
@@ -203,7 +203,7 @@ def _filling(instructions: list[Instruction], readers: list[int], id: int) -> li
 
 
 def _axis_of(parts: list[Part], shape: Shape) -> int | None:
-    """The axis along which parts follow each other and are all of an array."""
+    """Return the axis along which parts follow each other and cover an array, else None."""
     for axis, length in enumerate(shape):
         at = 0
         for part in sorted(parts, key=lambda part: part[axis][0]):
@@ -219,7 +219,7 @@ def _axis_of(parts: list[Part], shape: Shape) -> int | None:
 
 
 def held_slices(ir: IR) -> set[int]:
-    """Slices that would keep an array from being written to in place, and are small enough to be copied.
+    """Return slices that would keep an array from being written in place, and are small enough to be copied.
 
     Parameters
     ----------

@@ -19,10 +19,10 @@ from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
-from tape.program.ir.instructions import UFUNCS
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower
-from tape.program.runtime.opcodes import OFFSET_BITS
+from tape.program.native.opcodes import OFFSET_BITS
+from tape.program.native.ufuncs import UFUNCS
 
 __all__ = [
     "IllTyped",

@@ -13,9 +13,9 @@ How to add an instruction
 
 If the machine has no row for it yet, then also:
 
-5. The fields of the row in `tape.program.runtime.opcodes.FIELDS`, and the kernel in ``KERNELS`` there.
-6. A branch in `tape.program.runtime.machine.run`, and the kernel among the units of
-   `tape.program.runtime.native`.
+5. The fields of the row in `tape.program.native.opcodes.FIELDS`, and the kernel in ``KERNELS`` there.
+6. A branch in `tape.program.native.machine.run`, and the kernel among the units of
+   `tape.program.native.code`.
 7. A method of the row's name in `tape.program.runtime.verify`, which claims the memory that the row touches.
 
 A computation on whole arrays of floats needs none of this: declare it in `tape.kernels.registry`, and call it
@@ -32,8 +32,9 @@ from tape import errors
 from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.ir import costs, rules
 from tape.program.ir.costs import Cost
-from tape.program.ir.instructions import UFUNCS, Instruction
+from tape.program.ir.instructions import Instruction
 from tape.program.ir.rules import Rule, Typed
+from tape.program.native.ufuncs import UFUNCS
 
 __all__ = ["BLOCKWISE", "ELEMENTWISE", "INSTRUCTIONS", "SOURCES", "VIEWS", "Definition", "Failure", "typed"]
 

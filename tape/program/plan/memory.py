@@ -1,8 +1,8 @@
-"""Which memory each value has, once it is known in which order everything runs.
+"""Memory of each value, by liveness, once the order of execution is known.
 
-When a value has been used for the last time, its memory in the arena goes to the next one that fits, at
-best to a result that is computed in place. Views have no memory of their own, nor do values that only their
-group of elementwise instructions uses: those live in registers of one block.
+After the last use of a value, its memory in the arena is reused, at best by a result that is computed in
+place. Views have no memory of their own. Values that only their group of elementwise instructions uses live
+in registers, which are as long as one block.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, VIEWS
+from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
 from tape.program.plan.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
-from tape.program.runtime.opcodes import ARENA, LITERALS, REGISTERS
 
 if TYPE_CHECKING:
-    from tape.program.plan.plan import Plan, Step
+    from tape.program.plan.planner import Plan, Step
 
 __all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
 
 _NEAR_BYTES = 24576
-"""What the registers of a group may take of the nearest cache."""
+"""How much of the L1 cache the registers of a group may take."""
 
 
 def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
-    """Whether a value is in C order without gaps."""
+    """Return whether a value is in C order without gaps."""
     lengths, strides = collapsed(instruction.shape, layout.strides)
     return (
         not lengths
@@ -37,7 +37,7 @@ def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
 
 
 class Lifetimes:
-    """How long values are needed, and what may be written over them.
+    """Liveness: the last use of each value, and which results may be written over it.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Lifetimes:
         self._known = -1  # the group that the tables are about
 
     def may_overwrite(self, id: int, root: int, at: int) -> bool:
-        """Whether a member of a step may write over what the step reads: in time with it, not too early."""
+        """Return whether a member of a step may write its result over memory that the step reads."""
         out, roots = self._plan.instructions[id], self.roots
         if len(self._plan.steps[at].members) == 1:
             for operand in out.operands:
@@ -76,7 +76,7 @@ class Lifetimes:
         return True
 
     def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
-        """Whether an operand is read as a result is written that lies at the same place."""
+        """Return whether each element of an operand is read before the result overwrites it in place."""
         if reader.op not in BLOCKWISE:
             return self._is_copied(reader, operand)
         source = self._plan.instructions[operand]
@@ -85,7 +85,7 @@ class Lifetimes:
         return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
 
     def _look_at(self, at: int) -> None:
-        """Make tables of a group, once: groups may be long."""
+        """Index the readers of a group, once: groups may be long."""
         if self._known == at:
             return
         self._known = at
@@ -98,7 +98,7 @@ class Lifetimes:
                 self._readers.setdefault(self.roots[x], []).append((k, reader, x))
 
     def _is_copied(self, instruction: Instruction, operand: int) -> bool:
-        """Whether an instruction copies this operand, and may work on it in place."""
+        """Return whether an instruction copies this operand, and may work on it in place instead."""
         k = INSTRUCTIONS[instruction.op].overwrites
         if k is None or operand != instruction.operands[k]:
             return False
@@ -168,7 +168,7 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
 
 
 def _place_given(plan: Plan, layouts: list[Layout]) -> None:
-    """Places of what lies outside of the arena: literals, inputs, constants and outputs."""
+    """Place literals, inputs, constants and outputs, which lie outside of the arena."""
     places = plan.places
     pool = bytearray()
     for id, instruction in enumerate(plan.instructions):
@@ -190,7 +190,7 @@ def _place_given(plan: Plan, layouts: list[Layout]) -> None:
 
 
 def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
-    """Let what an output is computed from in place lie where the output will: sums need no copy."""
+    """Place the operand that an output overwrites in the output's memory, and so on: that saves copies."""
     places = plan.places
     for k, output in enumerate(plan.outputs):
         heir: int | None = None if k in plan.donations else output  # given memory may still be read before
@@ -204,7 +204,7 @@ def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: L
 
 
 def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) -> int | None:
-    """What was computed before and may be overwritten by an instruction that is the last to read it."""
+    """Return an operand that an instruction is the last to read and may overwrite, or None."""
     for operand in plan.instructions[id].operands:
         root = lifetimes.roots[operand]
         at = lifetimes.last[root]
@@ -217,12 +217,12 @@ def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) ->
 
 
 def _lowest(array: np.ndarray) -> int:
-    """How far the first element is from the lowest one, in bytes."""
+    """Return the distance of the first element from the lowest address, in bytes."""
     return sum(-(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0 and n > 0)
 
 
 def extent(array: np.ndarray) -> int:
-    """How many bytes an array spans, gaps included."""
+    """Return how many bytes an array spans, gaps included."""
     if not array.size:
         return 0
     return sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
@@ -232,7 +232,7 @@ def extent(array: np.ndarray) -> int:
 
 
 def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[int]) -> None:
-    """Registers for what stays in the group, and for operands that must be put in order; then the block."""
+    """Assign registers to what stays in a group and to operands that are loaded, and size its blocks."""
     instructions = plan.instructions
     last: dict[int, int] = {}
     loads = 0
@@ -268,7 +268,7 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
 
 
 def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instruction) -> bool:
-    """Whether an operand of an elementwise instruction must be put in order first."""
+    """Return whether an operand of an elementwise instruction must be made contiguous first."""
     if source.size == 1:  # a single condition is repeated, see the encoder
         return reader.op == "where" and operand == reader.operands[0] and reader.size > 1
     strides = broadcast_strides(source.shape, layout.strides, reader.shape)
@@ -279,7 +279,7 @@ def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instr
 
 
 class _Arena:
-    """Hands out parts of one memory, and takes them back."""
+    """An allocator: best fit, neighbours that are free are merged."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -288,7 +288,7 @@ class _Arena:
         self._starts: dict[int, int] = {}  # of what is free, by where it ends
 
     def take(self, size: int) -> int:
-        """The offset of a part: the smallest that is free and large enough."""
+        """Allocate, and return the offset: of the smallest free part that is large enough."""
         size = size + -size % ALIGNMENT or ALIGNMENT
         k = bisect_left(self._free, (size, 0))
         if k < len(self._free):
@@ -305,7 +305,7 @@ class _Arena:
         return offset
 
     def give(self, offset: int, size: int) -> None:
-        """Take a part back, and join it with what is free around it."""
+        """Free a part, and merge it with free neighbours."""
         size = size + -size % ALIGNMENT or ALIGNMENT
         behind = self._sizes.get(offset + size)
         if behind is not None:

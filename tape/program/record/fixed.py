@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from tape.core.node import Node
-from tape.program.ir.builder import CASTABLE
+from tape.kernels.folds import DTYPE_CODES
 
 __all__ = ["fixed_nodes", "unowned_arrays"]
 
@@ -94,7 +94,7 @@ def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collect
         if node.op is None:
             is_fixed = number not in inputs and _is_fixed(node.value, unowned)
         else:
-            is_fixed = node.value.dtype in CASTABLE and all(
+            is_fixed = node.value.dtype in DTYPE_CODES and all(
                 _is_fixed(operand, unowned) if parent is None else parent in fixed
                 for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
             )

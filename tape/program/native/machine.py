@@ -6,7 +6,7 @@ kernels of `tape.kernels`. Rows that Python must do, and guards that come out ot
 called it looks at the row, and lets it go on behind that. So do pauses, and portions of rows that take long:
 Python then looks for signals, and lets it go on in the same row.
 
-`tape.program.runtime.native` compiles these functions, and makes a Python function of one of them.
+`tape.program.native.code` compiles these functions, and makes a Python function of one of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tape.kernels.pointers import (
     int64_at,
     set_int64,
 )
-from tape.program.runtime.binding import bind, bind_results
-from tape.program.runtime.opcodes import (
+from tape.program.native.binding import bind, bind_results
+from tape.program.native.opcodes import (
     AT,
     CODE,
     DATA,

@@ -1,8 +1,8 @@
-"""Gives every value a place, and every instruction its turn.
+"""`plan`: order of execution and memory of a program.
 
-Shapes are known, so it is known when a value is used for the last time: its memory in the arena then goes
-to the next one that fits. Views have no memory of their own. Large elementwise instructions of one shape
-are joined in groups, which run block by block; what only the group uses lives in registers of one block.
+Views become strides, and copies are inserted where an instruction cannot read them. Large elementwise
+instructions of one shape are joined in groups, which run block by block. `tape.program.plan.memory` then
+places the values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.program.collector import collector_paused
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
@@ -26,7 +27,6 @@ from tape.program.plan.layouts import (
     reshaped_strides,
 )
 from tape.program.plan.memory import Lifetimes, allocate, extent, is_contiguous
-from tape.program.plan.pause import collector_paused
 
 __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 
@@ -38,7 +38,7 @@ _GROUPED_BYTES = 16384
 
 @dataclass(slots=True)
 class Step:
-    """What happens at one time: an instruction, or a group of elementwise ones on blocks."""
+    """An instruction, or a group of elementwise ones that runs block by block."""
 
     members: list[int]
     block: int = 0
@@ -47,12 +47,12 @@ class Step:
 
 @dataclass
 class Plan:
-    """Where everything is.
+    """A schedule, and the place of every value.
 
     Attributes
     ----------
     instructions : list of Instruction
-        With the copies that became necessary.
+        Those of the IR, and copies that became necessary.
     steps : list of Step
         In the order in which they run.
     places : list of Place or None
@@ -76,20 +76,20 @@ class Plan:
     constant_slots: list[int] = field(default_factory=list)
     output_slots: list[int] = field(default_factory=list)
     donations: dict[int, int] = field(default_factory=dict)
-    """Which dynamic leaf gives its memory to an output, by output."""
+    """The dynamic leaf that gives its memory to an output, by number of the output."""
     scalars: dict[int, int] = field(default_factory=dict)
     value_bytes: int = 0
-    """The sum of the sizes of all values that are computed, views aside."""
+    """Sum of the sizes of all computed values, without views, in bytes."""
 
 
 @collector_paused()
 def plan(ir: IR, donated: frozenset[int] = frozenset()) -> Plan:
-    """Schedule an IR and place its values.
+    """Schedule IR and place its values.
 
     Parameters
     ----------
     ir : IR
-        It stays as it is.
+        It is not changed.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for outputs of their shape and dtype.
 
@@ -141,12 +141,12 @@ class _Planner:
         return outputs
 
     def _add(self, old: Instruction, operands: tuple[int, ...], order: Shape | None) -> int:
-        """Lay out an instruction; its axes may follow each other in another order in memory."""
+        """Lay out an instruction; ``order`` is that of its axes in memory, if not C order."""
         shape, dtype = old.shape, old.dtype
         strides, size = _dense(shape, dtype)
         if old.op in VIEWS:
             layout = self._view(old, self.instructions[operands[0]], self.layouts[operands[0]])
-            if layout is None:  # a reshape of what is not in order
+            if layout is None:  # a reshape of elements that are not in order
                 operands = (self._copied(operands[0]),)
                 layout = Layout(operands[0], 0, strides)
         else:
@@ -163,7 +163,7 @@ class _Planner:
         return self._push(old, layout, size)
 
     def _readable(self, definition: Definition, operands: tuple[int, ...]) -> tuple[int, ...]:
-        """The operands of an instruction, with copies of those whose layout it does not read."""
+        """Return the operands of an instruction, with copies of those whose layout it cannot read."""
         reads = self._is_matrix if definition.reads == "matrix" else self.is_contiguous
         copied = definition.overwrites  # which is copied anyway
         return tuple([x if k == copied or reads(x) else self._copied(x) for k, x in enumerate(operands)])
@@ -175,7 +175,7 @@ class _Planner:
         return len(self.instructions) - 1
 
     def _copied(self, id: int) -> int:
-        """The same value in C order, in memory of its own."""
+        """Return a copy of a value in C order; of one value there is one copy."""
         made = self._copies.get(id)
         if made is None:
             made = self._copies[id] = self._push_copy(id)
@@ -204,13 +204,13 @@ class _Planner:
         return None if new is None else Layout(base.root, base.offset, new)
 
     def is_contiguous(self, id: int) -> bool:
-        """Whether a value is in C order without gaps."""
+        """Return whether a value is in C order without gaps."""
         instruction, layout = self.instructions[id], self.layouts[id]
         is_result = layout.root == id and instruction.op != "constant"
         return is_result or is_contiguous(instruction, layout)
 
     def _is_matrix(self, id: int) -> bool:
-        """Whether BLAS can read a value: rows or columns without gaps."""
+        """Return whether BLAS can read a value: rows or columns without gaps."""
         shape, strides = self.instructions[id].shape, self.layouts[id].strides
         itemsize = self.instructions[id].dtype.itemsize
         rows, columns = shape[-2:]
@@ -268,14 +268,14 @@ class _Planner:
             ready[id] = at
 
     def _may_be_grouped(self, instruction: Instruction) -> bool:
-        """Whether an instruction can be computed in blocks: all that it touches must fit in registers."""
+        """Return whether an instruction can be computed in blocks: its elements must fit into registers."""
         if instruction.op not in BLOCKWISE:
             return False
         touched = (instruction, *[self.instructions[x] for x in instruction.operands])
         return all(value.dtype.itemsize <= 8 for value in touched)
 
     def _may_join(self, operand: int, at: int, ready: list[int]) -> bool:
-        """Whether a member of a group may read this: a result of an earlier step, or of a member as it is."""
+        """Return whether a member of a group may read this: an earlier result, or a member's own."""
         if ready[operand] < at:
             return True
         return ready[operand] == at and self.layouts[operand].root == operand
@@ -283,7 +283,7 @@ class _Planner:
     # ---- donated memory --------------------------------------------------------------------------------
 
     def _donate(self, lifetimes: Lifetimes) -> bool:
-        """Pair donated leaves with outputs, in order; whether copies were added for what is still read."""
+        """Pair donated leaves with outputs, in order; return whether that took copies."""
         result = self.result
         free = sorted(self.donated)
         for k, id in enumerate(result.outputs):
@@ -306,7 +306,7 @@ class _Planner:
                 if INSTRUCTIONS[self.instructions[step.members[0]].op].may_stop
             ),
             default=-1,
-        )  # nothing can go wrong any more
+        )  # no later step can fail
         step_of = {id: at for at, step in enumerate(result.steps) for id in step.members}
         late: list[tuple[int, int]] = []
         for k, leaf in result.donations.items():
@@ -325,12 +325,12 @@ class _Planner:
 
 @lru_cache(maxsize=4096)
 def _dense(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], int]:
-    """The strides of an array in C order, and its bytes."""
+    """Return the strides of an array in C order, and its size in bytes."""
     return c_strides(shape, dtype.itemsize), prod(shape) * dtype.itemsize
 
 
 def _strides_in(order: Shape, shape: Shape, itemsize: int) -> Shape:
-    """The strides of an array whose axes lie in this order in memory."""
+    """Return the strides of an array whose axes are in this order in memory."""
     strides = [0] * len(order)
     for axis, stride in zip(order, c_strides(tuple([shape[axis] for axis in order]), itemsize), strict=True):
         strides[axis] = stride
@@ -338,7 +338,7 @@ def _strides_in(order: Shape, shape: Shape, itemsize: int) -> Shape:
 
 
 def _orders(ir: IR) -> dict[int, Shape]:
-    """How results should lie that are only read transposed: as that wants them, if it can be written so."""
+    """Return the order of axes in memory for results that are only read transposed, and can be written so."""
     instructions = ir.instructions
     orders: dict[int, Shape] = {}
     for instruction in instructions:

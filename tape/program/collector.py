@@ -20,7 +20,7 @@ def collector_paused() -> Iterator[None]:
     Examples
     --------
     >>> import gc
-    >>> from tape.program.plan.pause import collector_paused
+    >>> from tape.program.collector import collector_paused
     >>> with collector_paused():
     ...     gc.isenabled()
     False

@@ -60,7 +60,7 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 # functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
 # How many threads there are, where the frames of the others are, their size; in each of those what it is
-# to do, and whether it could; where threads may start (see `tape.program.runtime.placing`).
+# to do, and whether it could; where threads may start (see `tape.program.native.placing`).
 THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
 # Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
 DONE = 23

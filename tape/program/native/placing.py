@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from tape.program.runtime.opcodes import PLACE_BYTES
+from tape.program.native.opcodes import PLACE_BYTES
 
 __all__ = ["places"]
 
@@ -31,7 +31,7 @@ def places() -> np.ndarray | None:
 
     Examples
     --------
-    >>> from tape.program.runtime.placing import places
+    >>> from tape.program.native.placing import places
     >>> table = places()
     >>> table is None or int(table[0, 0]) == len(table) - 1
     True

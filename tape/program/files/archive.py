@@ -11,24 +11,25 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import zipfile
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from tape import errors
-from tape.program.calls.objects import Leaf
-from tape.program.files.written import Damaged, calling_of, is_short, list_of, want, written
+from tape.program.calls.calling import Leaf
+from tape.program.files.structures import Damaged, calling_of, is_short, list_of, want, written
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
-from tape.program.record.record import Constant
+from tape.program.record.recording import Constant
 
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["content_of", "load", "restored"]
+__all__ = ["content_of", "read"]
+
+Built = TypeVar("Built")
 
 _FORMAT, _VERSION = "tape program", 1
 _DESCRIPTION = "program.json"
@@ -149,69 +150,40 @@ def _known(value: Any, arrays: list[np.ndarray]) -> list[Any]:
 # ---- loading -----------------------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str]) -> Program:
-    """Read a program from a file that `Program.save` has written.
+def read(file: BinaryIO, name: str, build: Callable[..., Built]) -> Built:
+    """Build a program from a file of any origin.
 
     Parameters
     ----------
-    path : path-like
-        It need not be trusted: there is no code in it, and everything in it is checked. How much memory it
-        will take, `Program.explain` says.
-
-    Returns
-    -------
-    Program
-        Called as the function was that it was made of; for which arguments, ``print`` says. It holds one
-        path: numbers that branch otherwise are an error.
+    file : binary file
+        It need not be trusted.
+    name : str
+        Of the file, for messages.
+    build : callable
+        `Program.of_ir`.
 
     Raises
     ------
     ProgramFileError
-        If the file is damaged, holds something else, or was made by a later version.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tape, tempfile
-    >>> f = tape.compile(lambda p, x: {"y": p["a"] * x + p["b"]})
-    >>> out = f({"a": 2.0, "b": 1.0}, np.arange(3.0))
-    >>> (program,) = f.programs.values()
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "line.tape")
-    ...     program.save(path)
-    ...     line = tape.load(path)
-    >>> line({"a": 3.0, "b": 0.0}, np.ones(3))
-    {'y': array([3., 3., 3.])}
+        If the file is damaged, holds something else, or was made by another version.
     """
-    with open(path, "rb") as file:
-        return _checked(file, repr(os.fspath(path)))
-
-
-def restored(content: bytes) -> Program:
-    """The program whose file has this content; errors are those of `load`."""
-    return _checked(io.BytesIO(content), "what was pickled")
-
-
-def _checked(file: BinaryIO, what: str) -> Program:
     try:
-        return _loaded(file)
+        return build(*_contents(file))
     except errors.ProgramFileError:
         raise
     except Damaged as flaw:
         reason = str(flaw)
     except errors.ProgramError as error:
         reason = error.args[0]
-    except Exception as error:  # whatever else a file can make of the readers of zip, JSON and arrays
+    except Exception as error:  # whatever the readers of zip, JSON and arrays raise
         reason = f"{type(error).__name__}: {error}"
     raise errors.ProgramFileError(
-        f"{what} is no program that tape has saved, or a damaged one: {reason}. Save it again"
+        f"{name} is not a program that tape has saved, or it is damaged: {reason}. Save it again"
     )
 
 
-def _loaded(file: BinaryIO) -> Program:
-    from tape.program.program import Program  # which knows this file
-
+def _contents(file: BinaryIO) -> tuple[Any, ...]:
+    """Return what `Program.of_ir` takes, checked."""
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, file.seek(0, io.SEEK_END))
         description = json.loads(archive.read(_DESCRIPTION))
@@ -234,7 +206,7 @@ def _loaded(file: BinaryIO) -> Program:
     weak = tuple(_numbers(description["weak"], len(known)))
     calling = calling_of(description["trees"], len(leaves), len(known), weak)
     _check_weak(ir, known, weak)
-    return Program.of_ir(ir, leaves, known, calling, frozenset(donated), name)
+    return ir, leaves, known, calling, frozenset(donated), name
 
 
 def _is_index(number: Any, count: int) -> bool:

@@ -19,8 +19,8 @@ from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import Dynamic, taker
 from tape.program.calls.statics import Form
 from tape.program.program import Program
-from tape.program.record.record import Constant, Recorded, is_dynamic
 from tape.program.record.recorder import Outcome
+from tape.program.record.recording import Constant, Recorded, is_dynamic
 
 __all__ = ["Key", "Path", "Specialisation", "signature_of", "static_leaf"]
 

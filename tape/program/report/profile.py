@@ -17,9 +17,9 @@ import numpy as np
 from tape import errors, tree
 from tape.inspect.listing import duration
 from tape.program.calls.calling import fitting
-from tape.program.describe import Names
-from tape.program.record.record import is_dynamic, native
-from tape.program.runtime.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.native.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.record.recording import is_dynamic, native
+from tape.program.report.describe import Names
 from tape.program.runtime.workspace import Workspace
 
 if TYPE_CHECKING:

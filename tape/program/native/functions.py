@@ -16,9 +16,9 @@ import numpy as np
 from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program.ir.instructions import UFUNCS
-from tape.program.runtime.native import Native, native
-from tape.program.runtime.opcodes import KERNELS
+from tape.program.native.code import Native, native
+from tape.program.native.opcodes import KERNELS
+from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 
 __all__ = [
@@ -91,7 +91,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.runtime.functions import itemsizes, loop_number
+    >>> from tape.program.native.functions import itemsizes, loop_number
     >>> double = np.dtype(float)
     >>> itemsizes(loop_number("less", (double, double, np.dtype(bool))))
     (8, 8, 1)

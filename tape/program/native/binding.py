@@ -20,7 +20,7 @@ from tape.kernels.headers import (
     TYPE,
 )
 from tape.kernels.pointers import int32_at, int64_at, set_int64
-from tape.program.runtime.opcodes import HEADER, LEAF, RESULT, SLOTS
+from tape.program.native.opcodes import HEADER, LEAF, RESULT, SLOTS
 
 __all__ = ["bind", "bind_results"]
 

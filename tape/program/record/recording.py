@@ -111,7 +111,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.record.record import record
+    >>> from tape.program.record.recording import record
     >>> def f(x):
     ...     return 2 * x if x.sum() > 0 else x
     >>> recorded = record(f, (np.ones(3),), {}, "f")

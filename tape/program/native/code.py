@@ -49,7 +49,7 @@ from tape.kernels import (
 from tape.kernels._jit import OPTIONS
 from tape.kernels.availability import Unavailable, give_up, require
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program.runtime import binding, machine, opcodes
+from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
 __all__ = ["Native", "is_available", "native"]
@@ -129,7 +129,7 @@ class Native:
     addresses : dict of str to int
         Of each function.
     call : callable or None
-        Into the machine, if it is among the code: see `tape.program.runtime.machine`.
+        Into the machine, if it is among the code: see `tape.program.native.machine`.
     """
 
     def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
@@ -281,9 +281,9 @@ faulthandler.dump_traceback_later({limit}, exit=True)
 if hasattr(os, "getppid"):
     threading.Thread(target=end_with, args=({parent},), daemon=True).start()
 
-from tape.program.runtime import native
+from tape.program.native.code import _compile, _packed
 
-sys.stdout.buffer.write(native._packed(native._compile({names!r})))
+sys.stdout.buffer.write(_packed(_compile({names!r})))
 """
 
 

@@ -116,7 +116,7 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
     >>> from tape import tree
     >>> from tape.program.calls.calling import Calling
     >>> from tape.program.calls.statics import Form
-    >>> from tape.program.files.written import calling_of, written
+    >>> from tape.program.files.structures import calling_of, written
     >>> form = Form(tree.flatten(((1.0, {"n": 3}), {}))[1], {1: 3})
     >>> calling = Calling(form, tree.flatten([1.0])[1], ())
     >>> written(calling)[0]

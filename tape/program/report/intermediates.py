@@ -39,7 +39,7 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     Examples
     --------
     >>> import numpy as np, tape
-    >>> from tape.program.intermediates import intermediates
+    >>> from tape.program.report.intermediates import intermediates
     >>> f = tape.compile(lambda x: np.exp(x) * 2)
     >>> out = f(np.zeros(2))
     >>> (program,) = f.programs.values()
