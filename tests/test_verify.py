@@ -385,8 +385,8 @@ def test_a_block_holds_elementwise_rows_of_its_count_that_are_there():
         (in_block(plain(whole, register, count=63)), "count"),
         (in_block(inside, row("scalar")), "elementwise"),
         (in_block(inside, row("blocks")), "elementwise"),
-        (in_block(inside, rows=2), "not from 0 to 1"),
-        (in_block(inside, rows=2**62), "not from 0 to 1"),
+        (in_block(inside, rows=2), "not in the range 0 to 1"),
+        (in_block(inside, rows=2**62), "not in the range 0 to 1"),
     ]:
         with pytest.raises(errors.ProgramError, match=words):
             check(*rows)

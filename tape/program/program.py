@@ -27,21 +27,21 @@ __all__ = ["Program", "load"]
 
 
 class Program(Runner):
-    """A function of arrays, as instructions for the machine; `compile` makes them, and so does `load`.
+    """A function of arrays as instructions of the machine; `compile` and `load` return programs.
 
-    Called as the function is, it returns what that returns, for arguments of one kind and along one path.
-    ``len`` is the number of rows that the machine runs, ``print`` lists the instructions.
+    It is called as the function is, and returns the same, for one kind of arguments and one path through its
+    branches. ``len`` is the number of rows that the machine runs, ``print`` lists the instructions.
 
     Parameters
     ----------
     recorded : Recorded
-        The function, as it ran once.
+        A run of the function.
     donated : frozenset of int
         Dynamic leaves of the arguments whose memory may be used for results.
     name : str
-        Of the function.
+        Name of the function.
     arguments : Form, optional
-        That of ``(args, kwargs)``. If left out, the arguments are the dynamic leaves.
+        The form of ``(args, kwargs)``. If left out, the arguments are the dynamic leaves.
 
     Examples
     --------
@@ -88,22 +88,22 @@ class Program(Runner):
         donated: frozenset[int],
         name: str,
     ) -> Program:
-        """A program that was not recorded here.
+        """Return a program of IR that was not recorded here.
 
         Parameters
         ----------
         ir : IR
             Sound: see `tape.program.ir.check`.
         leaves : list of Leaf
-            What each dynamic leaf of the arguments must be.
+            The type of each dynamic leaf of the arguments.
         known : list of Constant or None
             The leaves of the result that are the same in every call; None for outputs of the IR.
         calling : Calling
-            How it is called.
+            The structures of arguments and result.
         donated : frozenset of int
             Dynamic leaves whose memory may be used for results.
         name : str
-            Of the function.
+            Name of the function.
         """
         program = object.__new__(cls)
         program._make(ir, leaves, known, calling, donated, name)
@@ -129,29 +129,29 @@ class Program(Runner):
         return describe(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for arguments like those of the recording.
+        """Return the result for arguments of the kind that was recorded.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
             If the arguments are of another kind.
         UnsupportedError
-            If the function would branch in another way than the program does.
+            If the function would take another branch than the program does.
         InPlaceError
             If a donated array is read-only.
         SingularMatrixError, OutOfBoundsError
-            If there is no result.
+            If the function has no result for these numbers.
         """
         leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
         try:
-            out = Program.run(self, leaves)  # not what a subclass makes of it
+            out = Program.run(self, leaves)  # not that of a subclass
         except Rerun as rerun:
             raise self._refusal(str(rerun)) from None
         if isinstance(out, Flip):
             raise errors.UnsupportedError(
                 f"{self.name}: a branch read {out.outcome!r}, and this program holds one path only, on which "
                 f"it reads {self.ir.guards[out.index].outcome!r}. Call the function that tape.compile "
-                "made, or make a program for each path"
+                "returned, or save a program for each path"
             )
         for k, result in enumerate(self.known):
             if result is not None and isinstance(result.value, np.ndarray):
@@ -159,7 +159,7 @@ class Program(Runner):
         return self.calling.restore(out)
 
     def _refusal(self, op: str) -> errors.TapeError:
-        """What to raise where the machine cannot go on."""
+        """Return the error for an instruction at which the machine stopped."""
         self.need_machine()
         definition = INSTRUCTIONS.get(op)
         if definition is not None and definition.failure is not None:
@@ -168,30 +168,30 @@ class Program(Runner):
         return errors.TapeError(f"{self.name}: {op} does not take these numbers. Call the function itself")
 
     def explain(self) -> Explanation:
-        """What the program consists of, what became of the recording, and what makes it slow.
+        """Return statistics of the program: lowering, memory, work, and what makes it slow.
 
         Returns
         -------
         Explanation
-            The figures; printed, it is a report.
+            The figures; printed, they are a report.
         """
         return explain(self, self._profile)
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
-        """The time of each instruction.
+        """Measure the time of each instruction.
 
         Parameters
         ----------
         *args
-            Arguments, or the dynamic leaves alone; those of keyword arguments come last. Donated arrays are
+            Arguments, or their dynamic leaves alone, those of keyword arguments last. Donated arrays are
             copied first.
         repeats : int
-            How often every instruction runs; the shortest time counts.
+            Number of runs of each instruction; the shortest time counts.
 
         Returns
         -------
         Profile
-            The figures; printed, it is a table. `explain` knows them from now on.
+            The figures; printed, they are a table. `explain` includes the share of callbacks from now on.
 
         Raises
         ------
@@ -219,11 +219,11 @@ class Program(Runner):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file, for `load`; it holds numbers and names, and no code.
 
-        It is what pickle and `copy.deepcopy` take. Arrays that the function closed over are saved as they are
-        now: the file has copies. If arguments or
-        result have branches that are no dicts, lists, tuples or None, or arguments that are the same in every
-        call are no ints, bools or strings, then the structure is not saved, and the loaded program takes its
-        dynamic leaves as positional arguments and returns a list of leaves.
+        Pickle and `copy.deepcopy` use the same format. Arrays that the function closed over are saved as they
+        are now: the file has copies. The structure of arguments and result is saved if it consists of dicts,
+        lists, tuples and None, and if arguments that are the same in every call are ints, bools or strings.
+        Otherwise the loaded program takes its dynamic leaves as positional arguments, and returns a list of
+        leaves.
 
         Parameters
         ----------
@@ -233,8 +233,8 @@ class Program(Runner):
         Raises
         ------
         UnsupportedError
-            If the program calls back into Python, or its result has leaves that are neither numbers, arrays
-            nor strings.
+            If the program calls back into Python, or a leaf of its result is not a number, an array or a
+            string.
 
         Examples
         --------
@@ -266,19 +266,19 @@ def load(path: str | os.PathLike[str]) -> Program:
     Parameters
     ----------
     path : path-like
-        The file. It need not be trusted: there is no code in it, and everything in it is checked. How much
-        memory it will take, `Program.explain` says.
+        The file. It need not be trusted: there is no code in it, and everything in it is checked.
+        `Program.explain` says how much memory the program takes.
 
     Returns
     -------
     Program
-        Called as the function was that it was made of; for which arguments, ``print`` says. It holds one
-        path: numbers that branch otherwise are an error.
+        It is called as the function was; ``print`` shows its arguments. It holds one path: numbers that take
+        another branch are an error.
 
     Raises
     ------
     ProgramFileError
-        If the file is damaged, holds something else, or was made by a later version.
+        If the file is damaged, holds something else, or was saved by another version.
     OSError
         If it cannot be read.
 

@@ -1,9 +1,9 @@
-"""Programs in files: `load`, and what `Program.save` writes.
+"""Files of programs: what `Program.save` writes and `load` reads.
 
-A file is a zip archive, nothing in it compressed: ``program.json``, which describes the IR of
-instructions, and one ``.npy`` for each array that the function closed over. There is no code in it, neither
-Python's nor the machine's: a loaded ir is checked like any stranger's, and then planned, encoded and
-verified as if it had been recorded here.
+A file is a zip archive without compression: ``program.json``, which describes the IR, and one ``.npy`` for
+each array that the function closed over. There is no code in it, neither Python's nor the machine's: IR that
+is loaded is checked, since anybody may have written it, and then planned, encoded and verified as if it had
+been recorded here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from tape import errors
 from tape.program.calls.calling import Leaf
-from tape.program.files.structures import Damaged, calling_of, is_short, list_of, want, written
+from tape.program.files.structures import Damaged, calling_of, is_short, list_of, require, structures_of
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.record.recording import Constant
@@ -37,14 +37,14 @@ _DTYPES = {
     np.dtype(name).newbyteorder("<").str: np.dtype(name)
     for name in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 }
-"""By their names in files."""
+"""Dtypes by their names in files."""
 
 
 # ---- saving ------------------------------------------------------------------------------------------
 
 
 def content_of(program: Program) -> bytes:
-    """What a program's file holds; see `Program.save`."""
+    """Return the content of a program's file; see `Program.save`."""
     description, arrays = _described(program)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -57,7 +57,7 @@ def content_of(program: Program) -> bytes:
 
 
 def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """What goes into the description, and the arrays besides."""
+    """Return the description of a program as JSON, and the arrays that are saved beside it."""
     ir = program.ir
     called = sorted({ir.callbacks[i.attrs[0]][0].name for i in ir.instructions if i.op == "callback"})
     if called:
@@ -98,19 +98,19 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "constants": len(constants),
         "known": known,
         "weak": list(program.calling.weak),
-        "trees": written(program.calling),
+        "trees": structures_of(program.calling),
     }, arrays
 
 
 def _plain(value: Any) -> Any:
-    """Tuples and numbers as JSON has them."""
+    """Convert tuples and numbers to JSON."""
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _portable(array: np.ndarray) -> np.ndarray:
-    """A copy in C order, and in the order of bytes that files have."""
+    """Return a copy in C order and in the byte order of files."""
     return np.array(array, dtype=_dtype_name(array.dtype), order="C", subok=False)
 
 
@@ -132,7 +132,7 @@ def _leaf_name(leaf: Leaf) -> str:
 
 
 def _known(value: Any, arrays: list[np.ndarray]) -> list[Any]:
-    """A leaf of the result that is the same in every call."""
+    """Describe a leaf of the result that is the same in every call."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         arrays.append(_portable(value))
         return ["array", len(arrays) - 1]
@@ -187,22 +187,25 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, file.seek(0, io.SEEK_END))
         description = json.loads(archive.read(_DESCRIPTION))
-        want(isinstance(description, dict) and description.get("format") == _FORMAT, "it is something else")
+        require(isinstance(description, dict) and description.get("format") == _FORMAT, "it is not a program")
         version = description.get("version")
-        want(version == _VERSION, f"it is of version {errors.describe(version)}, and this reads {_VERSION}")
+        require(
+            version == _VERSION,
+            f"it has version {errors.describe(version)}, and this version of tape reads {_VERSION}",
+        )
         arrays = _arrays(archive, list_of(description["arrays"]))
     name = description["name"]
-    want(isinstance(name, str), "its name is none")
+    require(isinstance(name, str), "the name is not text")
     leaves = [_leaf(leaf) for leaf in list_of(description["leaves"])]
     count = description["constants"]
-    want(_is_index(count, len(arrays) + 1), "it has another number of constants")
+    require(_is_index(count, len(arrays) + 1), "the number of constants is wrong")
     ir = _ir(description, arrays[:count])
     check(ir)
     _check_leaves(ir, leaves)
     known = [_known_from(entry, arrays) for entry in list_of(description["known"])]
-    want(sum(out is None for out in known) == len(ir.outputs), "it has another number of results")
+    require(sum(out is None for out in known) == len(ir.outputs), "the number of results is wrong")
     donated = _numbers(description["donated"], len(leaves))
-    want(all(leaves[k].is_array for k in donated), "a donated leaf is no array")
+    require(all(leaves[k].is_array for k in donated), "a donated leaf is not an array")
     weak = tuple(_numbers(description["weak"], len(known)))
     calling = calling_of(description["trees"], len(leaves), len(known), weak)
     _check_weak(ir, known, weak)
@@ -214,60 +217,62 @@ def _is_index(number: Any, count: int) -> bool:
 
 
 def _numbers(value: Any, count: int) -> list[int]:
-    """Positions in a list, in order, each once."""
+    """Return positions in a list, which must be in order, each once."""
     numbers = list_of(value)
-    want(all(_is_index(number, count) for number in numbers), "a position in it is out of range")
-    want(numbers == sorted(set(numbers)), "positions in it are not in order")
+    require(all(_is_index(number, count) for number in numbers), "a position is out of range")
+    require(numbers == sorted(set(numbers)), "positions are not in order")
     return numbers
 
 
 def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
-    """Nothing is compressed, and all parts together are no larger than the file: reading them is safe."""
+    """Check that nothing is compressed and no parts overlap: reading takes no more memory than the file."""
     infos = archive.infolist()
     for info in infos:
-        want(info.compress_type == zipfile.ZIP_STORED, f"{info.filename} in it is compressed")
-        want(info.file_size == info.compress_size, f"{info.filename} in it is of two sizes")
-    want(sum(info.file_size for info in infos) <= size, "its parts overlap")
-    want(len({info.filename for info in infos}) == len(infos), "two parts of it have one name")
+        require(info.compress_type == zipfile.ZIP_STORED, f"{info.filename} is compressed")
+        require(info.file_size == info.compress_size, f"{info.filename} has two sizes")
+    require(sum(info.file_size for info in infos) <= size, "its parts overlap")
+    require(len({info.filename for info in infos}) == len(infos), "two parts have the same name")
 
 
 def _arrays(archive: zipfile.ZipFile, kinds: list[Any]) -> list[np.ndarray]:
-    want(len(archive.infolist()) == len(kinds) + 1, "it has another number of parts")
+    require(len(archive.infolist()) == len(kinds) + 1, "the number of parts is wrong")
     return [_array(archive.read(f"{number}.npy"), kind) for number, kind in enumerate(kinds)]
 
 
 def _array(data: bytes, kind: Any) -> np.ndarray:
-    """An array, if the file has as many bytes as it says."""
+    """Read an array, after checking that the file has as many bytes as its shape needs."""
     name, lengths = list_of(kind, 2)
     dtype, shape = _dtype(name), _shape(lengths)
     stream = io.BytesIO(data)
-    want(np.lib.format.read_magic(stream) == (1, 0), "an array in it is of another version")
+    require(np.lib.format.read_magic(stream) == (1, 0), "an array has another version of the format")
     found = np.lib.format.read_array_header_1_0(stream)
-    want(found == (shape, False, np.dtype(name)), "an array in it is of another shape or dtype")
+    require(found == (shape, False, np.dtype(name)), "an array has another shape or dtype than described")
     body = data[stream.tell() :]
-    want(len(body) == math.prod(shape) * dtype.itemsize, "an array in it is too long or too short")
+    require(len(body) == math.prod(shape) * dtype.itemsize, "an array is too long or too short")
     array = np.empty(shape, dtype)
     array[...] = np.frombuffer(body, name).reshape(shape)
     return array
 
 
 def _dtype(name: Any) -> np.dtype[Any]:
-    want(isinstance(name, str) and name in _DTYPES, f"there is no dtype {errors.describe(name)}")
+    require(isinstance(name, str) and name in _DTYPES, f"no dtype {errors.describe(name)}")
     return _DTYPES[name]
 
 
 def _shape(lengths: Any) -> tuple[int, ...]:
-    want(all(_is_index(length, 1 << 40) for length in list_of(lengths)), "a shape in it is none")
+    require(
+        all(_is_index(length, 1 << 40) for length in list_of(lengths)), "a shape is not a list of lengths"
+    )
     return tuple(lengths)
 
 
 def _leaf(entry: Any) -> Leaf:
     kind, name, shape = list_of(entry, 3)
-    want(kind in ("array", "float", "scalar"), "a leaf in it is none")
+    require(kind in ("array", "float", "scalar"), "a leaf has no such kind")
     dtype = _dtype(name)
-    want(kind != "float" or name == "<f8", "a Python float in it is of another dtype")
-    want(kind == "array" or shape == [], "a number in it has axes")
-    want(dtype.kind in "biufc", f"there are no arguments of {dtype}")
+    require(kind != "float" or name == "<f8", "a Python float has another dtype than float64")
+    require(kind == "array" or shape == [], "a number has axes")
+    require(dtype.kind in "biufc", f"no arguments have dtype {dtype}")
     return Leaf(
         np.ndarray if kind == "array" else float if kind == "float" else dtype.type, _shape(shape), dtype
     )
@@ -291,13 +296,13 @@ def _tuples(attrs: Any) -> tuple[Any, ...]:
 
 
 def _check_leaves(ir: IR, leaves: Sequence[Leaf]) -> None:
-    """Every input of the IR is one of the leaves."""
-    want(len(leaves) == len(ir.inputs), "it has another number of inputs")
+    """Check that every input of the IR has the type of its leaf."""
+    require(len(leaves) == len(ir.inputs), "the number of inputs is wrong")
     for id, leaf in zip(ir.inputs, leaves, strict=True):
         if id is not None:
             instruction = ir.instructions[id]
             fits = (instruction.shape, instruction.dtype) == (leaf.shape, leaf.dtype)
-            want(fits and instruction.dtype.kind in "biufc", "an input in it is another one than its leaf")
+            require(fits and instruction.dtype.kind in "biufc", "an input has another type than its leaf")
 
 
 def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
@@ -305,19 +310,21 @@ def _known_from(entry: Any, arrays: Sequence[np.ndarray]) -> Constant | None:
         return None
     kind, value = list_of(entry, 2)
     if kind == "value":
-        want(type(value) in (bool, int, float, str), "a known result in it is none")
+        require(type(value) in (bool, int, float, str), "a constant result is malformed")
         return Constant(value)
-    want(kind in ("array", "scalar") and _is_index(value, len(arrays)), "a known result in it is none")
+    require(kind in ("array", "scalar") and _is_index(value, len(arrays)), "a constant result is malformed")
     return Constant(arrays[value] if kind == "array" else arrays[value][()])
 
 
 def _check_weak(ir: IR, known: Sequence[Constant | None], weak: Sequence[int]) -> None:
-    """Results that become Python floats are computed, and single floats."""
+    """Check that results which become Python numbers are computed, and are single numbers."""
     computed = iter(ir.outputs)
     outputs = [next(computed) if out is None else None for out in known]
     for k in weak:
         id = outputs[k]
-        want(id is not None, "a float in its result is none")
+        require(id is not None, "a Python number in the result is not computed")
         assert id is not None
         out = ir.instructions[id]
-        want(out.shape == () and out.dtype.kind in "fc", "a float in its result is none")
+        require(
+            out.shape == () and out.dtype.kind in "fc", "a Python number in the result is not a single number"
+        )

@@ -56,7 +56,7 @@ UFUNCS.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op
 
 @cache
 def own_ufunc(name: str) -> np.ufunc:
-    """A ufunc of one operand, one of `tape.kernels.normal.LOOPS`; its code is compiled if need be.
+    """Return a ufunc of one operand, a key of `tape.kernels.normal.LOOPS`; it is compiled if necessary.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def own_ufunc(name: str) -> np.ufunc:
 
 
 def _c_function(index: int, *arguments: Any) -> Any:
-    """A function of NumPy's table, which returns an object."""
+    """Return a function of NumPy's table, which returns an object."""
     capsule = import_module("numpy._core._multiarray_umath")._UFUNC_API
     find = ctypes.pythonapi.PyCapsule_GetPointer
     find.restype = ctypes.c_void_p

@@ -1,6 +1,6 @@
-"""`Traced`: what a function computes with while it is recorded.
+"""`Traced`: the Var that a function computes with while it is recorded.
 
-A Traced knows which numbers Python reads. A branch, an integer or a bool becomes a guard of the program; a
+It notices the numbers that Python reads. A branch, an integer or a bool becomes a guard of the program; a
 float would be frozen, and is refused.
 """
 
@@ -88,14 +88,14 @@ class Traced(Var):
 
     @property
     def value(self) -> Any:
-        """Integers and bools, which become guards; anything else is refused: see `ConversionError`."""
+        """The integers or bools, which become guards; floats raise `ConversionError`."""
         inside = scope.resolve(self)
         if inside is not self:
             return inside
         return content(self)[()] if self.dtype.kind in "biu" else self._refuse(".value")
 
     def item(self, *index: int) -> Any:
-        """An integer or a bool, which becomes a guard; anything else is refused: see `ConversionError`."""
+        """Return an integer or a bool, which becomes a guard; a float raises `ConversionError`."""
         inside = scope.resolve(self)
         if inside is not self:
             return inside.item(*index)

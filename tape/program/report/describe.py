@@ -18,19 +18,19 @@ __all__ = ["Names", "describe"]
 
 
 def describe(program: Program) -> str:
-    """The instructions in the order in which they run, one a line.
+    """Return the instructions in order of execution, one a line.
 
     Parameters
     ----------
     program : Program
-        Of any length.
+        Any.
 
     Returns
     -------
     str
-        What each instruction makes of what, shape and dtype, and where the result is: an offset in the arena
-        or among the registers, the memory of an argument (``in0``), constant (``c0``) or result (``out0``).
-        Members of a group, which run together block by block, are indented.
+        For each instruction its operands, attributes, dtype and shape, and the place of its result: an offset
+        in the arena or the registers, or the memory of an argument (``in0``), constant (``c0``) or result
+        (``out0``). Members of a group, which runs block by block, are indented.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def describe(program: Program) -> str:
 
 
 class Names:
-    """What to call the values of a program, and where they are."""
+    """Names and places of the values of a program, for printing."""
 
     def __init__(self, program: Program) -> None:
         self.plan = plan = program.plan
@@ -69,7 +69,7 @@ class Names:
             self._slots |= {slot: f"{letters}{k}" for k, slot in enumerate(slots)}
 
     def value(self, id: int) -> str:
-        """``%3``, the name of an argument or a constant, or a number."""
+        """Return ``%3``, the name of an argument or a constant, or a number."""
         instruction = self.plan.instructions[id]
         if instruction.op == "input":
             return f"in{instruction.attrs[0]}"
@@ -80,7 +80,7 @@ class Names:
         return f"%{id}"
 
     def made(self, id: int) -> str:
-        """How a value is made: ``matmul(%1, %2)``."""
+        """Return the instruction of a value: ``matmul(%1, %2)``."""
         instruction = self.plan.instructions[id]
         op, attrs = instruction.op, instruction.attrs
         operands = [self.value(x) for x in instruction.operands]
@@ -108,7 +108,7 @@ class Names:
         return f"callback {op.name}({', '.join(given)})"
 
     def place(self, id: int) -> str:
-        """Where a value is."""
+        """Return the place of a value: ``arena+64``."""
         place = self.plan.places[id]
         if place is None:
             return ""
@@ -120,7 +120,7 @@ class Names:
 
 
 def _parameters(name: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
-    """Those of a kernel, by their names."""
+    """Return the parameters of a kernel with their names."""
     text, at = [], 0
     for parameter, count in REGISTRY[name].parameters.items():
         text.append(f"{parameter}={_plain(numbers[at] if count == 1 else numbers[at : at + count])}")
@@ -129,7 +129,7 @@ def _parameters(name: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _plain(attr: Any) -> str:
-    """An attribute without NumPy's names for numbers."""
+    """Return an attribute as text, without the names of NumPy's scalar types."""
     return f"({', '.join(map(_plain, attr))})" if isinstance(attr, tuple) else str(attr)
 
 
@@ -137,7 +137,7 @@ Line = tuple[str, str, str, str]
 
 
 def _sources(program: Program, names: Names) -> Iterator[Line]:
-    """Arguments and constants."""
+    """Yield the lines of arguments and constants."""
     instructions = program.plan.instructions
     for number, (id, leaf) in enumerate(zip(program.plan.inputs, program.leaves, strict=True)):
         made = "input" if id is not None else "input, not used"
@@ -148,7 +148,7 @@ def _sources(program: Program, names: Names) -> Iterator[Line]:
 
 
 def _steps(program: Program, names: Names) -> Iterator[Line]:
-    """What is computed, in order, views right before they are used first."""
+    """Yield the lines of instructions in order of execution, views before their first use."""
     instructions = program.plan.instructions
     shown = bytearray(len(instructions))
     for step in program.plan.steps:
@@ -167,7 +167,7 @@ def _steps(program: Program, names: Names) -> Iterator[Line]:
 
 
 def _views(instructions: list[Instruction], id: int, shown: bytearray) -> list[int]:
-    """The views that an instruction looks through, and that have not been shown."""
+    """Return the views that an instruction reads through and that have not been shown yet."""
     found = []
     waiting = list(instructions[id].operands)
     while waiting:

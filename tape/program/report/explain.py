@@ -20,44 +20,44 @@ __all__ = ["Explanation", "explain"]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a program consists of; printed, it is a report.
+    """Statistics of a program; printed, they are a report.
 
     Attributes
     ----------
     name : str
-        Of the function.
+        Name of the function.
     effects : dict of str to int
-        What became of the recording, see `tape.program.ir.rewrite.rewrite`; empty for a loaded program.
+        Statistics of the lowering, see `tape.program.ir.rewrite.rewrite`; empty for a loaded program.
     instructions : int
-        What is left, arguments, constants, numbers and views among it.
+        Number of instructions, including arguments, constants, numbers and views.
     rows : int
-        What the machine runs.
+        Number of rows that the machine runs.
     groups, grouped : int
         Groups of elementwise instructions that run together, and their members.
     views, copies : int
-        Instructions that cost nothing, and copies that the others made necessary.
+        Instructions that cost nothing, and copies for instructions that cannot read a view.
     guards : int
-        Branches.
+        Number of guards: of branches that were recorded.
     arena_bytes, value_bytes : int
-        Memory for what is computed on the way, and what all values would take if none shared it, those of the
-        result among them.
+        Memory for intermediate values; and what all values would take, results included, if none shared
+        memory.
     register_bytes, constant_bytes : int
-        Memory for blocks, and for arrays that the function closed over.
+        Memory for blocks of groups, and for arrays that the function closed over.
     constants : int
-        How many such arrays.
+        Number of arrays that the function closed over.
     flops : int
-        One for each element of an elementwise instruction, and each that a reduction takes in; 2 m n k for a
+        One for each element of an elementwise instruction, and for each that a reduction reads; 2 m n k for a
         product of matrices.
     bytes_moved : int
-        What instructions read and write, but for registers.
+        Bytes that instructions read and write, registers excluded.
     callbacks : dict of str to int
-        How many calls back into Python, by operation.
+        Number of calls back into Python, by operation.
     hints : dict of str to str
-        How to do without them.
+        How to avoid these calls, by operation.
     callback_share : float or None
-        Their part of the time, if the program was profiled.
+        Their share of the time, if the program was profiled.
     donated : int
-        Results in the memory of an argument.
+        Number of results in the memory of an argument.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Explanation:
 
     @property
     def arena_share(self) -> float:
-        """The arena as a part of the sum of all values."""
+        """The size of the arena relative to that of all values."""
         return self.arena_bytes / self.value_bytes if self.value_bytes else 0.0
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Explanation:
 
 
 def explain(program: Program, profile: Profile | None = None) -> Explanation:
-    """Count what a program consists of.
+    """Return the statistics of a program.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
 
 
 def _moved(program: Program, id: int) -> int:
-    """Bytes that an instruction reads and writes."""
+    """Return how many bytes an instruction reads and writes."""
     plan = program.plan
     instruction = plan.instructions[id]
     if instruction.op in VIEWS or instruction.op in SOURCES:
@@ -191,5 +191,5 @@ def _moved(program: Program, id: int) -> int:
 
 def _hint(op: Any) -> str:
     if op.lower is None:
-        return "runs in Python. Write it with operations that have instructions, if the time matters"
+        return "runs in Python. If its time matters, write it with operations that have instructions"
     return "has no instructions for these dtypes or shapes; float64, float32 and whole axes mostly do"

@@ -1,4 +1,4 @@
-"""Every value that a program computes, not just its results."""
+"""`intermediates`: every value that a program computes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["intermediates"]
 
 
 def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
-    """The values of all instructions, from a program like this one that returns them.
+    """Return the values of all instructions, computed by a program like this one that returns them all.
 
     Parameters
     ----------
     program : Program
         Any.
     leaves : sequence
-        The dynamic leaves of the arguments, as they must be.
+        The dynamic leaves of the arguments, of the right types.
 
     Returns
     -------
     dict of int to array
-        By number in the list that ``print(program)`` shows: arguments and constants, too, but no guards.
+        By number, as ``print(program)`` shows them; arguments and constants are included, guards are not.
 
     Raises
     ------
     UnsupportedError
-        If the program takes another path for these arguments, or cannot go on.
+        If the arguments take another path, or the machine stops.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
         ) from None
     if isinstance(out, Flip):
         raise errors.UnsupportedError(
-            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which "
-            "has one path. Take the program of the other path"
+            f"{program.name}: these arguments take another branch than this program, which has one path. "
+            "Use the program of the other path"
         )
     values = dict(zip(made, out, strict=True))
     for id, step in enumerate(plan.instructions):
