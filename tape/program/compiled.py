@@ -38,7 +38,7 @@ _MAX_KINDS = 1024
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
 
-# What is raised because values are traced: running the function as it is would tell nothing else.
+# Raised because values are traced: the plain function would not raise them.
 _REFUSALS = (
     errors.UnsupportedError,
     errors.ConversionError,
@@ -333,7 +333,7 @@ class Compiled:
             recorded = record(self._f, args, kwargs, self._name)
         except errors.TapeError as error:
             if not isinstance(error, _REFUSALS):
-                self._f(*args, **kwargs)  # which raises what it always does, in the words of plain arrays
+                self._f(*args, **kwargs)  # which raises its own error, about plain arrays
             error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         if recorded.caught is not None:

@@ -103,7 +103,7 @@ class Path:
         for k in self._weak:
             leaves[k] = as_python(leaves[k])
         for k, value in self._constants:
-            # Nobody can tell an array that was made inside from one that is somebody's.
+            # An array that was created inside cannot be told from one that is referred to elsewhere.
             leaves[k] = value.copy() if type(value) is np.ndarray else value
         return tree.restore(self._structure, leaves)
 

@@ -57,7 +57,7 @@ class Leaf:
         numbers = [slot, int(self.is_array), id(self.kind), id(self.dtype), flags]
         return [*numbers, len(self.shape), lengths_at, math.prod(self.shape) * self.dtype.itemsize]
 
-    def made_of(self, value: Any) -> Any:
+    def convert(self, value: Any) -> Any:
         """Convert a value to one of this type that the machine can read."""
         if self.is_array:
             return np.require(np.asarray(value, self.dtype), requirements=["C", "A"])
@@ -101,7 +101,7 @@ class Calling:
         """
         leaves = self._take(args, kwargs)
         if leaves is None or len(leaves) != len(wanted) or not all(map(is_dynamic, leaves)):
-            leaves = self._looked_at(args, kwargs, name)
+            leaves = self._checked_leaves(args, kwargs, name)
         structure, fixed = self.arguments.structure, self.arguments.fixed
         dynamic = (k for k in range(tree.size(structure)) if k not in fixed)
         return tuple(
@@ -115,7 +115,7 @@ class Calling:
     def _take(self) -> Callable[[Any, Any], tuple[Any, ...] | None]:
         return taker(self.arguments)
 
-    def _looked_at(self, args: Any, kwargs: Any, name: str) -> tuple[Any, ...]:
+    def _checked_leaves(self, args: Any, kwargs: Any, name: str) -> tuple[Any, ...]:
         """Return the leaves that must be dynamic; raise for arguments of another form."""
         leaves, structure = tree.flatten((args, kwargs))
         known, fixed = self.arguments.structure, self.arguments.fixed
@@ -218,7 +218,7 @@ def unshared(
             raise errors.InPlaceError(
                 f"{name} donates {errors.describe(leaves[k])}, which is read-only. Pass a copy"
             )
-        # By their addresses: nothing else tells that two arrays are on one buffer of somebody else's.
+        # By their addresses: two arrays may be on one foreign buffer.
         if any(np.may_share_memory(leaves[k], other) for i, other in arrays.items() if i != k):
             separate[k] = leaves[k].copy()
     return tuple(separate)

@@ -66,7 +66,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             "it with operations that have instructions"
         )
     arrays: list[np.ndarray] = []
-    numbers: dict[int, int] = {}  # of a constant, by what it was
+    numbers: dict[int, int] = {}  # of a constant in the file, by its number in the IR
 
     def attrs_of(instruction: Instruction) -> list[Any]:
         if instruction.op == "constant":

@@ -166,7 +166,7 @@ class Builder:
             return None
         return instruction.number
 
-    def made_by(self, value: Value, op: str) -> tuple[Value, ...] | None:
+    def operands_if(self, value: Value, op: str) -> tuple[Value, ...] | None:
         """Return the operands of the instruction behind a value if it is this instruction, else None."""
         return self.operands_of(self.ir.instructions[value.id]) if value.op == op else None
 
@@ -252,7 +252,7 @@ class Builder:
     def _spread(self, make: Callable[..., Value], values: Sequence[Value]) -> Value:
         """Compute on operands before they are broadcast, and broadcast the result."""
         shape = broadcast_shapes(*[value.shape for value in values])
-        cores = [(self.made_by(value, "broadcast") or (value,))[0] for value in values]
+        cores = [(self.operands_if(value, "broadcast") or (value,))[0] for value in values]
         result = make(*cores)
         return result if result.shape == shape else self.broadcast(result, shape)
 
@@ -317,13 +317,13 @@ class Builder:
 
     def reshape(self, value: Value, shape: Shape) -> Value:
         """Reshape, in C order."""
-        while (source := self.made_by(value, "reshape")) is not None:
+        while (source := self.operands_if(value, "reshape")) is not None:
             (value,) = source
         if value.shape == shape:
             return value
         if value.op == "literal":
             return self.broadcast(value, shape)
-        if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
+        if (source := self.operands_if(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
         return self.push("reshape", (value,), shape=shape)
 
@@ -343,7 +343,7 @@ class Builder:
 
     def broadcast(self, value: Value, shape: Shape) -> Value:
         """Repeat along new axes and axes of length one."""
-        if (source := self.made_by(value, "broadcast")) is not None:
+        if (source := self.operands_if(value, "broadcast")) is not None:
             (value,) = source
         if value.shape == shape:
             return value
@@ -353,7 +353,7 @@ class Builder:
         """Take regularly spaced elements: one start, step and count for each axis."""
         if shape == value.shape and not any(starts) and all(step == 1 for step in steps):
             return value
-        if (source := self.made_by(value, "broadcast")) is not None and source[0].size == 1:
+        if (source := self.operands_if(value, "broadcast")) is not None and source[0].size == 1:
             return self.broadcast(self.reshape(source[0], ()), shape)
         if value.op in parts.WRITES and (found := parts.read(self, value, starts, steps, shape)) is not None:
             return found

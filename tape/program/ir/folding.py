@@ -39,7 +39,7 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         return (
             only + b.literal(0, only.dtype) if kind == "sum" and is_float else only
         )  # NumPy's of -0.0 is 0.0
-    source = b.made_by(value, "broadcast")
+    source = b.operands_if(value, "broadcast")
     if kind == "sum" and source is not None:
         (core,) = source
         padded = (1,) * (value.ndim - core.ndim) + core.shape

@@ -79,7 +79,7 @@ def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
                 return one
             if number == -1:
                 return -one
-            scaled = b.made_by(one, "multiply")
+            scaled = b.operands_if(one, "multiply")
             for factor, rest in (scaled, scaled[::-1]) if scaled else ():
                 known = b.known(factor)
                 if known is not None and (abs(known) <= 1) == (abs(number) <= 1):  # no less overflows then
@@ -125,7 +125,7 @@ def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
     if (opposite := _negated(b, x)) is not None:
         return opposite
     if x.dtype.kind == "f":
-        for factor, rest in both_ways(b.made_by(x, "multiply")):
+        for factor, rest in both_ways(b.operands_if(x, "multiply")):
             if (known := b.known(factor)) is not None:
                 return rest * b.literal(-known, x.dtype)
             if factor.size < rest.size:

@@ -215,9 +215,9 @@ def is_available() -> bool:
 def _load(group: str) -> Native:
     require()
     try:
-        _name_symbols()  # before half a minute goes into what could not be loaded
+        _name_symbols()  # before half a minute is spent on code that cannot be loaded
         return Native(_objects(group))
-    except Exception as error:  # whatever it is that cannot be done here
+    except Exception as error:  # any reason why there is no machine code
         give_up(f"the code of {group} cannot be made ({type(error).__name__}: {error})")
         raise Unavailable(group) from error
 

@@ -67,7 +67,7 @@ class Lifetimes:
                 if roots[operand] == root and not self._is_in_step(out, operand, out):
                     return False
             return True
-        self._look_at(at)
+        self._index_readers(at)
         last_position = self._positions[id]
         for position, reader, operand in self._readers.get(root, ()):
             is_early = position <= last_position or self._is_copied(reader, operand)
@@ -84,7 +84,7 @@ class Lifetimes:
             return False
         return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
 
-    def _look_at(self, at: int) -> None:
+    def _index_readers(self, at: int) -> None:
         """Index the readers of a group, once: groups may be long."""
         if self._known == at:
             return
@@ -126,12 +126,12 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
     instructions = plan.instructions
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
-    _hand_down(plan, layouts, sizes, lifetimes)
+    _place_in_outputs(plan, layouts, sizes, lifetimes)
     places, last, roots = plan.places, lifetimes.last, lifetimes.roots
     arena = _Arena()
     held: dict[int, int] = {}  # offset in the arena, by owner
     for at, step in enumerate(plan.steps):
-        dying: list[int] = []  # owners of memory that nobody reads any more
+        dying: list[int] = []  # owners of memory without further readers
         near: list[int] = []
         for id in step.members:
             instruction, size = instructions[id], sizes[id]
@@ -189,7 +189,7 @@ def _place_given(plan: Plan, layouts: list[Layout]) -> None:
         places[id] = Place(donated.get(id, slot), 0, layouts[id].strides)
 
 
-def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+def _place_in_outputs(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
     """Place the operand that an output overwrites in the output's memory, and so on: that saves copies."""
     places = plan.places
     for k, output in enumerate(plan.outputs):
@@ -284,8 +284,8 @@ class _Arena:
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []  # size and offset, the smallest first
-        self._sizes: dict[int, int] = {}  # of what is free, by where it begins
-        self._starts: dict[int, int] = {}  # of what is free, by where it ends
+        self._sizes: dict[int, int] = {}  # of free parts, by where they begin
+        self._starts: dict[int, int] = {}  # of free parts, by where they end
 
     def take(self, size: int) -> int:
         """Allocate, and return the offset: of the smallest free part that is large enough."""

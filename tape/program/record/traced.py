@@ -57,7 +57,7 @@ class Traced(Var):
             return int(inside)
         self._scalar("int")
         with self.trace.raising():
-            number = int(plain(self).item())  # what has no int raises here as it does everywhere
+            number = int(plain(self).item())  # raises what int raises
             least = NO_INTEGER + (self.dtype.kind == "f")
             if not least <= number < 2**63:
                 raise errors.ConversionError(
@@ -65,7 +65,7 @@ class Traced(Var):
                     "convert it outside"
                 )
         asked: Any = self
-        if asked.dtype not in DTYPE_CODES:  # what the machine reads as an integer, it reads as it is
+        if asked.dtype not in DTYPE_CODES:  # the machine reads integers of these dtypes as they are
             is_half = asked.dtype == np.float16
             asked = ops.astype(
                 asked if asked.dtype.kind != "f" else ops.trunc(asked), "f4" if is_half else "i8"

@@ -162,7 +162,7 @@ def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
         )
     return tuple(
         [
-            wanted.made_of(fitting(leaf, wanted, partial("{}: leaf {}".format, program.name, k)))
+            wanted.convert(fitting(leaf, wanted, partial("{}: leaf {}".format, program.name, k)))
             for k, (leaf, wanted) in enumerate(zip(leaves, program.leaves, strict=True))
         ]
     )

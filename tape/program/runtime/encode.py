@@ -36,7 +36,7 @@ _SCALAR = opcode("scalar")
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 _DOUBLE = np.dtype(np.float64)
 
-_RULES: dict[str, Callable[[Writer, int, Instruction], None]] = {
+_ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
     name: getattr(module, name) for module in (encode_arrays, encode_matrices) for name in module.__all__
 }
 """Encoders of the instructions that are not elementwise, by name."""
@@ -113,7 +113,7 @@ class _Encoder(Writer):
             if instruction.op in ELEMENTWISE:
                 self._elementwise(id, instruction, {})
             else:
-                _RULES[instruction.op](self, id, instruction)
+                _ENCODERS[instruction.op](self, id, instruction)
             return
         first = step.members[0]
         self.origin = first

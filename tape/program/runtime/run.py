@@ -273,7 +273,7 @@ class Runner:
 
     def _rebound(self, workspace: Workspace, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
         """Make arguments contiguous and aligned, and run; return them."""
-        leaves = tuple([wanted.made_of(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
+        leaves = tuple([wanted.convert(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
         if self._enter(workspace, leaves) is not False:
             workspace.frame[AT] = self.rows
         elif workspace.frame[AT] < 0:
