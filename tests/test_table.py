@@ -7,8 +7,8 @@ from tape import errors
 from tape.program.ir.builder import Builder, CannotLower
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
-from tape.program.ir.rules import IllTyped
 from tape.program.ir.table import BLOCKWISE, ELEMENTWISE, INSTRUCTIONS, SOURCES, VIEWS
+from tape.program.ir.types import IllTyped
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime import encode
 from tests import naive_program
@@ -30,8 +30,8 @@ def test_every_instruction_has_an_oracle():
 def test_roles_are_disjoint_and_ufuncs_elementwise():
     for one, other in ((SOURCES, VIEWS), (SOURCES, BLOCKWISE), (VIEWS, BLOCKWISE)):
         assert one.isdisjoint(other)
-    assert ELEMENTWISE == UFUNCS.keys() | {"where", "cast"}
-    assert BLOCKWISE - ELEMENTWISE == {"copy"}
+    assert UFUNCS.keys() | {"where", "cast"} == ELEMENTWISE
+    assert {"copy"} == BLOCKWISE - ELEMENTWISE
 
 
 def values(b, *types):

@@ -14,8 +14,8 @@ import numpy as np
 
 from tape import errors
 from tape.program.ir.instructions import IR, Instruction
-from tape.program.ir.rules import IllTyped, index_below, is_shape, refuse
 from tape.program.ir.table import INSTRUCTIONS
+from tape.program.ir.types import IllTyped, index_below, is_shape, refuse
 
 __all__ = ["check"]
 

@@ -1,140 +1,77 @@
 """Type rules: result shape and dtype of each instruction, from its operands and attributes.
 
-A rule is called by the builder, whose operands are values in the making, and by the checker, whose operands
-are instructions of unknown origin: it trusts neither the types nor the ranges of what it is given. It raises
-`IllTyped` with a reason, or returns the type of the result. `tape.program.ir.table` says which rule belongs
-to which instruction.
+The builder calls a rule with values under construction, the checker with instructions of unknown origin:
+rules trust neither the types nor the ranges of what they are called with. `tape.program.ir.table` says which
+rule belongs to which instruction, `tape.program.ir.types` what a rule is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
-from typing import Any, NoReturn, Protocol
+from typing import Any
 
 import numpy as np
 
-from tape.kernels.copies import COPY_ITEMSIZES
 from tape.kernels.folds import DTYPE_CODES, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
 from tape.program.ir.promotion import broadcast_shapes
+from tape.program.ir.types import (
+    MOST_BYTES,
+    Attrs,
+    Operands,
+    Rule,
+    Shape,
+    Type,
+    Typed,
+    are_ints,
+    index_below,
+    is_int,
+    is_shape,
+    refuse,
+    refuse_attrs,
+    refuse_types,
+    require_bools,
+    require_copyable,
+    types_of,
+)
 from tape.program.ir.values import CannotLower
-from tape.program.native.opcodes import OFFSET_BITS
 from tape.program.native.ufuncs import UFUNCS
 
 __all__ = [
-    "IllTyped",
-    "Rule",
-    "Type",
-    "Typed",
-    "are_ints",
-    "index_below",
-    "is_shape",
-    "refuse",
-    "types_of",
+    "add_at",
+    "broadcast",
+    "cast",
+    "cholesky",
+    "concatenate",
+    "fold",
+    "given",
+    "guard",
+    "kernel",
+    "literal",
+    "matmul",
+    "matmul_add",
+    "put",
+    "ravel_index",
+    "reshape",
+    "same",
+    "scan",
+    "slice_",
+    "solve",
+    "sum_product",
+    "take",
+    "transpose",
+    "triangular_solve",
+    "ufunc",
+    "where",
 ]
-
-Shape = tuple[int, ...]
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]
-_MOST_BYTES = 1 << OFFSET_BITS
-_MOST_AXES = 64
 _MOST_OF_BLAS = 1 << 31
 """BLAS takes sizes as 32-bit integers."""
-
-
-class IllTyped(CannotLower):
-    """No instruction has these operands and attributes; the checker makes it a ProgramError with a place."""
-
-
-class Typed(Protocol):
-    """An operand: a `Value` of the builder, or an `Instruction`."""
-
-    shape: Shape
-    dtype: np.dtype[Any]
-
-
-Operands = Sequence[Any]  # Typed
-Attrs = tuple[Any, ...]
-Type = tuple[Shape, Any]
-"""Shape and dtype."""
-
-Rule = Callable[[Operands, Attrs, Any, Any], Type]
-"""A type rule.
-
-It takes operands, attributes, and the shape and dtype that the instruction declares. These are a parameter of
-some, as the shape of a reshape and the dtype of a cast are; other rules do not look at them, and the builder
-leaves them None.
-"""
-
-
-def refuse(reason: str) -> NoReturn:
-    """Raise `IllTyped`."""
-    raise IllTyped(reason)
-
-
-def types_of(operands: Sequence[Typed]) -> str:
-    """Return the types of operands, for messages."""
-    return ", ".join([f"{x.dtype}{list(x.shape)}" for x in operands])
-
-
-# ---- attributes --------------------------------------------------------------------------------------
-
-
-def is_shape(shape: Any) -> bool:
-    """Return whether this is a tuple of lengths, of no more elements than a program can hold."""
-    if not are_ints(shape) or len(shape) > _MOST_AXES or min(shape, default=0) < 0:
-        return False
-    size = 16
-    for length in shape:
-        size *= max(length, 1)
-    return size < _MOST_BYTES
-
-
-def are_ints(numbers: Any) -> bool:
-    """Return whether this is a tuple of integers."""
-    if type(numbers) is not tuple:
-        return False
-    for number in numbers:  # noqa: SIM110 - a loop, as this is asked for most instructions of a long program
-        if type(number) is not int and not isinstance(number, np.integer):
-            return False
-    return True
-
-
-def _is_int(number: Any) -> bool:
-    return type(number) is int or isinstance(number, np.integer)
-
-
-def index_below(count: int, attrs: tuple[Any, ...]) -> int:
-    """Return the only attribute, an index into a list of this length."""
-    if len(attrs) != 1 or not _is_int(attrs[0]):
-        refuse("its attribute must be one integer")
-    if not 0 <= attrs[0] < count:
-        refuse(f"its attribute {attrs[0]} is out of range: there are {count}")
-    return attrs[0]
-
-
-def _no_attrs(attrs: tuple[Any, ...]) -> None:
-    if attrs:
-        refuse("it takes no attributes")
-
-
-def _bools(attrs: tuple[Any, ...], count: int) -> None:
-    if len(attrs) != count or not all(type(attr) is bool for attr in attrs):
-        refuse(f"its attributes must be {count} bools")
-
-
-def _unsupported(operands: Sequence[Typed]) -> NoReturn:
-    refuse(f"it does not take {types_of(operands)}")
-
-
-def _copyable(x: Typed) -> None:
-    if x.dtype.itemsize not in COPY_ITEMSIZES:
-        refuse(f"elements of {x.dtype} cannot be copied")
 
 
 # ---- given values and effects ------------------------------------------------------------------------
@@ -182,7 +119,7 @@ def ufunc(name: str) -> Rule:
 
     def rule(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         if attrs:
-            _no_attrs(attrs)
+            refuse_attrs(attrs)
         if len(operands) == 1:
             (x,) = operands
             shape, chars = x.shape, x.dtype.char
@@ -195,7 +132,7 @@ def ufunc(name: str) -> Rule:
         if dtype is None:
             dtype = known[chars] = _loops(name).get(chars)
             if dtype is None:
-                _unsupported(operands)
+                refuse_types(operands)
         return shape, dtype
 
     return rule
@@ -212,17 +149,17 @@ def _loops(name: str) -> dict[str, np.dtype[Any]]:
 
 def where(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a choice between elements of one dtype."""
-    _no_attrs(attrs)
+    refuse_attrs(attrs)
     condition, x, y = operands
     if condition.dtype != _BOOL or x.dtype != y.dtype:
-        _unsupported(operands)
-    _copyable(x)
+        refuse_types(operands)
+    require_copyable(x)
     return _broadcast(condition.shape, x.shape, y.shape), x.dtype
 
 
 def cast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a conversion to the declared dtype."""
-    _no_attrs(attrs)
+    refuse_attrs(attrs)
     (x,) = operands
     if x.dtype not in DTYPE_CODES or dtype not in DTYPE_CODES:
         refuse(f"there is no conversion from {x.dtype} to {dtype}")
@@ -241,7 +178,7 @@ def _broadcast(*shapes: Shape) -> Shape:
 
 def reshape(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type the same elements, in C order, in the declared shape."""
-    _no_attrs(attrs)
+    refuse_attrs(attrs)
     (x,) = operands
     if prod(x.shape) != prod(shape):
         refuse(f"{types_of(operands)} has another number of elements than {list(shape)}")
@@ -259,7 +196,7 @@ def transpose(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
 
 def broadcast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type elements repeated to the declared shape."""
-    _no_attrs(attrs)
+    refuse_attrs(attrs)
     (x,) = operands
     if not _broadcasts_to(x.shape, shape):
         refuse(f"{types_of(operands)} does not broadcast to {list(shape)}")
@@ -293,7 +230,7 @@ def _within(attrs: tuple[Any, ...], shape: Shape, counts: Shape) -> None:
     for start, step, length, count in zip(starts, steps, shape, counts, strict=True):
         last = start + (count - 1) * step
         fits = not count or (step and 0 <= start < length and 0 <= last < length)
-        if not fits or abs(start) >= _MOST_BYTES or abs(step) >= _MOST_BYTES:
+        if not fits or abs(start) >= MOST_BYTES or abs(step) >= MOST_BYTES:
             refuse("it reaches outside of the array")
 
 
@@ -323,7 +260,7 @@ def sum_product(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Typ
     """Type the sum of a product of two arrays of one type."""
     x, y = operands
     if x.shape != y.shape or x.dtype != y.dtype or x.dtype not in _FLOATS:
-        _unsupported(operands)
+        refuse_types(operands)
     if not attrs or attrs[0] != "sum":
         refuse("its kind must be sum")
     return fold([x], attrs, None, None)
@@ -335,7 +272,7 @@ def scan(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     if len(attrs) != 3 or not isinstance(attrs[0], str) or type(attrs[2]) is not bool:
         refuse("its attributes must be a kind, an axis and a direction")
     kind, axis, _ = attrs
-    if not _is_int(axis) or not 0 <= axis < len(x.shape):
+    if not is_int(axis) or not 0 <= axis < len(x.shape):
         refuse("its axis is not one of its operand")
     if not has_scan(kind, x.dtype):
         refuse(f"there is no cumulative {kind} of {x.dtype}")
@@ -355,7 +292,7 @@ def matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     if attrs and (len(attrs) != 1 or type(attrs[0]) is not float):
         refuse("its attribute must be a float")
     if a.dtype != b.dtype or a.dtype not in _FLOATS:
-        _unsupported(operands)
+        refuse_types(operands)
     if not (2 <= len(a.shape) <= 4 and 2 <= len(b.shape) <= 4):
         refuse(f"{types_of(operands)} are no matrices, nor stacks along one or two axes")
     if a.shape[-1] != b.shape[-2]:
@@ -382,19 +319,19 @@ def matmul_add(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type
 
 def solve(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type the solutions of systems of equations."""
-    _no_attrs(attrs)
+    refuse_attrs(attrs)
     return _system(operands)
 
 
 def triangular_solve(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type the solutions of triangular systems of equations."""
-    _bools(attrs, 3)
+    require_bools(attrs, 3)
     return _system(operands)
 
 
 def cholesky(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type triangular factors of square matrices."""
-    _bools(attrs, 1)
+    require_bools(attrs, 1)
     return _system([*operands, *operands])
 
 
@@ -402,7 +339,7 @@ def _system(operands: Operands) -> Type:
     """Type solutions for the rows of the second operand, with the matrices of the first."""
     a, b = operands
     if a.dtype != b.dtype or a.dtype not in _FLOATS:
-        _unsupported(operands)
+        refuse_types(operands)
     fits = 2 <= len(a.shape) <= 3 and a.shape[-2] == a.shape[-1] == b.shape[-1]
     fits = fits and a.shape[:-2] == b.shape[:-2] and len(a.shape) == len(b.shape)
     sizes = (*a.shape, *b.shape)
@@ -418,7 +355,7 @@ def take(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type elements of one axis, by an array of indices."""
     x, index = operands
     axis = index_below(len(x.shape), attrs)
-    _copyable(x)
+    require_copyable(x)
     return _taken(x, axis, index), x.dtype
 
 
@@ -437,7 +374,7 @@ def ravel_index(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Typ
     first = operands[0]
     for x in operands:
         if x.shape != first.shape or x.dtype != _INT64:
-            _unsupported(operands)
+            refuse_types(operands)
     return first.shape, first.dtype
 
 
@@ -445,7 +382,7 @@ def add_at(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type an array with values added to a slice, or along an axis by an array of indices."""
     total, values, *index = operands
     if total.dtype != values.dtype or total.dtype not in _FLOATS:
-        _unsupported(operands)
+        refuse_types(operands)
     if not index:
         _within(attrs, total.shape, values.shape)
     elif values.shape != _taken(total, index_below(len(total.shape), attrs), index[0]):
@@ -457,8 +394,8 @@ def put(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type an array with values written to a slice."""
     total, values = operands
     if total.dtype != values.dtype:
-        _unsupported(operands)
-    _copyable(total)
+        refuse_types(operands)
+    require_copyable(total)
     _within(attrs, total.shape, values.shape)
     return total.shape, total.dtype
 
@@ -466,7 +403,7 @@ def put(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
 def concatenate(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type arrays joined along an axis."""
     first = operands[0]
-    _copyable(first)
+    require_copyable(first)
     axis = index_below(len(first.shape), attrs)
     before, after = first.shape[:axis], first.shape[axis + 1 :]
     total = 0
@@ -492,12 +429,12 @@ def kernel(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     indices = REGISTRY[attrs[0]].indices
     dtype = next((x.dtype for k, x in enumerate(operands) if k not in indices), None)
     if dtype not in _FLOATS or len(operands) != len(needs.operands):
-        _unsupported(operands)
+        refuse_types(operands)
     for k, (x, size) in enumerate(zip(operands, needs.operands, strict=True)):
         if prod(x.shape) != size or x.dtype != (_INT64 if k in indices else dtype):
-            _unsupported(operands)
+            refuse_types(operands)
     if prod(shape) != needs.out:
         refuse(f"its result has {needs.out} elements, and not shape {list(shape)}")
-    if 16 * needs.workspace >= _MOST_BYTES:
+    if 16 * needs.workspace >= MOST_BYTES:
         refuse("it needs too much memory")
     return shape, dtype

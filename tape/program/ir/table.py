@@ -33,12 +33,10 @@ from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.ir import costs, rules
 from tape.program.ir.costs import Cost
 from tape.program.ir.instructions import Instruction
-from tape.program.ir.rules import Rule, Typed
+from tape.program.ir.types import MOST_AXES, Rule, Typed
 from tape.program.native.ufuncs import UFUNCS
 
 __all__ = ["BLOCKWISE", "ELEMENTWISE", "INSTRUCTIONS", "SOURCES", "VIEWS", "Definition", "Failure", "typed"]
-
-_MOST_AXES = 64
 
 
 class Failure(NamedTuple):
@@ -55,7 +53,7 @@ class Definition:
     Attributes
     ----------
     rule : Rule
-        Returns the type of the result; see `tape.program.ir.rules`.
+        Returns the type of the result; see `tape.program.ir.types`.
     operands : container of int
         How many it may have.
     attributes : tuple of str
@@ -186,7 +184,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "ravel_index": Definition(
         rule=rules.ravel_index,
-        operands=range(1, _MOST_AXES + 1),
+        operands=range(1, MOST_AXES + 1),
         attributes=("lengths", "wraps"),
         cost=costs.GATHER,
         reads="contiguous",
