@@ -377,7 +377,7 @@ def test_bombs(example_file, path):
         warnings.simplefilter("ignore")  # zipfile finds it strange as well
         for name, data in (*parts.items(), ("0.npy", b"")):
             archive.writestr(name, data)
-    refused(path, buffer.getvalue(), "one name")
+    refused(path, buffer.getvalue(), "the same name")
 
 
 def test_parts_that_claim_to_be_longer_than_the_file(example_file, path):
@@ -401,7 +401,7 @@ def test_arrays_of_objects_are_no_arrays(example_file, path):
 
 def test_other_formats_and_versions(example_file, path):
     parts = parts_of(example_file)
-    for key, value, match in (("version", 2, "of version 2"), ("format", "else", "something else")):
+    for key, value, match in (("version", 2, "has version 2"), ("format", "else", "something else")):
         description = {**json.loads(parts["program.json"]), key: value}
         refused(path, zipped({**parts, "program.json": json.dumps(description)}), match)
     refused(path, zipped({"other": b""}), "KeyError")
@@ -423,4 +423,4 @@ def test_results_that_are_no_single_number_cannot_be_python_floats(path):
             results = tape.load(path)(*args)
             assert [k for k, result in enumerate(results) if type(result) is float] == weak
         else:
-            refused(path, changed, "a float in its result is none")
+            refused(path, changed, "a Python number in the result is not a single number")

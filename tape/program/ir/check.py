@@ -86,8 +86,10 @@ def _check_type(instruction: Instruction, operands: list[Instruction]) -> None:
     definition = INSTRUCTIONS.get(instruction.op)
     if definition is None or definition.role == "copy":
         refuse("no such instruction")
-    if len(operands) not in definition.operands:
-        refuse(f"it does not take {len(operands)} operands")
+    if not definition.takes(len(operands)):
+        refuse(
+            f"it takes {', '.join(definition.operands) or 'no operands'}, and has {len(operands)} operands"
+        )
     shape, dtype = definition.rule(operands, instruction.attrs, instruction.shape, instruction.dtype)
     if instruction.shape != shape or instruction.dtype != dtype:
         refuse(f"declared {instruction.type_text}, inferred {dtype}{list(shape)}")

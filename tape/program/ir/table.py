@@ -24,7 +24,7 @@ with `Builder.kernel`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -33,7 +33,7 @@ from tape.ops.special.scipy_ufuncs import PREFIX
 from tape.program.ir import costs, rules
 from tape.program.ir.costs import Cost
 from tape.program.ir.instructions import Instruction
-from tape.program.ir.types import MOST_AXES, Rule, Typed
+from tape.program.ir.types import Rule, Typed
 from tape.program.native.ufuncs import UFUNCS
 
 __all__ = ["BLOCKWISE", "ELEMENTWISE", "INSTRUCTIONS", "SOURCES", "VIEWS", "Definition", "Failure", "typed"]
@@ -54,8 +54,8 @@ class Definition:
     ----------
     rule : Rule
         Returns the type of the result; see `tape.program.ir.types`.
-    operands : container of int
-        How many it may have.
+    operands : tuple of str
+        Their names; an optional one ends in ``?``, one or more are ``*names``.
     attributes : tuple of str
         What the attributes are called when it is printed.
     role : str
@@ -76,7 +76,7 @@ class Definition:
     """
 
     rule: Rule
-    operands: Container[int]
+    operands: tuple[str, ...]
     attributes: tuple[str, ...] = ()
     role: Literal["source", "view", "elementwise", "array", "copy", "guard", "callback"] = "array"
     cost: Cost
@@ -84,6 +84,12 @@ class Definition:
     overwrites: int | None = None
     writes_any_order: bool = False
     failure: Failure | None = None
+
+    def takes(self, count: int) -> bool:
+        """Return whether it takes this many operands."""
+        least = sum(not name.endswith("?") for name in self.operands)
+        has_any_number = any(name.startswith("*") for name in self.operands)
+        return least <= count and (has_any_number or count <= len(self.operands))
 
     @property
     def may_stop(self) -> bool:
@@ -100,40 +106,46 @@ _OUT_OF_RANGE = Failure(errors.OutOfBoundsError, "an index is out of range. Look
 INSTRUCTIONS: dict[str, Definition] = {
     # ---- values that are given -----------------------------------------------------------------------
     "input": Definition(
-        rule=rules.given, operands=(0,), attributes=("number",), role="source", cost=costs.FREE
+        rule=rules.given, operands=(), attributes=("number",), role="source", cost=costs.FREE
     ),
     "constant": Definition(
-        rule=rules.given, operands=(0,), attributes=("number",), role="source", cost=costs.FREE
+        rule=rules.given, operands=(), attributes=("number",), role="source", cost=costs.FREE
     ),
     "literal": Definition(
-        rule=rules.literal, operands=(0,), attributes=("dtype", "bytes"), role="source", cost=costs.FREE
+        rule=rules.literal, operands=(), attributes=("dtype", "bytes"), role="source", cost=costs.FREE
     ),
     # ---- elementwise, beside the ufuncs --------------------------------------------------------------
-    "where": Definition(rule=rules.where, operands=(3,), role="elementwise", cost=costs.QUICK),
-    "cast": Definition(rule=rules.cast, operands=(1,), role="elementwise", cost=costs.QUICK),
-    # ---- views ---------------------------------------------------------------------------------------
-    "reshape": Definition(rule=rules.reshape, operands=(1,), role="view", cost=costs.FREE),
-    "transpose": Definition(
-        rule=rules.transpose, operands=(1,), attributes=("axes",), role="view", cost=costs.FREE
+    "where": Definition(
+        rule=rules.where, operands=("condition", "x", "y"), role="elementwise", cost=costs.QUICK
     ),
-    "broadcast": Definition(rule=rules.broadcast, operands=(1,), role="view", cost=costs.FREE),
+    "cast": Definition(rule=rules.cast, operands=("x",), role="elementwise", cost=costs.QUICK),
+    # ---- views ---------------------------------------------------------------------------------------
+    "reshape": Definition(rule=rules.reshape, operands=("x",), role="view", cost=costs.FREE),
+    "transpose": Definition(
+        rule=rules.transpose, operands=("x",), attributes=("axes",), role="view", cost=costs.FREE
+    ),
+    "broadcast": Definition(rule=rules.broadcast, operands=("x",), role="view", cost=costs.FREE),
     "slice": Definition(
-        rule=rules.slice_, operands=(1,), attributes=("start", "step"), role="view", cost=costs.FREE
+        rule=rules.slice_, operands=("x",), attributes=("start", "step"), role="view", cost=costs.FREE
     ),
     # ---- reductions and scans ------------------------------------------------------------------------
     "fold": Definition(
-        rule=rules.fold, operands=(1,), attributes=("kind", "axes"), cost=costs.REDUCTION, reads="contiguous"
+        rule=rules.fold,
+        operands=("x",),
+        attributes=("kind", "axes"),
+        cost=costs.REDUCTION,
+        reads="contiguous",
     ),
     "sum_product": Definition(
         rule=rules.sum_product,
-        operands=(2,),
+        operands=("x", "y"),
         attributes=("kind", "axes"),
         cost=costs.REDUCTION,
         reads="contiguous",
     ),
     "scan": Definition(
         rule=rules.scan,
-        operands=(1, 2),
+        operands=("x", "factors?"),
         attributes=("kind", "axis", "backwards"),
         cost=costs.SCAN,
         reads="contiguous",
@@ -141,7 +153,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     # ---- products and systems of equations; right-hand sides and solutions are rows --------------------
     "matmul": Definition(
         rule=rules.matmul,
-        operands=(2,),
+        operands=("a", "b"),
         attributes=("factor",),
         cost=costs.MATMUL,
         reads="matrix",
@@ -149,16 +161,18 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "matmul_add": Definition(
         rule=rules.matmul_add,
-        operands=(3,),
+        operands=("total", "a", "b"),
         attributes=("factor",),
         cost=costs.MATMUL,
         reads="matrix",
         overwrites=0,
     ),
-    "solve": Definition(rule=rules.solve, operands=(2,), cost=costs.SOLVE, overwrites=1, failure=_SINGULAR),
+    "solve": Definition(
+        rule=rules.solve, operands=("a", "rows"), cost=costs.SOLVE, overwrites=1, failure=_SINGULAR
+    ),
     "triangular_solve": Definition(
         rule=rules.triangular_solve,
-        operands=(2,),
+        operands=("a", "rows"),
         attributes=("lower", "transposed", "unit_diagonal"),
         cost=costs.TRIANGULAR_SOLVE,
         reads="matrix",
@@ -167,7 +181,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "cholesky": Definition(
         rule=rules.cholesky,
-        operands=(1,),
+        operands=("a",),
         attributes=("upper",),
         cost=costs.CHOLESKY,
         overwrites=0,
@@ -176,7 +190,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     # ---- reading and writing parts -------------------------------------------------------------------
     "take": Definition(
         rule=rules.take,
-        operands=(2,),
+        operands=("x", "index"),
         attributes=("axis",),
         cost=costs.GATHER,
         reads="contiguous",
@@ -184,7 +198,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "ravel_index": Definition(
         rule=rules.ravel_index,
-        operands=range(1, MOST_AXES + 1),
+        operands=("*indices",),
         attributes=("lengths", "wraps"),
         cost=costs.GATHER,
         reads="contiguous",
@@ -192,7 +206,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "add_at": Definition(  # of a slice, or along an axis by an index, which is the third operand then
         rule=rules.add_at,
-        operands=(2, 3),
+        operands=("total", "values", "index?"),
         attributes=("start", "step"),
         cost=costs.SCATTER,
         reads="contiguous",
@@ -201,7 +215,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "put": Definition(
         rule=rules.put,
-        operands=(2,),
+        operands=("total", "values"),
         attributes=("start", "step"),
         cost=costs.FREE,
         reads="contiguous",
@@ -209,17 +223,17 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "concatenate": Definition(
         rule=rules.concatenate,
-        operands=range(1, 1 << 31),
+        operands=("*arrays",),
         attributes=("axis",),
         cost=costs.FREE,
         reads="contiguous",
         writes_any_order=True,
     ),
-    "copy": Definition(rule=rules.same, operands=(1,), role="copy", cost=costs.FREE),
+    "copy": Definition(rule=rules.same, operands=("x",), role="copy", cost=costs.FREE),
     # ---- kernels, branches and calls -----------------------------------------------------------------
     "kernel": Definition(
         rule=rules.kernel,
-        operands=(1, 2, 3),
+        operands=("x", "y?", "z?"),
         attributes=("name", "parameters"),
         cost=costs.KERNEL,
         reads="contiguous",
@@ -227,7 +241,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "guard": Definition(
         rule=rules.guard,
-        operands=(1,),
+        operands=("x",),
         attributes=("number",),
         role="guard",
         cost=costs.GATHER,
@@ -235,7 +249,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     ),
     "callback": Definition(
         rule=rules.given,
-        operands=range(1 << 31),
+        operands=("*operands?",),
         attributes=("number", "guard"),
         role="callback",
         cost=costs.GATHER,
@@ -256,7 +270,7 @@ def _ufuncs() -> Iterator[tuple[str, Definition]]:
         cost = costs.QUICK if name in _QUICK_UFUNCS else costs.SLOW
         if name.startswith(PREFIX):
             cost = costs.SPECIAL
-        yield name, Definition(rule=rules.ufunc(name), operands=(1, 2), role="elementwise", cost=cost)
+        yield name, Definition(rule=rules.ufunc(name), operands=("x", "y?"), role="elementwise", cost=cost)
 
 
 INSTRUCTIONS.update(_ufuncs())
