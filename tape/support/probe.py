@@ -176,7 +176,7 @@ def _program_of(subject: Subject, args: Sequence[Any]) -> str:
     found = compiled(*args)
     if not _are_close(compiled(*args), found):
         return "wrong"
-    has_callbacks = any(program.listing.callbacks for program in compiled.programs.values())
+    has_callbacks = any(program.ir.callbacks for program in compiled.programs.values())
     return "callback" if has_callbacks else "native"
 
 

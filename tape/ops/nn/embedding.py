@@ -34,7 +34,7 @@ def _checked_rows(index: Any, *, count: int, name: str) -> Any:
 
 def _lower_rows(b: Any, index: Any, count: int, name: str) -> Any:
     wide = b.value(index, np.int64)
-    return b.push("ravel_index", (wide,), ((count,), False), wide.shape, wide.dtype)  # negative ones fail
+    return b.push("ravel_index", (wide,), ((count,), False))  # negative ones fail
 
 
 _rows = Op(

@@ -51,13 +51,7 @@ def _lower_choose(b: Any, index: Any, *choices: Any) -> Any:
     size = prod(shape)
     rows = [b.reshape(b.broadcast(value, shape), (1, size)) for value in values]
     index = b.reshape(b.broadcast(index, shape), (size,))
-    at = b.push(
-        "ravel_index",
-        [index, b.constant(np.arange(size))],
-        ((len(rows), size), False),
-        (size,),
-        np.dtype(np.int64),
-    )
+    at = b.push("ravel_index", [index, b.constant(np.arange(size))], ((len(rows), size), False))
     return b.reshape(b.take(b.reshape(b.concatenate(rows, 0), (len(rows) * size,)), at, 0), shape)
 
 

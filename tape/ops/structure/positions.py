@@ -96,7 +96,7 @@ def _lower_ravel(b: Any, *indices: Any, dims: tuple[int, ...], mode: Any, order:
     values = [b.broadcast(value, shape) for value in values]
     if order == "F":
         values, dims = values[::-1], dims[::-1]
-    return b.push("ravel_index", values, (dims, False), shape, np.dtype(np.int64))
+    return b.push("ravel_index", values, (dims, False))
 
 
 _ravel_multi_index = Op(

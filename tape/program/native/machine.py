@@ -1,12 +1,12 @@
 """The machine: one compiled loop over an instruction array, and the way into it from Python.
 
 The loop allocates nothing and checks nothing: `tape.program.runtime.verify` has proved that every row stays
-within its slots. What a row does is done by C functions, found in a table: NumPy's loops, BLAS, and the
-kernels of `tape.kernels`. Rows that Python must do, and guards that come out otherwise, end the loop; whoever
-called it looks at the row, and lets it go on behind that. So do pauses, and portions of rows that take long:
-Python then looks for signals, and lets it go on in the same row.
+within its slots. C functions do the work of a row, found by number in a table: NumPy's loops, BLAS, and the
+kernels of `tape.kernels`. Callbacks, and guards with another outcome, end the loop; the caller handles the
+row, and resumes the loop after it. Pauses, and portions of rows that take long, end it too: Python handles
+signals, and resumes it in the same row.
 
-`tape.program.runtime.native` compiles these functions, and makes a Python function of one of them.
+`tape.program.native.code` compiles these functions, and makes a Python function of one of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tape.kernels.pointers import (
     int64_at,
     set_int64,
 )
-from tape.program.runtime.binding import bind, bind_results
-from tape.program.runtime.opcodes import (
+from tape.program.native.binding import bind, bind_results
+from tape.program.native.opcodes import (
     AT,
     CODE,
     DATA,
@@ -61,8 +61,8 @@ from tape.program.runtime.opcodes import (
 __all__ = ["call", "run", "work"]
 
 _SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
-"""Products of so many multiplications OpenBLAS would share among threads that are waited for longer than they
-work: on a busy machine a hundred times as long."""
+"""Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
+waiting for them takes longer than the work, on a busy machine a hundred times as long."""
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
@@ -102,20 +102,20 @@ def _address(frame, operand):  # type: ignore[no-untyped-def]
 
 @inner
 def _moved(frame, operand, bytes):  # type: ignore[no-untyped-def]
-    """The address of an operand of a block: a register is the same in all of them."""
+    """Return the address of an operand in a block; that of a register is the same in all blocks."""
     address = _address(frame, operand)
     return address if operand >> OFFSET_BITS == REGISTERS else address + bytes
 
 
 @inner
 def _size(code):  # type: ignore[no-untyped-def]
-    """Bytes of an element, by dtype code: float64, float32, int64, bool, int32."""
+    """Return the itemsize of a dtype code: float64, float32, int64, bool, int32."""
     return 8 if code == 0 or code == 2 else 1 if code == 3 else 4
 
 
 @inner
 def _elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
-    """Elements ``start`` to ``start + count`` of an elementwise row."""
+    """Compute elements ``start`` to ``start + count`` of an elementwise row."""
     kind = _field(row, 0)
     table = _field(frame, FUNCTIONS)
     if kind == _BINARY:
@@ -158,7 +158,7 @@ def _elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
 
 @inner
 def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
-    """The rows that follow, block by block, so that what they hand on stays in the nearest cache."""
+    """Run the rows that follow block by block, so that intermediate results stay in the L1 cache."""
     rows, block = _field(row, 1), _field(row, 3)
     while start < stop:
         count = min(block, stop - start)
@@ -169,7 +169,7 @@ def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 @inner
 def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
-    """Some tasks of a kernel, with the registers as its workspace; 0 if it has no result."""
+    """Run some tasks of a kernel, with the registers as its workspace; return 0 if it fails."""
     table = _field(frame, FUNCTIONS)
     return call10(
         int64_at(table + 8 * _field(row, 1)),
@@ -184,7 +184,7 @@ def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
 
 @inner
 def work(frame):  # type: ignore[no-untyped-def]
-    """What a thread does, the one that calls and others: its part of some blocks, or of a kernel's tasks."""
+    """Do the part of a thread: some blocks, or some tasks of a kernel."""
     row, start, stop = _field(frame, JOB_ROW), _field(frame, JOB_START), _field(frame, JOB_STOP)
     is_done = 1
     if _field(row, 0) == _KERNEL:
@@ -197,9 +197,9 @@ def work(frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _shared(row, frame):  # type: ignore[no-untyped-def]
-    """A portion of all blocks, or tasks of a kernel, by as many threads as are worth it.
+    """Run a portion of all blocks, or of the tasks of a kernel, on as many threads as are worth it.
 
-    Returns whether none is left. If there are some, the frame says how far it came, or 0 for a failure.
+    Return whether none is left. If some are, the frame says how many are done, or 0 for a failure.
     """
     first = _field(frame, DONE)
     if _field(row, 0) == _KERNEL:
@@ -250,7 +250,7 @@ def _shared(row, frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _one_thread_of_blas(table):  # type: ignore[no-untyped-def]
-    """Keep BLAS to the thread that calls it; how many it had."""
+    """Keep BLAS to the calling thread; return how many threads it had."""
     if not int64_at(table + _SET_THREADS):
         return 0
     threads = call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF
@@ -261,14 +261,14 @@ def _one_thread_of_blas(table):  # type: ignore[no-untyped-def]
 
 @inner
 def _threads_of_blas(table, threads):  # type: ignore[no-untyped-def]
-    """As many as it had."""
+    """Let BLAS have as many threads as before."""
     if threads > 1:
         call1(int64_at(table + _SET_THREADS), (threads,))
 
 
 @inner
 def _gemm(row, frame):  # type: ignore[no-untyped-def]
-    """A stack of products."""
+    """Compute a stack of products."""
     table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
     threads = _one_thread_of_blas(table) if _SINGLE_FROM < size < _SINGLE_TO else 0
     _products(row, frame)
@@ -277,7 +277,7 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _kernel(row, frame):  # type: ignore[no-untyped-def]
-    """A portion of a kernel, whose tasks are shared among threads of the machine and not those of BLAS."""
+    """Run a portion of a kernel, whose tasks are shared among threads of the machine and not of BLAS."""
     table = _field(frame, FUNCTIONS)
     threads = _one_thread_of_blas(table) if _field(row, 2) else 0
     is_done = _shared(row, frame)
@@ -313,7 +313,7 @@ def _products(row, frame):  # type: ignore[no-untyped-def]
 
 @inner
 def _solve(row, frame, table):  # type: ignore[no-untyped-def]
-    """Of gesv, potrf and trsm; 0 if a matrix has no result."""
+    """Run a row of gesv, potrf or trsm; return 0 if a matrix has no result."""
     kind, function, batch = _field(row, 0), int64_at(table + 8 * _field(row, 1)), _field(row, 2)
     info = frame + 32
     if kind == _GESV:
@@ -336,7 +336,7 @@ def _solve(row, frame, table):  # type: ignore[no-untyped-def]
 
 @inner
 def _write_part(row, frame, kernel):  # type: ignore[no-untyped-def]
-    """Of store and add_store: a contiguous operand into a part of the result."""
+    """Run a row of store or add_store: write a contiguous operand to a part of the result."""
     code = _field(frame, CODE)
     x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
     lengths, strides = code + 8 * _field(row, 4), code + 8 * _field(row, 5)
@@ -345,7 +345,7 @@ def _write_part(row, frame, kernel):  # type: ignore[no-untyped-def]
 
 @inner
 def _by_index(row, frame, kernel, first, second, third):  # type: ignore[no-untyped-def]
-    """Of take and scatter_add; 0 if an index is out of range."""
+    """Run a row of take or scatter_add; return 0 if an index is out of range."""
     return call8(
         kernel,
         (
@@ -357,7 +357,7 @@ def _by_index(row, frame, kernel, first, second, third):  # type: ignore[no-unty
 
 @inner
 def run(frame, at):  # type: ignore[no-untyped-def]
-    """Run from a row on; the row that ended it, or the number of rows."""
+    """Run from a row on; return the row that ended the run, or the number of rows."""
     code, stop, table = _field(frame, CODE), _field(frame, ROWS), _field(frame, FUNCTIONS)
     while at < stop:
         row = code + at * _ROW
@@ -442,13 +442,13 @@ def run(frame, at):  # type: ignore[no-untyped-def]
 
 @inner
 def _has_raised(frame):  # type: ignore[no-untyped-def]
-    """Whether a function has set an exception, as SciPy's do inside of `scipy.special.errstate`."""
+    """Return whether a function has set an exception, as SciPy's do inside of `scipy.special.errstate`."""
     return call1(int64_at(_field(frame, FUNCTIONS) + _ERROR), (0,)) != 0
 
 
 @inner
 def _answer(frame, at):  # type: ignore[no-untyped-def]
-    """Note where the run ended; Python's True if that is the end, nothing if there is an exception."""
+    """Store where the run ended; return Python's True at the end, False before it, 0 for an exception."""
     set_int64(frame + 8 * AT, at)
     if _has_raised(frame):
         return 0
@@ -460,7 +460,7 @@ def _answer(frame, at):  # type: ignore[no-untyped-def]
 
 @inner
 def _run_released(frame, at):  # type: ignore[no-untyped-def]
-    """Run while other threads of Python do too, if it takes long enough to be worth it."""
+    """Run, without Python's lock if it takes long enough to be worth it."""
     if not int64_at(_field(frame, SPEC) + 16):
         return run(frame, at)
     table = _field(frame, FUNCTIONS)
@@ -474,12 +474,12 @@ def _run_released(frame, at):  # type: ignore[no-untyped-def]
 def call(itself, arguments, count):  # type: ignore[no-untyped-def]
     """``call(frame, leaves, ring)`` in Python: bind dynamic leaves and arrays for results, and run.
 
-    ``call(frame)`` goes on with the row that the frame says.
+    ``call(frame)`` resumes at the row that the frame says.
 
-    Python objects come as addresses. The ring is a tuple of tuples of arrays; the first of them that nobody
-    else refers to takes the results, and is the answer if all rows have run. Otherwise it is False, and the
-    frame says which row Python must look at; a leaf that does not fit is -1 less its number. An exception
-    that a function has set is Python's to raise, at the end of the run.
+    Python objects are passed as addresses. The ring is a tuple of tuples of arrays; the first of them that
+    nothing else refers to takes the results, and is returned if all rows have run. Otherwise False is
+    returned, and the frame says which row Python must handle; for a leaf that does not fit that is -1 less
+    its number. An exception that a function has set is raised at the end of the run.
     """
     frame = int64_at(int64_at(arguments) + ARRAY_DATA)
     if count == 1:

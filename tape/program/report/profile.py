@@ -1,7 +1,7 @@
-"""Where the time of a program goes: its instructions, run one by one.
+"""`profile`: the time of each instruction of a program, run one by one.
 
-Each instruction runs on what the ones before it have left, in order, as in a whole run; what it takes to get
-into the machine and out of it is measured too, and taken off.
+Instructions run in order, each on the results of those before it, as in a whole run. The time of entering and
+leaving the machine is measured as well, and subtracted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from tape import errors, tree
 from tape.inspect.listing import duration
 from tape.program.calls.calling import fitting
-from tape.program.describe import Names, kind_of
-from tape.program.record.record import is_dynamic, native
-from tape.program.runtime.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.native.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.record.recording import is_dynamic, native
+from tape.program.report.describe import Names
 from tape.program.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ _BLOCKS, _CALLBACK, _GUARD = opcode("blocks"), opcode("callback"), opcode("guard
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """An instruction, or a group of them that run together.
+    """The time of an instruction, or of a group that runs together.
 
     Attributes
     ----------
     ids : tuple of int
-        Their numbers in the list.
+        The numbers of its instructions, as ``print(program)`` shows them.
     text : tuple of str
-        What each does; shape and dtype.
+        Text of each instruction, with dtype and shape.
     rows : range
-        In the machine.
+        Its rows in the machine.
     seconds : float
         The shortest time.
     is_callback : bool
@@ -62,7 +62,7 @@ class Profile:
     Attributes
     ----------
     name : str
-        Of the function.
+        Name of the function.
     timings : tuple of Timing
         In the order in which they run.
     whole : float
@@ -75,12 +75,12 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """All instructions together."""
+        """Seconds of all instructions together."""
         return sum(timing.seconds for timing in self.timings)
 
     @property
     def callback_share(self) -> float:
-        """The part of `seconds` that callbacks take."""
+        """The share of callbacks in `seconds`."""
         called = sum(timing.seconds for timing in self.timings if timing.is_callback)
         return called / self.seconds if self.seconds else 0.0
 
@@ -110,9 +110,9 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     program : Program
         Any.
     args : sequence
-        Arguments, whose dynamic leaves count. Donated ones are copied.
+        Arguments, or their dynamic leaves alone. Donated ones are copied.
     repeats : int
-        How often every instruction runs; the shortest time counts.
+        Number of runs of each instruction; the shortest time counts.
 
     Returns
     -------
@@ -121,9 +121,9 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     Raises
     ------
     ShapeError, DTypeError
-        If the arguments are of another kind.
+        If the program is for arguments of another kind.
     UnsupportedError
-        If they take another path.
+        If the arguments take another path.
     OptionError
         If ``repeats`` is less than 1.
     """
@@ -154,7 +154,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
 
 
 def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
-    """The dynamic leaves of arguments, as a program takes them."""
+    """Return the dynamic leaves of arguments, as a program takes them."""
     leaves = [native(leaf) for leaf in tree.flatten(tuple(args))[0] if is_dynamic(leaf)]
     if len(leaves) != len(program.leaves):
         raise errors.ShapeError(
@@ -162,14 +162,14 @@ def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
         )
     return tuple(
         [
-            wanted.made_of(fitting(leaf, wanted, partial("{}: leaf {}".format, program.name, k)))
+            wanted.convert(fitting(leaf, wanted, partial("{}: leaf {}".format, program.name, k)))
             for k, (leaf, wanted) in enumerate(zip(leaves, program.leaves, strict=True))
         ]
     )
 
 
 def _segments(program: Program) -> Iterator[range]:
-    """The rows of each instruction, or of each group."""
+    """Yield the rows of each instruction, or of each group."""
     at = 0
     while at < program.rows:
         kind = program.code[at * WIDTH]
@@ -188,7 +188,7 @@ def _segments(program: Program) -> Iterator[range]:
 
 
 def _time(program: Program, workspace: Workspace, rows: range) -> float:
-    """Let the machine run some rows."""
+    """Run some rows; return the seconds."""
     frame = workspace.frame
     frame[AT], frame[ROWS] = rows.start, rows.stop
     begin = time.perf_counter()
@@ -211,8 +211,8 @@ def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> fl
         return seconds + time.perf_counter() - begin
     if kind == _GUARD:
         raise errors.UnsupportedError(
-            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which "
-            "has one path. Profile the program of the other path"
+            f"{program.name}: these arguments take another branch than this program, which has one path. "
+            "Profile the program of the other path"
         )
     raise errors.UnsupportedError(
         f"{program.name}: the machine stops at {Names(program).made(program._origins[at])}: an index is out "
@@ -222,6 +222,6 @@ def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> fl
 
 def _timing(program: Program, names: Names, rows: range, seconds: float) -> Timing:
     ids = tuple(dict.fromkeys(program._origins[at] for at in rows))
-    text = tuple([f"{names.made(id)}  {kind_of(program.plan.instructions[id])}" for id in ids])
+    text = tuple([f"{names.made(id)}  {program.plan.instructions[id].type_text}" for id in ids])
     is_callback = program.code[rows.start * WIDTH] == _CALLBACK
     return Timing(ids, text, rows, max(seconds, 0.0), bool(is_callback))

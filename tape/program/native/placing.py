@@ -1,7 +1,7 @@
-"""On which processor a thread starts: another one than the thread that starts it.
+"""Thread placement: a thread starts on another processor than the one that starts it.
 
-Where Linux would put it is for the scheduler to say, which often chooses the same processor, and looks for a
-better one only at its next tick: four milliseconds later, when the work is done one after the other.
+Left alone, Linux often starts it on the same processor, and balances the load only at its next tick: four
+milliseconds later, when the work is done, one part after the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from tape.program.runtime.opcodes import PLACE_BYTES
+from tape.program.native.opcodes import PLACE_BYTES
 
 __all__ = ["places"]
 
@@ -21,17 +21,17 @@ _MASK_BYTES = 128  # of cpu_set_t: 1024 processors
 
 @cache
 def places() -> np.ndarray | None:
-    """What threads are started with: a pthread_attr_t for each processor that the caller may run on.
+    """Return the attributes that threads start with: a pthread_attr_t for each processor of the caller.
 
     Returns
     -------
     numpy.ndarray or None
         int64, shape (1 + processors, `PLACE_BYTES` / 8): how many processors there are, then the attributes,
-        by the number of the caller's. None where the C library does not know how.
+        by number of the caller's processor. None where the C library cannot place threads.
 
     Examples
     --------
-    >>> from tape.program.runtime.placing import places
+    >>> from tape.program.native.placing import places
     >>> table = places()
     >>> table is None or int(table[0, 0]) == len(table) - 1
     True

@@ -1,6 +1,6 @@
-"""Which program fits a call: kinds of arguments, and in each the paths a function has taken.
+"""`Specialisation`: the programs for one kind of arguments, one for each path that the function has taken.
 
-Knows what arguments look like and what programs have read; recording and running are for `compiled`.
+Knows the forms of arguments and the outcomes of guards; `compiled` records and runs.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from tape.program.calls.names import Binding, Bindings
 from tape.program.calls.shortcuts import Dynamic, taker
 from tape.program.calls.statics import Form
 from tape.program.program import Program
-from tape.program.record.record import Constant, Recorded, is_dynamic
 from tape.program.record.recorder import Outcome
+from tape.program.record.recording import Constant, Recorded, is_dynamic
 
 __all__ = ["Key", "Path", "Specialisation", "signature_of", "static_leaf"]
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a program is for: a kind of arguments, and what was read on the way.
+    """The key of a program: a kind of arguments, and the numbers that branches have read.
 
     Attributes
     ----------
     name : str
-        Of the function.
+        Name of the function.
     form : Form
-        The positional and keyword arguments but for their numbers: structure, order of keys, static leaves.
+        The form of positional and keyword arguments: structure, order of keys, static leaves.
     signatures : tuple
-        One for each leaf that is not static: type, dtype and shape of an array, type of a number.
+        One for each dynamic leaf: type, dtype and shape of an array, type of a number.
     outcomes : tuple
         The numbers that branches have read, in order.
     """
@@ -57,7 +57,7 @@ class Key:
 
 
 class _Shown:
-    """A signature in a few characters."""
+    """A signature as short text."""
 
     def __init__(self, signature: tuple[Any, ...]) -> None:
         self.signature = signature
@@ -68,12 +68,12 @@ class _Shown:
 
 
 class Path:
-    """A program, and how its results are put together.
+    """A program, and how its results are built.
 
     Attributes
     ----------
     outcomes : tuple
-        What its guards must read.
+        The numbers that its guards must read.
     """
 
     def __init__(self, recorded: Recorded, program: Program) -> None:
@@ -88,7 +88,7 @@ class Path:
         ]
 
     def shortcut(self, names: Bindings) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-        """From arguments to the result itself, or a `Flip`; `MISSED` if names are not bound like this."""
+        """Return a function from arguments to the result, a `Flip`, or `MISSED` if a name was rebound."""
         if self._shortcut is None or self._shortcut[0] is not names:
             shape = None
             if not self._weak and not self._constants:
@@ -99,35 +99,35 @@ class Path:
         return self._shortcut[1]
 
     def restore(self, leaves: list[Any]) -> Any:
-        """The result of the function."""
+        """Build the result of the function from its leaves."""
         for k in self._weak:
             leaves[k] = as_python(leaves[k])
         for k, value in self._constants:
-            # Nobody can tell an array that was made inside from one that is somebody's.
+            # An array that was created inside cannot be told from one that is referred to elsewhere.
             leaves[k] = value.copy() if type(value) is np.ndarray else value
         return tree.restore(self._structure, leaves)
 
 
 class Specialisation:
-    """All paths for one kind of arguments, and one set of bindings of the names that the function reads.
+    """All paths for one kind of arguments and one set of bindings of the names that the function reads.
 
     Parameters
     ----------
     form : Form
-        The arguments but for their numbers.
+        The form of the arguments.
     signatures : tuple
-        What the dynamic leaves are.
+        The types of the dynamic leaves.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for results.
 
     Attributes
     ----------
     paths : tuple of Path
-        The one used last comes first; replaced as a whole, so that it can be read without a lock.
+        Last used first. The tuple is replaced as a whole, so that it can be read without a lock.
     front : tuple or None
         The first path, and its shortcut; None until there is a path.
     names : Bindings or None
-        What names must be bound to; None until there is a path.
+        The bindings of names; None until there is a path.
     """
 
     def __init__(self, form: Form, signatures: tuple[Any, ...], donated: frozenset[int]) -> None:
@@ -141,11 +141,11 @@ class Specialisation:
 
     @cached_property
     def take(self) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
-        """The dynamic leaves of arguments, or None if these are of another form."""
+        """Return the dynamic leaves of arguments, or None if these are of another form."""
         return taker(self.form)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
-        """Whether leaves are of this kind and may go to a program as they are."""
+        """Return whether leaves are of this kind, and programs take them as they are."""
         if len(leaves) != len(self.signatures):
             return False
         for leaf, (kind, dtype, shape) in zip(leaves, self.signatures, strict=False):  # strict takes a while
@@ -158,18 +158,18 @@ class Specialisation:
         return True
 
     def may_take(self, leaves: Sequence[Any]) -> bool:
-        """Whether what `take` has returned are dynamic leaves for this form, of whatever kind."""
+        """Return whether the result of `take` has dynamic leaves for this form, of any kind."""
         return len(leaves) == len(self.signatures) and all(map(is_dynamic, leaves))
 
     def use(self, path: Path, names: Bindings | None = None) -> None:
-        """Let a path be the first to be tried; of a new one, names are bound as they are now."""
+        """Make a path the first that is tried; a new one comes with its bindings."""
         self.names = names or self.names
         assert self.names is not None
         self.front = path, path.shortcut(self.names)
         self.paths = (path, *(other for other in self.paths if other is not path))
 
     def rebound(self) -> Binding | None:
-        """Return a name that is bound to something else than it was, if there is one."""
+        """Return a name that has been rebound, if there is one."""
         if self.names is None:
             return None
         changed = self.names.changed()
@@ -179,7 +179,7 @@ class Specialisation:
 
 
 def signature_of(leaf: Any) -> tuple[Any, Any, Any]:
-    """Return the type of a dynamic leaf, and dtype and shape of an array, which a program must fit."""
+    """Return the type of a dynamic leaf, and dtype and shape if it is an array."""
     if not isinstance(leaf, np.ndarray):
         return type(leaf), None, None
     if (wrong := complaint(leaf)) is not None:
@@ -188,7 +188,7 @@ def signature_of(leaf: Any) -> tuple[Any, Any, Any]:
 
 
 def static_leaf(leaf: Any) -> Any:
-    """A leaf that is the same in every call of a program, if it can be one."""
+    """Return a leaf that may be static; raise for others."""
     if isinstance(leaf, np.ndarray):
         raise errors.DTypeError(
             f"an argument of a compiled function is {type(leaf).__name__} {errors.describe(leaf)}. Pass "

@@ -1,7 +1,7 @@
-"""Ufuncs of our own, whose loops are compiled kernels: NumPy calls them on arrays, programs directly.
+"""The ufuncs that programs run: NumPy's, SciPy's, and our own, whose loops are compiled kernels.
 
-NumPy makes a ufunc of the addresses of its loops by `PyUFunc_FromFuncAndData`, part of its public C
-interface, which extension modules find in a table.
+Our own are ufuncs to NumPy as well. It makes one from the addresses of its loops by
+`PyUFunc_FromFuncAndData`, part of its public C interface, which extension modules find in a table.
 """
 
 from __future__ import annotations
@@ -17,19 +17,46 @@ from tape.kernels import normal
 from tape.kernels.availability import Unavailable
 from tape.kernels.normal import LOOPS
 from tape.ops.nn.bodies import Arrays
-from tape.ops.special.scipy_ufuncs import narrowed
-from tape.program.runtime.native import native
+from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, narrowed, ufunc_named
+from tape.program.native.code import native
 
-__all__ = ["own_ufunc"]
+__all__ = ["UFUNCS", "own_ufunc"]
+
+_UFUNCS = """
+    absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
+    bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs
+    float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
+    isfinite isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp
+    logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum multiply negative
+    nextafter not_equal power rad2deg radians reciprocal remainder right_shift rint sign signbit sin
+    sinh spacing sqrt square subtract tan tanh trunc
+"""
 
 _FROM_LOOPS = 1  # where the function is in the table: see numpy/__ufunc_api.h
 _NO_IDENTITY = -1  # PyUFunc_None
 _alive: list[Any] = []  # what the ufuncs refer to
 
 
+class _Ufuncs(dict[str, Any]):
+    """Ufuncs by name; SciPy's and our own are None until they are looked up, which keeps the import short."""
+
+    def __getitem__(self, name: str) -> np.ufunc:
+        found = super().__getitem__(name)
+        if found is None:
+            find = own_ufunc if name in LOOPS else ufunc_named
+            found = self[name] = find(name.removeprefix(PREFIX))
+        return found
+
+
+UFUNCS = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
+"""Elementwise instructions that are a ufunc."""
+UFUNCS.update(dict.fromkeys(LOOPS))
+UFUNCS.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
+
+
 @cache
 def own_ufunc(name: str) -> np.ufunc:
-    """A ufunc of one operand, one of `tape.kernels.normal.LOOPS`; its code is compiled if need be.
+    """Return a ufunc of one operand, a key of `tape.kernels.normal.LOOPS`; it is compiled if necessary.
 
     Raises
     ------
@@ -39,7 +66,7 @@ def own_ufunc(name: str) -> np.ufunc:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.runtime.ufuncs import own_ufunc
+    >>> from tape.program.native.ufuncs import own_ufunc
     >>> normal_cdf = own_ufunc("normal_cdf")
     >>> normal_cdf(np.array([-np.inf, 0.0, np.inf]))
     array([0. , 0.5, 1. ])
@@ -61,7 +88,7 @@ def own_ufunc(name: str) -> np.ufunc:
 
 
 def _c_function(index: int, *arguments: Any) -> Any:
-    """A function of NumPy's table, which returns an object."""
+    """Return a function of NumPy's table, which returns an object."""
     capsule = import_module("numpy._core._multiarray_umath")._UFUNC_API
     find = ctypes.pythonapi.PyCapsule_GetPointer
     find.restype = ctypes.c_void_p

@@ -1,7 +1,7 @@
-"""The first stage of a program: a function, run once on traced arguments, as one flat tape.
+"""`record`: runs a function once on traced arguments, and returns one flat tape.
 
-Gradients that the function takes are traces inside of the recorder's, so that all of their work, forwards
-and backwards, lands on it. What was computed on the way is the result of this very call.
+Gradients that the function takes are traces inside of the recorder's, so that all of their work, forwards and
+backwards, lands on it. The values that were computed are the result of this call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Constant:
 
 @dataclass(slots=True)
 class Recorded:
-    """A function as it ran once.
+    """The recording of a function: one run of it.
 
     Attributes
     ----------
@@ -42,18 +42,18 @@ class Recorded:
     inputs : list of int
         The node of each dynamic argument, in order.
     outputs : list of int or Constant
-        The node of each leaf of the result, or what it is if it has none.
+        The node of each leaf of the result, or its value if it has none.
     out_structure
-        That of the result, for `tree.restore`.
+        The structure of the result, for `tree.restore`.
     guards : list of Guard
         In the order in which numbers were read.
     caught : Exception or None
-        What was raised by operations on traced values and caught by the function: the tape is that of one
-        outcome, and later calls may have another one.
+        An exception of an operation on traced values that the function has caught: whether it is raised may
+        depend on the numbers, so the tape may not hold for later calls.
     unowned : frozenset of int
-        The ids of plain arrays on the tape that cannot change, as nothing else refers to them.
+        The ids of plain arrays on the tape that cannot change: nothing else refers to them.
     fixed : frozenset of int
-        The nodes whose values cannot change either.
+        The nodes whose values cannot change.
     """
 
     nodes: list[Node]
@@ -67,7 +67,7 @@ class Recorded:
 
     @property
     def weak(self) -> list[int]:
-        """Which leaves of the result are numbers of Python's own."""
+        """The leaves of the result that are Python numbers."""
         return [
             k
             for k, out in enumerate(self.outputs)
@@ -75,7 +75,7 @@ class Recorded:
         ]
 
     def values(self) -> list[Any]:
-        """What each leaf of the result was: arrays that share memory with nothing, and numbers."""
+        """Return the leaves of the result of this run: arrays that share memory with nothing, and numbers."""
         return [
             out.value if isinstance(out, Constant) else _fresh(self.nodes[out].value) for out in self.outputs
         ]
@@ -90,9 +90,9 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         Plain NumPy code, transforms included.
     args, kwargs
         Its arguments: trees. Arrays, NumPy scalars, Python floats and complex numbers in them are traced,
-        everything else is as it is.
+        other leaves are passed as they are.
     name : str
-        Of the function, in messages.
+        Name of the function, for messages.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.record.record import record
+    >>> from tape.program.record.recording import record
     >>> def f(x):
     ...     return 2 * x if x.sum() > 0 else x
     >>> recorded = record(f, (np.ones(3),), {}, "f")
@@ -149,14 +149,14 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 
 
 def is_dynamic(leaf: Any) -> bool:
-    """Whether a leaf of the arguments is traced, and may be another number in every call."""
+    """Return whether a leaf of the arguments is dynamic: traced, and another number in every call."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind in "biufc"
     return isinstance(leaf, (float, complex))
 
 
 def native(leaf: Any) -> Any:
-    """A dynamic leaf as programs take it: no subclass of ndarray, and no foreign order of bytes."""
+    """Return a dynamic leaf as programs take it: no subclass of ndarray, and in native byte order."""
     if not isinstance(leaf, np.ndarray) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
         return leaf
     if (wrong := complaint(leaf)) is not None:

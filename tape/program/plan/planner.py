@@ -1,8 +1,8 @@
-"""Gives every value a place, and every instruction its turn.
+"""`plan`: order of execution and memory of a program.
 
-Shapes are known, so it is known when a value is used for the last time: its memory in the arena then goes
-to the next one that fits. Views have no memory of their own. Large elementwise instructions of one shape
-are joined in groups, which run block by block; what only the group uses lives in registers of one block.
+Views become strides, and copies are inserted where an instruction cannot read them. Large elementwise
+instructions of one shape are joined in groups, which run block by block. `tape.program.plan.memory` then
+places the values.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.program.ir.instructions import ELEMENTWISE, VIEWS, Guard, Instruction, Listing
+from tape.program.collector import collector_paused
+from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
+from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
 from tape.program.plan.layouts import (
     ALIGNMENT,
     Layout,
@@ -24,8 +26,7 @@ from tape.program.plan.layouts import (
     c_strides,
     reshaped_strides,
 )
-from tape.program.plan.memory import OVERWRITTEN, Lifetimes, allocate, extent, is_contiguous
-from tape.program.plan.pause import collector_paused
+from tape.program.plan.memory import Lifetimes, allocate, extent, is_contiguous
 
 __all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 
@@ -33,18 +34,11 @@ Shape = tuple[int, ...]
 
 _GROUPED_BYTES = 16384
 """Elementwise results above this size are computed in blocks."""
-_FALLIBLE = frozenset(
-    {"solve", "cholesky", "triangular_solve", "take", "ravel_index", "add_at", "kernel", "callback", "guard"}
-)
-_GIVEN = frozenset({"input", "constant", "literal"})
-_ANY_ORDER = frozenset({"matmul", "concatenate"})
-"""What can write its result with axes in another order, but for the last."""
-_BLOCKWISE = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
 
 
 @dataclass(slots=True)
 class Step:
-    """What happens at one time: an instruction, or a group of elementwise ones on blocks."""
+    """An instruction, or a group of elementwise ones that runs block by block."""
 
     members: list[int]
     block: int = 0
@@ -53,12 +47,12 @@ class Step:
 
 @dataclass
 class Plan:
-    """Where everything is.
+    """A schedule, and the place of every value.
 
     Attributes
     ----------
     instructions : list of Instruction
-        With the copies that became necessary.
+        Those of the IR, and copies that became necessary.
     steps : list of Step
         In the order in which they run.
     places : list of Place or None
@@ -82,20 +76,20 @@ class Plan:
     constant_slots: list[int] = field(default_factory=list)
     output_slots: list[int] = field(default_factory=list)
     donations: dict[int, int] = field(default_factory=dict)
-    """Which dynamic leaf gives its memory to an output, by output."""
+    """The dynamic leaf that gives its memory to an output, by number of the output."""
     scalars: dict[int, int] = field(default_factory=dict)
     value_bytes: int = 0
-    """The sum of the sizes of all values that are computed, views aside."""
+    """Sum of the sizes of all computed values, without views, in bytes."""
 
 
 @collector_paused()
-def plan(listing: Listing, donated: frozenset[int] = frozenset()) -> Plan:
-    """Schedule a listing and place its values.
+def plan(ir: IR, donated: frozenset[int] = frozenset()) -> Plan:
+    """Schedule IR and place its values.
 
     Parameters
     ----------
-    listing : Listing
-        It stays as it is.
+    ir : IR
+        It is not changed.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for outputs of their shape and dtype.
 
@@ -103,12 +97,12 @@ def plan(listing: Listing, donated: frozenset[int] = frozenset()) -> Plan:
     -------
     Plan
     """
-    return _Planner(listing, donated).plan()
+    return _Planner(ir, donated).plan()
 
 
 class _Planner:
-    def __init__(self, listing: Listing, donated: frozenset[int]) -> None:
-        self.listing = listing
+    def __init__(self, ir: IR, donated: frozenset[int]) -> None:
+        self.ir = ir
         self.donated = donated
         self.instructions: list[Instruction] = []
         self.layouts: list[Layout] = []
@@ -117,7 +111,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         outputs = self._lay_out()
-        result = Plan(self.instructions, [], self.listing.constants, outputs, self.listing.guards)
+        result = Plan(self.instructions, [], self.ir.constants, outputs, self.ir.guards)
         self.result = result
         result.inputs = self.inputs
         self._name_slots()
@@ -132,43 +126,47 @@ class _Planner:
 
     def _lay_out(self) -> list[int]:
         place: list[int] = []
-        held = held_slices(self.listing)
-        orders = _orders(self.listing)
-        for k, old in enumerate(self.listing.instructions):
+        held = held_slices(self.ir)
+        orders = _orders(self.ir)
+        for k, old in enumerate(self.ir.instructions):
             id = self._add(old, tuple([place[operand] for operand in old.operands]), orders.get(k))
             place.append(self._copied(id) if k in held else id)
-        self.inputs = [None if id is None else place[id] for id in self.listing.inputs]
+        self.inputs = [None if id is None else place[id] for id in self.ir.inputs]
         outputs: list[int] = []
-        for old_id in self.listing.outputs:
+        for old_id in self.ir.outputs:
             id = place[old_id]
             instruction = self.instructions[id]
-            is_own = self.layouts[id].root == id and instruction.op not in ("input", "constant", "literal")
+            is_own = self.layouts[id].root == id and instruction.op not in SOURCES
             outputs.append(self._push_copy(id) if not is_own or id in outputs else id)
         return outputs
 
     def _add(self, old: Instruction, operands: tuple[int, ...], order: Shape | None) -> int:
-        """Lay out an instruction; its axes may follow each other in another order in memory."""
+        """Lay out an instruction; ``order`` is that of its axes in memory, if not C order."""
         shape, dtype = old.shape, old.dtype
         strides, size = _dense(shape, dtype)
         if old.op in VIEWS:
             layout = self._view(old, self.instructions[operands[0]], self.layouts[operands[0]])
-            if layout is None:  # a reshape of what is not in order
+            if layout is None:  # a reshape of elements that are not in order
                 operands = (self._copied(operands[0]),)
                 layout = Layout(operands[0], 0, strides)
         else:
-            needs = _NEEDS.get(old.op)
-            if needs is not None:
-                operands = tuple(
-                    [x if needs(self, k, x) else self._copied(x) for k, x in enumerate(operands)]
-                )
+            definition = INSTRUCTIONS[old.op]
+            if definition.reads is not None:
+                operands = self._readable(definition, operands)
             if old.op == "constant":
-                strides = self.listing.constants[old.attrs[0]].strides
+                strides = self.ir.constants[old.attrs[0]].strides
             if order is not None:
                 strides = _strides_in(order, shape, dtype.itemsize)
             layout = Layout(len(self.instructions), 0, strides)
         if operands != old.operands:
             old = Instruction(old.op, operands, old.attrs, shape, dtype)
         return self._push(old, layout, size)
+
+    def _readable(self, definition: Definition, operands: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the operands of an instruction, with copies of those whose layout it cannot read."""
+        reads = self._is_matrix if definition.reads == "matrix" else self.is_contiguous
+        copied = definition.overwrites  # which is copied anyway
+        return tuple([x if k == copied or reads(x) else self._copied(x) for k, x in enumerate(operands)])
 
     def _push(self, instruction: Instruction, layout: Layout, size: int) -> int:
         self.instructions.append(instruction)
@@ -177,7 +175,7 @@ class _Planner:
         return len(self.instructions) - 1
 
     def _copied(self, id: int) -> int:
-        """The same value in C order, in memory of its own."""
+        """Return a copy of a value in C order; of one value there is one copy."""
         made = self._copies.get(id)
         if made is None:
             made = self._copies[id] = self._push_copy(id)
@@ -185,7 +183,7 @@ class _Planner:
 
     def _push_copy(self, id: int) -> int:
         source = self.instructions[id]
-        copy = Instruction("copy", (id,), (), source.shape, source.dtype)
+        copy = typed("copy", (id,), [source])
         strides, size = _dense(source.shape, source.dtype)
         return self._push(copy, Layout(len(self.instructions), 0, strides), size)
 
@@ -206,10 +204,26 @@ class _Planner:
         return None if new is None else Layout(base.root, base.offset, new)
 
     def is_contiguous(self, id: int) -> bool:
-        """Whether a value is in C order without gaps."""
+        """Return whether a value is in C order without gaps."""
         instruction, layout = self.instructions[id], self.layouts[id]
         is_result = layout.root == id and instruction.op != "constant"
         return is_result or is_contiguous(instruction, layout)
+
+    def _is_matrix(self, id: int) -> bool:
+        """Return whether BLAS can read a value: rows or columns without gaps."""
+        shape, strides = self.instructions[id].shape, self.layouts[id].strides
+        itemsize = self.instructions[id].dtype.itemsize
+        rows, columns = shape[-2:]
+        down, right = strides[-2:]
+        if rows == 1 and columns == 1:
+            return True
+        if rows == 1:
+            return right == itemsize or (right > 0 and right % itemsize == 0)
+        if columns == 1:
+            return down == itemsize or (down > 0 and down % itemsize == 0)
+        return (right == itemsize and down >= columns * itemsize and down % itemsize == 0) or (
+            down == itemsize and right >= rows * itemsize and right % itemsize == 0
+        )
 
     # ---- slots ---------------------------------------------------------------------------------------
 
@@ -239,7 +253,7 @@ class _Planner:
             if op in VIEWS:
                 ready[id] = ready[self.layouts[id].root]
                 continue
-            if op in _GIVEN:
+            if op in SOURCES:
                 continue
             if self.sizes[id] <= _GROUPED_BYTES or not self._may_be_grouped(instruction):
                 ready[id] = len(steps)
@@ -254,14 +268,14 @@ class _Planner:
             ready[id] = at
 
     def _may_be_grouped(self, instruction: Instruction) -> bool:
-        """Whether an instruction can be computed in blocks: all that it touches must fit in registers."""
-        if instruction.op not in _BLOCKWISE:
+        """Return whether an instruction can be computed in blocks: its elements must fit into registers."""
+        if instruction.op not in BLOCKWISE:
             return False
         touched = (instruction, *[self.instructions[x] for x in instruction.operands])
         return all(value.dtype.itemsize <= 8 for value in touched)
 
     def _may_join(self, operand: int, at: int, ready: list[int]) -> bool:
-        """Whether a member of a group may read this: a result of an earlier step, or of a member as it is."""
+        """Return whether a member of a group may read this: an earlier result, or a member's own."""
         if ready[operand] < at:
             return True
         return ready[operand] == at and self.layouts[operand].root == operand
@@ -269,7 +283,7 @@ class _Planner:
     # ---- donated memory --------------------------------------------------------------------------------
 
     def _donate(self, lifetimes: Lifetimes) -> bool:
-        """Pair donated leaves with outputs, in order; whether copies were added for what is still read."""
+        """Pair donated leaves with outputs, in order; return whether that took copies."""
         result = self.result
         free = sorted(self.donated)
         for k, id in enumerate(result.outputs):
@@ -289,10 +303,10 @@ class _Planner:
             (
                 at
                 for at, step in enumerate(result.steps)
-                if self.instructions[step.members[0]].op in _FALLIBLE
+                if INSTRUCTIONS[self.instructions[step.members[0]].op].may_stop
             ),
             default=-1,
-        )  # nothing can go wrong any more
+        )  # no later step can fail
         step_of = {id: at for at, step in enumerate(result.steps) for id in step.members}
         late: list[tuple[int, int]] = []
         for k, leaf in result.donations.items():
@@ -311,74 +325,29 @@ class _Planner:
 
 @lru_cache(maxsize=4096)
 def _dense(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], int]:
-    """The strides of an array in C order, and its bytes."""
+    """Return the strides of an array in C order, and its size in bytes."""
     return c_strides(shape, dtype.itemsize), prod(shape) * dtype.itemsize
 
 
 def _strides_in(order: Shape, shape: Shape, itemsize: int) -> Shape:
-    """The strides of an array whose axes lie in this order in memory."""
+    """Return the strides of an array whose axes are in this order in memory."""
     strides = [0] * len(order)
     for axis, stride in zip(order, c_strides(tuple([shape[axis] for axis in order]), itemsize), strict=True):
         strides[axis] = stride
     return tuple(strides)
 
 
-def _orders(listing: Listing) -> dict[int, Shape]:
-    """How results should lie that are only read transposed: as that wants them, if it can be written so."""
-    instructions = listing.instructions
+def _orders(ir: IR) -> dict[int, Shape]:
+    """Return the order of axes in memory for results that are only read transposed, and can be written so."""
+    instructions = ir.instructions
     orders: dict[int, Shape] = {}
     for instruction in instructions:
-        if instruction.op == "transpose" and instructions[instruction.operands[0]].op in _ANY_ORDER:
+        if instruction.op == "transpose":
             (order,) = instruction.attrs
-            if order[-1] == len(order) - 1:
+            source = instructions[instruction.operands[0]]
+            if order[-1] == len(order) - 1 and INSTRUCTIONS[source.op].writes_any_order:
                 orders[instruction.operands[0]] = order
     if orders:
-        uses = listing.uses()
+        uses = ir.uses()
         orders = {id: order for id, order in orders.items() if uses[id] == 1}
     return orders
-
-
-# ---- which operands an instruction takes as they are ----------------------------------------------------
-
-
-def _in_order(planner: _Planner, k: int, id: int) -> bool:
-    return planner.is_contiguous(id)
-
-
-def _as_matrix(planner: _Planner, k: int, id: int) -> bool:
-    """Whether BLAS can read it: rows or columns without gaps."""
-    shape, strides = planner.instructions[id].shape, planner.layouts[id].strides
-    itemsize = planner.instructions[id].dtype.itemsize
-    rows, columns = shape[-2:]
-    down, right = strides[-2:]
-    if rows == 1 and columns == 1:
-        return True
-    if rows == 1:
-        return right == itemsize or (right > 0 and right % itemsize == 0)
-    if columns == 1:
-        return down == itemsize or (down > 0 and down % itemsize == 0)
-    return (right == itemsize and down >= columns * itemsize and down % itemsize == 0) or (
-        down == itemsize and right >= rows * itemsize and right % itemsize == 0
-    )
-
-
-def _but(copied: int, check: Any) -> Any:
-    """One operand is copied anyway."""
-    return lambda planner, k, id: k == copied or check(planner, k, id)
-
-
-_NEEDS: dict[str, Any] = {
-    "fold": _in_order,
-    "sum_product": _in_order,
-    "matmul": _as_matrix,
-    "matmul_add": _but(OVERWRITTEN["matmul_add"], _as_matrix),
-    "scan": _in_order,
-    "triangular_solve": _but(OVERWRITTEN["triangular_solve"], _as_matrix),
-    "take": _in_order,
-    "ravel_index": _in_order,
-    "add_at": _but(OVERWRITTEN["add_at"], _in_order),
-    "put": _but(OVERWRITTEN["put"], _in_order),
-    "concatenate": _in_order,
-    "kernel": _in_order,
-    "guard": _in_order,
-}

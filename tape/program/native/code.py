@@ -1,8 +1,10 @@
-"""Machine code for the machine: compiled by numba once, kept on disk, loaded in milliseconds.
+"""Machine code: compiled by numba once, cached on disk, loaded in milliseconds.
 
-Numba's own cache would do, but reading it takes numba's whole type system, a third of a second in every
-process. `tape.system.cache` keeps object code with one symbol a function, which LLVM loads as it is. A
-file belongs to one version of the sources, of numba and of Python, and to one kind of processor.
+Numba's own cache would do, but reading it imports numba's whole type system, a third of a second in every
+process. `tape.system.cache` keeps object code with one symbol a function, which LLVM loads as it is. A file
+is for one version of the sources, of numba and of Python, and for one kind of processor.
+
+`native` is the one way to machine code, and `is_available` the one check: programs run only if it says so.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ from tape.kernels import (
 from tape.kernels._jit import OPTIONS
 from tape.kernels.availability import Unavailable, give_up, require
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program.runtime import binding, machine, opcodes
+from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
 __all__ = ["Native", "is_available", "is_ready", "native"]
@@ -81,7 +83,7 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     **{name: (entry.function, True) for name, entry in REGISTRY.items()},
     **_UFUNC_LOOPS,
 }
-"""What is compiled, and whether it returns a number."""
+"""Functions that are compiled, and whether they return a number."""
 
 _MACHINE = "machine"
 _GROUPS = {
@@ -89,7 +91,7 @@ _GROUPS = {
     "ufuncs": tuple(_UFUNC_LOOPS),
     **{group: tuple(kernels) for group, kernels in GROUPS.items()},
 }
-"""What is compiled at the same time, and kept in one file: what all programs need, and what few do."""
+"""Units that are compiled together and cached in one file: one group for all programs, others for few."""
 
 _SOURCES = (
     columns, convert, copies, folds, headers, indices, kernel, normal, pointers, products, scalars, scans,
@@ -97,16 +99,16 @@ _SOURCES = (
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
-"""What the code may call in the C library."""
+"""Functions of the C library that the code may call."""
 _NUMBA_NAMES = (
     "NRT_Free NRT_MemInfo_call_dtor numba_do_raise numba_gil_ensure numba_gil_release numba_unpickle "
     "numba_runtime_build_excinfo_struct"
 )
 _UNREACHED = frozenset(_NUMBA_NAMES.split())
-"""What it would call if a kernel raised, which none does. LLVM must know them all the same, or it leaves
-other addresses out as well."""
-_MOST_FILES = 8  # versions of the code that are kept
-_SECONDS = 600  # after which a helper is given up
+"""Functions that would be called if a kernel raised, which none does. LLVM must know them all the same, or it
+does not resolve other addresses either."""
+_MOST_FILES = 8  # versions of the code that are cached
+_SECONDS = 600  # after which a helper is killed
 _METH_FASTCALL = 0x80
 
 
@@ -122,14 +124,14 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class Native:
-    """The loaded code.
+    """Machine code that is loaded.
 
     Attributes
     ----------
     addresses : dict of str to int
-        Of each function.
+        Address of each function.
     call : callable or None
-        Into the machine, if it is among the code: see `tape.program.runtime.machine`.
+        The machine as a Python function, if it is in this group: see `tape.program.native.machine`.
     """
 
     def __init__(self, objects: dict[str, tuple[str, bytes]]) -> None:
@@ -147,7 +149,7 @@ class Native:
         self.call: Any = self._as_python("call") if "call" in self.addresses else None
 
     def _as_python(self, name: str) -> Callable[..., Any]:
-        """A function of Python's that is this code: its arguments come as an array of objects."""
+        """Make a Python function of this code, which takes its arguments as an array of objects."""
         definition = _MethodDefinition(name.encode(), self.addresses[name], _METH_FASTCALL, None)
         self._definitions.append(definition)
         create = ctypes.pythonapi.PyCFunction_NewEx
@@ -157,7 +159,7 @@ class Native:
 
 
 def _name_symbols() -> None:
-    """Tell LLVM where the functions are that the code refers to."""
+    """Register the functions that the code refers to with LLVM."""
     libraries = [ctypes.pythonapi, ctypes.CDLL(None)]
     with suppress(OSError):
         libraries.append(ctypes.CDLL("libm.so.6"))
@@ -182,7 +184,7 @@ _loaded: dict[str, Native] = {}
 
 
 def native(group: str = _MACHINE) -> Native:
-    """Return the machine code of a group, compiled if need be; a message says so.
+    """Return the machine code of a group, compiled if necessary, with a message.
 
     Parameters
     ----------
@@ -222,15 +224,15 @@ def is_ready() -> bool:
 def _load(group: str) -> Native:
     require()
     try:
-        _name_symbols()  # before half a minute goes into what could not be loaded
+        _name_symbols()  # before half a minute is spent on code that cannot be loaded
         return Native(_objects(group))
-    except Exception as error:  # whatever it is that cannot be done here
+    except Exception as error:  # any reason why there is no machine code
         give_up(f"the code of {group} cannot be made ({type(error).__name__}: {error})")
         raise Unavailable(group) from error
 
 
 def _objects(group: str = _MACHINE) -> dict[str, tuple[str, bytes]]:
-    """Symbol and object code of every unit of a group."""
+    """Return symbol and object code of every unit of a group, from the cache or compiled."""
     fingerprint = _fingerprint()
     if fingerprint is None:
         return _compiled(group)
@@ -255,7 +257,7 @@ def _kept(name: str, group: str) -> dict[str, tuple[str, bytes]] | None:
 
 
 def _fingerprint() -> str | None:
-    """What the code depends on; None where there is no source, as in a zip file."""
+    """Return a hash of all that the code depends on; None where there is no source, as in a zip file."""
     digest = hashlib.sha256()
     try:
         for module in _SOURCES:
@@ -268,11 +270,11 @@ def _fingerprint() -> str | None:
 
 
 _HALF = ("fold", "sum_product", "take", "scatter_add", "cast", "select", "store")
-"""What takes about half of the time of those that every program needs."""
+"""Units that take about half of the compile time of the group that every program needs."""
 
 
 def _compiled(group: str) -> dict[str, tuple[str, bytes]]:
-    """The code of the units of a group, half of it from another process if there is a second core."""
+    """Compile the units of a group, half of them in another process if there is a second core."""
     names = _GROUPS[group]
     half = _HALF if group == _MACHINE else names[1::2]
     of, time = ("", "half a minute") if group == _MACHINE else (f" of {group}", f"{2 * len(names)} seconds")
@@ -301,17 +303,17 @@ faulthandler.dump_traceback_later({limit}, exit=True)
 if hasattr(os, "getppid"):
     threading.Thread(target=end_with, args=({parent},), daemon=True).start()
 
-from tape.program.runtime import native
+from tape.program.native.code import _compile, _packed
 
-sys.stdout.buffer.write(native._packed(native._compile({names!r})))
+sys.stdout.buffer.write(_packed(_compile({names!r})))
 """
 
 
 @contextmanager
 def _helped(names: Sequence[str]) -> Iterator[subprocess.Popen[bytes] | None]:
-    """Another Python that compiles some units and writes the code to its output; None if none starts.
+    """Start another Python that compiles some units and writes the code to its output; None if none starts.
 
-    It ends with this context, with its parent whichever way that ends, and when its time is up.
+    It ends with this context, with its parent however that ends, and after `_SECONDS`.
     """
     python = Path(sys.executable or "")
     if not python.name.startswith("python"):  # embedded in a program that does something else
@@ -336,7 +338,7 @@ def _helped(names: Sequence[str]) -> Iterator[subprocess.Popen[bytes] | None]:
 
 
 def _made_by(helper: subprocess.Popen[bytes], names: Sequence[str]) -> dict[str, tuple[str, bytes]] | None:
-    """What the other Python has compiled; None if that is not what was asked for, or takes too long."""
+    """Return what the other Python has compiled; None if that is something else, or takes too long."""
     try:
         objects = _unpacked(helper.communicate(timeout=_SECONDS)[0])
     except subprocess.TimeoutExpired:
@@ -345,7 +347,7 @@ def _made_by(helper: subprocess.Popen[bytes], names: Sequence[str]) -> dict[str,
 
 
 def _compile(names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
-    """Symbol and object code of some units."""
+    """Compile some units; return symbol and object code of each."""
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
@@ -369,14 +371,14 @@ def _compile(names: Iterable[str]) -> dict[str, tuple[str, bytes]]:
 
 
 def _packed(objects: dict[str, tuple[str, bytes]]) -> bytes:
-    """Code as it is kept: an index, then the code."""
+    """Serialize code: an index, then the code."""
     index = [(name, symbol, len(code)) for name, (symbol, code) in objects.items()]
     head = json.dumps(index).encode()
     return len(head).to_bytes(8, "little") + head + b"".join(code for _, code in objects.values())
 
 
 def _unpacked(content: bytes) -> dict[str, tuple[str, bytes]] | None:
-    """What was packed; None if it is something else."""
+    """Deserialize code; None if it is something else."""
     start = 8 + int.from_bytes(content[:8], "little")
     objects = {}
     try:

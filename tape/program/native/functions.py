@@ -1,8 +1,8 @@
-"""The C functions that the machine calls: inner loops of NumPy's and SciPy's ufuncs, and SciPy's BLAS.
+"""The table of C functions that the machine calls: inner loops of ufuncs, BLAS and LAPACK, kernels.
 
-Each has a number, which stands in instructions; the machine finds its address in a table that belongs to
-the process. A ufunc's loops are read from the `PyUFuncObject`, whose layout is in NumPy's public C header:
-its name and types are checked before an address is trusted.
+Rows refer to them by number; the addresses are a table of the process. A ufunc's loops are read from the
+`PyUFuncObject`, whose layout is in NumPy's public C header: its name and types are checked before an address
+is trusted.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
 from tape.kernels.registry import GROUPS, REGISTRY
-from tape.program.ir.instructions import ELEMENTWISE
-from tape.program.runtime.native import Native, native
-from tape.program.runtime.opcodes import KERNELS
+from tape.program.native.code import Native, native
+from tape.program.native.opcodes import KERNELS
+from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 
 __all__ = [
@@ -38,7 +38,7 @@ _LAPACK = ("gesv", "potrf")
 FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
 """Addresses, by number."""
 DATA_TABLE = np.zeros(_CAPACITY, np.int64)
-"""What each is given as its last argument."""
+"""The last argument of each, by number."""
 
 
 class _UFunc(ctypes.Structure):
@@ -65,7 +65,7 @@ _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
 
 
 def prepare() -> Native:
-    """Fill in what every program needs: the kernels, and what they need of Python."""
+    """Load the machine, and enter the functions that every program needs into the table."""
     code = native()
     for number, name in enumerate(KERNELS):
         if name in code.addresses:
@@ -86,12 +86,12 @@ def prepare() -> Native:
 
 
 def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
-    """The number of a ufunc's inner loop for these dtypes of operands and result; None if there is none.
+    """Return the number of a ufunc's inner loop for these dtypes of operands and result, or None.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.runtime.functions import itemsizes, loop_number
+    >>> from tape.program.native.functions import itemsizes, loop_number
     >>> double = np.dtype(float)
     >>> itemsizes(loop_number("less", (double, double, np.dtype(bool))))
     (8, 8, 1)
@@ -102,7 +102,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
     if number is None:
         signature = f"{chars[:-1]}->{chars[-1]}"
         try:
-            found = _inner_loop(ELEMENTWISE[name], signature)
+            found = _inner_loop(UFUNCS[name], signature)
         except Unavailable:  # one of our own
             return None
         number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))
@@ -111,7 +111,7 @@ def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
 
 
 def blas_number(name: str) -> int:
-    """The number of a function of BLAS or LAPACK."""
+    """Return the number of a function of BLAS or LAPACK."""
     key = ("blas", name)
     number = _numbers.get(key)
     if number is None:
@@ -121,7 +121,7 @@ def blas_number(name: str) -> int:
 
 
 def kernel_number(name: str) -> int:
-    """The number of a kernel of the registry, whose group is compiled if need be."""
+    """Return the number of a kernel of the registry, whose group is compiled if necessary."""
     number = KERNELS.index(name)
     if not FUNCTION_TABLE[number]:
         group = next(group for group, kernels in GROUPS.items() if name in kernels)
@@ -131,14 +131,14 @@ def kernel_number(name: str) -> int:
 
 
 def kernels_loaded() -> dict[int, str]:
-    """The kernels of the registry that there is code of, by number."""
+    """Return the kernels of the registry that are loaded, by number."""
     return {
         number: name for number, name in enumerate(KERNELS) if name in REGISTRY and FUNCTION_TABLE[number]
     }
 
 
 def itemsizes(number: int) -> tuple[int, ...]:
-    """Bytes of an element of each argument of a function."""
+    """Return the itemsize of each argument of a function."""
     return _itemsizes[number]
 
 
@@ -151,7 +151,7 @@ def _add(found: tuple[int, int], sizes: tuple[int, ...]) -> int:
 
 
 def _inner_loop(ufunc: np.ufunc, signature: str) -> tuple[int, int] | None:
-    """The address of a loop ``void(char **args, intp *count, intp *strides, void *data)``, and its data."""
+    """Return address and data of a loop ``void(char **args, intp *count, intp *strides, void *data)``."""
     if signature not in ufunc.types:
         return None
     head = memory_at(id(ufunc), ctypes.sizeof(_UFunc))
@@ -172,7 +172,7 @@ def _inner_loop(ufunc: np.ufunc, signature: str) -> tuple[int, int] | None:
 
 
 def _pointer_in(table: int | None, k: int) -> int | None:
-    """An element of an array of pointers; None if there is no such memory."""
+    """Return an element of an array of pointers; None if there is no such memory."""
     size = ctypes.sizeof(ctypes.c_void_p)
     found = memory_at((table or 0) + k * size, size)
     return None if found is None else int.from_bytes(found, "little")

@@ -1,4 +1,4 @@
-"""Every value that a program computes, not just its results."""
+"""`intermediates`: every value that a program computes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.program.ir.instructions import Listing
+from tape.program.ir.instructions import IR
+from tape.program.ir.table import SOURCES
 from tape.program.runtime.run import Flip, Rerun, Runner
 
 if TYPE_CHECKING:
@@ -14,33 +15,31 @@ if TYPE_CHECKING:
 
 __all__ = ["intermediates"]
 
-_MAKE_NOTHING = ("input", "constant", "literal", "guard")
-
 
 def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
-    """The values of all instructions, from a program like this one that returns them.
+    """Return the values of all instructions, computed by a program like this one that returns them all.
 
     Parameters
     ----------
     program : Program
         Any.
     leaves : sequence
-        The dynamic leaves of the arguments, as they must be.
+        The dynamic leaves of the arguments, of the right types.
 
     Returns
     -------
     dict of int to array
-        By number in the list that ``print(program)`` shows: arguments and constants, too, but no guards.
+        By number, as ``print(program)`` shows them; arguments and constants are included, guards are not.
 
     Raises
     ------
     UnsupportedError
-        If the program takes another path for these arguments, or cannot go on.
+        If the arguments take another path, or the machine stops.
 
     Examples
     --------
     >>> import numpy as np, tape
-    >>> from tape.program.intermediates import intermediates
+    >>> from tape.program.report.intermediates import intermediates
     >>> f = tape.compile(lambda x: np.exp(x) * 2)
     >>> out = f(np.zeros(2))
     >>> (program,) = f.programs.values()
@@ -48,16 +47,16 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     [[0.0, 0.0], [1.0, 1.0], 2.0, [2.0, 2.0]]
     """
     plan = program.plan
-    made = [id for id, step in enumerate(plan.instructions) if step.op not in _MAKE_NOTHING]
-    listing = Listing(
+    made = [id for id, step in enumerate(plan.instructions) if step.op not in SOURCES and step.op != "guard"]
+    ir = IR(
         list(plan.instructions),
         list(plan.inputs),
         list(plan.constants),
         made,
         list(plan.guards),
-        list(program.listing.callbacks),
+        list(program.ir.callbacks),
     )
-    showing = Runner(listing, program.leaves, [None] * len(made), frozenset(), program.name)
+    showing = Runner(ir, program.leaves, [None] * len(made), frozenset(), program.name)
     try:
         out = showing.run(tuple(leaves))
     except Rerun as rerun:
@@ -67,8 +66,8 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
         ) from None
     if isinstance(out, Flip):
         raise errors.UnsupportedError(
-            f"{program.name}: with these arguments a branch comes out otherwise than in this program, which "
-            "has one path. Take the program of the other path"
+            f"{program.name}: these arguments take another branch than this program, which has one path. "
+            "Use the program of the other path"
         )
     values = dict(zip(made, out, strict=True))
     for id, step in enumerate(plan.instructions):

@@ -1,7 +1,7 @@
-"""Structures of arguments and results as JSON: what a file says about how its program is called.
+"""The trees of arguments and results as JSON.
 
-Trees of dicts, lists, tuples and None can be written down, others cannot. What is read is whatever somebody
-has written: it is checked.
+Trees of dicts, lists, tuples and None can be saved, others cannot. A file may come from anywhere: all that is
+read is checked.
 """
 
 from __future__ import annotations
@@ -12,43 +12,37 @@ from tape import tree
 from tape.program.calls.calling import Calling
 from tape.program.calls.statics import Form
 
-__all__ = ["Damaged", "calling_of", "is_short", "list_of", "want", "written"]
+__all__ = ["Damaged", "calling_of", "is_short", "list_of", "require", "structures_of"]
 
 
 class Damaged(Exception):
-    """What is wrong with a file."""
+    """A flaw of a file; it becomes a ProgramFileError."""
 
 
-def want(is_so: Any, why: str) -> None:
-    """Go on if a claim holds.
-
-    Raises
-    ------
-    Damaged
-        If it does not.
-    """
-    if not is_so:
-        raise Damaged(why)
+def require(condition: Any, reason: str) -> None:
+    """Raise `Damaged` unless a condition holds."""
+    if not condition:
+        raise Damaged(reason)
 
 
 def list_of(value: Any, length: int | None = None) -> list[Any]:
-    """A value, if it is a list of this length."""
-    want(type(value) is list and length in (None, len(value)), "a list in it is none")
+    """Return a value that must be a list of this length."""
+    require(type(value) is list and length in (None, len(value)), "a list is missing, or has another length")
     return value
 
 
 def is_short(value: Any) -> bool:
-    """Whether JSON takes it; Python refuses to write integers of very many digits."""
+    """Return whether a number can be saved: Python refuses to write integers of very many digits."""
     return type(value) is not int or value.bit_length() < 4096
 
 
-def written(calling: Calling) -> list[Any] | None:
-    """The structures of arguments and result; None if they cannot be written down.
+def structures_of(calling: Calling) -> list[Any] | None:
+    """Return the structures of arguments and result as JSON; None if they cannot be saved.
 
     Parameters
     ----------
     calling : Calling
-        Of any function.
+        Any.
 
     Returns
     -------
@@ -70,14 +64,14 @@ def written(calling: Calling) -> list[Any] | None:
 
 
 class _Mark:
-    """Stands in a tree for a leaf."""
+    """A leaf of a tree that is saved."""
 
     def __init__(self, mark: list[Any]) -> None:
         self.mark = mark
 
 
 def _branch(branch: Any) -> list[Any]:
-    """A tree in lists that say what they are."""
+    """Return a tree as nested lists, each with its kind."""
     kind = type(branch)
     if kind is _Mark:
         return branch.mark
@@ -91,16 +85,16 @@ def _branch(branch: Any) -> list[Any]:
 
 
 def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> Calling:
-    """How a program is called whose structures are these.
+    """Return the `Calling` of a program with these structures.
 
     Parameters
     ----------
     trees : Any
-        What `written` has returned, or anything else.
+        What `structures_of` has returned, or anything else.
     leaves, results : int
-        How many dynamic leaves the arguments have, and how many leaves the result.
+        Number of dynamic leaves of the arguments, and of leaves of the result.
     weak : tuple of int
-        The leaves of the result that are Python floats.
+        The leaves of the result that are Python numbers.
 
     Returns
     -------
@@ -109,19 +103,19 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
     Raises
     ------
     Damaged
-        If the structures are none, or of another number of leaves.
+        If they are malformed, or have another number of leaves.
 
     Examples
     --------
     >>> from tape import tree
     >>> from tape.program.calls.calling import Calling
     >>> from tape.program.calls.statics import Form
-    >>> from tape.program.files.written import calling_of, written
+    >>> from tape.program.files.structures import calling_of, structures_of
     >>> form = Form(tree.flatten(((1.0, {"n": 3}), {}))[1], {1: 3})
     >>> calling = Calling(form, tree.flatten([1.0])[1], ())
-    >>> written(calling)[0]
+    >>> structures_of(calling)[0]
     ['tuple', [['tuple', [['leaf'], ['dict', [['n', ['fixed', 3]]]]]], ['dict', []]]]
-    >>> calling_of(written(calling), 1, 1, ()) == calling
+    >>> calling_of(structures_of(calling), 1, 1, ()) == calling
     True
     """
     if trees is None:
@@ -129,19 +123,22 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
         return Calling.of_leaves(leaves, result, weak)
     arguments, result = list_of(trees, 2)
     marks, structure = tree.flatten(_tree(arguments))
-    want(all(type(mark) is _Mark for mark in marks), "the tree of its arguments is none")
+    require(all(type(mark) is _Mark for mark in marks), "the tree of the arguments is malformed")
     fixed = {k: mark.mark[1] for k, mark in enumerate(marks) if mark.mark[0] == "fixed"}
-    want(len(marks) - len(fixed) == leaves, "its arguments have another number of leaves")
+    require(len(marks) - len(fixed) == leaves, "the arguments have another number of leaves")
     example = tree.restore(structure, marks)
     is_call = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
-    want(is_call and all(type(key) is str for key in example[1]), "its arguments are none")
+    require(is_call and all(type(key) is str for key in example[1]), "the arguments are not those of a call")
     marks, shape = tree.flatten(_tree(result))
-    want(all(mark.mark == ["leaf"] for mark in marks) and len(marks) == results, "its result is none")
+    require(
+        all(mark.mark == ["leaf"] for mark in marks) and len(marks) == results,
+        "the tree of the result is malformed",
+    )
     return Calling(Form(structure, fixed), shape, weak)
 
 
 def _tree(branch: Any) -> Any:
-    """A tree with a mark for each leaf."""
+    """Return a tree with a mark for each leaf."""
     kind, *rest = list_of(branch)
     if kind == "leaf":
         list_of(rest, 0)
@@ -150,17 +147,17 @@ def _tree(branch: Any) -> Any:
         return list_of(rest, 0) or None
     list_of(rest, 1)
     if kind == "fixed":
-        want(type(rest[0]) in (bool, int, str), "an argument in it is none")
+        require(type(rest[0]) in (bool, int, str), "an argument has no such type")
         return _Mark(branch)
     parts = list_of(rest[0])
     if kind == "list":
         return [_tree(part) for part in parts]
     if kind == "tuple":
         return tuple([_tree(part) for part in parts])
-    want(kind == "dict", "there is no such branch")
+    require(kind == "dict", "a branch has no such kind")
     found = {}
     for part in parts:
         key, value = list_of(part, 2)
-        want(type(key) in (str, int) and key not in found, "a key in it is none")
+        require(type(key) in (str, int) and key not in found, "a key is malformed, or there twice")
         found[key] = _tree(value)
     return found

@@ -1,7 +1,7 @@
-"""Lets Python's garbage collector wait while a program is built.
+"""`collector_paused`: no garbage collection while a program is built.
 
-Building makes many objects that all stay. Each time they have grown by a quarter, the collector would look
-through every one of them, and find nothing: a third of the time that long programs take.
+Building allocates many objects that all stay alive. Each time their number has grown by a quarter, the
+collector would traverse all of them and find nothing: a third of the build time of long programs.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["collector_paused"]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """A context in which no garbage is collected; also a decorator.
+    """Pause Python's garbage collector in a context; also a decorator.
 
     Examples
     --------
     >>> import gc
-    >>> from tape.program.plan.pause import collector_paused
+    >>> from tape.program.collector import collector_paused
     >>> with collector_paused():
     ...     gc.isenabled()
     False

@@ -1,8 +1,8 @@
-"""The instruction array: which number stands for what, and where in a row each operand is.
+"""The format of the instruction array: opcodes, the fields of a row, and the machine's frame.
 
-A program is an array of int64, of `WIDTH` numbers a row. The first number of a row is the opcode, the
-others depend on it: `FIELDS` names them. Operands are packed as slot and byte offset; the machine finds
-the address of each slot in its frame. Tables of lengths and strides follow the last row.
+A program is an array of int64 with `WIDTH` numbers a row. The first number of a row is the opcode; the others
+depend on it, and `FIELDS` names them. Operands are packed as slot and byte offset; the machine finds the
+address of each slot in its frame. Tables of lengths and strides follow the last row.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
 # functions to.
 SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
 # How many threads there are, where the frames of the others are, their size; in each of those what it is
-# to do, and whether it could; where threads may start (see `tape.program.runtime.placing`).
+# to do, and whether it could; where threads may start (see `tape.program.native.placing`).
 THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
 # Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
 DONE = 23
@@ -82,7 +82,7 @@ KERNELS = (
     "openblas_get_num_threads", "openblas_set_num_threads",
     "sum_product", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
-"""What the first numbers in the table of functions stand for."""
+"""The first entries of the table of functions."""
 
 FIELDS: dict[str, tuple[str, ...]] = {
     # elementwise; their first three fields after the opcode have the same meaning for all of them
@@ -122,10 +122,10 @@ _CODES = {name: code for code, name in enumerate(FIELDS)}
 
 
 def opcode(name: str) -> int:
-    """The number of a kind of row."""
+    """Return the opcode of a kind of row."""
     return _CODES[name]
 
 
 def packed(slot: int, offset: int) -> int:
-    """An operand."""
+    """Return an operand as it is in a row."""
     return slot << OFFSET_BITS | offset

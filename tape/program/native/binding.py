@@ -1,6 +1,6 @@
-"""Where arguments and results are: what the machine writes into its frame before it runs.
+"""Binding: the machine writes the addresses of arguments and results into its frame before it runs.
 
-Arrays and numbers are read where Python keeps them, without Python: see `tape.kernels.headers`.
+Arrays and numbers are read from Python objects without Python: see `tape.kernels.headers`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tape.kernels.headers import (
     TYPE,
 )
 from tape.kernels.pointers import int32_at, int64_at, set_int64
-from tape.program.runtime.opcodes import HEADER, LEAF, RESULT, SLOTS
+from tape.program.native.opcodes import HEADER, LEAF, RESULT, SLOTS
 
 __all__ = ["bind", "bind_results"]
 
 
 @inner
 def bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
-    """Write where the leaves are into the frame; the number of one that is not as specified, or -1.
+    """Write the addresses of the leaves into the frame; return the number of one that does not fit, or -1.
 
-    One that is overwritten must not share memory with anything else, whoever owns it: that is read meanwhile.
+    A leaf that is overwritten must not share memory with anything else that is read.
     """
     count = int64_at(spec)
     if int64_at(leaves + TUPLE_SIZE) != count:
@@ -61,7 +61,7 @@ def bind(frame, leaves, spec):  # type: ignore[no-untyped-def]
 
 @inner
 def _overlapping(leaves, spec):  # type: ignore[no-untyped-def]
-    """The number of a leaf that is overwritten and shares memory with something that is read, or -1."""
+    """Return the number of a leaf that is overwritten but shares memory with what is read, or -1."""
     count, donated, held = int64_at(spec), int64_at(spec + 24), int64_at(spec + 32)
     table = spec + 8 * int64_at(spec + 40)
     for d in range(donated):
@@ -84,13 +84,13 @@ def _overlapping(leaves, spec):  # type: ignore[no-untyped-def]
 
 @inner
 def _is_shared(start, stop, begin, end):  # type: ignore[no-untyped-def]
-    """Whether two ranges of addresses have one in common."""
+    """Return whether two ranges of addresses overlap."""
     return max(start, begin) < min(stop, end)
 
 
 @inner
 def bind_results(frame, arrays, spec):  # type: ignore[no-untyped-def]
-    """Write where arrays for results are into the frame, if they are as they were made and nobody's."""
+    """Write the addresses of arrays for results into the frame, unless they are changed or in use."""
     first = spec + 8 * (HEADER + LEAF * int64_at(spec))
     for k in range(int64_at(spec + 8)):
         array, at = int64_at(arrays + TUPLE + 8 * k), first + 8 * RESULT * k
