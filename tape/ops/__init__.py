@@ -28,6 +28,7 @@ from tape.ops.products.roots import *  # noqa: F403
 from tape.ops.products.signal import *  # noqa: F403
 from tape.ops.products.tensors import *  # noqa: F403
 from tape.ops.reduction.counting import *  # noqa: F403
+from tape.ops.reduction.cross_entropy import *  # noqa: F403
 from tape.ops.reduction.cumulative import *  # noqa: F403
 from tape.ops.reduction.differences import *  # noqa: F403
 from tape.ops.reduction.histograms import *  # noqa: F403

@@ -14,7 +14,7 @@ from tape.ops.nn.dropout import check_mask, dropout
 from tape.ops.nn.linear import linear
 from tape.ops.nn.normalization import check_shape, checked_floats
 from tape.ops.products.products import matmul
-from tape.ops.reduction.softmax import _shares, softmax
+from tape.ops.reduction.softmax import softmax, softmax_shares
 from tape.ops.structure.axes import swapaxes
 from tape.ops.structure.repeating import repeat
 from tape.ops.structure.shape import reshape
@@ -122,7 +122,7 @@ def _weights(scores: Any, mask: Any, is_causal: bool) -> Any:
     if mask is None:
         return softmax(scores, axis=-1)  # without a mask, there is a key for every query
     is_choice = np.result_type(mask).kind == "b"
-    return _shares(where(mask, scores, -np.inf) if is_choice else scores + mask, axis=_LAST)
+    return softmax_shares(where(mask, scores, -np.inf) if is_choice else scores + mask, axis=_LAST)
 
 
 def _group_size(name: str, query: Any, key: Any, value: Any) -> int:

@@ -15,8 +15,9 @@ from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, d
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, reals, reduced
-from tape.ops.reduction.reducing import _sum
-from tape.ops.reduction.softmax import log_softmax, softmax_cross_entropy
+from tape.ops.reduction.cross_entropy import softmax_cross_entropy
+from tape.ops.reduction.primitives import sum_along
+from tape.ops.reduction.softmax import log_softmax
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import astype, expand_dims
@@ -360,6 +361,6 @@ def cross_entropy(
             return softmax_cross_entropy(input, target, reduction)
         return labels.reduced(softmax_cross_entropy(input, labels.classes, "none"), reduction)
     logs = log_softmax(input)
-    spread = _sum(logs if weight is None else logs * weight, axis=(-1,), keepdims=False)
+    spread = sum_along(logs if weight is None else logs * weight, axis=(-1,), keepdims=False)
     losses = _pick(logs, labels.classes) * (smoothing - 1)
     return labels.reduced(losses, reduction, spread * (-smoothing / classes))

@@ -13,7 +13,7 @@ import numpy as np
 from tape.core.node import plain, traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
-from tape.ops.reduction.reducing import _mean, _sum
+from tape.ops.reduction.primitives import mean_along, sum_along
 from tape.ops.structure.shape import astype, broadcasts
 
 __all__ = ["Reduction", "check_fits", "check_reduction", "check_values", "like_shaped", "reals", "reduced"]
@@ -32,7 +32,7 @@ def reduced(losses: Any, reduction: str) -> Any:
     """The mean or sum of losses, or all of them."""
     if reduction == "none":
         return losses
-    return (_mean if reduction == "mean" else _sum)(losses, axis=None, keepdims=False)
+    return (mean_along if reduction == "mean" else sum_along)(losses, axis=None, keepdims=False)
 
 
 def reals(name: str, *operands: Any) -> list[Any]:

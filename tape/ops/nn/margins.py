@@ -17,7 +17,7 @@ from tape.ops.linalg.norms import norm
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, like_shaped, reals, reduced
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.reducing import _sum
+from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import reshape
 
@@ -76,7 +76,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     place = checked_axis("cosine_similarity", shape, axis) - len(shape)
     x1, x2 = (_along(x, shape, place) for x in (x1, x2))
     lengths = [maximum(norm(x, axis=place), eps) for x in (x1, x2)]
-    return _sum(x1 * x2, axis=(place,), keepdims=False) / (lengths[0] * lengths[1])
+    return sum_along(x1 * x2, axis=(place,), keepdims=False) / (lengths[0] * lengths[1])
 
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
@@ -138,7 +138,7 @@ def cosine_embedding_loss(
         )
 
     def dot(x: Any, y: Any) -> Any:
-        return _sum(x * y, axis=(-1,), keepdims=False)
+        return sum_along(x * y, axis=(-1,), keepdims=False)
 
     squares = (dot(input1, input1) + _COSINE_EPS) * (dot(input2, input2) + _COSINE_EPS)
     cosine = dot(input1, input2) / sqrt(squares)

@@ -20,7 +20,8 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.reducing import _axis, _mean
+from tape.ops.reduction.axes import operand_and_axis
+from tape.ops.reduction.primitives import mean_along
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
 
@@ -58,7 +59,7 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         return c, 1 / sqrt(mean(c * c) + eps)
 
     def computed(x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
-        return parts(x, lambda x: _mean.forward(x, axis=axis, keepdims=True), np.sqrt, eps)
+        return parts(x, lambda x: mean_along.forward(x, axis=axis, keepdims=True), np.sqrt, eps)
 
     def lowered(b: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
         if not x.size:
@@ -84,7 +85,7 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
             return np.zeros(x.shape, x.dtype)
 
         def mean(x: Any) -> Any:
-            return _mean(x, axis=axis, keepdims=True)
+            return mean_along(x, axis=axis, keepdims=True)
 
         return scale(x, axis=axis, eps=eps) * (centred(d, mean) - out * mean(out * d))
 
@@ -97,7 +98,7 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         ],
         jvp=[
             lambda t, out, x, axis, eps: (
-                -(out * out) * _mean(op(x, axis=axis, eps=eps) * t, axis=axis, keepdims=True)
+                -(out * out) * mean_along(op(x, axis=axis, eps=eps) * t, axis=axis, keepdims=True)
             )
         ],
         batch=along_axes,
@@ -338,7 +339,7 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     """
     if axis_of(x, axis) is None and axis is not None:  # a number, as a vector of one
         return reshape(normalize(reshape(x, (1,)), p, 0, eps), ())
-    x, axis = _axis("normalize", x, axis)
+    x, axis = operand_and_axis("normalize", x, axis)
     return x / maximum(vector_norm(x, ord=p, axis=axis, keepdims=True), eps)
 
 

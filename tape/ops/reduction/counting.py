@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tape.core.op import Op, implements
-from tape.ops.reduction.reducing import _axes, _count_nonzero
+from tape.ops.reduction.axes import operand_and_axes
+from tape.ops.reduction.primitives import count_nonzero_along
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["bincount", "count_nonzero", "digitize"]
@@ -48,8 +49,8 @@ def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims
     >>> int(tape.ops.count_nonzero([0.0, 2.0, 3.0]))
     2
     """
-    a, axes = _axes("count_nonzero", a, axis)
-    return _count_nonzero(a, axis=axes, keepdims=keepdims)
+    a, axes = operand_and_axes("count_nonzero", a, axis)
+    return count_nonzero_along(a, axis=axes, keepdims=keepdims)
 
 
 def _batch_digitize(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:

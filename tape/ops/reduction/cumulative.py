@@ -1,7 +1,7 @@
 """Sums, products and extremes up to each element, along one axis.
 
-The derivatives of running products come from linear recurrences, which are an operation of their own:
-exact where factors are zero, and O(n).
+The derivatives of running products are linear recurrences (`tape.ops.reduction.recurrences`): exact where
+factors are zero, and O(n).
 """
 
 from __future__ import annotations
@@ -17,91 +17,17 @@ from tape.core.node import plain
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
-from tape.kernels.recurrences import recurrence
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.reducing import _axis
-from tape.ops.reduction.reductions import _checked
-from tape.ops.structure.indexing import HOLE, _scatter, getitem
+from tape.ops.reduction.axes import index_along, operand_and_axis
+from tape.ops.reduction.options import checked_options
+from tape.ops.reduction.recurrences import linear_recurrence, neighbours
+from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
-
-
-# ---- linear recurrences ----------------------------------------------------------------------------
-
-
-def _along(axis: int, part: slice) -> tuple[Any, ...]:
-    """An index that takes part of one axis."""
-    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))
-
-
-def _neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
-    """For each element the one before it, or after it; a given number where there is none."""
-    if not x.shape[axis]:
-        return x
-    shape = list(x.shape)
-    shape[axis] = 1
-    edge = np.full(shape, first, x.dtype)
-    if backwards:
-        return concatenate([getitem(x, _along(axis, slice(1, None))), edge], axis=axis)
-    return concatenate([edge, getitem(x, _along(axis, slice(None, -1)))], axis=axis)
-
-
-def _recur(a: Any, b: Any) -> Any:
-    """The recurrence along the first axis.
-
-    Pairs of steps are one step of a recurrence half as long: O(n) work in O(log n) operations.
-    """
-    length = len(b)
-    out = b.copy()
-    if length <= 8:
-        for i in range(1, length):
-            out[i] += a[i] * out[i - 1]
-        return out
-    pairs = length // 2 * 2
-    a_first, a_second, b_first, b_second = a[:pairs:2], a[1::2], b[:pairs:2], b[1::2]
-    out[1::2] = _recur(a_first * a_second, a_second * b_first + b_second)
-    out[2::2] += a[2::2] * out[1:-1:2]
-    return out
-
-
-def _recurrence_forward(a: Any, b: Any, *, axis: int, backwards: bool) -> Any:
-    a, b = np.broadcast_arrays(a, b)
-    if (out := recurrence(a, b, axis, backwards)) is not None:
-        return out
-    turn = slice(None, None, -1 if backwards else None)
-    a, b = (np.moveaxis(x, axis, 0)[turn] for x in (a, b))
-    return np.moveaxis(_recur(a, b.astype(np.result_type(a, b)))[turn], 0, axis)
-
-
-def _recurrence_vjp(g: Any, out: Any, a: Any, b: Any, axis: int, backwards: bool) -> list[Any]:
-    factors = _neighbours(a, axis, 0, not backwards)
-    adjoint = _recurrence(factors, g, axis=axis, backwards=not backwards)
-    return [adjoint * _neighbours(out, axis, 0, backwards), adjoint]
-
-
-def _batch_recurrence(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    lifted = (x if inside else x[None] for x, inside in zip(operands, is_batched, strict=True))
-    return op(*lifted, **{**attrs, "axis": attrs["axis"] + (attrs["axis"] >= 0)})
-
-
-_recurrence: Op = Op(
-    _recurrence_forward,
-    name="recurrence",
-    vjp=_recurrence_vjp,
-    jvp=[
-        lambda t, out, a, b, axis, backwards: _recurrence(
-            a, t * _neighbours(out, axis, 0, backwards), axis=axis, backwards=backwards
-        ),
-        lambda t, out, a, b, axis, backwards: _recurrence(a, t, axis=axis, backwards=backwards),
-    ],
-    batch=_batch_recurrence,
-    lower=lambda b, x, y, axis, backwards: b.scan("linear", y, axis, backwards, factors=x),
-    doc="``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, from its first element on or from its last back.",
-)
 
 
 # ---- sums and products -----------------------------------------------------------------------------
@@ -130,15 +56,17 @@ _cumsum_back: Op = Op(
 
 
 def _cumprod_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
-    after = _recurrence(_neighbours(x, axis, 0, backwards=True), g, axis=axis, backwards=True)
-    return after * _neighbours(out, axis, 1)
+    after = linear_recurrence(neighbours(x, axis, 0, backwards=True), g, axis=axis, backwards=True)
+    return after * neighbours(out, axis, 1)
 
 
 _cumprod = Op(
     lambda x, *, axis: np.cumprod(x, axis=axis),
     name="cumprod",
     vjp=[_cumprod_vjp],
-    jvp=[lambda t, out, x, axis: _recurrence(x, t * _neighbours(out, axis, 1), axis=axis, backwards=False)],
+    jvp=[
+        lambda t, out, x, axis: linear_recurrence(x, t * neighbours(out, axis, 1), axis=axis, backwards=False)
+    ],
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("prod", x, axis),
 )
@@ -164,7 +92,7 @@ def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
         return b.broadcast(b.literal(0, np.int64), x.shape)
     axis %= x.ndim
     running = b.scan(_SCANS[ufunc], x, axis)
-    before, after = (b.read(running, _along(axis, part)) for part in (slice(None, -1), slice(1, None)))
+    before, after = (b.read(running, index_along(axis, part)) for part in (slice(None, -1), slice(1, None)))
     is_new = b.elementwise(
         "logical_and", b.elementwise("not_equal", before, after), b.elementwise("equal", before, before)
     )
@@ -182,7 +110,7 @@ _SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
 def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
     def vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
         position = _positions(x, axis=axis, ufunc=ufunc)
-        return reshape(_scatter(g, position, index=(HOLE,), shape=(x.size,)), x.shape)
+        return reshape(scatter(g, position, index=(HOLE,), shape=(x.size,)), x.shape)
 
     return Op(
         lambda x, *, axis: ufunc.accumulate(x, axis=axis),
@@ -202,18 +130,18 @@ _cummin = _running_extreme("cummin", np.minimum)
 def _logcumsumexp_steps(out: Any, x: Any, axis: int) -> tuple[Any, Any]:
     """What each step keeps of the sum before it, and what share the new element has: they make one."""
     finite = where(out == -np.inf, 0, out)
-    return exp(_neighbours(out, axis, -np.inf) - finite), exp(x - finite)
+    return exp(neighbours(out, axis, -np.inf) - finite), exp(x - finite)
 
 
 def _logcumsumexp_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
     kept, share = _logcumsumexp_steps(out, x, axis)
-    factors = _neighbours(kept, axis, 0, backwards=True)
-    return share * _recurrence(factors, g, axis=axis, backwards=True)
+    factors = neighbours(kept, axis, 0, backwards=True)
+    return share * linear_recurrence(factors, g, axis=axis, backwards=True)
 
 
 def _logcumsumexp_jvp(t: Any, out: Any, x: Any, axis: int) -> Any:
     kept, share = _logcumsumexp_steps(out, x, axis)
-    return _recurrence(kept, t * share, axis=axis, backwards=False)
+    return linear_recurrence(kept, t * share, axis=axis, backwards=False)
 
 
 _logcumsumexp = Op(
@@ -234,8 +162,8 @@ def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> 
     a = as_operand(a)
     axis = axis_of(a, axis)
     if axis is not None:
-        a, axis = _axis(name, a, axis)
-    _, dtype = _checked(name, a, dtype=dtype)
+        a, axis = operand_and_axis(name, a, axis)
+    _, dtype = checked_options(name, a, dtype=dtype)
     if dtype is not None:
         a = astype(a, dtype)  # what is added one by one, may as well be converted before
     out = op(ravel(a) if axis is None and np.ndim(a) != 1 else a, axis=axis or 0)
@@ -301,7 +229,7 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
     if axis is None and np.ndim(x) > 1:
         raise ShapeError(f"{name} of shape {list(np.shape(x))} needs an axis")
     axis = axis_of(x, axis)
-    x, axis = (x, None) if axis is None else _axis(name, x, axis)
+    x, axis = (x, None) if axis is None else operand_and_axis(name, x, axis)
     running = _running(name, op, x, axis, dtype)
     if initial is None:
         return running

@@ -15,8 +15,8 @@ from tape.core.op import broadcast_to as _broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.elementwise.arithmetic import divide, multiply
-from tape.ops.reduction.cumulative import _along
-from tape.ops.reduction.reducing import _axis, _sum
+from tape.ops.reduction.axes import index_along, operand_and_axis
+from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import own, slowest_first
@@ -31,7 +31,9 @@ __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 def _lower_diff(b: Any, x: Any, n: int, axis: int) -> Any:
     name = "not_equal" if x.dtype.kind == "b" else "subtract"
     for _ in range(n):
-        after, before = (b.read(x, _along(axis % x.ndim, part)) for part in (slice(1, None), slice(None, -1)))
+        after, before = (
+            b.read(x, index_along(axis % x.ndim, part)) for part in (slice(1, None), slice(None, -1))
+        )
         x = b.elementwise(name, after, before)
     return x
 
@@ -60,7 +62,7 @@ def _diff_vjp(g: Any, out: Any, x: Any, n: int, axis: int) -> Any:
     return _diff_back(g, n=n, axis=axis)
 
 
-_diff: Op = Op(
+diff_along: Op = Op(
     lambda x, *, n, axis: np.diff(x, n=n, axis=axis),
     name="diff",
     vjp=[_diff_vjp],
@@ -71,7 +73,7 @@ _diff: Op = Op(
 _diff_back: Op = Op(
     _diff_back_forward,
     name="diff_back",
-    vjp=[lambda g, out, x, n, axis: _diff(g, n=n, axis=axis)],
+    vjp=[lambda g, out, x, n, axis: diff_along(g, n=n, axis=axis)],
     linear=True,
     batch=along_axes,
     lower=_lower_diff_back,
@@ -132,7 +134,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     n = operator.index(n)
     if n < 0:
         raise OptionError(f"diff: n={n}. Differences are taken 0 times or more")
-    a, axis = _axis("diff", a, axis)
+    a, axis = operand_and_axis("diff", a, axis)
     if n == 0:
         return a
     edges = [
@@ -142,7 +144,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     before, after = ([] if edge is None else [_broadcast_to(edge[1], shape=tuple(edge[0]))] for edge in edges)
     if before or after:
         a = concatenate([*before, a, *after], axis=axis)
-    return _diff(a, n=n, axis=axis)
+    return diff_along(a, n=n, axis=axis)
 
 
 @implements(np.ediff1d)
@@ -182,7 +184,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
             raise DTypeError(f"ediff1d: {name} is {describe(end)}, which {dtype} does not hold")
         ends.append([] if end is None else [end])
     flat = ravel(ary)
-    steps = _diff(flat, n=1, axis=0) if flat.shape[0] else flat
+    steps = diff_along(flat, n=1, axis=0) if flat.shape[0] else flat
     if ends == [[], []]:
         return steps
     before, after = ([astype(ravel(part), dtype) for part in end] for end in ends)
@@ -216,7 +218,7 @@ def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
 def _distances(positions: Any) -> Any:
     if np.result_type(positions).kind in "iu":
         positions = astype(positions, np.float64)  # differences of unsigned ones would wrap
-    steps = _diff(positions, n=1, axis=0)
+    steps = diff_along(positions, n=1, axis=0)
     if isinstance(steps, Handle):  # even if they are equal now, each one has a derivative of its own
         return steps
     return steps[0] if (steps == steps[0]).all() else steps
@@ -252,7 +254,7 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     """Differences over two steps, and at the ends over one or, of second order, of three elements."""
 
     def part(start: int | None, stop: int | None) -> Any:
-        return getitem(f, _along(axis, slice(start, stop)))
+        return getitem(f, index_along(axis, slice(start, stop)))
 
     def combined(weights: Any, parts: Sequence[Any]) -> Any:
         a, b, c = (multiply(weight, x) for weight, x in zip(weights, parts, strict=True))
@@ -316,7 +318,7 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
     f = as_operand(f)
     ndim = np.ndim(f)
     chosen = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = [_axis("gradient", f, i)[1] % ndim for i in chosen]
+    axes = [operand_and_axis("gradient", f, i)[1] % ndim for i in chosen]
     if edge_order not in (1, 2):
         raise OptionError(f"gradient: edge_order={edge_order}. It is 1 or 2")
     for i in axes:
@@ -366,7 +368,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     >>> float(tape.ops.trapezoid([0.0, 1.0, 4.0], x=[0.0, 1.0, 2.0]))
     3.0
     """
-    y, axis = _axis("trapezoid", y, axis)
+    y, axis = operand_and_axis("trapezoid", y, axis)
     shape = list(y.shape)
     shape[axis] = max(shape[axis] - 1, 0)
     if x is None:
@@ -378,15 +380,15 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             widths = [1] * len(shape)
             widths[axis] = max(np.size(x) - 1, 0)
             _check_widths(widths, shape)
-            width = reshape(_diff(x, n=1, axis=0), widths)
+            width = reshape(diff_along(x, n=1, axis=0), widths)
         else:
-            x, along = _axis("trapezoid", x, axis)
+            x, along = operand_and_axis("trapezoid", x, axis)
             widths = list(x.shape)
             widths[along] = max(widths[along] - 1, 0)
             _check_widths(widths, shape)
-            width = _diff(x, n=1, axis=along)
-    after, before = (getitem(y, _along(axis, part)) for part in (slice(1, None), slice(None, -1)))
-    return _sum(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
+            width = diff_along(x, n=1, axis=along)
+    after, before = (getitem(y, index_along(axis, part)) for part in (slice(1, None), slice(None, -1)))
+    return sum_along(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
 
 
 def _check_widths(widths: Sequence[int], heights: Sequence[int]) -> None:

@@ -19,8 +19,8 @@ from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError, describe
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where
-from tape.ops.reduction.differences import _diff
-from tape.ops.reduction.reducing import _max, _min, _shares, _sum
+from tape.ops.reduction.differences import diff_along
+from tape.ops.reduction.primitives import max_along, min_along, share_of_ties, sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import ravel, reshape, transpose
@@ -61,8 +61,8 @@ def _is_estimated(*operands: Any, count: Any, range: Any) -> bool:
 
 def _ends(x: Any) -> list[Any]:
     """The derivatives of the smallest element and of the largest one; equal elements share it."""
-    extremes = (op(x, axis=None, keepdims=True) for op in (_min, _max))
-    return [where(x == end, _shares(x == end, 0, x.dtype, None), 0) for end in extremes]
+    extremes = (op(x, axis=None, keepdims=True) for op in (min_along, max_along))
+    return [where(x == end, share_of_ties(x == end, 0, x.dtype, None), 0) for end in extremes]
 
 
 def _edges_vjp(g: Any, out: Any, x: Any, **attrs: Any) -> Any:
@@ -70,7 +70,7 @@ def _edges_vjp(g: Any, out: Any, x: Any, **attrs: Any) -> Any:
         return np.zeros(x.shape, x.dtype)
     way = np.linspace(0, 1, out.size)  # from the one to the other
     low, high = _ends(x)
-    totals = [_sum(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
+    totals = [sum_along(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
     return low * totals[0] + high * totals[1]
 
 
@@ -78,7 +78,7 @@ def _edges_jvp(t: Any, out: Any, x: Any, **attrs: Any) -> Any:
     if not x.size:
         return None
     way = np.linspace(0, 1, out.size)
-    low, high = (_sum(end * t, axis=None, keepdims=False) for end in _ends(x))
+    low, high = (sum_along(end * t, axis=None, keepdims=False) for end in _ends(x))
     return low * (1 - way) + high * way
 
 
@@ -252,9 +252,9 @@ def histogram(
 
 def _density(hist: Any, edges: Sequence[Any]) -> Any:
     """A histogram divided by the widths of its bins, and by its total."""
-    total = _sum(hist, axis=None, keepdims=False)
+    total = sum_along(hist, axis=None, keepdims=False)
     for k, bounds in enumerate(edges):
-        widths = _diff(bounds, n=1, axis=0)
+        widths = diff_along(bounds, n=1, axis=0)
         hist = divide(hist, reshape(widths, tuple(-1 if i == k else 1 for i in builtins.range(hist.ndim))))
     return divide(hist, total)
 

@@ -12,10 +12,11 @@ from tape.core.operands import as_operand
 from tape.errors import OutOfBoundsError, describe
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import all, any, where
+from tape.ops.reduction.axes import Reduced, keep_axes, operand_and_axes, operand_and_axis
 from tape.ops.reduction.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp
-from tape.ops.reduction.reducing import Reduced, _axes, _axis, _by_partials, _kept
+from tape.ops.reduction.primitives import reduction_by_partials
 from tape.ops.reduction.reductions import max, min, prod, sum
-from tape.ops.structure.indexing import HOLE, _scatter, getitem
+from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.shape import Axes
 
 __all__ = ["METHODS"]
@@ -25,11 +26,11 @@ __all__ = ["METHODS"]
 
 
 def _shares(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    total = _kept(out, x, axis, keepdims)
+    total = keep_axes(out, x, axis, keepdims)
     return exp(x - where(total == -np.inf, 0, total))
 
 
-_logaddexp_reduce = _by_partials(
+_logaddexp_reduce = reduction_by_partials(
     "logaddexp_reduce",
     lambda x, *, axis, keepdims: np.logaddexp.reduce(x, axis=axis, keepdims=keepdims),
     _shares,
@@ -37,7 +38,7 @@ _logaddexp_reduce = _by_partials(
 
 
 def _reduced_by_logaddexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    a, axes = _axes("logaddexp.reduce", a, axis)
+    a, axes = operand_and_axes("logaddexp.reduce", a, axis)
     return _logaddexp_reduce(a, axis=axes, keepdims=keepdims)
 
 
@@ -61,7 +62,7 @@ def _reduceat_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
     elements, sums = _segments(indices, length=x.shape[axis])
     lead = (slice(None),) * axis
     spread = getitem(g, (*lead, sums))
-    return _scatter(spread, elements, index=(*lead, HOLE), shape=x.shape)
+    return scatter(spread, elements, index=(*lead, HOLE), shape=x.shape)
 
 
 _add_reduceat = Op(
@@ -74,7 +75,7 @@ _add_reduceat = Op(
 
 
 def _added_at(array: Any, indices: Any, axis: int = 0) -> Any:
-    array, axis = _axis("add.reduceat", array, axis)
+    array, axis = operand_and_axis("add.reduceat", array, axis)
     indices = as_operand(indices)
     if np.result_type(indices).kind not in "iu":
         raise OutOfBoundsError(f"add.reduceat: indices are {describe(indices)}. Use ints")

@@ -17,11 +17,13 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.ops.elementwise.selection import isnan
 from tape.ops.elementwise.selection import where as _where
+from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.cumulative import cumprod, cumsum
-from tape.ops.reduction.masked import _nanmax, _nanmean, _nanmin
-from tape.ops.reduction.reducing import _axes
-from tape.ops.reduction.reductions import _checked, _checked_choice, _in_dtype, max, min, prod, sum
-from tape.ops.reduction.spreads import _around, _freedom_lost, _masked_spread, _nanstd, _nanvar
+from tape.ops.reduction.masked import nanmax_where, nanmean_where, nanmin_where
+from tape.ops.reduction.options import checked_choice, checked_options, in_dtype
+from tape.ops.reduction.reductions import max, min, prod, sum
+from tape.ops.reduction.spreads import spread
+from tape.ops.reduction.variances import nanstd_where, nanvar_where
 from tape.ops.structure.shape import Axes
 
 __all__ = [
@@ -65,8 +67,8 @@ def nansum(
     >>> float(total.value), tr.backward_param_grads(total)
     (3.0, [array([1., 0., 1.])])
     """
-    _axes("nansum", a, axis)
-    _checked("nansum", a, where, initial, dtype)
+    operand_and_axes("nansum", a, axis)
+    checked_options("nansum", a, where, initial, dtype)
     return sum(_filled(a, 0), axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -88,8 +90,8 @@ def nanprod(
     >>> float(tape.ops.nanprod([2.0, np.nan, 3.0]))
     6.0
     """
-    _axes("nanprod", a, axis)
-    _checked("nanprod", a, where, initial, dtype)
+    operand_and_axes("nanprod", a, axis)
+    checked_options("nanprod", a, where, initial, dtype)
     return prod(_filled(a, 1), axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -105,27 +107,9 @@ def nanmean(
     >>> float(tape.ops.nanmean([1.0, np.nan, 3.0]))
     2.0
     """
-    a, axes = _axes("nanmean", a, axis)
-    where, dtype = _checked("nanmean", a, where, dtype=dtype)
-    return _in_dtype(_nanmean, dtype)(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
-
-
-def _spread(
-    op: Op,
-    a: Any,
-    axis: Axes,
-    dtype: Any,
-    ddof: float,
-    keepdims: bool,
-    where: Any,
-    mean: Any,
-    correction: float | None,
-) -> Any:
-    a, axes = _axes(op.name, a, axis)
-    ddof = _freedom_lost(op.name, ddof, correction)
-    where, dtype = _checked(op.name, a, where, dtype=dtype)
-    around = _around(op.name, a, mean)
-    return _masked_spread(op, a, where, *around, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    a, axes = operand_and_axes("nanmean", a, axis)
+    where, dtype = checked_options("nanmean", a, where, dtype=dtype)
+    return in_dtype(nanmean_where, dtype)(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
 @implements(np.nanvar)
@@ -148,7 +132,8 @@ def nanvar(
     >>> float(tape.ops.nanvar([1.0, np.nan, 3.0]))
     1.0
     """
-    return _spread(_nanvar, a, axis, dtype, ddof, keepdims, where, mean, correction)
+    a, axes = operand_and_axes("nanvar", a, axis)
+    return spread(nanvar_where, a, axes, dtype, ddof, keepdims, where, mean, correction)
 
 
 @implements(np.nanstd)
@@ -171,16 +156,17 @@ def nanstd(
     >>> float(tape.ops.nanstd([1.0, np.nan, 3.0]))
     1.0
     """
-    return _spread(_nanstd, a, axis, dtype, ddof, keepdims, where, mean, correction)
+    a, axes = operand_and_axes("nanstd", a, axis)
+    return spread(nanstd_where, a, axes, dtype, ddof, keepdims, where, mean, correction)
 
 
 def _extreme(
     op: Op, whole: Callable[..., Any], a: Any, axis: Axes, keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    a, axes = _axes(op.name, a, axis, allow_empty=initial is not None)
+    a, axes = operand_and_axes(op.name, a, axis, allow_empty=initial is not None)
     if np.result_type(a).kind not in "fc":  # which are never NaN
         return whole(a, axis, keepdims=keepdims, initial=initial, where=where)
-    where = _checked_choice(op.name, a, where, initial)
+    where = checked_choice(op.name, a, where, initial)
     return op(a, where, *([] if initial is None else [initial]), axis=axes, keepdims=keepdims)
 
 
@@ -196,7 +182,7 @@ def nanmax(
     >>> float(tape.ops.nanmax([1.0, np.nan, 3.0]))
     3.0
     """
-    return _extreme(_nanmax, max, a, axis, keepdims, initial, where)
+    return _extreme(nanmax_where, max, a, axis, keepdims, initial, where)
 
 
 @implements(np.nanmin)
@@ -211,7 +197,7 @@ def nanmin(
     >>> float(tape.ops.nanmin([1.0, np.nan, 3.0]))
     1.0
     """
-    return _extreme(_nanmin, min, a, axis, keepdims, initial, where)
+    return _extreme(nanmin_where, min, a, axis, keepdims, initial, where)
 
 
 # ---- positions: recorded, without derivative -------------------------------------------------------
@@ -284,7 +270,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     array([1., 1., 4.])
     """
     if axis is not None:
-        _axes("nancumsum", a, axis)
+        operand_and_axes("nancumsum", a, axis)
     return cumsum(_filled(a, 0), axis, dtype)
 
 
@@ -299,5 +285,5 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     array([2., 2., 6.])
     """
     if axis is not None:
-        _axes("nancumprod", a, axis)
+        operand_and_axes("nancumprod", a, axis)
     return cumprod(_filled(a, 1), axis, dtype)

@@ -17,8 +17,9 @@ from tape.core.node import traced
 from tape.core.op import Op, cast, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, UnsupportedError
-from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
-from tape.ops.structure.indexing import HOLE, _scatter, getitem
+from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
+from tape.ops.reduction.primitives import sum_along
+from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.joining import stack
 from tape.ops.structure.shape import Axes, astype, ravel, reshape
 
@@ -82,7 +83,7 @@ def _interpolation_forward(
     order = (*lead, *gone)
 
     def in_rows(array: Any) -> Any:
-        return np.transpose(array, order).reshape((-1, _count(x.shape, axis)))
+        return np.transpose(array, order).reshape((-1, count_along(x.shape, axis)))
 
     rows, places = in_rows(x), in_rows(np.arange(x.size).reshape(x.shape))
     number, length = rows.shape
@@ -104,7 +105,7 @@ def _interpolation_forward(
 
 def _summed_to(q: Any, change: Any) -> Any:
     """What results change by, summed over those of each quantile."""
-    return _sum(change, axis=tuple(range(np.ndim(q), change.ndim)), keepdims=False)
+    return sum_along(change, axis=tuple(range(np.ndim(q), change.ndim)), keepdims=False)
 
 
 def _spread_from(t: Any, out: Any) -> Any:
@@ -136,14 +137,14 @@ def _vjp(g: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
     if not x.size:
         return np.zeros(x.shape, x.dtype)
     places, weights = _elements_and_weights(x, q, out, attrs)
-    return reshape(_scatter(weights * g, places, index=(HOLE,), shape=(x.size,)), x.shape)
+    return reshape(scatter(weights * g, places, index=(HOLE,), shape=(x.size,)), x.shape)
 
 
 def _jvp(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
     if not x.size:
         return np.zeros(out.shape, out.dtype)
     places, weights = _elements_and_weights(x, q, out, attrs)
-    return _sum(weights * getitem(ravel(t), places), axis=(0,), keepdims=False)
+    return sum_along(weights * getitem(ravel(t), places), axis=(0,), keepdims=False)
 
 
 def _slope(x: Any, q: Any, attrs: dict[str, Any]) -> Any:
@@ -216,7 +217,7 @@ _nanmedian = _median_op(np.nanmedian, skips_nan=True)
 
 def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims: bool, weights: Any) -> Any:
     name = op.name
-    a, axes = _axes(name, a, axis, allow_number=False)
+    a, axes = operand_and_axes(name, a, axis, allow_number=False)
     q = as_operand(q)
     if method not in _LINES and method not in _STEPS:
         raise OptionError(f"{name}: method={method!r}. It is one of {', '.join(sorted({*_LINES, *_STEPS}))}")
@@ -262,7 +263,7 @@ def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     >>> tr.backward_param_grads(tape.ops.median(tr.param([4.0, 1.0, 2.0, 9.0])))
     [array([0.5, 0. , 0.5, 0. ])]
     """
-    a, axes = _axes("median", a, axis, allow_number=False)
+    a, axes = operand_and_axes("median", a, axis, allow_number=False)
     return _median(a, axis=axes, keepdims=keepdims)
 
 
@@ -276,7 +277,7 @@ def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     >>> float(tape.ops.nanmedian([1.0, np.nan, 4.0]))
     2.5
     """
-    a, axes = _axes("nanmedian", a, axis, allow_number=False)
+    a, axes = operand_and_axes("nanmedian", a, axis, allow_number=False)
     return _nanmedian(a, axis=axes, keepdims=keepdims)
 
 

@@ -19,7 +19,8 @@ from tape.ops.elementwise.complex import conjugate, imag, real
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.elementwise.selection import maximum
 from tape.ops.products.products import matmul
-from tape.ops.reduction.reducing import Reduced, _axes, _count, _mean, _sum
+from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
+from tape.ops.reduction.primitives import mean_along, sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import copy
@@ -93,17 +94,17 @@ def average(
     >>> float(tape.ops.average([1.0, 5.0], weights=[3.0, 1.0]))
     2.0
     """
-    a, axes = _axes("average", a, axis, allow_number=False)
+    a, axes = operand_and_axes("average", a, axis, allow_number=False)
     if weights is None:
-        mean = _mean(a, axis=axes, keepdims=keepdims)
-        total = np.asarray(_count(np.shape(a), axes), np.result_type(mean))[()]
+        mean = mean_along(a, axis=axes, keepdims=keepdims)
+        total = np.asarray(count_along(np.shape(a), axes), np.result_type(mean))[()]
     else:
         weights = _fitted_weights(weights, np.shape(a), axes)
         wide = np.float64 if np.result_type(a).kind in "biu" else np.result_type(a)
         dtype = np.result_type(a, weights, wide)
         weights = astype(weights, dtype)
-        total = _sum(weights, axis=axes, keepdims=keepdims)
-        mean = divide(_sum(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
+        total = sum_along(weights, axis=axes, keepdims=keepdims)
+        mean = divide(sum_along(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
     if returned and np.shape(total) != np.shape(mean):
         total = copy(_broadcast_to(total, shape=np.shape(mean)), "C")
     return (mean, total) if returned else mean
@@ -166,7 +167,7 @@ def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
         return total
     if aweights is None:
         return total - ddof
-    return total - ddof * _sum(w * aweights, axis=None, keepdims=False) / total
+    return total - ddof * sum_along(w * aweights, axis=None, keepdims=False) / total
 
 
 _scaled: Op = Op(

@@ -66,7 +66,7 @@ def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ..
     Of plain arrays it is a `Scattered`, which the sweep adds in place.
     """
     if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
-        return _scatter(g, *arrays, index=index, shape=shape)
+        return scatter(g, *arrays, index=index, shape=shape)
     return Scattered(g, filled_index(index, arrays), shape)
 
 
@@ -87,7 +87,7 @@ getitem_op: Op = Op(
     data_dependent=lambda x, *arrays, index: any(array.dtype.kind == "b" for array in arrays),
 )
 
-_scatter: Op = Op(
+scatter: Op = Op(
     lambda g, *arrays, index, shape: Scattered(g, filled_index(index, arrays), shape).dense(),
     name="scatter",
     vjp=lambda g, out, x, *arrays, index, shape: [
@@ -95,7 +95,7 @@ _scatter: Op = Op(
         *(None for _ in arrays),
     ],
     jvp=lambda tangents, out, x, *arrays, index, shape: (
-        None if tangents[0] is None else _scatter(tangents[0], *arrays, index=index, shape=shape)
+        None if tangents[0] is None else scatter(tangents[0], *arrays, index=index, shape=shape)
     ),
     taylor=series.linear,
     batch=_batch_scatter,

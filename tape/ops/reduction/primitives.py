@@ -1,12 +1,11 @@
-"""What reductions are made of: axes, and the sum, mean, product and extremes of everything along them.
+"""The primitive reductions: sum, mean, product, extremes and count of all elements along axes.
 
-The operations here take an operand and a tuple of axes, checked at the call. What the functions of
-`tape.ops.reduction.reductions` call when they are given more than that is in `tape.ops.reduction.masked`.
+Each takes an operand and a tuple of axes that `tape.ops.reduction.axes` has checked. Reductions with
+``where=``, ``initial=`` or ``dtype=`` are in `tape.ops.reduction.masked`.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from math import prod as _product
 from typing import Any
@@ -15,77 +14,30 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op, broadcast_to
-from tape.core.operands import as_operand
-from tape.errors import ShapeError
+from tape.core.op import Op
 from tape.kernels.choices import extremes_share
 from tape.kernels.recurrences import products_share
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import where
-from tape.ops.number_axes import axis_of
+from tape.ops.reduction.axes import Reduced, count_along, keep_axes, spread_over_axes
 from tape.ops.structure.joining import concatenate, stack
-from tape.ops.structure.shape import Axes, astype, reshape, transpose
+from tape.ops.structure.shape import astype, reshape, transpose
 
-__all__: list[str] = []
-
-Reduced = tuple[int, ...]
-
-
-def _axes(
-    name: str, a: Any, axis: Axes, *, allow_empty: bool = True, allow_number: bool = True
-) -> tuple[Any, Reduced | None]:
-    """The operand, and its axes, checked, as a tuple; None stays None, and stands for the axis of a number.
-
-    Negative axes stay negative: they mean the same after a replay with more axes. What NumPy does along an
-    axis of a number, it does in some functions only.
-    """
-    a = as_operand(a)
-    shape = np.shape(a)
-    if allow_number and not shape:
-        axis = axis_of(a, axis)
-    if axis is None:
-        axes = None
-    else:
-        given = axis if isinstance(axis, (tuple, list)) else (axis,)
-        try:
-            axes = tuple(operator.index(i) for i in given)
-            counted = {range(len(shape))[i] for i in axes}
-        except (IndexError, TypeError):
-            raise ShapeError(f"{name}: there is no axis {axis} in shape {list(shape)}") from None
-        if len(counted) != len(axes):
-            raise ShapeError(f"{name}: axis {axis} names an axis twice")
-    if not allow_empty and _count(shape, axes) == 0:
-        raise ShapeError(f"{name} of no elements: shape {list(shape)}, axis {axis}. There is none to choose")
-    return a, axes
+__all__ = [
+    "count_nonzero_along",
+    "lower_mean",
+    "max_along",
+    "mean_along",
+    "min_along",
+    "partials_of_product",
+    "prod_along",
+    "reduction_by_partials",
+    "share_of_ties",
+    "sum_along",
+]
 
 
-def _axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
-    """The operand, of one axis at least, and one axis of it, checked."""
-    a, axes = _axes(name, a, axis, allow_number=False)
-    if axes is None or len(axes) != 1:
-        raise ShapeError(f"{name} goes along one axis, not {axis}")
-    return a, axes[0]
-
-
-def _count(shape: tuple[int, ...], axes: Reduced | None) -> int:
-    """How many elements go into each result."""
-    return _product(shape if axes is None else [shape[i] for i in axes])
-
-
-def _kept(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    """A reduced array with the summed axes back, of length one."""
-    if keepdims or reduced.ndim == x.ndim:
-        return reduced
-    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
-    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
-
-
-def _spread(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    """The adjoint of a sum: the same for every element that went into it."""
-    return broadcast_to(_kept(g, x, axis, keepdims), shape=x.shape)
-
-
-def _by_partials(
+def reduction_by_partials(
     name: str,
     forward: Callable[..., Any],
     partials: Callable[..., Any],
@@ -99,11 +51,11 @@ def _by_partials(
     """
 
     def vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool, **attrs: Any) -> Any:
-        return _kept(g, x, axis, keepdims) * partials(out, x, axis=axis, keepdims=keepdims, **attrs)
+        return keep_axes(g, x, axis, keepdims) * partials(out, x, axis=axis, keepdims=keepdims, **attrs)
 
     def jvp(t: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool, **attrs: Any) -> Any:
         moved = t * partials(out, x, axis=axis, keepdims=keepdims, **attrs)
-        return _sum(moved, axis=axis, keepdims=keepdims)
+        return sum_along(moved, axis=axis, keepdims=keepdims)
 
     return Op(forward, name=name, vjp=[vjp], jvp=[jvp], taylor=taylor, batch=along_axes, lower=lower)
 
@@ -120,25 +72,25 @@ def _lower_total(kind: str) -> Any:
     return lower
 
 
-def _lower_mean(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+def lower_mean(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
-    return b.fold("sum", x, axis, keepdims) / b.literal(_count(x.shape, axis), x.dtype)
+    return b.fold("sum", x, axis, keepdims) / b.literal(count_along(x.shape, axis), x.dtype)
 
 
-_sum = Op(
+sum_along = Op(
     lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
     name="sum",
     batch=along_axes,
     lower=_lower_total("sum"),
-    vjp=[lambda g, out, x, axis, keepdims: _spread(g, x, axis, keepdims)],
+    vjp=[lambda g, out, x, axis, keepdims: spread_over_axes(g, x, axis, keepdims)],
     linear=True,
 )
 
 
 def _mean_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
-    count = _count(np.shape(x), axis)
+    count = count_along(np.shape(x), axis)
     if x.dtype in (np.float32, np.float64) and count:  # np.mean's result without its overhead
-        return _sum.forward(x, axis=axis, keepdims=keepdims) / count
+        return sum_along.forward(x, axis=axis, keepdims=keepdims) / count
     return np.mean(x, axis=axis, keepdims=keepdims)
 
 
@@ -146,12 +98,16 @@ def _divide(g: Any, count: int) -> Any:
     return g * (1 / count) if count else g  # float16 has no room for a count above 65504
 
 
-_mean = Op(
+mean_along = Op(
     _mean_forward,
     name="mean",
     batch=along_axes,
-    lower=_lower_mean,
-    vjp=[lambda g, out, x, axis, keepdims: _spread(_divide(g, _count(x.shape, axis)), x, axis, keepdims)],
+    lower=lower_mean,
+    vjp=[
+        lambda g, out, x, axis, keepdims: spread_over_axes(
+            _divide(g, count_along(x.shape, axis)), x, axis, keepdims
+        )
+    ],
     linear=True,
 )
 
@@ -159,7 +115,7 @@ _mean = Op(
 # ---- extremes --------------------------------------------------------------------------------------
 
 
-_count_nonzero = Op(
+count_nonzero_along = Op(
     lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
     name="count_nonzero",
     batch=along_axes,
@@ -167,9 +123,9 @@ _count_nonzero = Op(
 )
 
 
-def _shares(is_extreme: Any, others: Any, dtype: Any, axis: Reduced | None) -> Any:
+def share_of_ties(is_extreme: Any, others: Any, dtype: Any, axis: Reduced | None) -> Any:
     """What each extreme element gets; several equal ones, and as many others, share it."""
-    ties = _count_nonzero(is_extreme, axis=axis, keepdims=True) + others
+    ties = count_nonzero_along(is_extreme, axis=axis, keepdims=True) + others
     return astype(1 / where(ties == 0, 1, ties), dtype)
 
 
@@ -177,17 +133,17 @@ def _extreme(name: str, forward: Callable[..., Any], lower: Callable[..., Any]) 
     """The largest or smallest element; several equal ones share the derivative. NaN equals nothing."""
 
     def vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-        g, extreme = _kept(g, x, axis, keepdims), _kept(out, x, axis, keepdims)
+        g, extreme = keep_axes(g, x, axis, keepdims), keep_axes(out, x, axis, keepdims)
         passed = extremes_share(g, x, extreme)
         if passed is not None:
             return passed
         is_extreme = x == extreme
-        return where(is_extreme, g * _shares(is_extreme, 0, x.dtype, axis), 0)
+        return where(is_extreme, g * share_of_ties(is_extreme, 0, x.dtype, axis), 0)
 
     def jvp(t: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-        is_extreme = x == _kept(out, x, axis, keepdims)
-        moved = where(is_extreme, t * _shares(is_extreme, 0, x.dtype, axis), 0)
-        return _sum(moved, axis=axis, keepdims=keepdims)
+        is_extreme = x == keep_axes(out, x, axis, keepdims)
+        moved = where(is_extreme, t * share_of_ties(is_extreme, 0, x.dtype, axis), 0)
+        return sum_along(moved, axis=axis, keepdims=keepdims)
 
     return Op(forward, name=name, vjp=[vjp], jvp=[jvp], taylor=series.linear, batch=along_axes, lower=lower)
 
@@ -200,8 +156,8 @@ def _folded(name: str, ufunc: np.ufunc) -> Op:
     )
 
 
-_max = _folded("max", np.maximum)
-_min = _folded("min", np.minimum)
+max_along = _folded("max", np.maximum)
+min_along = _folded("min", np.minimum)
 
 
 # ---- products --------------------------------------------------------------------------------------
@@ -224,29 +180,29 @@ def _product_of_others(x: Any) -> Any:
     return reshape(others, x.shape)[..., :length]
 
 
-def _prod_partials(x: Any, axis: Reduced | None) -> Any:
+def partials_of_product(x: Any, axis: Reduced | None) -> Any:
     """The derivative of a product by each of its factors, in the shape of ``x``."""
     if not _product(x.shape):
         return np.zeros(x.shape, x.dtype)
     gone = tuple(range(x.ndim)) if axis is None else tuple(i % x.ndim for i in axis)
     order = (*(i for i in range(x.ndim) if i not in gone), *gone)
     moved = transpose(x, order)
-    flat = reshape(moved, (*moved.shape[: x.ndim - len(gone)], _count(x.shape, axis)))
+    flat = reshape(moved, (*moved.shape[: x.ndim - len(gone)], count_along(x.shape, axis)))
     others = reshape(_product_of_others(flat), moved.shape)
     return transpose(others, tuple(int(i) for i in np.argsort(order)))
 
 
 def _prod_vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    g = _kept(g, x, axis, keepdims)
+    g = keep_axes(g, x, axis, keepdims)
     shares = products_share(g, x)
-    return g * _prod_partials(x, axis) if shares is None else shares
+    return g * partials_of_product(x, axis) if shares is None else shares
 
 
 def _prod_jvp(t: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    return _sum(t * _prod_partials(x, axis), axis=axis, keepdims=keepdims)
+    return sum_along(t * partials_of_product(x, axis), axis=axis, keepdims=keepdims)
 
 
-_prod = Op(
+prod_along = Op(
     lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
     name="prod",
     vjp=[_prod_vjp],

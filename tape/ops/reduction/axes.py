@@ -1,0 +1,86 @@
+"""Axes of a reduction: checking them, counting along them, putting them back."""
+
+from __future__ import annotations
+
+import operator
+from math import prod as _product
+from typing import Any
+
+import numpy as np
+
+from tape.core.op import broadcast_to
+from tape.core.operands import as_operand
+from tape.errors import ShapeError
+from tape.ops.number_axes import axis_of
+from tape.ops.structure.shape import Axes, reshape
+
+__all__ = [
+    "Reduced",
+    "count_along",
+    "index_along",
+    "keep_axes",
+    "operand_and_axes",
+    "operand_and_axis",
+    "spread_over_axes",
+]
+
+Reduced = tuple[int, ...]
+
+
+def operand_and_axes(
+    name: str, a: Any, axis: Axes, *, allow_empty: bool = True, allow_number: bool = True
+) -> tuple[Any, Reduced | None]:
+    """The operand, and its axes, checked, as a tuple; None stays None, and stands for the axis of a number.
+
+    Negative axes stay negative: they mean the same after a replay with more axes. What NumPy does along an
+    axis of a number, it does in some functions only.
+    """
+    a = as_operand(a)
+    shape = np.shape(a)
+    if allow_number and not shape:
+        axis = axis_of(a, axis)
+    if axis is None:
+        axes = None
+    else:
+        given = axis if isinstance(axis, (tuple, list)) else (axis,)
+        try:
+            axes = tuple(operator.index(i) for i in given)
+            counted = {range(len(shape))[i] for i in axes}
+        except (IndexError, TypeError):
+            raise ShapeError(f"{name}: there is no axis {axis} in shape {list(shape)}") from None
+        if len(counted) != len(axes):
+            raise ShapeError(f"{name}: axis {axis} names an axis twice")
+    if not allow_empty and count_along(shape, axes) == 0:
+        raise ShapeError(f"{name} of no elements: shape {list(shape)}, axis {axis}. There is none to choose")
+    return a, axes
+
+
+def operand_and_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
+    """The operand, of one axis at least, and one axis of it, checked."""
+    a, axes = operand_and_axes(name, a, axis, allow_number=False)
+    if axes is None or len(axes) != 1:
+        raise ShapeError(f"{name} goes along one axis, not {axis}")
+    return a, axes[0]
+
+
+def count_along(shape: tuple[int, ...], axes: Reduced | None) -> int:
+    """How many elements go into each result."""
+    return _product(shape if axes is None else [shape[i] for i in axes])
+
+
+def keep_axes(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    """A reduced array with the summed axes back, of length one."""
+    if keepdims or reduced.ndim == x.ndim:
+        return reduced
+    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
+    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
+
+
+def spread_over_axes(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
+    """The adjoint of a sum: the same for every element that went into it."""
+    return broadcast_to(keep_axes(g, x, axis, keepdims), shape=x.shape)
+
+
+def index_along(axis: int, part: slice) -> tuple[Any, ...]:
+    """An index that takes part of one axis."""
+    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))
