@@ -21,8 +21,8 @@ from tape.inplace.aliases import are_related
 from tape.inplace.writing import check_fits, overwrite, writing
 from tape.ops.reduction.methods import METHODS
 from tape.ops.special.scipy_ufuncs import counterpart
-from tape.ops.structure.overwriting import IN_PLACE
-from tape.ops.structure.updating import ufunc_at
+from tape.ops.updates.at import ufunc_at
+from tape.ops.updates.overwriting import IN_PLACE
 
 __all__ = ["call_function", "call_ufunc"]
 

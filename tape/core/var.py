@@ -24,7 +24,7 @@ from tape.inplace.aliases import Stale, is_array
 from tape.inplace.writing import augmented, overwrite, write, writing
 from tape.inspect.listing import short
 from tape.ops.structure.creation import beside
-from tape.ops.structure.updating import At
+from tape.ops.updates.at import At
 
 __all__ = ["Var"]
 

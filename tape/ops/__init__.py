@@ -16,15 +16,15 @@ from tape.ops.elementwise.elementary import *  # noqa: F403
 from tape.ops.elementwise.limits import *  # noqa: F403
 from tape.ops.elementwise.rounding import *  # noqa: F403
 from tape.ops.elementwise.selection import *  # noqa: F403
-from tape.ops.elementwise.windows import *  # noqa: F403
 from tape.ops.linalg import solve  # noqa: F401
 from tape.ops.ordering.sets import *  # noqa: F403
 from tape.ops.ordering.sorting import *  # noqa: F403
+from tape.ops.polynomials.fitting import *  # noqa: F403
+from tape.ops.polynomials.polynomials import *  # noqa: F403
+from tape.ops.polynomials.roots import *  # noqa: F403
+from tape.ops.polynomials.vandermonde import *  # noqa: F403
 from tape.ops.products.einsum import *  # noqa: F403
-from tape.ops.products.fitting import *  # noqa: F403
-from tape.ops.products.polynomials import *  # noqa: F403
 from tape.ops.products.products import *  # noqa: F403
-from tape.ops.products.roots import *  # noqa: F403
 from tape.ops.products.signal import *  # noqa: F403
 from tape.ops.products.tensors import *  # noqa: F403
 from tape.ops.reduction.counting import *  # noqa: F403
@@ -38,7 +38,9 @@ from tape.ops.reduction.reductions import *  # noqa: F403
 from tape.ops.reduction.softmax import *  # noqa: F403
 from tape.ops.reduction.spreads import *  # noqa: F403
 from tape.ops.reduction.statistics import *  # noqa: F403
+from tape.ops.reduction.traces import *  # noqa: F403
 from tape.ops.special.normal import erf  # noqa: F401
+from tape.ops.special.windows import *  # noqa: F403
 from tape.ops.structure.applying import *  # noqa: F403
 from tape.ops.structure.axes import *  # noqa: F403
 from tape.ops.structure.choosing import *  # noqa: F403
@@ -55,5 +57,5 @@ from tape.ops.structure.shape import *  # noqa: F403
 from tape.ops.structure.spacing import *  # noqa: F403
 from tape.ops.structure.splitting import *  # noqa: F403
 from tape.ops.structure.taking import *  # noqa: F403
-from tape.ops.structure.updating import ufunc_at  # noqa: F401
 from tape.ops.structure.writing import *  # noqa: F403
+from tape.ops.updates.at import ufunc_at  # noqa: F401

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from tape.ops.elementwise.elementary import softplus
-from tape.ops.elementwise.windows import sinc
 from tape.ops.reduction.softmax import log_softmax as _log_softmax
 from tape.ops.reduction.softmax import logsumexp
 from tape.ops.reduction.softmax import softmax as _softmax
@@ -25,6 +24,7 @@ from tape.ops.special.normal import *  # noqa: F403
 from tape.ops.special.normal import __all__ as _normal
 from tape.ops.special.polygammas import digamma, polygamma, psi
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
+from tape.ops.special.windows import sinc
 from tape.ops.special.zetas import zeta
 from tape.ops.structure.shape import Axes
 

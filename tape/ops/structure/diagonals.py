@@ -13,10 +13,9 @@ from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only
 from tape.ops.elementwise.selection import where
-from tape.ops.reduction.reductions import sum as _sum
-from tape.ops.structure.shape import astype, ravel
+from tape.ops.structure.shape import ravel
 
-__all__ = ["diag", "diagflat", "diagonal", "trace", "tril", "triu"]
+__all__ = ["diag", "diagflat", "diagonal", "tril", "triu"]
 
 Shape = tuple[int, ...]
 
@@ -123,51 +122,6 @@ def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     (3, 2)
     """
     return _diagonal(x, offset=offset, axis1=-2, axis2=-1)
-
-
-@implements(np.trace)
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum of a diagonal of each matrix.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        At least two axes.
-    offset, axis1, axis2 : int
-        As for `diagonal`.
-    dtype : dtype_like, optional
-        What to add up in.
-
-    Returns
-    -------
-    numpy.ndarray, numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If there are no such axes.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> float(tape.ops.trace(np.array([[1.0, 2.0], [3.0, 4.0]])))
-    5.0
-    """
-    elements = diagonal(a, offset, axis1, axis2)
-    return _sum(elements if dtype is None else astype(elements, dtype), axis=-1)
-
-
-@implements(np.linalg.trace)
-def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The trace of each matrix in a stack, as `numpy.linalg.trace`; as `trace` otherwise.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.linalg.trace(np.ones((3, 2, 2))).shape
-    (3,)
-    """
-    return trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.diag)

@@ -11,10 +11,9 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import lift
-from tape.core.op import NUMPY_ERRORS, Op, implements
+from tape.core.op import NUMPY_ERRORS, Op, implements, sum_to
 from tape.core.operands import as_operand
 from tape.ops.elementwise.arithmetic import divide, power, subtract
-from tape.ops.reduction.reductions import sum
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.shape import as_dtype, astype, expand_dims, reshape
 
@@ -25,6 +24,11 @@ def _weights(out: Any, *, num: int, endpoint: bool, axis: int, dtype: Any) -> An
     """How far along the way elements are, in a shape that multiplies the result."""
     weights = np.linspace(0.0, 1.0, num, endpoint).astype(out.dtype)
     return weights.reshape(tuple(num if k == axis else 1 for k in range(out.ndim)))
+
+
+def _sum_along(x: Any, axis: int) -> Any:
+    shape = x.shape
+    return reshape(sum_to(x, shape=(*shape[:axis], 1, *shape[axis + 1 :])), shape[:axis] + shape[axis + 1 :])
 
 
 def _with_axis(t: Any, out: Any, axis: int) -> Any:
@@ -62,8 +66,8 @@ _linspace = Op(
     ),
     name="linspace",
     vjp=[
-        lambda g, out, start, stop, **how: sum(g * (1 - _weights(out, **how)), how["axis"]),
-        lambda g, out, start, stop, **how: sum(g * _weights(out, **how), how["axis"]),
+        lambda g, out, start, stop, **how: _sum_along(g * (1 - _weights(out, **how)), how["axis"]),
+        lambda g, out, start, stop, **how: _sum_along(g * _weights(out, **how), how["axis"]),
     ],
     jvp=[
         lambda t, out, start, stop, **how: _with_axis(t, out, how["axis"]) * (1 - _weights(out, **how)),
@@ -78,8 +82,10 @@ _geomspace = Op(
     lambda start, stop, *, num, endpoint, axis, dtype: np.geomspace(start, stop, num, endpoint, dtype, axis),
     name="geomspace",
     vjp=[
-        lambda g, out, start, stop, **how: sum(g * out * (1 - _weights(out, **how)), how["axis"]) / start,
-        lambda g, out, start, stop, **how: sum(g * out * _weights(out, **how), how["axis"]) / stop,
+        lambda g, out, start, stop, **how: (
+            _sum_along(g * out * (1 - _weights(out, **how)), how["axis"]) / start
+        ),
+        lambda g, out, start, stop, **how: _sum_along(g * out * _weights(out, **how), how["axis"]) / stop,
     ],
     jvp=[
         lambda t, out, start, stop, **how: (

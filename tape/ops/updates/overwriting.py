@@ -83,7 +83,7 @@ def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import putted
+    >>> from tape.ops.updates.overwriting import putted
     >>> putted(np.zeros((2, 2)), [0, 3, 1], [1.0, 2.0])
     array([[1., 1.],
            [0., 2.]])
@@ -128,7 +128,7 @@ def put_masked(a: Any, mask: Any, values: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import put_masked
+    >>> from tape.ops.updates.overwriting import put_masked
     >>> put_masked(np.zeros(4), [True, False, True, True], [1.0, 2.0])
     array([1., 0., 1., 2.])
     """
@@ -169,7 +169,7 @@ def placed(arr: Any, mask: Any, vals: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import placed
+    >>> from tape.ops.updates.overwriting import placed
     >>> placed(np.zeros(4), [True, False, True, True], [1.0, 2.0])
     array([1., 0., 2., 1.])
     """
@@ -213,7 +213,7 @@ def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True)
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import copied_to
+    >>> from tape.ops.updates.overwriting import copied_to
     >>> copied_to(np.zeros(3), [1.0, 2.0, 3.0], where=[True, False, True])
     array([1., 0., 3.])
     """
@@ -260,7 +260,7 @@ def diagonal_filled(a: Any, val: Any, wrap: bool = False) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import diagonal_filled
+    >>> from tape.ops.updates.overwriting import diagonal_filled
     >>> diagonal_filled(np.zeros((2, 2)), [1.0, 2.0])
     array([[1., 0.],
            [0., 2.]])
@@ -309,7 +309,7 @@ def filled(a: Any, value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import filled
+    >>> from tape.ops.updates.overwriting import filled
     >>> filled(np.zeros(2), 3.0)
     array([3., 3.])
     """

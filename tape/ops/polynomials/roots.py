@@ -10,7 +10,7 @@ from tape.core import series
 from tape.core.op import Op, implements
 from tape.errors import ShapeError
 from tape.ops.linalg.eigenvalues import eigvals
-from tape.ops.products.polynomials import coefficients, of_numbers, trimmed
+from tape.ops.polynomials.polynomials import coefficients, of_numbers, trimmed
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate

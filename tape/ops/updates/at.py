@@ -101,7 +101,7 @@ class At:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.updating import At
+    >>> from tape.ops.updates.at import At
     >>> x = np.array([1.0, 2.0, 3.0])
     >>> At(x)[1:].multiply(10.0)
     array([ 1., 20., 30.])

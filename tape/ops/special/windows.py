@@ -10,6 +10,7 @@ import numpy as np
 
 from tape.core import batch_rules
 from tape.core.op import Op, implements
+from tape.ops.special.bessel import i1
 
 __all__ = ["i0", "sinc"]
 
@@ -102,8 +103,6 @@ def sinc(x: Any) -> Any:
 
 
 def _i0_partial(d: Any, out: Any, x: Any) -> Any:
-    from tape.ops.special import i1  # late: its functions build on this package
-
     return d * i1(x)
 
 
