@@ -16,6 +16,7 @@ from tape.core import batch_rules, series
 from tape.core.functions import elementwise, function_of
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 
@@ -77,6 +78,8 @@ imag: Callable[..., Any] = elementwise(
     view=lambda x, part: _of_parts(real(x), part),
     doc="The imaginary part; of a real number 0.",
 )
+declare_cost(free, real, imag, _of_parts)
+
 
 conjugate: Callable[..., Any] = elementwise(
     np.conjugate,

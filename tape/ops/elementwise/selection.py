@@ -16,6 +16,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.functions import elementwise, function_of
 from tape.core.node import Handle
 from tape.core.op import Op, implements
+from tape.inspect.costs import declare_cost, passes
 from tape.kernels.choices import select, share
 from tape.ops.number_axes import axis_of
 
@@ -226,6 +227,7 @@ _argmin = Op(
     batch=_batch_position,
     lower=lambda b, x, axis, keepdims: b.position("argmin", x, axis, keepdims),
 )
+declare_cost(passes(1), _all, _any, _argmax, _argmin)
 
 
 @implements(np.isclose)

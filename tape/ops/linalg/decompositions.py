@@ -8,6 +8,7 @@ import numpy as np
 
 from tape.core.op import Op, implements
 from tape.errors import OptionError, SingularMatrixError, UnsupportedError
+from tape.inspect.costs import declare_cost, per_matrix
 from tape.ops.linalg.equations import solve_triangular
 from tape.ops.linalg.packing import (
     Packed,
@@ -60,6 +61,7 @@ _upper_cholesky = Op(
     vjp=[lambda g, out, a: dagger(_cholesky_vjp(dagger(g), dagger(out), a))],
     jvp=[lambda t, out, a: dagger(_cholesky_jvp(dagger(t), dagger(out), a))],
 )
+declare_cost(per_matrix(lambda m, n: n**3 / 3), _cholesky, _upper_cholesky)
 
 
 @implements(np.linalg.cholesky)
@@ -153,6 +155,7 @@ def _qr_shapes(a: Any, *, mode: str) -> Any:
 
 
 _qr = Packed("qr", lambda a, *, mode: np.linalg.qr(a, mode), _qr_shapes)
+declare_cost(per_matrix(lambda m, n: 4 * m * n**2 - 4 * n**3 / 3), _qr.op)
 
 
 def _padded(x: Any) -> Any:

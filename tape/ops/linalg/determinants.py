@@ -9,6 +9,7 @@ import numpy as np
 
 from tape.core import batch_rules, series
 from tape.core.op import Op, implements
+from tape.inspect.costs import declare_cost, per_matrix
 from tape.ops.elementwise.complex import imag
 from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
@@ -195,6 +196,7 @@ class SlogdetResult(NamedTuple):
 
 
 _slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()])
+declare_cost(per_matrix(lambda m, n: 2 * n**3 / 3), _det, _slogdet.op)
 
 
 def _sign_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:

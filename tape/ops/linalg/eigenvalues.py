@@ -12,6 +12,7 @@ import numpy as np
 
 from tape.core.op import Op, implements
 from tape.errors import OptionError, SingularMatrixError
+from tape.inspect.costs import declare_cost, per_matrix
 from tape.ops.linalg.equations import inverse
 from tape.ops.linalg.packing import (
     Packed,
@@ -53,6 +54,7 @@ def _shapes(a: Any, *_: Any, **attrs: Any) -> Any:
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
 _eigh = Packed("eigh", lambda a, *, uplo: np.linalg.eigh(a, uplo), _shapes)
+declare_cost(per_matrix(lambda m, n: 9 * n**3), _eigh.op)
 
 
 def _to_triangle(pulled: Any, uplo: str) -> Any:
@@ -101,6 +103,7 @@ _eigvalsh = Op(
     vjp=[lambda g, out, a, uplo: _pull_h(g, _vectors_of(a, uplo), uplo)],
     jvp=[lambda t, out, a, uplo: _push_h(t, _vectors_of(a, uplo), uplo)],
 )
+declare_cost(per_matrix(lambda m, n: 4 * n**3 / 3), _eigvalsh)
 
 
 def _uplo(name: str, UPLO: str) -> str:
@@ -186,6 +189,7 @@ def _eig_like_forward(a: Any, w: Any) -> Any:
 
 
 _eig = Packed("eig", np.linalg.eig, _shapes, data_dependent=True)  # real or complex
+declare_cost(per_matrix(lambda m, n: 25 * n**3), _eig.op)
 _eig_like = Packed("eig_like", _eig_like_forward, _shapes, data_dependent=True)
 
 
@@ -243,6 +247,7 @@ _eigvals = Op(
     vjp=[lambda g, out, a: _pull_values(g, _vectors(a, _eig_like.op(a, out)))],
     jvp=[lambda t, out, a: _push_values(t, _vectors(a, _eig_like.op(a, out)))],
 )
+declare_cost(per_matrix(lambda m, n: 10 * n**3), _eigvals)
 
 
 @implements(np.linalg.eig)

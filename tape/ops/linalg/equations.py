@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ from tape.core import batch_rules, series
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import Shape, declare_cost, per_matrix
 from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
@@ -60,6 +61,10 @@ def _taylor_solve(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> se
     return x
 
 
+def _solving_cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
+    return 2 * prod(shapes[0]) * shapes[0][-1] // 3 + 2 * prod(out) * shapes[0][-1]
+
+
 _solve: Op = Op(
     _solve_forward,
     name="solve",
@@ -72,6 +77,7 @@ _solve: Op = Op(
     ],
     jvp=[lambda t, out, a, b: -_solve(a, t @ out), lambda t, out, a, b: _solve(a, t)],
 )
+declare_cost(_solving_cost, _solve)
 
 
 def _with_columns(op: Any, a: Any, b: Any, **attrs: Any) -> Any:
@@ -136,6 +142,7 @@ def inverse(name: str, forward: Any, lower: Any = None) -> Op:
 
 
 _inv = inverse("inv", np.linalg.inv, _lower_inv)
+declare_cost(per_matrix(lambda m, n: 8 * n**3 / 3), _inv)
 
 
 def _inverse_or_zero(a: Any) -> Any:
@@ -333,6 +340,7 @@ _solve_triangular: Op = Op(
     ],
     jvp=[_triangular_jvp, lambda t, out, a, b, **attrs: _solve_triangular(a, t, **attrs)],
 )
+declare_cost(lambda out, shapes, attrs: prod(out) * shapes[0][-1], _solve_triangular)
 
 
 def solve_triangular(

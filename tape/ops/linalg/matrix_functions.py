@@ -9,6 +9,7 @@ import numpy as np
 
 from tape.core.op import Op, implements
 from tape.errors import OptionError
+from tape.inspect.costs import declare_cost, free, per_matrix
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.structure.joining import concatenate
@@ -16,6 +17,7 @@ from tape.ops.structure.joining import concatenate
 __all__ = ["expm", "matrix_power"]
 
 _zeroth_power = Op(lambda a: np.linalg.matrix_power(a, 0), name="matrix_power", batch=stacked)
+declare_cost(free, _zeroth_power)
 
 
 @implements(np.linalg.matrix_power)
@@ -103,6 +105,7 @@ _expm: Op = Op(
     vjp=[lambda g, out, a: _along(transposed(a), g)],
     jvp=[lambda t, out, a: _along(a, t)],
 )
+declare_cost(per_matrix(lambda m, n: 16 * n**3), _expm)
 
 
 def expm(a: Any) -> Any:

@@ -16,6 +16,7 @@ from tape.core.batch_rules import along_axes, elementwise
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import declare_cost, free, passes
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.equations import inverse_or_zero
@@ -101,6 +102,7 @@ _power = Op(
 _count_nonzero = Op(
     lambda x, *, axis, keepdims: np.linalg.norm(x, 0, axis, keepdims), name="norm", batch=along_axes
 )
+declare_cost(passes(2, 1), _euclidean, _power, _count_nonzero)
 
 
 # ---- choosing ------------------------------------------------------------------------------------
@@ -308,6 +310,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 _constant = Op(lambda x: x, name="cond", batch=elementwise, lower=lambda b, x: b.value(x))
+declare_cost(free, _constant)
 
 
 @implements(np.linalg.cond)

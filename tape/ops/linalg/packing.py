@@ -18,6 +18,7 @@ from tape.core import batch_rules
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError, SingularMatrixError
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import expand_dims, swapaxes
@@ -305,7 +306,7 @@ class Packed:
             stop = start + prod(shape[packed.ndim - 1 :])
             return b.reshape(b.read(packed, (Ellipsis, slice(start, stop))), shape)
 
-        return Op(
+        op = Op(
             forward,
             name=name,
             batch=self._batch,
@@ -314,3 +315,5 @@ class Packed:
             vjp=vjp and [*vjp, None],
             jvp=jvp and [*jvp, None],
         )
+        declare_cost(free, op)  # the computation before has done the work
+        return op

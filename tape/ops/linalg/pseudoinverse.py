@@ -9,6 +9,7 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import declare_cost, free, per_matrix
 from tape.ops.linalg.packing import (
     Packed,
     conjugated,
@@ -112,6 +113,7 @@ _matrix_rank = Op(
     name="matrix_rank",
     data_dependent=False,
 )
+declare_cost(per_matrix(lambda m, n: 2 * m * n**2 + 2 * n**3), _matrix_rank)
 
 
 @implements(np.linalg.matrix_rank)
@@ -152,6 +154,7 @@ def _lstsq_shapes(a: Any, b: Any, *, rcond: Any) -> Any:
 
 
 _lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False)
+declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _lstsq.op, _pinv)
 
 
 def _pinv_of(a: Any, rcond: Any) -> Any:
@@ -215,6 +218,8 @@ def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any) -> Any:
 
 
 _residuals = Op(_residuals_forward, name="residuals", vjp=_residuals_vjp, jvp=_residuals_jvp)
+declare_cost(free, _residuals)
+
 _rank = _lstsq.part(2, "rank", convert=lambda x: x.real.astype(np.int32))
 _values = _lstsq.part(
     3,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core.op import Op, implements
+from tape.inspect.costs import declare_cost, per_matrix
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.packing import (
     Packed,
@@ -58,6 +59,7 @@ _svd = Packed(
     lambda a, *, full_matrices, hermitian: np.linalg.svd(a, full_matrices, hermitian=hermitian),
     _shapes,
 )
+declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _svd.op)
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -98,6 +100,8 @@ _svdvals = Op(
     vjp=[lambda g, out, a, hermitian: values_vjp(g, out, a)],
     jvp=[lambda t, out, a, hermitian: values_jvp(t, out, a)],
 )
+declare_cost(per_matrix(lambda m, n: 2 * m * n**2 + 2 * n**3), _svdvals)
+
 
 _s: Op = _svd.part(
     1,

@@ -12,6 +12,7 @@ from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, reals, reduced
@@ -169,6 +170,7 @@ _place: Op = Op(
     lower=_lower_placed,
     doc="The transpose of `pick`: rows of zeros, but for the element that the target names.",
 )
+declare_cost(free, _pick, _place, _one_hot)
 
 
 class _Labels:

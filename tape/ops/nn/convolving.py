@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape.core.op import Op
+from tape.inspect.costs import declare_cost
 from tape.kernels import convolution as kernels
 from tape.kernels.columns import convolution_parameters
 from tape.ops.nn.geometry import Counts, computed, window_counts
@@ -113,6 +115,7 @@ conv: Op = _product(
     lambda g, out, x, w, **at: conv_input(g, w, spatial=x.shape[2:], **at),
     lambda g, out, x, w, **at: _conv_weight(x, g, kernel=w.shape[2:], **at),
 )
+declare_cost(lambda out, shapes, at: 2 * prod(out) * prod(shapes[1][1:]), conv)
 
 conv_input: Op = _product(
     "conv_input",
@@ -121,6 +124,7 @@ conv_input: Op = _product(
     lambda d, out, g, w, spatial, **at: conv(d, w, **at),
     lambda d, out, g, w, spatial, **at: _conv_weight(d, g, kernel=w.shape[2:], **at),
 )
+declare_cost(lambda out, shapes, at: 2 * prod(shapes[0]) * prod(shapes[1][1:]), conv_input)
 
 _conv_weight: Op = _product(
     "conv_weight",
@@ -129,3 +133,4 @@ _conv_weight: Op = _product(
     lambda d, out, x, g, kernel, **at: conv_input(g, d, spatial=x.shape[2:], **at),
     lambda d, out, x, g, kernel, **at: conv(x, d, **at),
 )
+declare_cost(lambda out, shapes, at: 2 * prod(shapes[1]) * prod(out[1:]), _conv_weight)

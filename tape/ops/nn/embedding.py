@@ -11,6 +11,7 @@ from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import maximum, where
 from tape.ops.reduction.reductions import max as largest
 from tape.ops.reduction.reductions import sum as total
@@ -76,6 +77,8 @@ _embedding: Op = Op(
     batch=_batch,
     lower=lambda b, weight, index, padding: b.read(weight, (index,)),
 )
+declare_cost(free, _rows, _embedding)
+
 
 # ---- public ------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.inspect.costs import declare_cost, per_row
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
 from tape.ops.number_axes import axis_of
@@ -108,7 +109,9 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
 
 
 standardized = _normalisation("standardized", _centred)
+declare_cost(per_row(5, 5), standardized)
 _scaled = _normalisation("rms_normalized", _uncentred)
+declare_cost(per_row(3, 3), _scaled)
 
 
 # ---- what the public functions share -----------------------------------------------------------------

@@ -16,6 +16,7 @@ from tape.core import series
 from tape.core.op import Op, broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import declare_cost
 from tape.kernels import pooling as kernels
 from tape.kernels.windowed import pooling_parameters
 from tape.ops.elementwise.arithmetic import divide
@@ -113,10 +114,12 @@ _max_pool_jvp: Op = _pooling(
 _sum_pool: Op = _pooling(
     "sum_pool", "x", "y", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at), linear=True
 )
+declare_cost(lambda out, shapes, at: prod(out) * prod(at["window"]), _max_pool, _sum_pool, _max_pool_jvp)
 
 _sum_pool_vjp: Op = _pooling(
     "sum_pool_vjp", "y", "x", lambda d, out, g, spatial, **at: _sum_pool(d, **at), linear=True
 )
+declare_cost(lambda out, shapes, at: prod(shapes[0]) * prod(at["window"]), _max_pool_vjp, _sum_pool_vjp)
 
 
 # ---- windows ---------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, free, passes
 from tape.kernels.windows import taps
 from tape.ops.nn.geometry import (
     Counts,
@@ -89,6 +90,7 @@ _unfold: Op = Op(
     batch=_batch,
     lower=_lower_unfold,
 )
+declare_cost(free, _unfold)
 
 _fold: Op = Op(
     partial(computed, _fold_forward),
@@ -98,6 +100,7 @@ _fold: Op = Op(
     batch=_batch,
     lower=_lower_fold,
 )
+declare_cost(passes(1), _fold)
 
 
 # ---- the functions ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tape.core.node import settled
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError
+from tape.inspect.costs import declare_cost, sorting
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort
 from tape.ops.structure.axes import moveaxis
@@ -108,6 +109,7 @@ _isin = Op(
         NotImplemented if is_batched[1] else op(*operands, **attrs)
     ),
 )
+declare_cost(sorting, _unique, _common, _isin)
 
 
 @implements(np.unique)

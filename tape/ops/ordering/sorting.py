@@ -18,6 +18,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from tape.inspect.costs import declare_cost, searching, sorting
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
@@ -65,6 +66,7 @@ _argpartition = Op(
 _lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 
 _lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
+declare_cost(sorting, _argsort, _argpartition, _lexsort, _lexsort_rows)
 
 
 def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -74,6 +76,7 @@ def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any],
 _searchsorted = Op(
     lambda a, v, *sorter, side: np.searchsorted(a, v, side, *sorter), name="searchsorted", batch=_batch_search
 )
+declare_cost(searching, _searchsorted)
 
 
 def _checked_kind(name: str, kind: Any, order: Any, stable: bool | None) -> str | None:

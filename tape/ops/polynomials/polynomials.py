@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tape.core.node import Handle
 from tape.core.op import Op, implements, sum_to
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError, UnsupportedError
+from tape.inspect.costs import declare_cost
 from tape.ops.elementwise.arithmetic import add, divide, multiply, subtract
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem
@@ -77,6 +79,7 @@ _polyval: Op = Op(
     batch=_batch_polyval,
     lower=_lower_polyval,
 )
+declare_cost(lambda out, shapes, attrs: 2 * prod(out) * prod(shapes[0]), _polyval)
 
 
 def of_numbers(p: Any) -> Any:

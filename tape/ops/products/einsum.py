@@ -8,7 +8,7 @@ batch is one more letter.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
@@ -23,6 +23,7 @@ from tape.core.node import Handle
 from tape.core.op import Op, broadcast_to, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError
+from tape.inspect.costs import Shape, declare_cost
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import astype, reshape
 
@@ -199,10 +200,28 @@ def _written_back(x: Any, part: Any, *, subscripts: str, **options: Any) -> Any:
 # ---- the operation ---------------------------------------------------------------------------------
 
 
+def _cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
+    """Return the cost: each operand multiplied with what is left of those before it, and summed."""
+    inputs, result = _terms(attrs["subscripts"])
+    lengths: dict[str, int] = {}
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, length in zip(labels, shape, strict=True):
+            lengths[label] = max(length, lengths.get(label, 1)) if length else 0
+    if len(inputs) == 1:
+        return prod(shapes[0]) if set(inputs[0]) - set(result) else 0
+    total, left = 0, set(inputs[0])
+    for k, labels in enumerate(inputs[1:], start=1):
+        left |= set(labels)
+        kept = left & set(result).union(*inputs[k + 1 :])
+        total += (2 if left - kept else 1) * prod([lengths[label] for label in left])
+        left = kept
+    return total
+
+
 @cache
 def _einsum(count: int) -> Op:
     """The einsum of so many operands."""
-    return Op(
+    op = Op(
         lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
         name="einsum",
         vjp=[partial(_adjoint, k) for k in range(count)],
@@ -212,6 +231,8 @@ def _einsum(count: int) -> Op:
         batch=_batch,
         lower=_lower,
     )
+    declare_cost(_cost, op)
+    return op
 
 
 @implements(np.einsum)

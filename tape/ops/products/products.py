@@ -18,6 +18,7 @@ from tape.core.functions import function_of
 from tape.core.op import Op, fit, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, matrix_products
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.structure.axes import axes_of, moveaxis, swapaxes
 from tape.ops.structure.shape import expand_dims, ravel, reshape
@@ -175,6 +176,7 @@ _vecdot = Op(
     batch=elementwise,
     lower=lambda b, x, y: b.fold("sum", x * y, -1),
 )
+declare_cost(matrix_products, _matmul, _vecdot)
 
 
 def _check_stacks(name: str, x: Any, y: Any, x_core: str, y_core: str) -> None:

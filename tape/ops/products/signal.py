@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import pi, prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import declare_cost, free, searching
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.elementwise.rounding import remainder
@@ -69,6 +70,7 @@ _correlate: Op = Op(
     ],
     linear=True,
 )
+declare_cost(lambda out, shapes, attrs: 2 * prod(shapes[0]) * prod(shapes[1]), _convolve, _correlate)
 
 
 def _sliding(op: Op, a: Any, v: Any, mode: str) -> Any:
@@ -172,6 +174,7 @@ _gathered = Op(
     lower=lambda b, w, interval, count: b.written(b.value(w), (interval,), (count,)),
     doc="For each interval, the sum of what is at the positions in it.",
 )
+declare_cost(free, _gathered)
 
 
 def _per_interval(first: float, inner: Any, last: float) -> Any:
@@ -229,6 +232,7 @@ _interp = Op(
         lambda t, out, x, xp, fp: _pushed(t, x, xp),
     ],
 )
+declare_cost(searching, _interp, _interval)
 
 
 @implements(np.interp)

@@ -17,6 +17,7 @@ from tape.core.node import Handle
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, matrix_products, passes
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last
 from tape.ops.structure.axes import moveaxis, swapaxes, transpose
@@ -67,6 +68,7 @@ _dot = Op(
     batch=_batch_dot,
     lower=_lower_dot,
 )
+declare_cost(matrix_products, _dot)
 
 
 @implements(np.dot)
@@ -352,6 +354,7 @@ _cross: Any = Op(
     batch=elementwise,
     lower=_lower_cross,
 )
+declare_cost(passes(3), _cross)
 
 
 @implements(np.cross, np.linalg.cross)

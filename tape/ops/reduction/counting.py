@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.op import Op, implements
+from tape.inspect.costs import declare_cost, passes, searching
 from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.primitives import count_nonzero_along
 from tape.ops.structure.indexing import getitem
@@ -60,6 +61,7 @@ def _batch_digitize(op: Any, operands: Any, is_batched: Any, attrs: dict[str, An
 _digitize = Op(
     lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=_batch_digitize
 )
+declare_cost(searching, _digitize)
 
 
 @implements(np.digitize)
@@ -105,6 +107,7 @@ _weighed_bincount = Op(
     vjp=[None, lambda g, out, x, weights, minlength: getitem(g, x)],
     linear=True,
 )
+declare_cost(passes(1), _bincount, _weighed_bincount)
 
 
 @implements(np.bincount)

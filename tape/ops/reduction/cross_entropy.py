@@ -11,6 +11,7 @@ from tape.core.functions import function_of
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.errors import DTypeError, OptionError, ShapeError
+from tape.inspect.costs import declare_cost, passes
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.ops.reduction.axes import Reduced
 from tape.ops.reduction.primitives import sum_along
@@ -183,6 +184,7 @@ _CROSS_ENTROPIES: dict[str, Callable[..., Any]] = {
     "sum": _cross_entropy("sum"),
     "none": _cross_entropy("none"),
 }
+declare_cost(passes(4, 1), *_CROSS_ENTROPIES.values())
 
 
 def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean") -> Any:

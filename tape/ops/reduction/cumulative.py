@@ -17,6 +17,7 @@ from tape.core.node import plain
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of
@@ -53,6 +54,7 @@ _cumsum_back: Op = Op(
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("sum", x, axis, backwards=True),
 )
+declare_cost(passes(1), _cumsum_back)
 
 
 def _cumprod_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:

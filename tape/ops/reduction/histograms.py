@@ -17,6 +17,7 @@ from tape.core.node import Handle
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError, describe
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.differences import diff_along
@@ -140,6 +141,7 @@ _weighed_histogram: Op = Op(
     ],
     taylor=series.linear,
 )
+declare_cost(passes(1), _histogram, _weighed_histogram)
 
 
 def _is_list(bins: Any) -> bool:

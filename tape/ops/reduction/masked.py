@@ -15,6 +15,7 @@ import numpy as np
 from tape.core import series
 from tape.core.batch_rules import inner_axes, lift
 from tape.core.op import Op, broadcast_to, sum_to
+from tape.inspect.costs import declare_cost, passes
 from tape.kernels.choices import extremes_share
 from tape.ops.elementwise.selection import isnan, logical_and, logical_not, where
 from tape.ops.reduction.axes import Reduced, keep_axes
@@ -216,6 +217,7 @@ prod_where = masked_reduction(
 )
 mean_where = _means(np.mean, skips_nan=False)
 nanmean_where = _means(np.nanmean, skips_nan=True)
+declare_cost(passes(1, 1), mean_where, nanmean_where)
 
 
 # ---- extremes ----------------------------------------------------------------------------------------
@@ -262,3 +264,4 @@ max_where = _extremes("max", np.max, "maximum", skips_nan=False)
 min_where = _extremes("min", np.min, "minimum", skips_nan=False)
 nanmax_where = _extremes("nanmax", np.nanmax, "maximum", skips_nan=True)
 nanmin_where = _extremes("nanmin", np.nanmin, "minimum", skips_nan=True)
+declare_cost(passes(1), sum_where, prod_where, max_where, min_where, nanmax_where, nanmin_where)

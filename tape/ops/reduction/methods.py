@@ -10,6 +10,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import OutOfBoundsError, describe
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import all, any, where
 from tape.ops.reduction.axes import Reduced, keep_axes, operand_and_axes, operand_and_axis
@@ -72,6 +73,7 @@ _add_reduceat = Op(
     data_dependent=False,
     linear=True,
 )
+declare_cost(passes(1), _add_reduceat, _logaddexp_reduce)
 
 
 def _added_at(array: Any, indices: Any, axis: int = 0) -> Any:

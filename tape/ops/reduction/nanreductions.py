@@ -15,6 +15,7 @@ import numpy as np
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.elementwise.selection import isnan
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.axes import operand_and_axes
@@ -221,6 +222,7 @@ def _position(function: Callable[..., Any]) -> Op:
 
 _nanargmax = _position(np.nanargmax)
 _nanargmin = _position(np.nanargmin)
+declare_cost(passes(1), _nanargmax, _nanargmin)
 
 
 @implements(np.nanargmax)

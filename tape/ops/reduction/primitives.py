@@ -14,7 +14,8 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op
+from tape.core.op import Op, sum_to
+from tape.inspect.costs import declare_cost, passes
 from tape.kernels.choices import extremes_share
 from tape.kernels.recurrences import products_share
 from tape.ops.elementwise.arithmetic import multiply
@@ -110,6 +111,7 @@ mean_along = Op(
     ],
     linear=True,
 )
+declare_cost(passes(1, 1), mean_along)
 
 
 # ---- extremes --------------------------------------------------------------------------------------
@@ -210,3 +212,4 @@ prod_along = Op(
     batch=along_axes,
     lower=_lower_total("prod"),
 )
+declare_cost(passes(1), sum_to, sum_along, prod_along, max_along, min_along, count_nonzero_along)

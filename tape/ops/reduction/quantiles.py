@@ -17,6 +17,7 @@ from tape.core.node import traced
 from tape.core.op import Op, cast, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, UnsupportedError
+from tape.inspect.costs import declare_cost, sorting
 from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import HOLE, getitem, scatter
@@ -213,6 +214,7 @@ _nanquantile = _quantile_op(np.nanquantile, 1.0, skips_nan=True)
 _nanpercentile = _quantile_op(np.nanpercentile, 100.0, skips_nan=True)
 _median = _median_op(np.median, skips_nan=False)
 _nanmedian = _median_op(np.nanmedian, skips_nan=True)
+declare_cost(sorting, _median, _quantile, _percentile, _nanmedian, _nanquantile, _nanpercentile)
 
 
 def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims: bool, weights: Any) -> Any:

@@ -11,6 +11,7 @@ from tape.core.batch_rules import along_axes, inner_axes
 from tape.core.op import Op, broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import explain
+from tape.inspect.costs import declare_cost, passes, per_row
 from tape.ops.elementwise.complex import absolute, real
 from tape.ops.elementwise.elementary import exp, log
 from tape.ops.elementwise.selection import logical_or, where
@@ -139,6 +140,7 @@ _logsumexp = Op(
         )
     ],
 )
+declare_cost(passes(4, 2), _logsumexp)
 
 
 def softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
@@ -156,6 +158,7 @@ softmax_along = Op(
     vjp=[softmax_rule],
     jvp=[softmax_rule],
 )
+declare_cost(per_row(5, 3), softmax_along)
 
 
 def _log_softmax_forward(x: Any, *, axis: Reduced | None) -> Any:
@@ -172,6 +175,7 @@ log_softmax_along = Op(
     vjp=[lambda g, out, x, axis: g - exp(out) * sum_along(g, axis=axis, keepdims=True)],
     jvp=[lambda t, out, x, axis: t - sum_along(exp(out) * t, axis=axis, keepdims=True)],
 )
+declare_cost(per_row(5, 1), log_softmax_along)
 
 
 def _weighted_shift(a: Any, b: Any, *, axis: Reduced | None) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tape.core import series
 from tape.core.op import Op, cast
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.elementwise.complex import conjugate, real
 from tape.ops.elementwise.selection import isnan, where
 from tape.ops.reduction.axes import Reduced, count_along, keep_axes
@@ -170,4 +171,6 @@ def _lower_masked_std(b: Any, *operands: Any, **attrs: Any) -> Any:
 var_where = _spread(np.var, _masked_var_partials, _lower_masked_var, skips_nan=False)
 std_where = _spread(np.std, _masked_std_partials, _lower_masked_std, skips_nan=False)
 nanvar_where = _spread(np.nanvar, _masked_var_partials, _lower_masked_var, skips_nan=True)
+declare_cost(passes(4, 2), var_along, var_where, nanvar_where)
 nanstd_where = _spread(np.nanstd, _masked_std_partials, _lower_masked_std, skips_nan=True)
+declare_cost(passes(4, 3), std_along, std_where, nanstd_where)

@@ -13,6 +13,7 @@ from tape.core.batch_rules import along_axes, inner_axis
 from tape.core.op import NUMPY_ERRORS, Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, free
 from tape.ops.structure.indexing import getitem
 
 __all__ = [
@@ -96,6 +97,7 @@ _roll: Op = Op(
     batch=along_axes,
     lower=_lower_roll,
 )
+declare_cost(free, _transpose, _swapaxes, _roll)
 
 
 @implements(np.transpose)

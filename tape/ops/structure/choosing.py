@@ -15,6 +15,7 @@ from tape.core.node import plain
 from tape.core.op import Op, cast, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own
@@ -71,6 +72,7 @@ _choose: Op = Op(
     batch=elementwise,
     lower=_lower_choose,
 )
+declare_cost(free, _choose)
 
 
 @implements(np.choose)

@@ -12,6 +12,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.inplace.aliases import memory_of
+from tape.inspect.costs import declare_cost, free
 from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
 from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, reshape
@@ -83,6 +84,7 @@ _beside = Op(
     batch=_batch_beside,
     lower=lambda b, x, array: b.value(array),
 )
+declare_cost(free, _beside)
 
 
 def beside(x: Any, array: np.ndarray) -> Any:

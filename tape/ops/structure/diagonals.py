@@ -12,6 +12,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import ravel
 
@@ -77,6 +78,7 @@ _embedded: Op = Op(
     batch=_batch,
     lower=_lower_embed,
 )
+declare_cost(free, _diagonal, _embedded)
 
 
 @implements(np.diagonal)

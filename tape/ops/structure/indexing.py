@@ -13,6 +13,7 @@ from tape.core import series
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.errors import OutOfBoundsError
+from tape.inspect.costs import declare_cost, free, passes
 from tape.kernels.accumulate import Scattered
 
 __all__ = ["getitem"]
@@ -86,6 +87,7 @@ getitem_op: Op = Op(
     lower=lambda b, x, *arrays, index: b.read(x, filled_index(index, arrays)),
     data_dependent=lambda x, *arrays, index: any(array.dtype.kind == "b" for array in arrays),
 )
+declare_cost(free, getitem_op)
 
 scatter: Op = Op(
     lambda g, *arrays, index, shape: Scattered(g, filled_index(index, arrays), shape).dense(),
@@ -101,6 +103,7 @@ scatter: Op = Op(
     batch=_batch_scatter,
     lower=lambda b, g, *arrays, index, shape: b.written(g, filled_index(index, arrays), shape),
 )
+declare_cost(passes(1), scatter)
 
 
 def getitem(a: Any, index: Any) -> Any:

@@ -15,6 +15,7 @@ from tape.core.op import Op, cast, implements
 from tape.core.op import broadcast_to as _broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.costs import declare_cost, free
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy
@@ -100,6 +101,7 @@ _stack = Op(
     batch=_batch_join,
     jvp=_stack_jvp,
 )
+declare_cost(free, _concatenate, _stack)
 
 
 def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:

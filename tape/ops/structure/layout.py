@@ -14,6 +14,7 @@ from tape.core.node import Handle, settled
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.inplace.aliases import is_array, memory_of
+from tape.inspect.costs import declare_cost, free
 
 __all__ = ["copy"]
 
@@ -40,6 +41,7 @@ laid_out: Op = Op(
     lower=lambda b, x, order: b.value(x),
     doc="An array of its own, in an order of NumPy's, or with its axes following each other like this.",
 )
+declare_cost(free, laid_out)
 
 
 def _memory(x: Any) -> Any:

@@ -18,6 +18,7 @@ from tape.core.node import plain
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, OutOfBoundsError, ShapeError
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["argwhere", "flatnonzero", "ix_", "nonzero", "ravel_multi_index", "unravel_index"]
@@ -86,6 +87,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
 _argwhere = Op(np.argwhere)
 _nonzero = Op(lambda x: np.stack(np.nonzero(x), axis=-1), name="nonzero")
 _flatnonzero = Op(np.flatnonzero)
+declare_cost(passes(1), _flatnonzero, _nonzero, _argwhere)
 
 
 def _lower_ravel(b: Any, *indices: Any, dims: tuple[int, ...], mode: Any, order: str) -> Any:

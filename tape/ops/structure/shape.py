@@ -16,6 +16,7 @@ from tape.core.op import broadcast_to as _broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
+from tape.inspect.costs import declare_cost, free
 from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy
@@ -107,6 +108,7 @@ _squeeze = Op(
     batch=_batch_squeeze,
     lower=_lower_as("squeeze"),
 )
+declare_cost(free, _broadcast_to, _reshape, _reshape_fortran, _expand_dims, _squeeze)
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from tape.core.batch_rules import inner_axis, lift
 from tape.core.op import Op, broadcast_to, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.costs import declare_cost, free, passes
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, scattered
@@ -81,6 +82,7 @@ _add_along_axis: Op = Op(
     batch=_batch_along,
     lower=lambda b, g, indices, shape, axis: b.written(g, _along(indices, shape, axis), shape),
 )
+declare_cost(passes(1), _add_along_axis)
 
 
 def _put(x: Any, indices: Any, values: Any, *, axis: int) -> Any:
@@ -156,6 +158,7 @@ _take: Op = Op(
     batch=_batch_take,
     lower=lambda b, x, indices, axis: b.read(x, (*(slice(None),) * axis, indices)),
 )
+declare_cost(free, _take, _take_along_axis, _put_along_axis)
 
 
 def taken(x: Any, indices: Any, axis: int) -> Any:

@@ -6,6 +6,7 @@ once, the last of the elements written there, in C order, stays, and the others 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tape.core.batch_rules import lift
 from tape.core.op import Op, broadcast_to, sum_to
 from tape.core.operands import as_operand
 from tape.errors import DTypeError
+from tape.inspect.costs import declare_cost, free
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed
@@ -160,6 +162,7 @@ _set_at: Op = Op(
         b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
     ),
 )
+declare_cost(free, _set_at)
 
 
 # Reading comes first, and cannot name what a write to its result does.
@@ -261,6 +264,7 @@ _add_at: Op = Op(
         b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
     ),
 )
+declare_cost(lambda out, shapes, attrs: prod(shapes[1]), _add_at)
 
 
 def add_at(x: Any, v: Any, index: Any) -> Any:
