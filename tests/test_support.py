@@ -9,8 +9,9 @@ import pytest
 
 import tape
 from tape.core.op import NUMPY
+from tape.inspect.samples import SAMPLES
 from tape.support import markdown, probe, report
-from tape.support.samples import SAMPLES, arguments
+from tape.support.samples import arguments
 
 DOCUMENT = Path(__file__).parent.parent / "examples" / "functions.md"
 

@@ -18,9 +18,10 @@ import numpy as np
 from tape import errors, ops
 from tape.core.node import Handle, traced
 from tape.core.trace import Trace
+from tape.inspect.samples import name_of
 from tape.ops.updates.overwriting import IN_PLACE
 from tape.program import compile
-from tape.support.samples import arguments, data, name_of
+from tape.support.samples import arguments, data
 from tape.transforms import grad, jvp
 
 __all__ = ["Support", "probe"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.inspect.samples import SAMPLES
 from tape.support.probe import Support, probe
-from tape.support.samples import SAMPLES
 from tape.system.progress import progress_bar
 
 __all__ = ["functions", "markdown", "report"]

@@ -7,6 +7,7 @@ import numpy as np
 from tape.core import batch_rules
 from tape.core.functions import elementwise, function_of
 from tape.core.op import Op
+from tape.inspect.samples import declare_samples
 
 __all__ = [
     "bitwise_and",
@@ -23,6 +24,18 @@ __all__ = [
     "left_shift",
     "right_shift",
 ]
+
+declare_samples(
+    "np.bitwise_and(n, np.floor(4 * u).astype(int))",
+    "np.bitwise_count(np.floor(4 * u).astype(int))",
+    "np.bitwise_or(np.floor(4 * u).astype(int), n)",
+    "np.bitwise_xor(np.floor(4 * u).astype(int), n)",
+    "np.gcd(n, np.floor(4 * u).astype(int))",
+    "np.invert(x > 0.5)",
+    "np.lcm(n, np.floor(4 * u).astype(int))",
+    "np.left_shift(n, np.floor(4 * u).astype(int))",
+    "np.right_shift(n, np.floor(4 * u).astype(int))",
+)
 
 bitwise_and = elementwise(np.bitwise_and)
 bitwise_or = elementwise(np.bitwise_or)

@@ -17,6 +17,7 @@ from tape.core.functions import elementwise, function_of
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 
@@ -32,6 +33,17 @@ __all__ = [
     "real",
     "real_if_close",
 ]
+
+declare_samples(
+    "np.abs(x - 0.5)",
+    "np.angle(x - 0.5)",
+    "np.conjugate(x)",
+    "np.imag(x)",
+    "np.iscomplex(x)",
+    "np.isreal(x)",
+    "np.real(x)",
+    "np.real_if_close(x)",
+)
 
 
 def _lower_same(b: Any, x: Any) -> Any:

@@ -12,6 +12,7 @@ from tape.core import batch_rules, series
 from tape.core.functions import elementwise, fused_elementwise
 from tape.core.op import Op
 from tape.errors import ShapeError
+from tape.inspect.samples import declare_samples
 from tape.kernels.choices import select
 from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
 
@@ -60,6 +61,46 @@ __all__ = [
     "tan",
     "tanh",
 ]
+
+declare_samples(
+    "np.arccos(x)",
+    "np.arccosh(1 + x)",
+    "np.arcsin(x)",
+    "np.arcsinh(x)",
+    "np.arctan(x)",
+    "np.arctan2(x, y)",
+    "np.arctanh(x)",
+    "np.cbrt(x)",
+    "np.cos(x)",
+    "np.cosh(x)",
+    "np.deg2rad(x)",
+    "np.degrees(x)",
+    "np.exp(x)",
+    "np.exp2(x)",
+    "np.expm1(x)",
+    "np.fabs(x - 0.5)",
+    "np.hypot(x, y)",
+    "np.log(x)",
+    "np.log10(x)",
+    "np.log1p(x)",
+    "np.log2(x)",
+    "np.logaddexp(x, y)",
+    "np.logaddexp2(x, y)",
+    "np.rad2deg(x)",
+    "np.radians(x)",
+    "np.reciprocal(x)",
+    "np.sin(x)",
+    "np.sinh(x)",
+    "np.sqrt(x)",
+    "np.square(x)",
+    "np.tan(x)",
+    "np.tanh(x)",
+    "tape.apply(x, np.sin, np.cos)",
+    "tape.ops.relu(x - 0.5)",
+    "tape.ops.sigmoid(x)",
+    "tape.ops.softplus(x)",
+    "tape.ops.special.softplus(x)",
+)
 
 _LOG_2, _LOG_10 = _log(2), _log(10)
 

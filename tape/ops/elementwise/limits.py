@@ -11,9 +11,15 @@ from tape.core import batch_rules, series
 from tape.core.node import Handle, settled
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
 __all__ = ["clip", "nan_to_num"]
+
+declare_samples(
+    "np.clip(x, 0.4, 0.7)",
+    "np.nan_to_num(x)",
+)
 
 
 @implements(np.clip)

@@ -14,6 +14,7 @@ import numpy as np
 from tape.core import batch_rules, series
 from tape.core.functions import elementwise, function_of
 from tape.core.op import Op, implements
+from tape.inspect.samples import declare_samples
 
 __all__ = [
     "around",
@@ -34,6 +35,25 @@ __all__ = [
     "spacing",
     "trunc",
 ]
+
+declare_samples(
+    "np.around(x, 1)",
+    "np.ceil(x)",
+    "np.divmod(x, 0.22)",
+    "np.fix(x)",
+    "np.floor(x)",
+    "np.floor_divide(x, 0.22)",
+    "np.fmod(x, 0.22)",
+    "np.frexp(x)",
+    "np.ldexp(u, n)",
+    "np.modf(x)",
+    "np.nextafter(x, y)",
+    "np.remainder(x, 0.22)",
+    "np.rint(x)",
+    "np.round(x, 1)",
+    "np.spacing(x)",
+    "np.trunc(x)",
+)
 
 floor = elementwise(np.floor)
 ceil = elementwise(np.ceil)

@@ -17,6 +17,7 @@ from tape.core.functions import elementwise, function_of
 from tape.core.node import Handle
 from tape.core.op import Op, implements
 from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.kernels.choices import select, share
 from tape.ops.number_axes import axis_of
 
@@ -51,6 +52,38 @@ __all__ = [
     "signbit",
     "where",
 ]
+
+declare_samples(
+    "np.all(mask * x)",
+    "np.any(x > 0.5)",
+    "np.argmax(x, axis=1)",
+    "np.argmin(x, axis=1)",
+    "np.copysign(x, y - 0.5)",
+    "np.equal(x, y)",
+    "np.fmax(x, y)",
+    "np.fmin(x, y)",
+    "np.greater(x, y)",
+    "np.greater_equal(x, y)",
+    "np.heaviside(x - 0.5, 0.5)",
+    "np.isclose(x, y)",
+    "np.isfinite(x)",
+    "np.isinf(x)",
+    "np.isnan(x)",
+    "np.isneginf(x)",
+    "np.isposinf(x)",
+    "np.less(x, y)",
+    "np.less_equal(x, y)",
+    "np.logical_and(x, y)",
+    "np.logical_not(x)",
+    "np.logical_or(x, y)",
+    "np.logical_xor(x, y)",
+    "np.maximum(x, y)",
+    "np.minimum(x, y)",
+    "np.not_equal(x, y)",
+    "np.sign(x)",
+    "np.signbit(x)",
+    "np.where(x > 0.5, x, y)",
+)
 
 equal = elementwise(np.equal)
 not_equal = elementwise(np.not_equal)

@@ -15,6 +15,7 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.fft.spectra import OPPOSITE, back, forth, from_half, resized, shift, shift_back, to_half
 
@@ -36,6 +37,25 @@ __all__ = [
     "rfft2",
     "rfftn",
 ]
+
+declare_samples(
+    "np.fft.fft(x)",
+    "np.fft.fft2(x)",
+    "np.fft.fftn(x)",
+    "np.fft.fftshift(x)",
+    "np.fft.hfft(x)",
+    "np.fft.ifft(x)",
+    "np.fft.ifft2(x)",
+    "np.fft.ifftn(x)",
+    "np.fft.ifftshift(x)",
+    "np.fft.ihfft(x)",
+    "np.fft.irfft(x)",
+    "np.fft.irfft2(x)",
+    "np.fft.irfftn(x)",
+    "np.fft.rfft(x)",
+    "np.fft.rfft2(x)",
+    "np.fft.rfftn(x)",
+)
 
 # ---- arguments -------------------------------------------------------------------------------------
 

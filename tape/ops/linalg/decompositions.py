@@ -9,6 +9,7 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.errors import OptionError, SingularMatrixError, UnsupportedError
 from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.equations import solve_triangular
 from tape.ops.linalg.packing import (
     Packed,
@@ -25,6 +26,11 @@ from tape.ops.linalg.packing import (
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["QRResult", "cho_factor", "cholesky", "qr"]
+
+declare_samples(
+    "np.linalg.cholesky(h)",
+    "np.linalg.qr(s)",
+)
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 

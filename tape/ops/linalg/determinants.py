@@ -10,12 +10,18 @@ import numpy as np
 from tape.core import batch_rules, series
 from tape.core.op import Op, implements
 from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag
 from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
 from tape.ops.reduction.reductions import sum
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
+
+declare_samples(
+    "np.linalg.det(s)",
+    "np.linalg.slogdet(s)",
+)
 
 
 # Matrices ``sum of e_S x_S`` over subsets S of m numbers with squares 0, as lists in the order of the bits of

@@ -13,6 +13,7 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.errors import OptionError, SingularMatrixError
 from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.equations import inverse
 from tape.ops.linalg.packing import (
     Packed,
@@ -30,6 +31,13 @@ from tape.ops.linalg.packing import (
 from tape.ops.reduction.reductions import sum
 
 __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
+
+declare_samples(
+    "np.linalg.eig(g)[0].real",
+    "np.linalg.eigh(h)[0]",
+    "np.linalg.eigvals(g).real",
+    "np.linalg.eigvalsh(h)",
+)
 
 
 class EigResult(NamedTuple):

@@ -15,6 +15,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import Shape, declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
@@ -29,6 +30,15 @@ __all__ = [
     "tensorinv",
     "tensorsolve",
 ]
+
+declare_samples(
+    "np.linalg.inv(s)",
+    "np.linalg.solve(s, u)",
+    "np.linalg.tensorinv(s, ind=1)",
+    "np.linalg.tensorsolve(s, u)",
+    "tape.ops.linalg.cho_solve((np.linalg.cholesky(h), True), u)",
+    "tape.ops.linalg.solve_triangular(s, u, lower=True)",
+)
 
 
 def _solve_forward(a: Any, b: Any) -> Any:

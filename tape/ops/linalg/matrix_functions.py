@@ -10,11 +10,17 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, free, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["expm", "matrix_power"]
+
+declare_samples(
+    "np.linalg.matrix_power(s, 3)",
+    "tape.ops.linalg.expm(s)",
+)
 
 _zeroth_power = Op(lambda a: np.linalg.matrix_power(a, 0), name="matrix_power", batch=stacked)
 declare_cost(free, _zeroth_power)

@@ -17,6 +17,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.equations import inverse_or_zero
@@ -26,6 +27,13 @@ from tape.ops.reduction.reductions import max, min, sum
 from tape.ops.structure.shape import astype, ravel, reshape, transpose
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
+
+declare_samples(
+    "np.linalg.cond(s)",
+    "np.linalg.matrix_norm(x)",
+    "np.linalg.norm(x, axis=1)",
+    "np.linalg.vector_norm(x, axis=1)",
+)
 
 Axes = int | tuple[int, ...] | None
 

@@ -10,6 +10,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.packing import (
     Packed,
     conjugated,
@@ -25,6 +26,12 @@ from tape.ops.reduction.reductions import sum
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["lstsq", "matrix_rank", "pinv"]
+
+declare_samples(
+    "np.linalg.lstsq(x.T, v)[0]",
+    "np.linalg.matrix_rank(x)",
+    "np.linalg.pinv(x)",
+)
 
 _UNSET: Any = np._NoValue
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from tape.core.op import Op, implements
 from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.packing import (
     Packed,
@@ -38,6 +39,11 @@ from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["SVDResult", "svd", "svdvals", "values_jvp", "values_vjp"]
+
+declare_samples(
+    "np.linalg.svd(x, full_matrices=False)[1]",
+    "np.linalg.svdvals(x)",
+)
 
 
 class SVDResult(NamedTuple):

@@ -15,6 +15,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, sorting
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort
 from tape.ops.structure.axes import moveaxis
@@ -35,6 +36,19 @@ __all__ = [
     "unique_inverse",
     "unique_values",
 ]
+
+declare_samples(
+    "np.intersect1d(x, y)",
+    "np.isin(x, y)",
+    "np.setdiff1d(x, y)",
+    "np.setxor1d(x, y)",
+    "np.union1d(x, y)",
+    "np.unique(x)",
+    "np.unique_all(x)",
+    "np.unique_counts(x)",
+    "np.unique_inverse(x)",
+    "np.unique_values(x).sum()",
+)
 
 
 class UniqueAllResult(NamedTuple):

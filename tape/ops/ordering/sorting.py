@@ -19,12 +19,23 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.inspect.costs import declare_cost, searching, sorting
+from tape.inspect.samples import declare_samples
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 from tape.ops.structure.taking import take_along_axis
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
+
+declare_samples(
+    "np.argpartition(x, 2, axis=1)",
+    "np.argsort(x, axis=1)",
+    "np.lexsort((x[0], x[1]))",
+    "np.partition(x, 2, axis=1)",
+    "np.searchsorted([0.4, 0.6], x)",
+    "np.sort(x, axis=1)",
+    "np.sort_complex(v)",
+)
 
 _KINDS = {"q": "quicksort", "h": "heapsort", "m": "stable", "s": "stable"}
 """NumPy goes by the first letter."""

@@ -13,6 +13,7 @@ from tape.core import series
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import add
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.linalg.equations import inv
@@ -24,6 +25,10 @@ from tape.ops.structure.axes import transpose
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["polyfit"]
+
+declare_samples(
+    "np.polyfit(u, w, 1)",
+)
 
 
 def _of_full_rank_forward(p: Any, rank: Any, *, order: int) -> Any:

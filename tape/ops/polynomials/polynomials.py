@@ -14,6 +14,7 @@ from tape.core.op import Op, implements, sum_to
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError, UnsupportedError
 from tape.inspect.costs import declare_cost
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import add, divide, multiply, subtract
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem
@@ -29,6 +30,16 @@ __all__ = [
     "polysub",
     "polyval",
 ]
+
+declare_samples(
+    "np.polyadd(u, v)",
+    "np.polyder(v)",
+    "np.polydiv(v, u)",
+    "np.polyint(v)",
+    "np.polymul(u, v)",
+    "np.polysub(u, v)",
+    "np.polyval(v, x)",
+)
 
 
 # ---- values ----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from tape.core import series
 from tape.core.op import Op, implements
 from tape.errors import ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.eigenvalues import eigvals
 from tape.ops.polynomials.polynomials import coefficients, of_numbers, trimmed
 from tape.ops.products.signal import convolve
@@ -18,6 +19,11 @@ from tape.ops.structure.layout import copy
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["poly", "roots"]
+
+declare_samples(
+    "np.poly(u)",
+    "np.roots(v)",
+)
 
 
 # ---- their polynomial ------------------------------------------------------------------------------

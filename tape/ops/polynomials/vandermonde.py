@@ -11,10 +11,15 @@ from tape import errors
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["vander"]
+
+declare_samples(
+    "np.vander(v, 3)",
+)
 
 
 def _slopes(out: Any, increasing: bool) -> Any:

@@ -24,10 +24,15 @@ from tape.core.op import Op, broadcast_to, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError
 from tape.inspect.costs import Shape, declare_cost
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import astype, reshape
 
 __all__ = ["einsum"]
+
+declare_samples(
+    'np.einsum("ij,j,ik->k", x, v, y)',
+)
 
 _LARGE = 10_000
 """How many products a contraction has from which on NumPy's search for a faster order is worth its time."""

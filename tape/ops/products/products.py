@@ -19,11 +19,22 @@ from tape.core.op import Op, fit, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, matrix_products
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.structure.axes import axes_of, moveaxis, swapaxes
 from tape.ops.structure.shape import expand_dims, ravel, reshape
 
 __all__ = ["matmul", "matvec", "vdot", "vecdot", "vecmat"]
+
+declare_samples(
+    "np.matmul(x, v)",
+    "np.matvec(x, v)",
+    "np.vdot(u, w)",
+    "np.vecdot(x, v)",
+    "np.vecmat(u, x)",
+    "np.linalg.matmul(x, v)",
+    "np.linalg.vecdot(x, v)",
+)
 
 
 def _forward(x: Any, y: Any) -> Any:

@@ -14,6 +14,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, searching
+from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.elementwise.rounding import remainder
@@ -24,6 +25,13 @@ from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel
 
 __all__ = ["convolve", "correlate", "interp", "unwrap"]
+
+declare_samples(
+    "np.convolve(u, v)",
+    'np.correlate(v, u, "full")',
+    "np.interp(x, np.linspace(0, 1, len(u)), u)",
+    "np.unwrap(7 * v)",
+)
 
 
 # ---- convolution and correlation -------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, matrix_products, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last
 from tape.ops.structure.axes import moveaxis, swapaxes, transpose
@@ -27,6 +28,19 @@ from tape.ops.structure.layout import copy, own
 from tape.ops.structure.shape import ravel, reshape
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot"]
+
+declare_samples(
+    "np.cross(x[:, :3], y[:, :3])",
+    "np.dot(x, v)",
+    "np.inner(x, v)",
+    "np.kron(u, v)",
+    "np.outer(u, v)",
+    "np.tensordot(x, y, ([0], [0]))",
+    "np.linalg.cross(x[:, :3], y[:, :3])",
+    "np.linalg.multi_dot([u, s, x, v])",
+    "np.linalg.outer(u, v)",
+    "np.linalg.tensordot(x, y, axes=2)",
+)
 
 
 # ---- dot, inner ------------------------------------------------------------------------------------

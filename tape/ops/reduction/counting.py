@@ -12,11 +12,18 @@ import numpy as np
 
 from tape.core.op import Op, implements
 from tape.inspect.costs import declare_cost, passes, searching
+from tape.inspect.samples import declare_samples
 from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.primitives import count_nonzero_along
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["bincount", "count_nonzero", "digitize"]
+
+declare_samples(
+    "np.bincount(n, weights=u)",
+    "np.count_nonzero(x)",
+    "np.digitize(x, [0.4, 0.6])",
+)
 
 
 # ---- without derivative ----------------------------------------------------------------------------

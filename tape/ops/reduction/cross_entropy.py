@@ -12,6 +12,7 @@ from tape.core.node import Handle
 from tape.core.op import Op
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.ops.reduction.axes import Reduced
 from tape.ops.reduction.primitives import sum_along
@@ -27,6 +28,10 @@ from tape.ops.reduction.softmax import (
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["softmax_cross_entropy"]
+
+declare_samples(
+    "tape.ops.softmax_cross_entropy(x, n)",
+)
 
 Reduction = Literal["mean", "sum", "none"]
 _LAST: Reduced = (-1,)

@@ -18,6 +18,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of
@@ -29,6 +30,13 @@ from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
+
+declare_samples(
+    "np.cumprod(x, axis=1)",
+    "np.cumsum(x, axis=1)",
+    "np.cumulative_prod(x, axis=1)",
+    "np.cumulative_sum(x, axis=1, include_initial=True)",
+)
 
 
 # ---- sums and products -----------------------------------------------------------------------------

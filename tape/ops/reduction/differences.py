@@ -14,6 +14,7 @@ from tape.core.op import Op, implements
 from tape.core.op import broadcast_to as _broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply
 from tape.ops.reduction.axes import index_along, operand_and_axis
 from tape.ops.reduction.primitives import sum_along
@@ -23,6 +24,13 @@ from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+
+declare_samples(
+    "np.diff(x, axis=1)",
+    "np.ediff1d(v, to_end=c)",
+    "np.gradient(x, 0.1, axis=1)",
+    "np.trapezoid(x, v, axis=1)",
+)
 
 
 # ---- differences -----------------------------------------------------------------------------------

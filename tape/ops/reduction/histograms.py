@@ -18,6 +18,7 @@ from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError, describe
 from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where
 from tape.ops.reduction.differences import diff_along
@@ -27,6 +28,13 @@ from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import ravel, reshape, transpose
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+declare_samples(
+    "np.histogram(x, 3, (0.0, 1.0))",
+    "np.histogram2d(v, v, 2)",
+    "np.histogram_bin_edges(x, 3)",
+    "np.histogramdd((u, w), 2)",
+)
 
 
 def _bins_forward(sample: Any, *edges: Any) -> Any:

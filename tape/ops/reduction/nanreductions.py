@@ -16,6 +16,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import isnan
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.axes import operand_and_axes
@@ -40,6 +41,20 @@ __all__ = [
     "nansum",
     "nanvar",
 ]
+
+declare_samples(
+    "np.nanargmax(x, axis=1)",
+    "np.nanargmin(x, axis=1)",
+    "np.nancumprod(x, axis=1)",
+    "np.nancumsum(x, axis=1)",
+    "np.nanmax(x, axis=1)",
+    "np.nanmean(x, axis=1)",
+    "np.nanmin(x, axis=1)",
+    "np.nanprod(x, axis=1)",
+    "np.nanstd(x, axis=1)",
+    "np.nansum(x, axis=1)",
+    "np.nanvar(x, axis=1)",
+)
 
 
 def _filled(a: Any, number: float) -> Any:

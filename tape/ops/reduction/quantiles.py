@@ -18,6 +18,7 @@ from tape.core.op import Op, cast, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, UnsupportedError
 from tape.inspect.costs import declare_cost, sorting
+from tape.inspect.samples import declare_samples
 from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import HOLE, getitem, scatter
@@ -25,6 +26,15 @@ from tape.ops.structure.joining import stack
 from tape.ops.structure.shape import Axes, astype, ravel, reshape
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+declare_samples(
+    "np.median(x, axis=1)",
+    "np.nanmedian(x, axis=1)",
+    "np.nanpercentile(x, 30, axis=1)",
+    "np.nanquantile(x, 0.3, axis=1)",
+    "np.percentile(x, [20, 70], axis=0)",
+    "np.quantile(x, 0.3, axis=1)",
+)
 
 _LINES = {
     "linear": (0.0, -1.0),

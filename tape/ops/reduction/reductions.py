@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tape.core.op import implements
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import subtract
 from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.masked import max_where, mean_where, min_where, prod_where, sum_where
@@ -19,6 +20,17 @@ from tape.ops.reduction.primitives import max_along, mean_along, min_along, prod
 from tape.ops.structure.shape import Axes
 
 __all__ = ["max", "mean", "min", "prod", "ptp", "sum"]
+
+declare_samples(
+    "np.amax(x, axis=0)",
+    "np.amin(x, axis=0)",
+    "np.max(x, axis=1)",
+    "np.mean(x, axis=0)",
+    "np.min(x, axis=1)",
+    "np.prod(x, axis=1)",
+    "np.ptp(x, axis=1)",
+    "np.sum(x, axis=1)",
+)
 
 
 @implements(np.sum)

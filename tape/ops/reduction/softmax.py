@@ -12,6 +12,7 @@ from tape.core.op import Op, broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import explain
 from tape.inspect.costs import declare_cost, passes, per_row
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import absolute, real
 from tape.ops.elementwise.elementary import exp, log
 from tape.ops.elementwise.selection import logical_or, where
@@ -20,6 +21,10 @@ from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.shape import Axes, reshape
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
+
+declare_samples(
+    "tape.ops.special.logsumexp(x, axis=1)",
+)
 
 
 def _shift(x: Any, axis: Reduced | None) -> Any:

@@ -12,12 +12,18 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.reduction.axes import Reduced, operand_and_axes
 from tape.ops.reduction.options import checked_options, in_dtype, is_plain
 from tape.ops.reduction.variances import std_along, std_where, var_along, var_where
 from tape.ops.structure.shape import Axes, astype
 
 __all__ = ["std", "var"]  # `spread` is shared with `tape.ops.reduction.nanreductions`
+
+declare_samples(
+    "np.std(x, axis=1)",
+    "np.var(x, axis=1)",
+)
 
 
 def _checked_ddof(name: str, ddof: float, correction: float | None) -> float:

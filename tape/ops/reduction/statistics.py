@@ -14,6 +14,7 @@ from tape.core.op import Op, implements
 from tape.core.op import broadcast_to as _broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
 from tape.ops.elementwise.complex import conjugate, imag, real
 from tape.ops.elementwise.elementary import sqrt
@@ -27,6 +28,12 @@ from tape.ops.structure.layout import copy
 from tape.ops.structure.shape import Axes, as_dtype, astype, reshape, squeeze, transpose
 
 __all__ = ["average", "corrcoef", "cov"]
+
+declare_samples(
+    "np.average(x, axis=1, weights=v)",
+    "np.corrcoef(x)",
+    "np.cov(x)",
+)
 
 
 def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) -> Any:

@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 
 from tape.core.op import implements
+from tape.inspect.samples import declare_samples
 from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.diagonals import diagonal
 from tape.ops.structure.shape import astype
 
 __all__ = ["trace"]
+
+declare_samples(
+    "np.trace(s)",
+    "np.linalg.trace(s)",
+)
 
 
 @implements(np.trace)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import softplus
 from tape.ops.reduction.softmax import log_softmax as _log_softmax
 from tape.ops.reduction.softmax import logsumexp
@@ -45,6 +46,12 @@ __all__ = [
     *_losses,
     *_normal,
 ]
+
+declare_samples(
+    "scipy.special.round(x)",
+    "tape.ops.special.log_softmax(x, axis=1)",
+    "tape.ops.special.softmax(x, axis=1)",
+)
 
 
 round = scipy_ufunc("round", "The nearest whole number; of derivative zero.", None)

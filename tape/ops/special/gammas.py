@@ -15,6 +15,7 @@ from tape.core import batch_rules
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint
@@ -42,6 +43,26 @@ __all__ = [
     "poch",
     "rgamma",
 ]
+
+declare_samples(
+    "scipy.special.beta(x, v)",
+    "scipy.special.betainc(1.5, 2.5, x)",
+    "scipy.special.betaincc(1.5, 2.5, x)",
+    "scipy.special.betaincinv(1.5, 2.5, x)",
+    "scipy.special.betaln(x, v)",
+    "scipy.special.binom(2 + x, v)",
+    "scipy.special.gamma(x)",
+    "scipy.special.gammainc(1.5, x)",
+    "scipy.special.gammaincc(1.5, x)",
+    "scipy.special.gammainccinv(1.5, x)",
+    "scipy.special.gammaincinv(1.5, x)",
+    "scipy.special.gammaln(x)",
+    "scipy.special.gammasgn(x)",
+    "scipy.special.loggamma(x)",
+    "scipy.special.poch(x, v)",
+    "scipy.special.rgamma(x)",
+    "tape.ops.special.multigammaln(2 + x, 2)",
+)
 
 gamma: Callable[..., Any] = scipy_ufunc("gamma", "The gamma function.", lambda d, out, x: d * (out * psi(x)))
 gammasgn = scipy_ufunc("gammasgn", "The sign of the gamma function; of derivative zero.", None)

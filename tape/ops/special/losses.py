@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import hypot
 from tape.ops.elementwise.selection import logical_and, maximum, minimum, where
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
@@ -28,6 +29,19 @@ __all__ = [
     "xlog1py",
     "xlogy",
 ]
+
+declare_samples(
+    "scipy.special.entr(x)",
+    "scipy.special.expit(x)",
+    "scipy.special.huber(0.5, x)",
+    "scipy.special.kl_div(x, v)",
+    "scipy.special.log_expit(x)",
+    "scipy.special.logit(x)",
+    "scipy.special.pseudo_huber(0.5, x)",
+    "scipy.special.rel_entr(x, v)",
+    "scipy.special.xlog1py(x, v)",
+    "scipy.special.xlogy(x, v)",
+)
 
 
 def _ratio(x: Any, y: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tape.core import series
 from tape.core.functions import elementwise
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import logical_and, where
@@ -26,6 +27,20 @@ __all__ = [
     "ndtri",
     "ndtri_exp",
 ]
+
+declare_samples(
+    "scipy.special.dawsn(x)",
+    "scipy.special.erf(x)",
+    "scipy.special.erfc(x)",
+    "scipy.special.erfcinv(x)",
+    "scipy.special.erfcx(x)",
+    "scipy.special.erfi(x)",
+    "scipy.special.erfinv(x)",
+    "scipy.special.log_ndtr(x)",
+    "scipy.special.ndtr(x)",
+    "scipy.special.ndtri(x)",
+    "scipy.special.ndtri_exp(-x)",
+)
 
 _SLOPE = 2 / sqrt(pi)  # of erf at 0
 

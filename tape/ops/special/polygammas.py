@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 
 from tape.core.functions import elementwise
+from tape.inspect.samples import declare_samples
 from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
 
 __all__ = ["BERNOULLI", "digamma", "polygamma", "psi"]
+
+declare_samples(
+    "scipy.special.digamma(x)",
+    "scipy.special.psi(x)",
+    "tape.ops.special.polygamma(1, x)",
+)
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 """The Bernoulli numbers of even order, from B2 on."""

@@ -10,9 +10,16 @@ import numpy as np
 
 from tape.core import batch_rules
 from tape.core.op import Op, implements
+from tape.inspect.samples import declare_samples
 from tape.ops.special.bessel import i1
 
 __all__ = ["i0", "sinc"]
+
+declare_samples(
+    "np.i0(x)",
+    "np.sinc(x)",
+    "tape.ops.special.sinc(x)",
+)
 
 
 # All derivatives of sinc are one operation. With z = pi x, those of g = sin(z) / z by z follow from

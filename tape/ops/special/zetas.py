@@ -7,6 +7,7 @@ from math import log as _log
 from math import pi
 from typing import Any
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log, sin
 from tape.ops.elementwise.selection import where
@@ -15,6 +16,10 @@ from tape.ops.special.polygammas import BERNOULLI, psi
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 __all__ = ["zeta"]
+
+declare_samples(
+    "tape.ops.special.zeta(2 + x, 1.5 + v)",
+)
 
 
 def _by_exponent(x: Any, q: Any) -> Any:

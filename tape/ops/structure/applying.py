@@ -12,6 +12,7 @@ from tape.core.node import Handle
 from tape.core.op import implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack
@@ -21,6 +22,12 @@ from tape.ops.structure.shape import astype, expand_dims, reshape, transpose
 from tape.ops.structure.taking import put_along_axis
 
 __all__ = ["apply_along_axis", "apply_over_axes", "piecewise"]
+
+declare_samples(
+    "np.apply_along_axis(np.sort, 1, x)",
+    "np.apply_over_axes(np.sum, x, [0, 1])",
+    "np.piecewise(x, [x < 0.5, x >= 0.5], [np.sin, np.cos])",
+)
 
 
 # ---- pieces ------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tape.core.op import NUMPY_ERRORS, Op, implements
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.indexing import getitem
 
 __all__ = [
@@ -29,6 +30,20 @@ __all__ = [
     "swapaxes",
     "transpose",
 ]
+
+declare_samples(
+    "np.flip(x, 1)",
+    "np.fliplr(x)",
+    "np.flipud(x)",
+    "np.matrix_transpose(x)",
+    "np.moveaxis(x, 0, 1)",
+    "np.roll(x, 1, axis=1)",
+    "np.rollaxis(x, 1)",
+    "np.rot90(x)",
+    "np.swapaxes(x, 0, 1)",
+    "np.transpose(x)",
+    "np.linalg.matrix_transpose(x)",
+)
 
 
 def axes_of(name: str, a: Any, axis: Any, *, allow_duplicate: bool = False) -> tuple[int, ...]:

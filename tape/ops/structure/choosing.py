@@ -16,6 +16,7 @@ from tape.core.op import Op, cast, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own
@@ -25,6 +26,14 @@ from tape.ops.structure.taking import take
 from tape.ops.structure.writing import set_at
 
 __all__ = ["choose", "compress", "extract", "select", "trim_zeros"]
+
+declare_samples(
+    "np.choose(n % 2, [u, w])",
+    "np.compress([True, False, True], x, axis=0)",
+    "np.extract(mask, x)",
+    "np.select([x < 0.5, x < 0.7], [x, 2 * y], 0.0)",
+    "np.trim_zeros(v)",
+)
 
 # ---- among several arrays ------------------------------------------------------------------------------
 

@@ -13,11 +13,21 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError
 from tape.inplace.aliases import memory_of
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
 from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, reshape
 
 __all__ = ["empty_like", "full_like", "meshgrid", "ones_like", "zeros_like"]
+
+declare_samples(
+    "np.copy(x)",
+    "np.empty_like(x, shape=0)",
+    "np.full_like(x, c)",
+    "np.meshgrid(u, v)",
+    "np.ones_like(x)",
+    "np.zeros_like(x)",
+)
 
 _copied = copy  # which is the name of an argument of `meshgrid`
 

@@ -13,10 +13,20 @@ from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import ravel
 
 __all__ = ["diag", "diagflat", "diagonal", "tril", "triu"]
+
+declare_samples(
+    "np.diag(v)",
+    "np.diagflat(u)",
+    "np.diagonal(x, 1)",
+    "np.tril(s)",
+    "np.triu(s)",
+    "np.linalg.diagonal(s)",
+)
 
 Shape = tuple[int, ...]
 

@@ -13,6 +13,7 @@ from tape.core.node import Handle
 from tape.core.op import NUMPY_ERRORS, implements
 from tape.core.operands import as_operand
 from tape.errors import OutOfBoundsError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of, moveaxis
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
@@ -21,6 +22,11 @@ from tape.ops.structure.shape import astype, broadcast_to, reshape
 from tape.ops.structure.taking import taken
 
 __all__ = ["delete", "insert"]
+
+declare_samples(
+    "np.delete(x, [0, 2], axis=1)",
+    "np.insert(x, 1, v, axis=0)",
+)
 
 Shape = tuple[int, ...]
 

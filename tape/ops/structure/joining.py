@@ -16,6 +16,7 @@ from tape.core.op import broadcast_to as _broadcast_to
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy
@@ -32,6 +33,17 @@ __all__ = [
     "stack",
     "vstack",
 ]
+
+declare_samples(
+    "np.append(x, y, axis=0)",
+    "np.block([[x, y], [v, w[0] + v]])",
+    "np.column_stack([u, x])",
+    "np.concatenate([x, y], axis=1)",
+    "np.dstack([x, y])",
+    "np.hstack([x, y])",
+    "np.stack([x, y], axis=1)",
+    "np.vstack([x, v])",
+)
 
 Shape = tuple[int, ...]
 

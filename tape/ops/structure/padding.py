@@ -17,6 +17,7 @@ from tape.core.node import Handle
 from tape.core.op import implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import flip
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack
@@ -26,6 +27,10 @@ from tape.ops.structure.shape import astype, broadcast_to
 from tape.ops.structure.spacing import linspace
 
 __all__ = ["pad"]
+
+declare_samples(
+    'np.pad(x, 1, mode="reflect")',
+)
 
 Pieces = tuple[Any, Any]
 

@@ -14,6 +14,7 @@ from tape.core.node import Handle
 from tape.core.op import NUMPY_ERRORS, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
@@ -22,6 +23,13 @@ from tape.ops.structure.shape import as_shape, broadcast_to, reshape
 from tape.ops.structure.taking import taken
 
 __all__ = ["broadcast_arrays", "repeat", "resize", "tile"]
+
+declare_samples(
+    "np.broadcast_arrays(x, v)",
+    "np.repeat(x, n, axis=0)",
+    "np.resize(x, (2, 9))",
+    "np.tile(x, (2, 1))",
+)
 
 
 @implements(np.repeat)

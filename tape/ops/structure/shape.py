@@ -17,6 +17,7 @@ from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
 from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy
@@ -34,6 +35,18 @@ __all__ = [
     "reshape",
     "squeeze",
 ]
+
+declare_samples(
+    "np.astype(x, np.float64)",
+    "np.atleast_1d(c)",
+    "np.atleast_2d(v)",
+    "np.atleast_3d(x)",
+    "np.broadcast_to(v, x.shape)",
+    "np.expand_dims(x, 1)",
+    "np.ravel(x)",
+    "np.reshape(x, (2, -1))",
+    "np.squeeze(x[:, None])",
+)
 
 Axes = int | tuple[int, ...] | None
 

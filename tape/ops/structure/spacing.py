@@ -13,11 +13,18 @@ from tape.core import series
 from tape.core.batch_rules import lift
 from tape.core.op import NUMPY_ERRORS, Op, implements, sum_to
 from tape.core.operands import as_operand
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, power, subtract
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.shape import as_dtype, astype, expand_dims, reshape
 
 __all__ = ["geomspace", "linspace", "logspace"]
+
+declare_samples(
+    "np.geomspace(c, 2.0, 4)",
+    "np.linspace(c, v, 3)",
+    "np.logspace(c, 2.0, 4)",
+)
 
 
 def _weights(out: Any, *, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:

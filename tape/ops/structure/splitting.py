@@ -13,10 +13,20 @@ from tape import errors
 from tape.core.op import implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
+
+declare_samples(
+    "np.array_split(x, 3, axis=1)",
+    "np.dsplit(x.reshape(1, 2, -1), 3)",
+    "np.hsplit(x, 2)",
+    "np.split(x, 2, axis=1)",
+    "np.unstack(x)",
+    "np.vsplit(x, 3)",
+)
 
 
 @implements(np.array_split)

@@ -14,6 +14,7 @@ from tape.core.op import Op, broadcast_to, implements
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError
 from tape.inspect.costs import declare_cost, free, passes
+from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, scattered
@@ -21,6 +22,12 @@ from tape.ops.structure.positions import Shape, checked_axis, checked_positions
 from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
 
 __all__ = ["put_along_axis", "take", "take_along_axis"]
+
+declare_samples(
+    "np.take(x, chosen, axis=1)",
+    "np.take_along_axis(x, columns, axis=1)",
+    "tape.ops.put_along_axis(x, columns, c, axis=1)",
+)
 
 
 def _along(indices: Any, shape: Shape, axis: int) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from tape import errors
 from tape.core.node import traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumsum
 from tape.ops.structure.indexing import getitem
@@ -25,6 +26,15 @@ from tape.ops.structure.taking import put_along_axis
 from tape.ops.structure.writing import set_at
 
 __all__ = ["IN_PLACE", "copied_to", "diagonal_filled", "filled", "placed", "put_masked", "putted"]
+
+declare_samples(
+    "np.copyto(x, y)",
+    "np.fill_diagonal(s, c)",
+    "np.place(x, mask, [1.0])",
+    "np.put(x, [0], c)",
+    "np.put_along_axis(x, columns, c, axis=1)",
+    "np.putmask(x, mask, y)",
+)
 
 
 def _repeated(values: Any, places: Any) -> Any:
