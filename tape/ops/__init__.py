@@ -3,9 +3,9 @@
 The names are NumPy's: here those of its main namespace, in `linalg`, `fft` and `special` those of
 `numpy.linalg`, `numpy.fft` and `scipy.special`.
 
-Where a new one goes: into the file of its family in one of the folders, as one line of
-`tape.core.functions.elementwise` or a `tape.Op` with its rules, and as one line into the table of that family
-in ``tests/op_table``.
+A new operation goes into the file of its family, as one line of `tape.core.functions.elementwise` or as a
+`tape.Op` with its rules, together with its cost (`tape.inspect.costs.declare_cost`) and a sample call
+(`tape.inspect.samples.declare_samples`), and gets a line in the table of that family in ``tests/op_table``.
 """
 
 from tape.ops import fft, linalg, nn, special  # noqa: F401

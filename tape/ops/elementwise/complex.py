@@ -101,6 +101,13 @@ conjugate: Callable[..., Any] = elementwise(
     name="conjugate",
     doc="The complex conjugate.",
 )
+
+
+def conjugated(x: Any) -> Any:
+    """Return the complex conjugate; of real numbers the array itself, without a copy."""
+    return conjugate(x) if x.dtype.kind == "c" else x
+
+
 conj = conjugate
 
 

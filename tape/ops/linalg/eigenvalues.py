@@ -14,10 +14,10 @@ from tape.core.op import Op, implements
 from tape.errors import OptionError, SingularMatrixError
 from tape.inspect.costs import declare_cost, per_matrix
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.linalg.equations import inverse
 from tape.ops.linalg.packing import (
     Packed,
-    conjugated,
     dagger,
     gaps,
     half,

@@ -16,7 +16,8 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import Shape, declare_cost, per_matrix
 from tape.inspect.samples import declare_samples
-from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
+from tape.ops.elementwise.complex import conjugated
+from tape.ops.linalg.packing import matrices, square, stacked, transposed, triangle
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
 

@@ -18,11 +18,12 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, passes
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.complex import absolute
+from tape.ops.elementwise.complex import absolute, conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.equations import inverse_or_zero
-from tape.ops.linalg.packing import conjugated, matrices, square
+from tape.ops.linalg.packing import matrices, square
 from tape.ops.linalg.singular import svdvals
+from tape.ops.reduction.axes import keep_axes
 from tape.ops.reduction.reductions import max, min, sum
 from tape.ops.structure.shape import astype, ravel, reshape, transpose
 
@@ -36,14 +37,6 @@ declare_samples(
 )
 
 Axes = int | tuple[int, ...] | None
-
-
-def _kept(reduced: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
-    """A reduced array with axes of length one in place of those that are gone."""
-    if reduced.ndim == x.ndim:
-        return reduced
-    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
-    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
 
 
 # ---- the Euclidean norm --------------------------------------------------------------------------
@@ -65,7 +58,7 @@ _euclidean = Op(
     name="norm",
     batch=along_axes,
     lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", x * x, axis, keepdims)),
-    vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * _kept(_over_norm(g, out), x, axis)],
+    vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * keep_axes(_over_norm(g, out), x, axis, False)],
     jvp=[
         lambda t, out, x, axis, keepdims: _over_norm(
             sum(t * conjugated(x), axis=axis, keepdims=keepdims), out
@@ -83,7 +76,7 @@ def _power_forward(x: Any, *, p: float, axis: int, keepdims: bool) -> Any:
 
 def _power_partials(out: Any, x: Any, p: float, axis: int) -> Any:
     """``(|x| / norm)**(p - 1)`` times the conjugate of the sign; 0 for what is 0."""
-    length, size = _kept(out, x, (axis,)), absolute(x)
+    length, size = keep_axes(out, x, (axis,), False), absolute(x)
     is_zero = (size == 0) | (length == 0)
     unit = conjugated(x) / where(is_zero, 1, size)
     return where(is_zero, 0, where(is_zero, 1, size / where(is_zero, 1, length)) ** (p - 1) * unit)
@@ -99,7 +92,11 @@ _power = Op(
     name="norm",
     batch=along_axes,
     lower=_lower_power,
-    vjp=[lambda g, out, x, p, axis, keepdims: _kept(g, x, (axis,)) * _power_partials(out, x, p, axis)],
+    vjp=[
+        lambda g, out, x, p, axis, keepdims: (
+            keep_axes(g, x, (axis,), False) * _power_partials(out, x, p, axis)
+        )
+    ],
     jvp=[
         lambda t, out, x, p, axis, keepdims: sum(
             t * _power_partials(out, x, p, axis), axis=axis, keepdims=keepdims
@@ -222,7 +219,7 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
     if ord in ("nuc", 2, -2):
         matrices("norm", x)
     result = _matrix(x, ord, *axes)
-    return _kept(result, x, axes) if keepdims else result
+    return keep_axes(result, x, axes, False) if keepdims else result
 
 
 def _checked(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -276,7 +273,7 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
             result = _vector_norm(reshape(transpose(x, (*axes, *rest)), lengths), ord, 0)
         else:
             result = _vector_norm(x, ord, axes[0])
-    return _kept(result, x, axes) if keepdims else result
+    return keep_axes(result, x, axes, False) if keepdims else result
 
 
 def _vector_norm(x: Any, ord: Any, axis: int) -> Any:

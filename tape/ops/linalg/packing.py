@@ -19,7 +19,7 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError, SingularMatrixError
 from tape.inspect.costs import declare_cost, free
-from tape.ops.elementwise.complex import conjugate
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import expand_dims, swapaxes
 
@@ -77,11 +77,6 @@ def stacked(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size
 def transposed(x: Any) -> Any:
     """The last two axes exchanged."""
     return swapaxes(x, -1, -2)
-
-
-def conjugated(x: Any) -> Any:
-    """The complex conjugate, without a copy of what is real."""
-    return conjugate(x) if x.dtype.kind == "c" else x
 
 
 def dagger(x: Any) -> Any:

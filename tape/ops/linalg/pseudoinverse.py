@@ -11,16 +11,8 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, per_matrix
 from tape.inspect.samples import declare_samples
-from tape.ops.linalg.packing import (
-    Packed,
-    conjugated,
-    dagger,
-    matrices,
-    mirrored,
-    square,
-    stacked,
-    transposed,
-)
+from tape.ops.elementwise.complex import conjugated
+from tape.ops.linalg.packing import Packed, dagger, matrices, mirrored, square, stacked, transposed
 from tape.ops.linalg.singular import values_jvp, values_vjp
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.shape import expand_dims

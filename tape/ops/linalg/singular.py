@@ -19,10 +19,10 @@ import numpy as np
 from tape.core.op import Op, implements
 from tape.inspect.costs import declare_cost, per_matrix
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.packing import (
     Packed,
-    conjugated,
     dagger,
     gaps,
     matrices,

@@ -21,7 +21,7 @@ from tape.inspect.costs import declare_cost, per_row
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.axes import operand_and_axis
+from tape.ops.reduction.axes import count_along, operand_and_axis
 from tape.ops.reduction.primitives import mean_along
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
@@ -41,10 +41,6 @@ def _centred(x: Any, mean: Mean) -> Any:
 
 def _uncentred(x: Any, mean: Mean) -> Any:
     return x
-
-
-def _count(x: Any, axis: Axes) -> int:
-    return prod(x.shape[i] for i in axis)
 
 
 def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
@@ -67,7 +63,7 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
             return x, x
 
         def mean(x: Any) -> Any:
-            return b.fold("sum", x, axis, keepdims=True) * b.literal(1 / _count(x, axis), x.dtype)
+            return b.fold("sum", x, axis, keepdims=True) * b.literal(1 / count_along(x.shape, axis), x.dtype)
 
         return parts(x, mean, lambda x: b.elementwise("sqrt", x), eps)
 
@@ -95,7 +91,9 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         lambda x, *, axis, eps: computed(x, axis, eps)[1],
         name=f"{name}_scale",
         vjp=[
-            lambda g, out, x, axis, eps: g * (out * out) * (-1 / _count(x, axis)) * op(x, axis=axis, eps=eps)
+            lambda g, out, x, axis, eps: (
+                g * (out * out) * (-1 / count_along(x.shape, axis)) * op(x, axis=axis, eps=eps)
+            )
         ],
         jvp=[
             lambda t, out, x, axis, eps: (

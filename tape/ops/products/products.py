@@ -20,7 +20,7 @@ from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, matrix_products
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.complex import conjugate
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.structure.axes import axes_of, moveaxis, swapaxes
 from tape.ops.structure.shape import expand_dims, ravel, reshape
 
@@ -163,10 +163,6 @@ implements(np.linalg.matmul)(matmul)
 # ---- vectors, and stacks of them -------------------------------------------------------------------
 
 
-def _conjugated(a: Any) -> Any:
-    return conjugate(a) if a.dtype.kind == "c" else a
-
-
 def _scaled(g: Any, y: Any, like: Any) -> Any:
     """Each vector times its number, in the shape of ``like``."""
     if like.ndim == 2 and y.ndim == 1:
@@ -180,8 +176,8 @@ _vecdot = Op(
     np.vecdot,
     name="vecdot",
     vjp=[
-        lambda g, out, x, y: _conjugated(_scaled(g, y, x)),
-        lambda g, out, x, y: _scaled(g, _conjugated(x), y),
+        lambda g, out, x, y: conjugated(_scaled(g, y, x)),
+        lambda g, out, x, y: _scaled(g, conjugated(x), y),
     ],
     linear=True,
     batch=elementwise,
@@ -340,7 +336,7 @@ def vecmat(x1: Any, x2: Any) -> Any:
     """
     x1, x2 = as_operand(x1), as_operand(x2)
     _check_stacks("vecmat", x1, x2, "k", "km")
-    x1 = _conjugated(x1)
+    x1 = conjugated(x1)
     if np.ndim(x1) == 1:
         return matmul(x1, x2)
     out = matmul(expand_dims(x1, -2), x2)

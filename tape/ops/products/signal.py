@@ -16,7 +16,7 @@ from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, searching
 from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
-from tape.ops.elementwise.complex import conjugate
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where
 from tape.ops.ordering.sorting import argsort
@@ -40,10 +40,6 @@ declare_samples(
 # shorter operand falls out of. The derivative by either operand is one of them again.
 
 
-def _conjugated(a: Any) -> Any:
-    return conjugate(a) if a.dtype.kind == "c" else a
-
-
 def _turned(a: Any) -> Any:
     return getitem(a, slice(None, None, -1))
 
@@ -51,10 +47,10 @@ def _turned(a: Any) -> Any:
 def _convolve_adjoint(g: Any, x: Any, other: Any, mode: str) -> Any:
     """Of a convolution, by ``x``."""
     if mode == "full":
-        return _correlate(g, _conjugated(other), mode="valid")
+        return _correlate(g, conjugated(other), mode="valid")
     if x.size >= other.size:
         return _convolve(g, _turned(other), mode="full")
-    return _turned(_correlate(other, _conjugated(g), mode="valid"))
+    return _turned(_correlate(other, conjugated(g), mode="valid"))
 
 
 _convolve: Op = Op(
@@ -73,8 +69,8 @@ _correlate: Op = Op(
     name="correlate",
     data_dependent=False,
     vjp=[  # it is the convolution with the second operand turned round and conjugated
-        lambda g, out, a, v, mode: _convolve_adjoint(g, a, _conjugated(_turned(v)), mode),
-        lambda g, out, a, v, mode: _conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
+        lambda g, out, a, v, mode: _convolve_adjoint(g, a, conjugated(_turned(v)), mode),
+        lambda g, out, a, v, mode: conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
     ],
     linear=True,
 )

@@ -17,7 +17,6 @@ from tape.ops.structure.shape import Axes, reshape
 __all__ = [
     "Reduced",
     "count_along",
-    "index_along",
     "keep_axes",
     "operand_and_axes",
     "operand_and_axis",
@@ -79,8 +78,3 @@ def keep_axes(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any
 def spread_over_axes(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """The adjoint of a sum: the same for every element that went into it."""
     return broadcast_to(keep_axes(g, x, axis, keepdims), shape=x.shape)
-
-
-def index_along(axis: int, part: slice) -> tuple[Any, ...]:
-    """An index that takes part of one axis."""
-    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))

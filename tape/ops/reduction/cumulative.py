@@ -22,10 +22,10 @@ from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.axes import index_along, operand_and_axis
+from tape.ops.reduction.axes import operand_and_axis
 from tape.ops.reduction.options import checked_options
 from tape.ops.reduction.recurrences import linear_recurrence, neighbours
-from tape.ops.structure.indexing import HOLE, getitem, scatter
+from tape.ops.structure.indexing import HOLE, getitem, index_along, scatter
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel, reshape
 

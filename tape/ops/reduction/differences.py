@@ -16,9 +16,9 @@ from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply
-from tape.ops.reduction.axes import index_along, operand_and_axis
+from tape.ops.reduction.axes import operand_and_axis
 from tape.ops.reduction.primitives import sum_along
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import index_along, part_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
@@ -262,7 +262,7 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
     """Differences over two steps, and at the ends over one or, of second order, of three elements."""
 
     def part(start: int | None, stop: int | None) -> Any:
-        return getitem(f, index_along(axis, slice(start, stop)))
+        return part_along(f, axis, slice(start, stop))
 
     def combined(weights: Any, parts: Sequence[Any]) -> Any:
         a, b, c = (multiply(weight, x) for weight, x in zip(weights, parts, strict=True))
@@ -395,7 +395,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             widths[along] = max(widths[along] - 1, 0)
             _check_widths(widths, shape)
             width = diff_along(x, n=1, axis=along)
-    after, before = (getitem(y, index_along(axis, part)) for part in (slice(1, None), slice(None, -1)))
+    after, before = (part_along(y, axis, part) for part in (slice(1, None), slice(None, -1)))
     return sum_along(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
 
 

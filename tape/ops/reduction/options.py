@@ -9,6 +9,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.ops.structure.shape import broadcasts
 
 __all__ = ["checked_choice", "checked_options", "in_dtype", "is_plain"]
 
@@ -21,11 +22,7 @@ def checked_options(
     condition = as_operand(condition)
     if np.result_type(condition).kind != "b":
         raise DTypeError(f"{name}: where is {describe(condition)}. It says which elements count, in bools")
-    try:
-        fits = np.broadcast_shapes(shape, np.shape(condition)) == shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts(np.shape(condition), shape):
         raise ShapeError(
             f"{name}: where has shape {list(np.shape(condition))}, which does not broadcast to {list(shape)}"
         )

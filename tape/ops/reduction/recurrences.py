@@ -8,8 +8,7 @@ import numpy as np
 
 from tape.core.op import Op
 from tape.kernels.recurrences import recurrence
-from tape.ops.reduction.axes import index_along
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["linear_recurrence", "neighbours"]
@@ -23,8 +22,8 @@ def neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
     shape[axis] = 1
     edge = np.full(shape, first, x.dtype)
     if backwards:
-        return concatenate([getitem(x, index_along(axis, slice(1, None))), edge], axis=axis)
-    return concatenate([edge, getitem(x, index_along(axis, slice(None, -1)))], axis=axis)
+        return concatenate([part_along(x, axis, slice(1, None)), edge], axis=axis)
+    return concatenate([edge, part_along(x, axis, slice(None, -1))], axis=axis)
 
 
 def _recur(a: Any, b: Any) -> Any:

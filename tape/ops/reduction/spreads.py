@@ -16,7 +16,7 @@ from tape.inspect.samples import declare_samples
 from tape.ops.reduction.axes import Reduced, operand_and_axes
 from tape.ops.reduction.options import checked_options, in_dtype, is_plain
 from tape.ops.reduction.variances import std_along, std_where, var_along, var_where
-from tape.ops.structure.shape import Axes, astype
+from tape.ops.structure.shape import Axes, astype, broadcasts
 
 __all__ = ["std", "var"]  # `spread` is shared with `tape.ops.reduction.nanreductions`
 
@@ -39,11 +39,7 @@ def _mean_operands(name: str, a: Any, mean: Any) -> list[Any]:
     if mean is None:
         return []
     mean = as_operand(mean)
-    try:
-        fits = np.broadcast_shapes(np.shape(a), np.shape(mean)) == np.shape(a)
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts(np.shape(mean), np.shape(a)):
         raise ShapeError(
             f"{name}: mean has shape {list(np.shape(mean))}, which does not broadcast to "
             f"{list(np.shape(a))}. Compute it with keepdims=True"

@@ -16,7 +16,7 @@ from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
-from tape.ops.elementwise.complex import conjugate, imag, real
+from tape.ops.elementwise.complex import conjugated, imag, real
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.elementwise.selection import maximum
 from tape.ops.products.products import matmul
@@ -260,7 +260,7 @@ def cov(
         freedom = maximum(freedom, 0)
     x = astype(subtract(x, center), dtype)
     weighed = transpose(x if w is None else multiply(x, w))
-    product = matmul(x, conjugate(weighed) if weighed.dtype.kind == "c" else weighed)
+    product = matmul(x, conjugated(weighed))
     if w is None:
         return squeeze(_scaled(product, factor=divide(1, freedom)))
     return squeeze(multiply(product, divide(1, freedom)))

@@ -11,7 +11,7 @@ import numpy as np
 from tape.core import series
 from tape.core.op import Op, cast
 from tape.inspect.costs import declare_cost, passes
-from tape.ops.elementwise.complex import conjugate, real
+from tape.ops.elementwise.complex import conjugated, real
 from tape.ops.elementwise.selection import isnan, where
 from tape.ops.reduction.axes import Reduced, count_along, keep_axes
 from tape.ops.reduction.masked import lower_masked_mean, masked_reduction, share_of_counted
@@ -27,17 +27,13 @@ from tape.ops.reduction.primitives import (
 __all__ = ["nanstd_where", "nanvar_where", "std_along", "std_where", "var_along", "var_where"]
 
 
-def _conjugate(x: Any) -> Any:
-    return conjugate(x) if x.dtype.kind == "c" else x
-
-
 # ---- of all elements -------------------------------------------------------------------------------
 
 
 def _var_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims: bool) -> Any:
     freedom = count_along(x.shape, axis) - ddof
     centered = x - mean_along(x, axis=axis, keepdims=True)
-    return _conjugate(centered) * (2 / freedom if freedom > 0 else np.nan)
+    return conjugated(centered) * (2 / freedom if freedom > 0 else np.nan)
 
 
 def _std_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims: bool) -> Any:
@@ -60,7 +56,7 @@ def _taylor_var(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> seri
     count = count_along(a[0].shape, axis)
     freedom = count - attrs["ddof"]
     centered = [None if part is None else part - mean_along(part, axis=axis, keepdims=True) for part in a]
-    conjugates = [None if part is None else _conjugate(part) for part in centered]
+    conjugates = [None if part is None else conjugated(part) for part in centered]
     c = [out]
     for k in range(1, len(a)):
         products = series.convolved(centered, conjugates, k, 0, k)
@@ -113,7 +109,7 @@ def _masked_var_partials(
     share = share_of_counted(counts, out.dtype, axis)
     # The mean alone is in the dtype, as NumPy's: of complex numbers its real part, if that is real.
     center = mean[0] if mean else sum_along(cast(x, dtype=dtype or x.dtype), axis=axis, keepdims=True) * share
-    distance = where(counts, _conjugate(x - center), 0)
+    distance = where(counts, conjugated(x - center), 0)
     slope = 2 * distance * share_of_counted(counts, out.dtype, axis, ddof)
     return [slope, *(-slope for _ in mean)]
 

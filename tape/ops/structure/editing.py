@@ -15,7 +15,7 @@ from tape.core.operands import as_operand
 from tape.errors import OutOfBoundsError, ShapeError
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of, moveaxis
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, broadcast_to, reshape
@@ -90,7 +90,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = broadcast_to(astype(values, np.result_type(arr), copy=False), block)
     arr = _in_shape(arr, shape)
     if is_one:
-        pieces = [_part(arr, axis, slice(0, cut)), values, _part(arr, axis, slice(cut, None))]
+        pieces = [part_along(arr, axis, slice(0, cut)), values, part_along(arr, axis, slice(cut, None))]
         return own(concatenate(pieces, axis), axes)
     return own(taken(concatenate([arr, values], axis), index, axis), axes)
 
@@ -184,16 +184,12 @@ def _cut(place: int, length: int) -> int:
     return place + length if place < 0 else place
 
 
-def _part(x: Any, axis: int, part: slice) -> Any:
-    return getitem(x, (*(slice(None),) * axis, part))
-
-
 def _gathered(x: Any, index: np.ndarray, axis: int) -> Any:
     """Elements along an axis by position: as slices, if there are few runs of them."""
     ends = np.flatnonzero(np.diff(index) != 1) + 1
     if len(ends) > _FEW:
         return taken(x, index, axis)
-    runs = [_part(x, axis, slice(*_bounds(run))) for run in np.split(index, ends)]
+    runs = [part_along(x, axis, slice(*_bounds(run))) for run in np.split(index, ends)]
     return runs[0] if len(runs) == 1 else concatenate(runs, axis)
 
 

@@ -192,3 +192,13 @@ def _bound(bound: Any) -> int | None:
         return None if bound is None else operator.index(bound)
     except TypeError as error:
         raise OutOfBoundsError(f"a slice has the bound {errors.describe(bound)}. Use ints") from error
+
+
+def index_along(axis: int, part: Any) -> tuple[Any, ...]:
+    """Return the index that reads ``part`` of one axis, and all of the others."""
+    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))
+
+
+def part_along(x: Any, axis: int, part: Any) -> Any:
+    """Return ``part`` of an array along one axis: a slice, or positions."""
+    return getitem(x, index_along(axis, part))

@@ -19,7 +19,7 @@ from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import flip
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
@@ -169,10 +169,6 @@ def _options(name: str, given: Any, x: Any) -> list[Any]:
 # ---- the pieces in front and behind: (x, axis, before, behind, option, length of the axis at first) ----
 
 
-def _part(x: Any, axis: int, index: Any) -> Any:
-    return getitem(x, (*(slice(None),) * axis, index))
-
-
 def _spread(x: Any, axis: int, count: int, value: Any) -> Any:
     """A value, or an array of length one along the axis, as often as is wanted."""
     return broadcast_to(value, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
@@ -192,14 +188,14 @@ def _empty_space(x: Any, axis: int, before: int, behind: int, option: Any, lengt
 
 def _edge(x: Any, axis: int, before: int, behind: int, option: Any, length: int) -> Pieces:
     return (
-        _spread(x, axis, before, _part(x, axis, slice(0, 1))) if before else None,
-        _spread(x, axis, behind, _part(x, axis, slice(length - 1, None))) if behind else None,
+        _spread(x, axis, before, part_along(x, axis, slice(0, 1))) if before else None,
+        _spread(x, axis, behind, part_along(x, axis, slice(length - 1, None))) if behind else None,
     )
 
 
 def _ramp(x: Any, axis: int, before: int, behind: int, values: Any, length: int) -> Pieces:
     def from_end(value: Any, count: int, edge: int) -> Any:
-        return linspace(value, _part(x, axis, edge), count, endpoint=False, dtype=x.dtype, axis=axis)
+        return linspace(value, part_along(x, axis, edge), count, endpoint=False, dtype=x.dtype, axis=axis)
 
     return (
         from_end(values[0], before, 0) if before else None,
@@ -211,7 +207,7 @@ def _statistic(
     function: Callable[..., Any], x: Any, axis: int, before: int, behind: int, lengths: Any, length: int
 ) -> Pieces:
     def of(part: slice) -> Any:
-        found = function(_part(x, axis, part), axis=axis, keepdims=True)
+        found = function(part_along(x, axis, part), axis=axis, keepdims=True)
         rounded = np.rint(found) if x.dtype.kind in "iu" and found.dtype.kind == "f" else found
         return astype(rounded, x.dtype, copy=False)
 
@@ -237,8 +233,8 @@ def _mirror(
 
     def backwards(start: int, count: int, edge: slice) -> Any:
         stop = start - count
-        mirrored = _part(x, axis, slice(start, stop if stop >= 0 else None, -1))
-        return 2 * _part(x, axis, edge) - mirrored if reflect_type == "odd" else mirrored
+        mirrored = part_along(x, axis, slice(start, stop if stop >= 0 else None, -1))
+        return 2 * part_along(x, axis, edge) - mirrored if reflect_type == "odd" else mirrored
 
     before, behind = min(before, most), min(behind, most)
     return (
@@ -252,8 +248,8 @@ def _wrap(x: Any, axis: int, before: int, behind: int, option: Any, length: int)
     most = total // length * length
     before, behind = min(before, most), min(behind, most)
     return (
-        _part(x, axis, slice(most - before, most)) if before else None,
-        _part(x, axis, slice(total - most, total - most + behind)) if behind else None,
+        part_along(x, axis, slice(most - before, most)) if before else None,
+        part_along(x, axis, slice(total - most, total - most + behind)) if behind else None,
     )
 
 
