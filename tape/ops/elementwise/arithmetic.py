@@ -1,4 +1,4 @@
-"""The four operations, sign change and powers."""
+"""Addition, subtraction, multiplication, division, sign change and powers."""
 
 from __future__ import annotations
 

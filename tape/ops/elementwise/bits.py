@@ -1,4 +1,4 @@
-"""Integers: their bits and divisors. Nothing here has a derivative."""
+"""Bits and divisors of integers. Nothing here has a derivative."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Complex numbers: their parts, conjugates and angles.
 
-Rules take adjoints and tangents to pair without conjugation: the change of a real result is
-``real(sum(g * t))``. What a rule makes for a real operand, or for a real result, counts by its real part:
-the caller takes it, and makes complex what is for a complex operand. So one expression serves both modes.
+Convention of derivative rules: adjoints and tangents pair without conjugation, so the change of a real result
+is ``real(sum(g * t))``. A rule may return a complex number for a real operand, or for a real result: the
+caller takes its real part, and converts to complex where the operand is. So one expression serves both modes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ declare_samples(
 
 
 def _lower_same(b: Any, x: Any) -> Any:
-    return b.value(x)  # programs know no complex numbers
+    return b.value(x)  # programs have no complex numbers
 
 
 def _joined(re: Any, im: Any) -> Any:
@@ -66,7 +66,7 @@ _of_parts = elementwise(
         for re, im in zip(*series, strict=True)
     ],
     name="of_parts",
-    doc="The complex number of a real and an imaginary part.",
+    doc="The complex number with a given real and imaginary part.",
 )
 
 real: Callable[..., Any] = elementwise(
@@ -88,7 +88,7 @@ imag: Callable[..., Any] = elementwise(
     name="imag",
     numpy=np.imag,
     view=lambda x, part: _of_parts(real(x), part),
-    doc="The imaginary part; of a real number 0.",
+    doc="The imaginary part; 0 for real numbers.",
 )
 declare_cost(free, real, imag, _of_parts)
 
@@ -118,7 +118,7 @@ def _absolute_partial(d: Any, out: Any, x: Any) -> Any:
 
 
 def _taylor_absolute(op: Any, out: Any, parts: Any, attrs: dict[str, Any]) -> series.Series:
-    """Of real numbers, coefficient by coefficient; of complex ones, ``c c = real(a conj(a))``."""
+    """Taylor rule: real numbers coefficient by coefficient; complex ones by ``c c = real(a conj(a))``."""
     (a,) = parts
     if a[0].dtype.kind != "c":
         return series.linear(op, out, parts, attrs)
@@ -156,7 +156,7 @@ _angle = Op(
 
 @implements(np.angle)
 def angle(z: Any, deg: bool = False) -> Any:
-    """The angle of complex numbers to the positive real axis.
+    """The angle between complex numbers and the positive real axis.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def _lower_uniform(answer: bool) -> Any:
-    return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs know only real numbers
+    return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs have real numbers only
 
 
 iscomplex = function_of(
@@ -191,14 +191,14 @@ isreal = function_of(Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_u
 
 @implements(np.real_if_close)
 def real_if_close(a: Any, tol: float = 100) -> Any:
-    """The real part, if all imaginary parts are close to 0; else what was given.
+    """The real part, if all imaginary parts are close to 0; otherwise the argument itself.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     tol : float
-        What counts as close; in machine epsilons if larger than 1.
+        The largest imaginary part that counts as 0; in machine epsilons if larger than 1.
 
     Returns
     -------

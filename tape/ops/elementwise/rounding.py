@@ -1,7 +1,7 @@
 """Rounding, and what it leaves: remainders, fractions, mantissas.
 
-Whole parts are constant almost everywhere and record without derivative. What they leave is linear piece by
-piece; at a jump its derivative is that of the piece which the value belongs to.
+Whole parts are constant almost everywhere and are recorded without a derivative. Remainders are linear piece
+by piece; at a jump the derivative is that of the piece which the value belongs to.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ remainder = mod = elementwise(
 fmod = elementwise(
     np.fmod,
     lambda d, out, x, y: d,
-    lambda d, out, x, y: -(d * rint((x - out) / y)),  # trunc(x / y), whose rounding could pass a whole number
+    lambda d, out, x, y: -(d * rint((x - out) / y)),  # trunc(x / y) could round past a whole number
     taylor=series.linear,
 )
 
@@ -108,24 +108,24 @@ _round = Op(
 
 @implements(np.round)
 def round(a: Any, decimals: int = 0) -> Any:
-    """Round to decimals, halves to even; recorded, without derivative.
+    """Round to decimals, halves to even; recorded without a derivative.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     decimals : int
-        How many to keep; negative: to tens, hundreds and so on.
+        The number of decimals to keep; negative: round to tens, hundreds and so on.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape and dtype of ``a``.
+        Array of the shape and dtype of ``a``.
 
     Raises
     ------
     DTypeError
-        If ``decimals`` is no integer.
+        If ``decimals`` is not an integer.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def round(a: Any, decimals: int = 0) -> Any:
 
 @implements(np.around)
 def around(a: Any, decimals: int = 0) -> Any:
-    """As `round`.
+    """Same as `round`.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def around(a: Any, decimals: int = 0) -> Any:
 
 @implements(np.fix)
 def fix(x: Any) -> Any:
-    """Round towards zero: as `trunc`.
+    """Round towards zero, like `trunc`.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 def _lower_fraction(b: Any, x: Any) -> Any:
     x = _as_float(b, x)
     fraction = b.where(b.elementwise("isinf", x), 0.0, x - b.elementwise("trunc", x))
-    return b.elementwise("copysign", fraction, x)  # also of what is 0
+    return b.elementwise("copysign", fraction, x)  # for 0 too
 
 
 def _as_float(b: Any, x: Any) -> Any:

@@ -1,6 +1,6 @@
 """Choosing between values and comparing them: piecewise functions and their masks.
 
-What is constant almost everywhere (comparisons, logic, argmax) records without derivative.
+Functions that are constant almost everywhere (comparisons, logic, argmax) are recorded without a derivative.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ where: Callable[..., Any] = elementwise(
 
 def _choice(ufunc: np.ufunc, doc: str) -> Callable[..., Any]:
     def chosen(d: Any, out: Any, x: Any, y: Any) -> Any:
-        """``d`` where x alone is the result, half of it where both are."""
+        """Return ``d`` where x alone is the result, and half of it where both are."""
         taken = share(d, x, y, ufunc.__name__)
         return where(x == y, 0.5 * d, where(x == out, d, 0)) if taken is None else taken
 
@@ -150,11 +150,11 @@ heaviside = elementwise(
     None,
     lambda d, out, x, y: where(x == 0, d, 0),
     taylor=series.linear,
-    doc="0 where the first is negative, 1 where it is positive, the second where it is 0.",
+    doc="The Heaviside step: 0 where the first is negative, 1 where positive, the second where it is 0.",
 )
 
 
-# Of complex numbers, sign is x / |x|, which turns as x turns.
+# The sign of a complex number is x / |x|, which rotates as x does.
 
 
 def _sign_vjp(g: Any, out: Any, x: Any) -> Any:
@@ -265,7 +265,7 @@ declare_cost(passes(1), _all, _any, _argmax, _argmin)
 
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether values are equal within a tolerance, as `numpy.isclose`; recorded, without derivative.
+    """Return whether values are equal within a tolerance, as `numpy.isclose`; recorded without a derivative.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 @implements(np.all)
 def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
-    """Whether all elements hold, over axes, as `numpy.all`; recorded, without derivative.
+    """Return whether all elements are true, over axes, as `numpy.all`; recorded without a derivative.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
 
 @implements(np.any)
 def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
-    """Whether any element holds, over axes, as `numpy.any`; recorded, without derivative.
+    """Return whether any element is true, over axes, as `numpy.any`; recorded without a derivative.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
 
 @implements(np.argmax)
 def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the largest element; recorded, without derivative.
+    """Index of the largest element; recorded without a derivative.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.integer or Var
-        Of an integer dtype.
+        Array of an integer dtype.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
 
 @implements(np.argmin)
 def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the smallest element; recorded, without derivative. As `argmax` otherwise.
+    """Index of the smallest element; recorded without a derivative. Otherwise like `argmax`.
 
     Examples
     --------
