@@ -1,4 +1,4 @@
-"""NumPy's functions that call a function of the user's: on pieces, on rows, or on one axis after another."""
+"""NumPy's functions that call a user's function: on pieces, on rows, or on one axis after another."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ declare_samples(
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:
-    """The conditions, whether a list was given, one array with all of them, or a single one.
+    """Return the conditions as a list: of a list, of one array with all of them, or of a single one.
 
-    To NumPy, an array of several axes is never a single one.
+    NumPy never takes an array of several axes for a single condition.
     """
     if isinstance(condlist, (list, tuple)):
         is_list_of_arrays = any(isinstance(part, (list, tuple, np.ndarray, Handle)) for part in condlist)
@@ -56,7 +56,7 @@ def _conditions(x: Any, condlist: Any) -> list[Any]:
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """A function defined by pieces: each is called with the elements for which its condition holds.
+    """Evaluate a function defined by pieces: each is called with the elements where its condition holds.
 
     Parameters
     ----------
@@ -229,8 +229,9 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
             result = expand_dims(result, axis)
         elif np.ndim(result) != ndim:
             raise ShapeError(
-                f"apply_over_axes: the function made {errors.describe(result)} of {errors.describe(value)}. "
-                "It may take one axis away, and no more"
+                f"apply_over_axes: the function returned {errors.describe(result)} for "
+                f"{errors.describe(value)}. "
+                "It may remove one axis and no more"
             )
         value = result
     return value

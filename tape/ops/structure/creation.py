@@ -1,4 +1,4 @@
-"""Arrays made from numbers that are differentiated: constant ones, grids, powers."""
+"""Arrays made from differentiated numbers: constant arrays and grids."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ declare_samples(
     "np.zeros_like(x)",
 )
 
-_copied = copy  # which is the name of an argument of `meshgrid`
+_copied = copy  # `copy` is an argument of `meshgrid`
 
 
 @implements(np.full_like)
@@ -41,18 +41,18 @@ def full_like(
     subok: bool = True,
     shape: int | tuple[int, ...] | None = None,
 ) -> Any:
-    """An array of the shape and dtype of another, filled with a value that is differentiated.
+    """Return an array of the shape and dtype of another, filled with a differentiated value.
 
     Parameters
     ----------
     a : array_like or Var
-        Of which nothing but shape and dtype matters.
+        Array of which only shape and dtype are used.
     fill_value : array_like or Var
         Broadcasts to the shape.
     dtype : dtype_like, optional
         Another dtype.
     order, subok
-        How it lies in memory, and whether a plain array is of the subclass of ``a``; see NumPy.
+        The memory layout, and whether a plain array is of the subclass of ``a``; see NumPy.
     shape : int or sequence of int, optional
         Another shape.
 
@@ -98,12 +98,12 @@ declare_cost(free, _beside)
 
 
 def beside(x: Any, array: np.ndarray) -> Any:
-    """A plain array as a Var of the trace of another one, to be written to; a constant to derivatives.
+    """Record a plain array as a Var on the trace of another one, to be written to; it is a constant.
 
     Parameters
     ----------
     x : Var
-        Of which nothing but its trace matters.
+        Var of which only the trace is used.
     array : numpy.ndarray
         Copied.
 
@@ -133,7 +133,7 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
         device: str | None = None,
     ) -> Any:
         model = plain(a)
-        if np.shape(model) != np.shape(a):  # of a batch, which is several
+        if np.shape(model) != np.shape(a):  # a batch holds several arrays
             model = np.empty(np.shape(a), model.dtype)
         array = make(model, dtype, order, subok, shape, device=device)
         return beside(a, array) if isinstance(a, Handle) else array
@@ -158,12 +158,12 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
 
 zeros_like = _uniform_like(np.zeros_like, "zeros")
 ones_like = _uniform_like(np.ones_like, "ones")
-empty_like = _uniform_like(np.zeros_like, "empty")  # what lies in memory by chance must not get into programs
+empty_like = _uniform_like(np.zeros_like, "empty")  # uninitialized memory must not get into programs
 
 
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """The coordinates of the points of a grid, from those along its axes.
+    """Return the coordinates of the points of a grid, from those along its axes.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
            [6., 6.]]))
     """
     if indexing not in ("xy", "ij"):
-        raise OptionError(f"meshgrid: indexing={indexing!r}. It is 'xy' or 'ij'")
+        raise OptionError(f"meshgrid: indexing={indexing!r}. It must be 'xy' or 'ij'")
     operands = [as_operand(x) for x in xi]
     order = list(range(len(operands)))
     if indexing == "xy":

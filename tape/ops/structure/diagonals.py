@@ -1,4 +1,4 @@
-"""Diagonals of matrices and stacks of them, and triangles."""
+"""Diagonals and triangles of matrices and of stacks of matrices."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _embed(g: Any, *, shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
 
 
 def _flattened(shape: Shape, offset: int, axis1: int, axis2: int) -> tuple[list[int], Shape, slice]:
-    """How a diagonal is a slice: the axes in another order, those of matrices flattened, every so many."""
+    """Return a diagonal as a strided slice: the permuted axes, the shape and the slice of flat matrices."""
     axis1, axis2 = axis1 % len(shape), axis2 % len(shape)
     order = [i for i in range(len(shape)) if i not in (axis1, axis2)] + [axis1, axis2]
     rows, columns = shape[axis1], shape[axis2]
@@ -65,7 +65,7 @@ def _lower_diagonal(b: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 def _lower_embed(b: Any, g: Any, shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
     order, flat, part = _flattened(shape, offset, axis1, axis2)
-    zeros = b.broadcast(b.literal(0, g.dtype), flat)  # written over, not added to: -0.0 stays what it is
+    zeros = b.broadcast(b.literal(0, g.dtype), flat)  # overwritten, not added to: -0.0 is preserved
     moved = b.reshape(b.set_at(zeros, g, (..., part)), tuple(shape[i] for i in order))
     return b.transpose(moved, [order.index(i) for i in range(len(shape))])
 
@@ -93,14 +93,14 @@ declare_cost(free, _diagonal, _embedded)
 
 @implements(np.diagonal)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """A diagonal of each matrix.
+    """Return a diagonal of each matrix.
 
     Parameters
     ----------
     a : array_like or Var
         At least two axes.
     offset : int
-        How far above the main diagonal; below if negative.
+        Offset from the main diagonal: above it, or below if negative.
     axis1, axis2 : int
         The rows and columns of the matrices.
 
@@ -125,7 +125,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 @implements(np.linalg.diagonal)
 def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """A diagonal of each matrix in a stack, as `numpy.linalg.diagonal`; as `diagonal` otherwise.
+    """Return a diagonal of each matrix in a stack, as `numpy.linalg.diagonal`. Otherwise like `diagonal`.
 
     Examples
     --------
@@ -138,14 +138,14 @@ def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 @implements(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
-    """The diagonal of a matrix, or a matrix with a diagonal.
+    """Return the diagonal of a matrix, or the matrix with a given diagonal.
 
     Parameters
     ----------
     v : array_like or Var
         A matrix, or what becomes the diagonal of one.
     k : int
-        How far above the main diagonal; below if negative.
+        Offset from the main diagonal: above it, or below if negative.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
-    """A matrix with the elements of a flattened array on its diagonal, as `diag`.
+    """Return the matrix with a flattened array on its diagonal. Otherwise like `diag`.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _part(name: str, m: Any, k: int, is_lower: bool) -> Any:
 
 @implements(np.tril)
 def tril(m: Any, k: int = 0) -> Any:
-    """The lower triangle of each matrix, with zeros above.
+    """Return the lower triangle of each matrix, with zeros above.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def tril(m: Any, k: int = 0) -> Any:
 
 @implements(np.triu)
 def triu(m: Any, k: int = 0) -> Any:
-    """The upper triangle of each matrix, with zeros below; ``k`` is the first diagonal. As `tril` otherwise.
+    """Return the upper triangle of each matrix, with zeros below the diagonal ``k``. Otherwise like `tril`.
 
     Examples
     --------

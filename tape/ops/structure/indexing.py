@@ -20,7 +20,7 @@ __all__ = ["getitem"]
 
 
 class _Hole:
-    """Stands in a static index for an array, which is an operand."""
+    """Placeholder in a static index for an array, which is an operand."""
 
     def __repr__(self) -> str:
         return "[]"
@@ -37,7 +37,7 @@ def filled_index(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, 
 
 
 def batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | None:
-    """An index for a batch; None where the batch would not stay in front."""
+    """Return the index for a batch; None where the batch axis would not stay in front."""
     where = [k for k, part in enumerate(index) if part is HOLE or isinstance(part, (int, bool))]
     is_together = not where or where[-1] - where[0] == len(where) - 1
     if (
@@ -62,9 +62,9 @@ def _batch_scatter(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """What reading at an index passes back: zeros of a shape with ``g`` added there.
+    """Return the adjoint of reading at an index: zeros of a shape with ``g`` added there.
 
-    Of plain arrays it is a `Scattered`, which the sweep adds in place.
+    For plain arrays it is a `Scattered`, which the sweep adds in place.
     """
     if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
         return scatter(g, *arrays, index=index, shape=shape)
@@ -107,7 +107,7 @@ declare_cost(passes(1), scatter)
 
 
 def getitem(a: Any, index: Any) -> Any:
-    """``a[index]``, with everything NumPy accepts there.
+    """Return ``a[index]``, with every index that NumPy accepts.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def getitem(a: Any, index: Any) -> Any:
 
 
 def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
-    """An index as attribute and operands: a tuple with holes, and the arrays and Vars that belong there.
+    """Split an index into an attribute and operands: a tuple with holes, and the arrays and Vars for them.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _index_array(part: Any) -> Any:
     try:
         return np.asarray(part)
     except ValueError as error:
-        raise OutOfBoundsError(f"an index is no regular array: {error}") from error
+        raise OutOfBoundsError(f"an index is not a regular array: {error}") from error
 
 
 def _bound(bound: Any) -> int | None:

@@ -1,7 +1,7 @@
 """Padding: arrays with more elements around them, in every mode of `numpy.pad`.
 
-As in NumPy one axis is padded after the other, each time over the whole length of those before. The
-pieces to be put in front and behind are made by operations, and joined with the array.
+As in NumPy one axis is padded after the other, each over the whole length of those before. The pieces in
+front and behind are made by operations, and joined with the array.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Pieces = tuple[Any, Any]
 
 @implements(np.pad)
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    """Put elements around an array.
+    """Pad an array with elements around it.
 
     Parameters
     ----------
     array : array_like or Var
         Any shape.
     pad_width : int, sequence of int, or dict of int to int or pair of int
-        How many before and behind: one number for all, a pair for every axis, a pair for each, or
+        The number of elements before and after: one for all, a pair for every axis, a pair for each, or
         those of some axes.
     mode : str
         "constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
@@ -84,7 +84,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
             "them with np.concatenate"
         )
     if mode not in _MODES:
-        raise OptionError(f"pad: there is no mode {mode!r}. It is one of {', '.join(_MODES)}")
+        raise OptionError(f"pad: there is no mode {mode!r}. It must be one of {', '.join(_MODES)}")
     pieces, takes = _MODES[mode]
     if not kwargs.keys() <= {takes}:
         raise OptionError(f"pad: mode {mode!r} takes {takes or 'no option'}, not {', '.join(kwargs)}")
@@ -95,7 +95,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
         raise ShapeError(f"pad: {errors.describe(x)} has nothing to repeat. Use mode 'constant'")
     options = _options(takes, kwargs.get(takes), x) if takes else [None] * len(shape)
     for axis, (before, behind) in enumerate(widths):
-        while before or behind:  # what is repeated may be shorter than what is wanted
+        while before or behind:  # the repeated part may be shorter than the padding
             front, back = pieces(x, axis, before, behind, options[axis], shape[axis])
             x = concatenate([part for part in (front, x, back) if part is not None], axis)
             before -= 0 if front is None else front.shape[axis]
@@ -107,7 +107,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
 
 
 def _widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
-    """How many elements before and behind, for each axis."""
+    """Return the number of elements before and after, for each axis."""
     ndim = np.ndim(x)
     if isinstance(pad_width, dict):
         named: list[Any] = [(0, 0)] * ndim
@@ -119,20 +119,21 @@ def _widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
         pad_width = named or 0
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu":
-        raise DTypeError(f"pad: pad_width={errors.describe(pad_width)}. It takes ints")
+        raise DTypeError(f"pad: pad_width={errors.describe(pad_width)}. It must be ints")
     if (widths < 0).any():
         raise ShapeError(f"pad: pad_width={errors.describe(pad_width)}. To make an array smaller, slice it")
     return [(int(before), int(behind)) for before, behind in _pairs("pad_width", widths, ndim)]
 
 
 def _pairs(name: str, values: Any, ndim: int, dtype: Any = None) -> list[Any]:
-    """One value, a pair, or a pair for each axis, as a pair for each axis."""
+    """Return one value, a pair, or a pair for each axis as a pair for each axis."""
     values = _as_array(values, dtype)
     try:
         np.broadcast_to(np.broadcast_to(0, np.shape(values)), (ndim, 2))
     except ValueError as error:
         raise ShapeError(
-            f"pad: {name} of shape {list(np.shape(values))} for {ndim} axes. It takes one value, a pair, or "
+            f"pad: {name} of shape {list(np.shape(values))} for {ndim} axes. It must be one value, a pair, "
+            "or "
             "a pair for each axis"
         ) from error
     pairs = broadcast_to(values, (ndim, 2))
@@ -140,7 +141,7 @@ def _pairs(name: str, values: Any, ndim: int, dtype: Any = None) -> list[Any]:
 
 
 def _as_array(values: Any, dtype: Any) -> Any:
-    """Nested sequences as one array; those with Vars in them in a dtype."""
+    """Return nested sequences as one array; those with Vars in them in a dtype."""
     if not isinstance(values, (list, tuple)):
         return as_operand(values)
     parts = [_as_array(part, dtype) for part in values]
@@ -150,11 +151,11 @@ def _as_array(values: Any, dtype: Any) -> Any:
 
 
 def _options(name: str, given: Any, x: Any) -> list[Any]:
-    """An option of a mode, for each axis."""
+    """Return an option of a mode, for each axis."""
     ndim = np.ndim(x)
     if name == "reflect_type":
         if given not in (None, "even", "odd"):
-            raise OptionError(f"pad: reflect_type={given!r}. It is 'even' or 'odd'")
+            raise OptionError(f"pad: reflect_type={given!r}. It must be 'even' or 'odd'")
         return [given] * ndim
     if name != "stat_length":
         return _pairs(name, 0 if given is None else given, ndim, np.result_type(x))
@@ -162,7 +163,7 @@ def _options(name: str, given: Any, x: Any) -> list[Any]:
         return [(None, None)] * ndim
     lengths = np.asarray(given)
     if lengths.dtype.kind not in "iu" or (lengths < 1).any():
-        raise OptionError(f"pad: stat_length={given!r}. It is at least 1")
+        raise OptionError(f"pad: stat_length={given!r}. It must be at least 1")
     return _pairs(name, lengths, ndim)
 
 
@@ -170,7 +171,7 @@ def _options(name: str, given: Any, x: Any) -> list[Any]:
 
 
 def _spread(x: Any, axis: int, count: int, value: Any) -> Any:
-    """A value, or an array of length one along the axis, as often as is wanted."""
+    """Repeat a value, or an array of length one along the axis, along the axis."""
     return broadcast_to(value, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 

@@ -1,7 +1,7 @@
-"""Positions: where elements are that are not zero, and where those of an array are in the flattened one.
+"""Positions: of elements that are not zero, and conversions between flat and multi-dimensional ones.
 
-All of it is recorded without derivative. The checks of positions that operations by index share are here
-too: they are made at the call, before anything is recorded.
+All of these are recorded without a derivative. The checks of positions that indexing operations share are
+here too: they are made at the call, before anything is recorded.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ brought_inside = Op(
     name="brought_inside",
     batch=elementwise,
     lower=_lower_inside,
-    doc="Positions along an axis of this length, with those outside made to fit, by wrapping or clipping.",
+    doc="Positions along an axis of this length, with those outside wrapped or clipped.",
 )
 
 
 def checked_axis(name: str, shape: Shape, axis: Any) -> int:
-    """The number of an axis, counted from the front."""
+    """Return the number of an axis, counted from the front."""
     try:
         return range(len(shape))[operator.index(axis)]
     except (IndexError, TypeError):
@@ -70,9 +70,9 @@ def checked_axis(name: str, shape: Shape, axis: Any) -> int:
 
 
 def checked_positions(name: str, indices: Any, first: int, length: int, mode: str = "raise") -> Any:
-    """Indices from ``first`` to ``length - 1``, or made to fit; the first one outside is named."""
+    """Return indices from ``first`` to ``length - 1``, or wrapped or clipped to that range."""
     if mode not in ("raise", "wrap", "clip"):
-        raise OptionError(f"{name}: mode={mode!r}. It is 'raise', 'wrap' or 'clip'")
+        raise OptionError(f"{name}: mode={mode!r}. It must be 'raise', 'wrap' or 'clip'")
     found = np.asarray(plain(indices))
     if not found.size:
         return indices if found.dtype.kind in "iu" else found.astype(np.intp)
@@ -86,7 +86,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
         at = tuple(map(int, np.argwhere((found < first) | (found >= length))[0]))
         place = f" at position {at[0] if len(at) == 1 else at}" if at else ""
         raise OutOfBoundsError(
-            f"{name}: index {found[at]}{place} is out of bounds: it can be {first} to {length - 1}"
+            f"{name}: index {found[at]}{place} is out of bounds: it must be {first} to {length - 1}"
         )
     return indices
 
@@ -126,7 +126,7 @@ _unravel_index = Op(
 
 @implements(np.argwhere)
 def argwhere(a: Any) -> Any:
-    """The indices of elements that are not zero, a row for each; recorded, without derivative.
+    """Return the indices of nonzero elements, a row for each; recorded without a derivative.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def argwhere(a: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of ints, of shape (count, a.ndim).
+        Ints, of shape (count, a.ndim).
 
     Examples
     --------
@@ -150,7 +150,7 @@ def argwhere(a: Any) -> Any:
 
 @implements(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    """The positions in the flattened array of elements that are not zero; as `argwhere` otherwise.
+    """Return the positions of nonzero elements in the flattened array. Otherwise like `argwhere`.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def flatnonzero(a: Any) -> Any:
 
 @implements(np.nonzero)
 def nonzero(a: Any) -> tuple[Any, ...]:
-    """The indices of elements that are not zero, an array for each axis; recorded, without derivative.
+    """Return the indices of nonzero elements, an array for each axis; recorded without a derivative.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
     Returns
     -------
     tuple of numpy.ndarray or Var
-        Of ints, of shape (count,); an index into ``a``.
+        Ints, of shape (count,); an index into ``a``.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
 def ravel_multi_index(
     multi_index: Sequence[Any], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Any:
-    """Positions in a flattened array, from those along its axes; recorded, without derivative.
+    """Convert positions along axes to positions in the flattened array; recorded without a derivative.
 
     Parameters
     ----------
@@ -206,9 +206,9 @@ def ravel_multi_index(
     dims : sequence of int
         The shape of the array.
     mode : {"raise", "wrap", "clip"} or sequence of these
-        What is done to positions out of range, in each axis.
+        How to treat positions out of range, in each axis.
     order : {"C", "F"}
-        How the array is flattened.
+        The order in which the array is flattened.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def ravel_multi_index(
 
 @implements(np.unravel_index)
 def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") -> tuple[Any, ...]:
-    """Positions along the axes of an array, from those in the flattened one; recorded, without derivative.
+    """Convert positions in the flattened array to positions along axes; recorded without a derivative.
 
     Parameters
     ----------
@@ -244,12 +244,12 @@ def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") ->
     shape : int or sequence of int
         That of the array, at least one axis.
     order : {"C", "F"}
-        How the array is flattened.
+        The order in which the array is flattened.
 
     Returns
     -------
     tuple of numpy.ndarray, numpy.integer or Var
-        For each axis one, of the shape of ``indices``.
+        One for each axis, of the shape of ``indices``.
 
     Raises
     ------
@@ -274,13 +274,13 @@ def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") ->
 
 def _order(order: str) -> str:
     if order not in ("C", "F"):
-        raise OptionError(f"order={order!r}: it is 'C' or 'F'")
+        raise OptionError(f"order={order!r}: it must be 'C' or 'F'")
     return order
 
 
 @implements(np.ix_)
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """An index that reads a grid: every row of the first with every column of the second, and so on.
+    """Return an index that reads a grid: every row of the first with every column of the second, and so on.
 
     Parameters
     ----------

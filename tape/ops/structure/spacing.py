@@ -1,4 +1,4 @@
-"""Numbers between two ends, which are differentiated."""
+"""Spaced numbers between two ends, which are differentiated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ declare_samples(
 
 
 def _weights(out: Any, *, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
-    """How far along the way elements are, in a shape that multiplies the result."""
+    """Return the relative positions of elements, from 0 to 1, in a shape that broadcasts with the result."""
     weights = np.linspace(0.0, 1.0, num, endpoint).astype(out.dtype)
     return weights.reshape(tuple(num if k == axis else 1 for k in range(out.ndim)))
 
@@ -39,7 +39,7 @@ def _sum_along(x: Any, axis: int) -> Any:
 
 
 def _with_axis(t: Any, out: Any, axis: int) -> Any:
-    """Something of the shape of an end, in one that goes with the result."""
+    """Return an array of the shape of an end in one that broadcasts with the result."""
     shape = (1,) * (out.ndim - 1 - t.ndim) + t.shape
     return reshape(t, (*shape[:axis], 1, *shape[axis:]))
 
@@ -51,7 +51,7 @@ def _batch_between(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 def _lower_between(combine: Callable[..., Any]) -> Callable[..., Any]:
-    """``combine(start, stop, weights)`` in instructions."""
+    """Return the lowering of ``combine(start, stop, weights)``."""
 
     def lower(b: Any, start: Any, stop: Any, *, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
         ends = [b.value(end, dtype) for end in (start, stop)]
@@ -62,7 +62,7 @@ def _lower_between(combine: Callable[..., Any]) -> Callable[..., Any]:
         )
         weights = np.linspace(0, 1, num, endpoint).astype(dtype).reshape((num,) + (1,) * (ndim - axis))
         out = combine(b, start, stop, b.value(weights))
-        return b.where(b.value(weights == 1), stop, out) if endpoint and num > 1 else out  # there, exactly
+        return b.where(b.value(weights == 1), stop, out) if endpoint and num > 1 else out  # exactly the end
 
     return lower
 
@@ -114,7 +114,7 @@ _ROUNDED = {op: Op(op.forward, name=op.name, batch=_batch_between) for op in (_l
 
 
 def _between(op: Op, start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    """What `linspace` and `geomspace` have in common; ``dtype`` is that of the result."""
+    """Run `linspace` or `geomspace`; ``dtype`` is that of the result."""
     try:
         num = operator.index(num)
         ndim = len(np.broadcast_shapes(np.shape(start), np.shape(stop)))
@@ -136,14 +136,14 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """Numbers at equal distances from each other.
+    """Return equally spaced numbers.
 
     Parameters
     ----------
     start, stop : array_like or Var
         The ends, of shapes that broadcast.
     num : int
-        How many.
+        The number of values.
     endpoint : bool
         Whether ``stop`` is the last one; else it would be the one after that.
     retstep : bool
@@ -151,7 +151,7 @@ def linspace(
     dtype : dtype_like, optional
         Of the result; of integers it is constant to every derivative.
     axis : int
-        Where they are in the result.
+        Their positions in the result.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def linspace(
     ShapeError
         If the ends do not broadcast, there is no such axis, or ``num`` is negative.
     DTypeError
-        If ``num`` is no int, or ``dtype`` holds no numbers.
+        If ``num`` is not an int, or ``dtype`` holds no numbers.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """Powers of a base, of exponents at equal distances from each other.
+    """Return powers of a base, with equally spaced exponents.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def logspace(
     ShapeError
         If the shapes do not broadcast, there is no such axis, or ``num`` is negative.
     DTypeError
-        If ``num`` is no int, or ``dtype`` holds no numbers.
+        If ``num`` is not an int, or ``dtype`` holds no numbers.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Numbers of which each is the same multiple of the one before.
+    """Return numbers of which each is the same multiple of the one before.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def geomspace(
     ShapeError
         If the ends do not broadcast or one is zero, there is no such axis, or ``num`` is negative.
     DTypeError
-        If ``num`` is no int, or ``dtype`` holds no numbers.
+        If ``num`` is not an int, or ``dtype`` holds no numbers.
 
     Examples
     --------

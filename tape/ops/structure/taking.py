@@ -31,7 +31,7 @@ declare_samples(
 
 
 def _along(indices: Any, shape: Shape, axis: int) -> tuple[Any, ...]:
-    """The index of an array of this shape that reads ``indices`` along an axis: NumPy's definition."""
+    """Return the index that reads ``indices`` along an axis of an array of this shape."""
     return tuple(
         indices if i == axis else np.arange(length).reshape((-1,) + (1,) * (len(shape) - 1 - i))
         for i, length in enumerate(shape)
@@ -39,7 +39,7 @@ def _along(indices: Any, shape: Shape, axis: int) -> tuple[Any, ...]:
 
 
 def _flat_positions(indices: Any, shape: Shape, axis: int) -> np.ndarray:
-    """The same positions in the flattened array, where adding and writing take a tenth of the time."""
+    """Return the same positions in the flattened array, where adding and writing take a tenth of the time."""
     indices = np.asarray(indices, np.intp)
     if indices.size and indices.min() < 0:
         indices = np.where(indices < 0, indices + shape[axis], indices)
@@ -50,7 +50,7 @@ def _flat_positions(indices: Any, shape: Shape, axis: int) -> np.ndarray:
 
 
 def _batch_along(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    """Of what works along an axis; where an operand is the same for all, it broadcasts."""
+    """Batch rule of operations along an axis; operands that are not batched broadcast."""
     lifted = [
         x if inside else reshape(x, (1, *np.shape(x))) for x, inside in zip(operands, is_batched, strict=True)
     ]
@@ -169,7 +169,7 @@ declare_cost(free, _take, _take_along_axis, _put_along_axis)
 
 
 def taken(x: Any, indices: Any, axis: int) -> Any:
-    """Elements along an axis, counted from the front, by positions that have been checked."""
+    """Return elements along an axis, counted from the front, by checked positions."""
     return _take(x, indices, axis=axis)
 
 
@@ -177,7 +177,7 @@ def taken(x: Any, indices: Any, axis: int) -> Any:
 
 
 def _rows(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, Shape, int]:
-    """Indices that fit an array, the shape of the array, and the axis, of the flattened array if None."""
+    """Return indices that fit an array, the shape of the array, and the axis; flat if the axis is None."""
     shape = np.shape(arr) if axis is not None else (np.size(arr),)
     axis = 0 if axis is None else checked_axis(name, shape, axis)
     indices = as_operand(indices)
@@ -200,7 +200,7 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
-    """Elements along an axis, by position.
+    """Return elements along an axis, by position.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     axis : int, optional
         By default the array is flattened.
     mode : {"raise", "wrap", "clip"}
-        What is done to indices out of range: nothing, or they start over from the other end, or they
+        How to treat indices out of range: raise, or start over from the other end, or
         become the nearest one, negative ones 0.
 
     Returns
@@ -253,7 +253,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
-    """Elements along an axis, by positions of their own for each row; what `argsort` returns sorts.
+    """Return elements along an axis, by positions that differ from row to row, as `argsort` returns them.
 
     Parameters
     ----------
@@ -290,10 +290,10 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any:
-    """A copy of an array with other values along an axis, at positions of their own for each row.
+    """Return a copy of an array with values put along an axis, at positions that differ from row to row.
 
-    The transpose, so to say, of `take_along_axis`, and NumPy's function of this name but that it leaves
-    its argument alone.
+    The counterpart of `take_along_axis`. NumPy's function of this name writes into its argument; this one
+    does not.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``arr``.
+        Array of the shape and dtype of ``arr``.
 
     Raises
     ------

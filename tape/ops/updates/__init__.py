@@ -1,1 +1,1 @@
-"""Arrays with some elements written: ``x.at``, ``ufunc.at``, and what NumPy's in-place functions leave."""
+"""Updates of some elements: ``x.at``, ``ufunc.at``, and functional forms of NumPy's in-place functions."""
