@@ -1,4 +1,4 @@
-"""Axes of a reduction: checking them, counting along them, putting them back."""
+"""Axes of a reduction: checking them, counting along them, restoring them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Reduced = tuple[int, ...]
 def operand_and_axes(
     name: str, a: Any, axis: Axes, *, allow_empty: bool = True, allow_number: bool = True
 ) -> tuple[Any, Reduced | None]:
-    """The operand, and its axes, checked, as a tuple; None stays None, and stands for the axis of a number.
+    """Return the operand and its axes, checked, as a tuple; None stands for all, or for the axis of a scalar.
 
-    Negative axes stay negative: they mean the same after a replay with more axes. What NumPy does along an
-    axis of a number, it does in some functions only.
+    Negative axes stay negative: they mean the same after a replay with more axes. NumPy accepts an axis of a
+    scalar in some functions only: ``allow_number``.
     """
     a = as_operand(a)
     shape = np.shape(a)
@@ -50,12 +50,14 @@ def operand_and_axes(
         if len(counted) != len(axes):
             raise ShapeError(f"{name}: axis {axis} names an axis twice")
     if not allow_empty and count_along(shape, axes) == 0:
-        raise ShapeError(f"{name} of no elements: shape {list(shape)}, axis {axis}. There is none to choose")
+        raise ShapeError(
+            f"{name} of no elements: shape {list(shape)}, axis {axis}. There is nothing to choose from"
+        )
     return a, axes
 
 
 def operand_and_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
-    """The operand, of one axis at least, and one axis of it, checked."""
+    """Return the operand, which must have an axis, and one axis of it, checked."""
     a, axes = operand_and_axes(name, a, axis, allow_number=False)
     if axes is None or len(axes) != 1:
         raise ShapeError(f"{name} goes along one axis, not {axis}")
@@ -63,12 +65,12 @@ def operand_and_axis(name: str, a: Any, axis: Any) -> tuple[Any, int]:
 
 
 def count_along(shape: tuple[int, ...], axes: Reduced | None) -> int:
-    """How many elements go into each result."""
+    """Return the number of elements that go into each result."""
     return _product(shape if axes is None else [shape[i] for i in axes])
 
 
 def keep_axes(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    """A reduced array with the summed axes back, of length one."""
+    """Return a reduced array with the reduced axes restored, of length one."""
     if keepdims or reduced.ndim == x.ndim:
         return reduced
     gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
@@ -76,5 +78,5 @@ def keep_axes(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any
 
 
 def spread_over_axes(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    """The adjoint of a sum: the same for every element that went into it."""
+    """Return the adjoint of a sum: the same for every element that went into it."""
     return broadcast_to(keep_axes(g, x, axis, keepdims), shape=x.shape)

@@ -1,6 +1,6 @@
-"""Counts, and sums over what is counted.
+"""Counts, and sums of weights over what is counted.
 
-Counting is constant almost everywhere and has no derivative; sums of weights are differentiated by the
+Counts are constant almost everywhere and have no derivative; sums of weights are differentiated by the
 weights.
 """
 
@@ -31,7 +31,7 @@ declare_samples(
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
-    """How many elements are not zero, over axes; recorded, without derivative.
+    """Count the elements that are not zero, over axes; recorded without a derivative.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ declare_cost(searching, _digitize)
 
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """Which bin each element falls into; recorded, without derivative.
+    """Return the bin that each element falls into; recorded without a derivative.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.integer or Var
-        Of ints, of the shape of ``x``.
+        Ints, of the shape of ``x``.
 
     Raises
     ------
@@ -119,7 +119,7 @@ declare_cost(passes(1), _bincount, _weighed_bincount)
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each number occurs, or the sum of weights where it does.
+    """Count each number, or sum the weights of its occurrences.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     weights : array_like or Var, optional
         A real number for each element; differentiated.
     minlength : int
-        For how many numbers to count, at least.
+        The least number of counts in the result.
 
     Returns
     -------

@@ -58,7 +58,7 @@ def _excess_jvp_target(t: Any, out: Any, logits: Any, target: Any) -> Any:
 
 
 def _lower_indexed(b: Any, logits: Any) -> tuple[Any, Any]:
-    """Exponentials of logits less their largest, and that: NaN where it is infinite, as in the kernels."""
+    """Return the exponentials of logits relative to the largest, and that; NaN where it is infinite."""
     largest = b.fold("max", logits, _LAST, keepdims=True)
     return b.elementwise("exp", logits - largest), largest
 
@@ -73,7 +73,7 @@ def _lower_excess(b: Any, logits: Any, target: Any) -> Any:
     return lower_softmax(b, logits, _LAST) * mass - target
 
 
-# The derivative of the losses by the logits: the predicted distribution less the wanted one.
+# The derivative of the losses by the logits: the predicted distribution minus the target.
 _excess = function_of(
     Op(
         _excess_forward,
@@ -105,7 +105,7 @@ def _check_target(logits: Any, target: Any) -> None:
 
 
 def _losses(logits: Any, target: Any) -> tuple[Any, Any]:
-    """The loss of each sample, and their sum."""
+    """Return the loss of each sample, and their sum."""
     _check_target(logits, target)
     if target.dtype.kind in "iu":
         return indexed_losses(logits, target)
@@ -115,12 +115,12 @@ def _losses(logits: Any, target: Any) -> tuple[Any, Any]:
 
 
 def _expected(logits: Any, target: Any) -> Any:
-    with np.errstate(invalid="ignore"):  # a logit of -inf counts for nothing where its probability is 0
+    with np.errstate(invalid="ignore"):  # a logit of -inf adds nothing where its probability is 0
         return np.add.reduce(np.where(target == 0, 0, logits * target), axis=-1)
 
 
 def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
-    """The operation for one reduction: three of them, so that none has static arguments."""
+    """Return the operation for one reduction: there are three, so that none has static arguments."""
 
     def forward(logits: Any, target: Any) -> Any:
         losses, total = _losses(logits, target)
@@ -150,7 +150,7 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
         return total / b.literal(losses.size, losses.dtype) if reduction == "mean" else total
 
     def per_sample(g: Any, logits: Any) -> Any:
-        """The adjoint of each sample's loss, against the last axis of the logits."""
+        """Return the adjoint of each sample's loss, shaped to broadcast against the logits."""
         if reduction == "none":
             return expand_dims(g, -1)
         return g / (logits.size // logits.shape[-1]) if reduction == "mean" else g
@@ -202,7 +202,7 @@ def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean
     target : array_like or Var
         Either class indices ``(...)``, of an integer dtype, or probabilities ``(..., classes)``.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the samples.
+        How to reduce the losses of the samples.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean
     """
     operation = _CROSS_ENTROPIES.get(reduction)
     if operation is None:
-        raise OptionError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+        raise OptionError(f"reduction must be 'mean', 'sum' or 'none', not {reduction!r}")
     return operation(_as_array(logits), _as_array(target))
 
 

@@ -86,12 +86,12 @@ _cumprod = Op(
 
 
 def _first_positions(x: Any, *, axis: int, ufunc: np.ufunc) -> Any:
-    """Where in the flattened array the extreme element up to each one is; of equal ones, the first."""
+    """Return the flat position of the extreme element up to each one; the first of equal ones."""
     x = np.moveaxis(x, axis, -1)
     running = ufunc.accumulate(x, axis=-1)
     is_new = np.ones(x.shape, bool)
     before, after = running[..., :-1], running[..., 1:]
-    is_new[..., 1:] = (before != after) & ~np.isnan(before)  # which stays
+    is_new[..., 1:] = (before != after) & ~np.isnan(before)  # the first stays
     last_new = np.maximum.accumulate(np.where(is_new, np.arange(x.shape[-1]), 0), axis=-1)
     flat = np.moveaxis(np.arange(x.size).reshape(np.moveaxis(x, -1, axis).shape), axis, -1)
     return np.moveaxis(np.take_along_axis(flat, last_new, -1), -1, axis)
@@ -138,7 +138,7 @@ _cummin = _running_extreme("cummin", np.minimum)
 
 
 def _logcumsumexp_steps(out: Any, x: Any, axis: int) -> tuple[Any, Any]:
-    """What each step keeps of the sum before it, and what share the new element has: they make one."""
+    """Return the shares of each step: of the sum before it, and of the new element. They add up to 1."""
     finite = where(out == -np.inf, 0, out)
     return exp(neighbours(out, axis, -np.inf) - finite), exp(x - finite)
 
@@ -168,22 +168,22 @@ _logcumsumexp = Op(
 
 
 def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> Any:
-    """Along an axis, or along the flattened array."""
+    """Run an operation along an axis, or along the flattened array."""
     a = as_operand(a)
     axis = axis_of(a, axis)
     if axis is not None:
         a, axis = operand_and_axis(name, a, axis)
     _, dtype = checked_options(name, a, dtype=dtype)
     if dtype is not None:
-        a = astype(a, dtype)  # what is added one by one, may as well be converted before
+        a = astype(a, dtype)  # elements added one by one may as well be converted before
     out = op(ravel(a) if axis is None and np.ndim(a) != 1 else a, axis=axis or 0)
-    # Among ints and bools it adds up in 64 bits, of which a narrow dtype keeps the last ones.
+    # Ints and bools are accumulated in 64 bits, of which a narrow dtype keeps the last ones.
     return out if dtype is None or out.dtype == dtype else astype(out, dtype)
 
 
 @implements(np.cumsum)
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Sums of all elements up to each one.
+    """Return the sums of all elements up to each one.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     axis : int, optional
         By default the array is flattened.
     dtype : dtype_like, optional
-        What to add up in; by default that of ``a``, for small ints and bools int64.
+        The dtype to accumulate in; by default that of ``a``, int64 for small ints and bools.
 
     Returns
     -------
@@ -219,9 +219,9 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 @implements(np.cumprod)
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Products of all elements up to each one, with exact derivatives where factors are zero.
+    """Return the products of all elements up to each one, with exact derivatives where factors are zero.
 
-    Arguments, result and errors as `cumsum`.
+    Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
         return running
     shape = list(running.shape)
     shape[axis or 0] = 1
-    first = np.full_like(plain(running), initial, shape=shape)  # which lies in memory as the others do
+    first = np.full_like(plain(running), initial, shape=shape)  # with the memory layout of the others
     return concatenate([first, running], axis=axis or 0)
 
 
@@ -253,7 +253,7 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Sums of all elements up to each one, as `cumsum`, in the words of the array API.
+    """Return the sums of all elements up to each one, as `cumsum`, with the signature of the array API.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def cumulative_sum(
     axis : int, optional
         Which; may be left out if there is but one.
     dtype : dtype_like, optional
-        What to add up in.
+        The dtype to accumulate in.
     include_initial : bool
         Whether the first result is the sum of nothing.
 
@@ -290,7 +290,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Products of all elements up to each one, as `cumprod`; arguments as `cumulative_sum`.
+    """Return the products of all elements up to each one. Parameters are those of `cumulative_sum`.
 
     Examples
     --------
@@ -302,9 +302,9 @@ def cumulative_prod(
 
 
 def cummax(a: Any, axis: int | None = None) -> Any:
-    """Largest of all elements up to each one: what ``np.maximum.accumulate`` makes of Vars.
+    """Return the largest of all elements up to each one, as ``np.maximum.accumulate`` does.
 
-    Of equal elements the first has the derivative. Arguments, result and errors as `cumsum`.
+    Of equal elements the first has the derivative. Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -316,9 +316,9 @@ def cummax(a: Any, axis: int | None = None) -> Any:
 
 
 def cummin(a: Any, axis: int | None = None) -> Any:
-    """Smallest of all elements up to each one: what ``np.minimum.accumulate`` makes of Vars.
+    """Return the smallest of all elements up to each one, as ``np.minimum.accumulate`` does.
 
-    Otherwise as `cummax`.
+    Otherwise like `cummax`.
 
     Examples
     --------
@@ -330,9 +330,9 @@ def cummin(a: Any, axis: int | None = None) -> Any:
 
 
 def logcumsumexp(a: Any, axis: int | None = None) -> Any:
-    """Logarithms of sums of exponentials up to each element: what ``np.logaddexp.accumulate`` makes of Vars.
+    """Return logarithms of the sums of exponentials up to each element, as ``np.logaddexp.accumulate`` does.
 
-    Arguments, result and errors as `cumsum`.
+    Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Differences between neighbours along an axis, and what is made of them: slopes and integrals."""
+"""Differences between neighbours along an axis, and their use in slopes and integrals."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _lower_diff_back(b: Any, g: Any, n: int, axis: int) -> Any:
 
 
 def _diff_vjp(g: Any, out: Any, x: Any, n: int, axis: int) -> Any:
-    if not out.size:  # n may be more than there are steps
+    if not out.size:  # n may exceed the number of steps
         return np.zeros(x.shape, x.dtype)
     return _diff_back(g, n=n, axis=axis)
 
@@ -89,7 +89,7 @@ _diff_back: Op = Op(
 
 
 def _edge(name: str, edge: Any, a: Any, axis: int) -> Any:
-    """What goes before or after an array, along an axis."""
+    """Return the array to prepend or append along an axis."""
     edge = as_operand(edge)
     shape, given = list(np.shape(a)), list(np.shape(edge))
     if not given:
@@ -104,18 +104,18 @@ def _edge(name: str, edge: Any, a: Any, axis: int) -> Any:
 
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences of neighbours along an axis.
+    """Return the differences between neighbours along an axis.
 
     Parameters
     ----------
     a : array_like or Var
         At least one axis.
     n : int
-        How often differences are taken.
+        The number of times differences are taken.
     axis : int
         Along which; negative ones count from the end.
     prepend, append : array_like or Var, optional
-        What to put before or after ``a`` first: a number, or an array that continues it. They are
+        Values to prepend or append to ``a`` first: a number, or an array that continues it. They are
         differentiated too.
 
     Returns
@@ -141,7 +141,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     n = operator.index(n)
     if n < 0:
-        raise OptionError(f"diff: n={n}. Differences are taken 0 times or more")
+        raise OptionError(f"diff: n={n}. It must not be negative")
     a, axis = operand_and_axis("diff", a, axis)
     if n == 0:
         return a
@@ -157,7 +157,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours in the flattened array.
+    """Return the differences between neighbours in the flattened array.
 
     Parameters
     ----------
@@ -185,11 +185,11 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ary = as_operand(ary)
     dtype = np.result_type(ary)
     if dtype.kind == "b":
-        raise DTypeError("ediff1d of bools is not defined. Use diff, which tells where they change")
+        raise DTypeError("ediff1d of bools is not defined. Use diff, which finds where they change")
     ends = []
     for name, end in (("to_begin", to_begin), ("to_end", to_end)):
         if end is not None and not np.can_cast(np.result_type(end := as_operand(end)), dtype, "same_kind"):
-            raise DTypeError(f"ediff1d: {name} is {describe(end)}, which {dtype} does not hold")
+            raise DTypeError(f"ediff1d: {name} is {describe(end)}, which {dtype} cannot hold")
         ends.append([] if end is None else [end])
     flat = ravel(ary)
     steps = diff_along(flat, n=1, axis=0) if flat.shape[0] else flat
@@ -203,7 +203,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
-    """For each axis a distance, or the distances between all neighbours."""
+    """Return, for each axis, the distance between neighbours, or an array of the distances."""
     shape = np.shape(f)
     if not given:
         return [1.0] * len(axes)
@@ -211,7 +211,7 @@ def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
         return [as_operand(given[0])] * len(axes)
     if len(given) != len(axes):
         raise OptionError(
-            f"gradient got {len(given)} spacings for {len(axes)} axes. Give one, or one an axis"
+            f"gradient got {len(given)} spacings for {len(axes)} axes. Give one, or one for each axis"
         )
     operands = [as_operand(spacing) for spacing in given]
     for positions, axis in zip(operands, axes, strict=True):
@@ -227,13 +227,13 @@ def _distances(positions: Any) -> Any:
     if np.result_type(positions).kind in "iu":
         positions = astype(positions, np.float64)  # differences of unsigned ones would wrap
     steps = diff_along(positions, n=1, axis=0)
-    if isinstance(steps, Handle):  # even if they are equal now, each one has a derivative of its own
+    if isinstance(steps, Handle):  # even if they are equal now, each one has its own derivative
         return steps
     return steps[0] if (steps == steps[0]).all() else steps
 
 
 def _weights(spacing: Any, edge_order: int, ndim: int, axis: int) -> tuple[Any, Any, Any]:
-    """Those of three elements: for the first one, for those within, and for the last one.
+    """Return the weights of three elements: for the first one, for those within, and for the last one.
 
     Second order for uneven steps: Fornberg 1988.
     """
@@ -259,7 +259,7 @@ def _weights(spacing: Any, edge_order: int, ndim: int, axis: int) -> tuple[Any, 
 
 
 def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
-    """Differences over two steps, and at the ends over one or, of second order, of three elements."""
+    """Return differences over two steps, and at the ends over one or, of second order, of three elements."""
 
     def part(start: int | None, stop: int | None) -> Any:
         return part_along(f, axis, slice(start, stop))
@@ -291,7 +291,7 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
 
 @implements(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
-    """The slopes of sampled values, by differences of second order.
+    """Return the slopes of sampled values, by differences of second order.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
     chosen = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [operand_and_axis("gradient", f, i)[1] % ndim for i in chosen]
     if edge_order not in (1, 2):
-        raise OptionError(f"gradient: edge_order={edge_order}. It is 1 or 2")
+        raise OptionError(f"gradient: edge_order={edge_order}. It must be 1 or 2")
     for i in axes:
         if np.shape(f)[i] <= edge_order:
             raise ShapeError(
@@ -346,14 +346,14 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
 
 @implements(np.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of sampled values along an axis, by the trapezoidal rule.
+    """Integrate sampled values along an axis, by the trapezoidal rule.
 
     Parameters
     ----------
     y : array_like or Var
         At least one axis.
     x : array_like or Var, optional
-        Where the samples are: one position for each along the axis, or an array that broadcasts with
+        The positions of the samples: one for each along the axis, or an array that broadcasts with
         ``y``. It is differentiated too.
     dx : scalar or Var
         The distance of samples, without ``x``.

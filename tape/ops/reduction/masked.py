@@ -1,7 +1,7 @@
 """Reductions of some of the elements: those that ``where=`` selects, or those that are not NaN.
 
-Also those that start from a number of their own (``initial=``) or add up in another dtype. What does
-not count gets exactly no derivative and gives none, to any order: rules find zeros in its place.
+Also reductions that start from a given number (``initial=``) or accumulate in another dtype. Elements that
+are left out have derivative 0 at every order: rules replace them by zeros.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def masked_reduction(
     taylor: Any = None,
     adjoint: Callable[..., Any] | None = None,
 ) -> Op:
-    """A reduction of the elements that count.
+    """Return a reduction of the elements that count.
 
     Parameters
     ----------
     name : str
-        What to call it.
+        The name of the operation.
     forward : callable
         ``forward(x, where, *others, axis, keepdims, **attrs)``.
     partials : callable
@@ -102,7 +102,7 @@ def masked_reduction(
         keepdims: bool,
         **attrs: Any,
     ) -> list[Any]:
-        if adjoint is not None and not others:  # and so no condition: of extremes it needs an initial value
+        if adjoint is not None and not others:  # and so no condition: an extreme needs initial= then
             passed = adjoint(keep_axes(g, x, axis, keepdims), x, keep_axes(out, x, axis, keepdims))
             if passed is not None:
                 return [passed, None]
@@ -151,9 +151,9 @@ def masked_reduction(
 
 
 def share_of_counted(counts: Any, dtype: Any, axis: Reduced | None, less: float = 0) -> Any:
-    """One over how many elements count in each reduction, less a number; 0 where too few do.
+    """Return one over the number of elements that count in each reduction, minus ``less``; 0 for too few.
 
-    The result is NaN there. A derivative of NaN would reach what does not count in forward mode alone.
+    The result is NaN there. A derivative of NaN would reach elements that do not count in forward mode alone.
     """
     left = count_nonzero_along(counts, axis=axis, keepdims=True) - less
     return astype(where(left > 0, 1 / where(left > 0, left, 1), 0), dtype)
@@ -226,7 +226,7 @@ declare_cost(passes(1, 1), mean_where, nanmean_where)
 def _slopes_of_extreme(
     out: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool
 ) -> list[Any]:
-    """Equal elements, the initial value among them, share the derivative."""
+    """Return the derivatives by the elements and the initial value: equal ones share it."""
     extreme = keep_axes(out, x, axis, keepdims)
     are_extreme = [logical_and(x == extreme, counts), *(astype(one, x.dtype) == extreme for one in initial)]
     share = share_of_ties(are_extreme[0], are_extreme[1] if initial else 0, x.dtype, axis)
@@ -234,7 +234,7 @@ def _slopes_of_extreme(
 
 
 def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan: bool) -> Op:
-    """The largest or smallest, with or without an initial value among the candidates."""
+    """Return the largest or smallest, with or without an initial value among the candidates."""
     fold = ufunc[:3]
     worst = -np.inf if fold == "max" else np.inf
 

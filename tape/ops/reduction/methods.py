@@ -1,4 +1,4 @@
-"""What methods of ufuncs do with Vars: ``np.add.reduce`` and its like, each with its counterpart."""
+"""Methods of ufuncs on Vars, ``np.add.reduce`` and the like: the table of their counterparts."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _reduced_by_logaddexp(a: Any, axis: Axes = None, *, keepdims: bool = False) 
 
 
 def _segments_forward(indices: Any, *, length: int) -> np.ndarray:
-    """Which elements are summed, and which sum each of them goes into."""
+    """Return the positions of the summed elements, and the sum each of them goes into."""
     starts = np.asarray(indices, np.intp)
     stops = np.append(starts[1:], length)
-    stops = np.where(stops > starts, stops, starts + 1)  # what does not go up, is one element
+    stops = np.where(stops > starts, stops, starts + 1)  # one element where starts do not increase
     elements = [np.arange(start, stop) for start, stop in zip(starts, stops, strict=True)]
     sums = np.repeat(np.arange(len(starts)), stops - starts)
     return np.stack([np.concatenate(elements) if elements else sums, sums])

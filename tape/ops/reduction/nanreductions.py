@@ -1,7 +1,6 @@
 """Reductions that leave NaN out.
 
-NaN gets exactly no derivative and gives none, to any order. Where there is nothing but NaN, results and
-warnings are NumPy's.
+NaN has derivative 0, at every order. Where there is nothing but NaN, results and warnings are NumPy's.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ declare_samples(
 
 
 def _filled(a: Any, number: float) -> Any:
-    """The operand with a number in the place of NaN; whole numbers are never NaN."""
+    """Return the operand with NaN replaced by a number; integers are never NaN."""
     a = as_operand(a)
     return _where(isnan(a), number, a) if np.result_type(a).kind in "fc" else a
 
@@ -73,7 +72,7 @@ def nansum(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    """Sum over axes, NaN counting as 0. Arguments, result and errors as `sum`.
+    """Sum over axes, NaN counting as 0. Parameters, result and errors are those of `sum`.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def nanprod(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    """Product over axes, NaN counting as 1. Arguments, result and errors as `prod`.
+    """Product over axes, NaN counting as 1. Parameters, result and errors are those of `prod`.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def nanprod(
 def nanmean(
     a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Any:
-    """Arithmetic mean of what is not NaN, over axes. Arguments, result and errors as `mean`.
+    """Arithmetic mean over axes, without NaN. Parameters, result and errors are those of `mean`.
 
     Examples
     --------
@@ -140,7 +139,7 @@ def nanvar(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    """Variance of what is not NaN, over axes. Arguments, result and errors as `var`.
+    """Variance over axes, without NaN. Parameters, result and errors are those of `var`.
 
     Examples
     --------
@@ -164,7 +163,7 @@ def nanstd(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    """Standard deviation of what is not NaN, over axes. Arguments, result and errors as `std`.
+    """Standard deviation over axes, without NaN. Parameters, result and errors are those of `std`.
 
     Examples
     --------
@@ -180,7 +179,7 @@ def _extreme(
     op: Op, whole: Callable[..., Any], a: Any, axis: Axes, keepdims: bool, initial: Any, where: Any
 ) -> Any:
     a, axes = operand_and_axes(op.name, a, axis, allow_empty=initial is not None)
-    if np.result_type(a).kind not in "fc":  # which are never NaN
+    if np.result_type(a).kind not in "fc":  # never NaN
         return whole(a, axis, keepdims=keepdims, initial=initial, where=where)
     where = checked_choice(op.name, a, where, initial)
     return op(a, where, *([] if initial is None else [initial]), axis=axes, keepdims=keepdims)
@@ -190,7 +189,7 @@ def _extreme(
 def nanmax(
     a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Any:
-    """Largest element that is not NaN, over axes. Arguments, result and errors as `max`.
+    """Largest element that is not NaN, over axes. Parameters, result and errors are those of `max`.
 
     Examples
     --------
@@ -205,7 +204,7 @@ def nanmax(
 def nanmin(
     a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Any:
-    """Smallest element that is not NaN, over axes. Arguments, result and errors as `max`.
+    """Smallest element that is not NaN, over axes. Parameters, result and errors are those of `max`.
 
     Examples
     --------
@@ -216,7 +215,7 @@ def nanmin(
     return _extreme(nanmin_where, min, a, axis, keepdims, initial, where)
 
 
-# ---- positions: recorded, without derivative -------------------------------------------------------
+# ---- positions: recorded without a derivative -------------------------------------------------------
 
 
 def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -242,9 +241,9 @@ declare_cost(passes(1), _nanargmax, _nanargmin)
 
 @implements(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the largest element that is not NaN; recorded, without derivative.
+    """Index of the largest element that is not NaN; recorded without a derivative.
 
-    Arguments and result as `argmax`.
+    Parameters and result are those of `argmax`.
 
     Raises
     ------
@@ -262,7 +261,7 @@ def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any
 
 @implements(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the smallest element that is not NaN; as `nanargmax` otherwise.
+    """Index of the smallest element that is not NaN. Otherwise like `nanargmax`.
 
     Examples
     --------
@@ -278,7 +277,7 @@ def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any
 
 @implements(np.nancumsum)
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Sums up to each element, NaN counting as 0. Arguments, result and errors as `cumsum`.
+    """Sums up to each element, NaN counting as 0. Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -293,7 +292,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 @implements(np.nancumprod)
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Products up to each element, NaN counting as 1. Arguments, result and errors as `cumsum`.
+    """Products up to each element, NaN counting as 1. Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------

@@ -46,9 +46,9 @@ def reduction_by_partials(
     taylor: Any = None,
     lower: Any = None,
 ) -> Op:
-    """A reduction of one operand, given what it changes by with each element.
+    """Return a reduction of one operand, given its partial derivatives.
 
-    ``partials(out, x, axis=, keepdims=, ...)`` is that derivative, in the shape of ``x``.
+    ``partials(out, x, axis=, keepdims=, ...)`` returns them in the shape of ``x``.
     """
 
     def vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool, **attrs: Any) -> Any:
@@ -65,7 +65,7 @@ def reduction_by_partials(
 
 
 def _lower_total(kind: str) -> Any:
-    """Integers and bools add up in int64, as NumPy's do."""
+    """Lower to a fold; integers and bools accumulate in int64, as in NumPy."""
 
     def lower(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
         return b.fold(kind, x if x.dtype.kind == "f" else b.cast(x, np.int64), axis, keepdims)
@@ -96,7 +96,7 @@ def _mean_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
 
 
 def _divide(g: Any, count: int) -> Any:
-    return g * (1 / count) if count else g  # float16 has no room for a count above 65504
+    return g * (1 / count) if count else g  # float16 cannot hold a count above 65504
 
 
 mean_along = Op(
@@ -126,13 +126,13 @@ count_nonzero_along = Op(
 
 
 def share_of_ties(is_extreme: Any, others: Any, dtype: Any, axis: Reduced | None) -> Any:
-    """What each extreme element gets; several equal ones, and as many others, share it."""
+    """Return the share of each extreme element: equal ones, and as many others, share it."""
     ties = count_nonzero_along(is_extreme, axis=axis, keepdims=True) + others
     return astype(1 / where(ties == 0, 1, ties), dtype)
 
 
 def _extreme(name: str, forward: Callable[..., Any], lower: Callable[..., Any]) -> Op:
-    """The largest or smallest element; several equal ones share the derivative. NaN equals nothing."""
+    """Return the operation for the largest or smallest element; equal ones share the derivative."""
 
     def vjp(g: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
         g, extreme = keep_axes(g, x, axis, keepdims), keep_axes(out, x, axis, keepdims)
@@ -166,10 +166,10 @@ min_along = _folded("min", np.minimum)
 
 
 def _product_of_others(x: Any) -> Any:
-    """For each element along the last axis, the product of the others; exact where some are zero.
+    """Return, for each element along the last axis, the product of the others; exact where some are zero.
 
-    Pairs are multiplied, the shorter problem is solved, and each element of a pair gets the other
-    one times what is outside the pair: O(n) work in O(log n) operations.
+    Pairs are multiplied, the problem of half the length is solved, and each element of a pair gets the other
+    one times the product outside the pair: O(n) work in O(log n) operations.
     """
     length = x.shape[-1]
     if length == 1:
@@ -183,7 +183,7 @@ def _product_of_others(x: Any) -> Any:
 
 
 def partials_of_product(x: Any, axis: Reduced | None) -> Any:
-    """The derivative of a product by each of its factors, in the shape of ``x``."""
+    """Return the derivative of a product by each of its factors, in the shape of ``x``."""
     if not _product(x.shape):
         return np.zeros(x.shape, x.dtype)
     gone = tuple(range(x.ndim)) if axis is None else tuple(i % x.ndim for i in axis)

@@ -1,8 +1,8 @@
-"""Medians, quantiles and percentiles, and those of what is not NaN.
+"""Medians, quantiles and percentiles, with and without NaN.
 
-Each is an interpolation between two of the sorted elements, and these two alone have a derivative; of
-equal elements it is any one. Which two is a position among the n sorted elements, a line in most methods;
-in the others NumPy is asked for it: it is their quantile of 0, 1, ..., n - 1.
+Each is an interpolation between two of the sorted elements, and these two alone have a derivative; of equal
+elements any one. Which two is given by a position among the n sorted elements, linear in the quantile for
+most methods; for the others it is found by NumPy: it is their quantile of 0, 1, ..., n - 1.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _MANY = 16
 
 
 def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Positions among sorted elements, for each quantile and number of elements, and their growth with q."""
+    """Return positions among sorted elements, for each quantile and count, and their derivative by q."""
     positions = np.zeros((*q.shape, *counts.shape))
     growth = np.zeros(positions.shape)
     for count in np.unique(counts[counts > 0]):
@@ -85,9 +85,9 @@ def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarr
 def _interpolation_forward(
     x: Any, q: Any, *, scale: float, axis: Reduced | None, method: str, keepdims: bool, skips_nan: bool
 ) -> np.ndarray:
-    """For each result where its two elements are in the flattened array, their weights, and the growth.
+    """Return, for each result, the flat positions of its two elements, their weights, and the slope by q.
 
-    The five, one after the other, each in the shape of the result.
+    The five are stacked, each in the shape of the result.
     """
     gone = [i % x.ndim for i in (range(x.ndim) if axis is None else axis)]
     lead = [i for i in range(x.ndim) if i not in gone]
@@ -115,12 +115,12 @@ def _interpolation_forward(
 
 
 def _summed_to(q: Any, change: Any) -> Any:
-    """What results change by, summed over those of each quantile."""
+    """Return the adjoint of quantiles: the sum over the results of each one."""
     return sum_along(change, axis=tuple(range(np.ndim(q), change.ndim)), keepdims=False)
 
 
 def _spread_from(t: Any, out: Any) -> Any:
-    """The tangents of quantiles, in a shape that broadcasts with results."""
+    """Return the tangents of quantiles, in a shape that broadcasts with results."""
     return reshape(t, (*t.shape, *(1,) * (out.ndim - t.ndim)))
 
 
@@ -159,7 +159,7 @@ def _jvp(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
 
 
 def _slope(x: Any, q: Any, attrs: dict[str, Any]) -> Any:
-    """The derivative of the result by the quantile."""
+    """Return the derivative of the result by the quantile."""
     parts = _interpolation(x, q, **attrs)
     below, above = cast(getitem(ravel(x), astype(parts[:2], np.intp)), dtype=parts.dtype)
     return parts[4] * (above - below)
@@ -188,7 +188,7 @@ def _with_q(op: Any, q: Any) -> Callable[..., Any]:
 
 
 def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool) -> Op:
-    """An operation of two operands, the elements and the quantiles."""
+    """Return an operation of two operands, the elements and the quantiles."""
     fixed = {"scale": scale, "skips_nan": skips_nan}
 
     def told(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,12 +232,14 @@ def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims:
     a, axes = operand_and_axes(name, a, axis, allow_number=False)
     q = as_operand(q)
     if method not in _LINES and method not in _STEPS:
-        raise OptionError(f"{name}: method={method!r}. It is one of {', '.join(sorted({*_LINES, *_STEPS}))}")
+        raise OptionError(
+            f"{name}: method={method!r}. It must be one of {', '.join(sorted({*_LINES, *_STEPS}))}"
+        )
     if weights is not None:
         raise UnsupportedError(f"{name} with weights= has no rule. Repeat elements, or sort and np.cumsum")
     if axes == () and np.ndim(q) > 1 and op in (_nanquantile, _nanpercentile):
         raise UnsupportedError(
-            f"{name}: q of {np.ndim(q)} axes with axis=(), of which NumPy mixes up the axes. Use np.ravel(q)"
+            f"{name}: q of {np.ndim(q)} axes with axis=(), for which NumPy mixes up the axes. Use np.ravel(q)"
         )
     numbers = traced(q)
     if not np.all((numbers >= 0) & (numbers <= top)):
@@ -247,7 +249,7 @@ def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims:
 
 @implements(np.median)
 def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The middle of the sorted elements, over axes; of an even number the mean of the middle two.
+    """Return the middle of the sorted elements, over axes; the mean of the middle two for an even number.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
 
 @implements(np.nanmedian)
 def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """As `median`, of what is not NaN.
+    """Median of the elements that are not NaN. Otherwise like `median`.
 
     Examples
     --------
@@ -297,7 +299,7 @@ def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
 def quantile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """What a share of the elements are not above, over axes.
+    """Return quantiles: the values that given shares of the elements are not above, over axes.
 
     Parameters
     ----------
@@ -308,7 +310,7 @@ def quantile(
     axis : int or tuple of int, optional
         By default all.
     method : str
-        How to interpolate: those of `numpy.quantile`.
+        The method of interpolation: one of those of `numpy.quantile`.
     keepdims : bool
         Keep the reduced axes with length one.
     weights : None
@@ -345,7 +347,7 @@ def quantile(
 def percentile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As `quantile`, with shares between 0 and 100.
+    """Return percentiles: quantiles with shares between 0 and 100. Otherwise like `quantile`.
 
     Examples
     --------
@@ -360,7 +362,7 @@ def percentile(
 def nanquantile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As `quantile`, of what is not NaN.
+    """Quantiles of the elements that are not NaN. Otherwise like `quantile`.
 
     Examples
     --------
@@ -375,7 +377,7 @@ def nanquantile(
 def nanpercentile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As `percentile`, of what is not NaN.
+    """Percentiles of the elements that are not NaN. Otherwise like `percentile`.
 
     Examples
     --------

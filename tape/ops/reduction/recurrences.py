@@ -1,4 +1,4 @@
-"""Linear recurrences along an axis as one operation: derivatives of running products are made of them."""
+"""Linear recurrences along an axis as one operation: the derivatives of running products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["linear_recurrence", "neighbours"]
 
 
 def neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
-    """For each element the one before it, or after it; a given number where there is none."""
+    """Return, for each element, the one before or after it; a given number where there is none."""
     if not x.shape[axis]:
         return x
     shape = list(x.shape)
@@ -27,7 +27,7 @@ def neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
 
 
 def _recur(a: Any, b: Any) -> Any:
-    """The recurrence along the first axis.
+    """Run the recurrence along the first axis.
 
     Pairs of steps are one step of a recurrence half as long: O(n) work in O(log n) operations.
     """
@@ -76,5 +76,6 @@ linear_recurrence: Op = Op(
     ],
     batch=_batch_recurrence,
     lower=lambda b, x, y, axis, backwards: b.scan("linear", y, axis, backwards, factors=x),
-    doc="``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, from its first element on or from its last back.",
+    doc="``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, forwards from its first element or backwards "
+    "from its last.",
 )

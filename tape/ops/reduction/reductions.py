@@ -1,7 +1,7 @@
 """Sums, means, extremes and products over axes, with the keywords they have in NumPy.
 
-A plain call is one operation of `tape.ops.reduction.reducing`; one with ``where``, ``initial`` or
-``dtype`` one of `tape.ops.reduction.masked`.
+A plain call is one operation of `tape.ops.reduction.primitives`; one with ``where``, ``initial`` or ``dtype``
+one of `tape.ops.reduction.masked`.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def sum(
     axis : int or tuple of int, optional
         By default all.
     dtype : dtype_like, optional
-        What to add up in; by default that of ``a``, for small ints and bools int64.
+        The dtype to accumulate in; by default that of ``a``, int64 for small ints and bools.
     keepdims : bool
         Keep the summed axes with length one.
     initial : scalar or Var, optional
-        What to start from. It is differentiated too.
+        The value to start from. It is differentiated too.
     where : array_like of bool or Var
         Which elements count; broadcasts to ``a``. The others have no derivative.
 
@@ -90,7 +90,7 @@ def sum(
 
 @implements(np.mean)
 def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
-    """Arithmetic mean over axes. Arguments, result and errors as `sum`.
+    """Arithmetic mean over axes. Parameters, result and errors are those of `sum`.
 
     Examples
     --------
@@ -117,9 +117,10 @@ def _extreme(
 
 @implements(np.max, np.amax)
 def max(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
-    """Largest element over axes. Arguments and result as `sum`; complex numbers are in lexical order.
+    """Largest element over axes. Parameters and result are those of `sum`.
 
-    Equal elements share the derivative evenly, an equal ``initial`` among them.
+    Complex numbers are in lexical order. Equal elements share the derivative evenly, an equal ``initial``
+    among them.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def max(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = Non
 
 @implements(np.min, np.amin)
 def min(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
-    """Smallest element over axes; as `max` otherwise.
+    """Smallest element over axes. Otherwise like `max`.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def prod(
 ) -> Any:
     """Product over axes, with exact derivatives where factors are zero.
 
-    Arguments, result and errors as `sum`.
+    Parameters, result and errors are those of `sum`.
 
     Examples
     --------
@@ -184,7 +185,7 @@ def prod(
 
 @implements(np.ptp)
 def ptp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The largest element less the smallest, over axes. Arguments, result and errors as `max`.
+    """The range over axes: largest minus smallest element. Parameters, result and errors are those of `max`.
 
     Examples
     --------

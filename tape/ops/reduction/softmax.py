@@ -28,7 +28,7 @@ declare_samples(
 
 
 def _shift(x: Any, axis: Reduced | None) -> Any:
-    """The largest element (or real part), or 0 where that is infinite, with the reduced axes kept."""
+    """Return the largest element (or real part), or 0 where that is infinite, with the reduced axes kept."""
     largest = np.maximum.reduce(np.real(x), axis=axis, keepdims=True)
     return np.where(np.isfinite(largest), largest, 0)
 
@@ -42,7 +42,7 @@ def logsumexp_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
 
 
 def _series_of_all(a: series.Series, axis: Reduced | None) -> tuple[series.Series, series.Series]:
-    """Series of softmax p, and of logsumexp L with axes kept: ``p' = p (a' - L')``, ``L' = sum(p a')``."""
+    """Return series of softmax p, and of logsumexp L, axes kept: ``p' = p (a' - L')``, ``L' = sum(p a')``."""
     p, L = [softmax_along(a[0], axis=axis)], [None]
     moved: series.Series = [None]  # j (a[j] - L[j])
     for k in range(1, len(a)):
@@ -76,7 +76,7 @@ def _lower_shift(b: Any, x: Any, axis: Reduced | None) -> Any:
 
 
 def _lower_shifted(b: Any, x: Any, axis: Reduced | None) -> tuple[Any, Any]:
-    """``x`` less its largest element, or 0 where that is infinite, and that element."""
+    """Return ``x`` minus its largest element (0 where that is infinite), and that element."""
     shift = _lower_shift(b, x, axis)
     return x - shift, shift
 
@@ -121,7 +121,7 @@ def _lower_shares(b: Any, x: Any, axis: Reduced | None) -> Any:
     return weights / b.where(b.elementwise("equal", total, 0), 1, total)
 
 
-softmax_shares = Op(  # and not exp(x - out), which would be off by the rounding of out, which may be large
+softmax_shares = Op(  # not exp(x - out), which has the rounding error of a large out
     _shares_forward,
     name="shares",
     taylor=_taylor_softmax,
@@ -129,7 +129,7 @@ softmax_shares = Op(  # and not exp(x - out), which would be off by the rounding
     lower=_lower_shares,
     vjp=[softmax_rule],
     jvp=[softmax_rule],
-    doc="As softmax; where all is -inf 0, and what is inf has everything, shared evenly.",
+    doc="Softmax, but 0 where all elements are -inf, and shared evenly by elements that are inf.",
 )
 
 _logsumexp = Op(
@@ -195,23 +195,23 @@ def _batch_weighted_shift(op: Any, operands: Any, is_batched: Any, attrs: dict[s
     return op(*operands, axis=inner_axes(attrs["axis"], operands[0].ndim - is_batched[0]))
 
 
-_weighted_shift_op = Op(  # without a derivative: it cancels
+_weighted_shift_op = Op(  # constant: its derivative cancels
     _weighted_shift, name="shift", batch=_batch_weighted_shift, lower=_lower_weighted_shift
 )
 
 
 def _weighted_sum(a: Any, b: Any, axis: Reduced | None, keepdims: bool) -> tuple[Any, Any]:
-    """The sum of ``b * exp(a - shift)``, and the shift."""
+    """Return the sum of ``b * exp(a - shift)``, and the shift."""
     shift = _weighted_shift_op(a, b, axis=axis)
     reach = np.log(np.finfo(np.result_type(a, np.float16)).max) - 1
-    counts = logical_or(b != 0, real(a - shift) < reach)  # what has no weight may be larger, or NaN
+    counts = logical_or(b != 0, real(a - shift) < reach)  # elements without weight may be larger, or NaN
     terms = b * exp(where(counts, a - shift, -np.inf))
     total = sum_along(terms, axis=axis, keepdims=keepdims)
     return total, reshape(shift, total.shape)
 
 
 def _scalar(x: Any) -> Any:
-    """A plain array of shape () as a scalar."""
+    """Return a plain array of shape () as a scalar."""
     return x[()] if type(x) is np.ndarray else x
 
 
@@ -290,7 +290,7 @@ def softmax(a: Any, axis: Axes = -1) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``a``.
+        Array of the shape of ``a``.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def softmax(a: Any, axis: Axes = -1) -> Any:
 
 
 def log_softmax(a: Any, axis: Axes = -1) -> Any:
-    """The logarithm of `softmax`, accurate for small probabilities too. Arguments as there.
+    """The logarithm of `softmax`, accurate for small probabilities too. Parameters are the same.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""How far elements spread: variances and standard deviations.
+"""Variances and standard deviations.
 
-Of complex numbers it is the square of the distance to the mean that is averaged, and the result real.
+For complex numbers the square of the distance to the mean is averaged, and the result is real.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def _checked_ddof(name: str, ddof: float, correction: float | None) -> float:
     if correction is None:
         return ddof
     if ddof:
-        raise OptionError(f"{name}: ddof and correction are two names for the same. Give one of them")
+        raise OptionError(f"{name}: ddof and correction are two names of one option. Give only one")
     return correction
 
 
 def _mean_operands(name: str, a: Any, mean: Any) -> list[Any]:
-    """The mean that is given, as the operand it is, in a list; an empty one if there is none."""
+    """Return a given mean as a list of one operand; an empty list if there is none."""
     if mean is None:
         return []
     mean = as_operand(mean)
@@ -59,9 +59,9 @@ def spread(
     correction: float | None,
     plain: Op | None = None,
 ) -> Any:
-    """Check the arguments of a spread and run it: as ``masked``, or as ``plain`` where all elements count.
+    """Check the arguments of a variance or standard deviation and compute it.
 
-    A spread is real; it is in the dtype that was asked for if that is complex.
+    It is ``masked``, or ``plain`` where all elements count; real, but in ``dtype`` if that is complex.
     """
     name = masked.name
     ddof = _checked_ddof(name, ddof, correction)
@@ -94,7 +94,7 @@ def var(
     axis : int or tuple of int, optional
         By default all.
     dtype : dtype_like, optional
-        What to compute in.
+        The dtype to compute in.
     ddof : float
         The sum of squares is divided by the number of elements less this.
     keepdims : bool
@@ -103,7 +103,7 @@ def var(
         Which elements count; broadcasts to ``a``. The others have no derivative, and where too few count
         for the result to be a number, none has.
     mean : array_like or Var, optional
-        What to measure distances from; broadcasts to ``a``. It is differentiated too. By default the
+        The center to measure distances from; broadcasts to ``a``. It is differentiated too. By default the
         mean over the axes.
     correction : float, optional
         Another name for ``ddof``.
@@ -146,7 +146,7 @@ def std(
 ) -> Any:
     """Standard deviation over axes; the derivative is 0 where all elements are equal.
 
-    Arguments, result and errors as `var`.
+    Parameters, result and errors are those of `var`.
 
     Examples
     --------

@@ -37,7 +37,7 @@ declare_samples(
 
 
 def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) -> Any:
-    """Weights in a shape that broadcasts to that of the elements."""
+    """Return weights in a shape that broadcasts to that of the elements."""
     weights = as_operand(weights)
     given = np.shape(weights)
     if given == shape:
@@ -60,7 +60,7 @@ def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) 
 def _check_totals(name: str, weights: Any, axes: Reduced | None) -> None:
     numbers = traced(weights)
     if np.shape(numbers) == np.shape(weights) and np.any(np.sum(numbers, axis=axes) == 0):
-        raise OptionError(f"{name}: weights add up to zero. There is no mean then")
+        raise OptionError(f"{name}: weights add up to zero. The mean is undefined")
 
 
 @implements(np.average)
@@ -121,17 +121,17 @@ def average(
 
 
 def _table_shape(name: str, x: Any, rowvar: bool) -> tuple[int, int]:
-    """How many variables there are, and how many observations, once `_observations` has laid them out."""
+    """Return the numbers of variables and observations, as `_observations` arranges them."""
     shape = np.shape(x)
     if len(shape) > 2:
-        raise ShapeError(f"cov: {name} has shape {list(shape)}. It has two axes at most")
+        raise ShapeError(f"cov: {name} has shape {list(shape)}. It must have at most two axes")
     if len(shape) < 2:
         return 1, (shape or (1,))[0]
     return shape if rowvar else shape[::-1]
 
 
 def _observations(x: Any, rowvar: bool) -> Any:
-    """Variables in rows, observations in columns."""
+    """Return variables in rows, observations in columns."""
     if np.ndim(x) < 2:
         return reshape(x, (1, -1 if np.size(x) else 0))
     return x if rowvar else transpose(x)
@@ -145,9 +145,9 @@ def _check_sample_weights(name: str, weights: Any, count: int) -> None:
 
 
 def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]:
-    """The product of both weights of each observation, and the second ones; None without any.
+    """Return the product of both weights of each observation, and the second ones; None without any.
 
-    All is checked before the first of them is recorded.
+    All is checked before anything is recorded.
     """
     given = {"fweights": fweights, "aweights": aweights}
     weights = {name: as_operand(each) for name, each in given.items() if each is not None}
@@ -157,8 +157,8 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
         return None, None
     numbers = [traced(each) for each in weights.values()]
     if fweights is not None and np.any(numbers[0] != np.around(numbers[0])):
-        raise OptionError("cov: some fweights are no whole numbers. Give them as aweights")
-    if all(np.shape(each) == (count,) for each in numbers):  # which those of a batch are not
+        raise OptionError("cov: some fweights are not whole numbers. Give them as aweights")
+    if all(np.shape(each) == (count,) for each in numbers):  # those of a batch are not
         product = np.multiply(*numbers, dtype=np.float64) if len(numbers) == 2 else numbers[0]
         _check_totals("cov", product, None)
     converted = [astype(each, np.float64) for each in weights.values()]
@@ -167,7 +167,7 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
 
 
 def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
-    """What the sum of products is divided by."""
+    """Return the divisor of the sum of products."""
     if w is None:
         return count - ddof
     if ddof == 0:
@@ -178,7 +178,7 @@ def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
 
 
 _scaled: Op = Op(
-    lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, as NumPy's x *= factor is
+    lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, like NumPy's x *= factor
     name="scaled",
     vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
     linear=True,
@@ -212,11 +212,11 @@ def cov(
     bias : bool
         Whether to divide by the number of observations, not by one less.
     ddof : int, optional
-        What to subtract from the number of observations instead.
+        The number to subtract from the number of observations instead.
     fweights : array_like or Var of int, optional
-        How often each observation was made.
+        The number of times each observation was made.
     aweights : array_like or Var, optional
-        How much each observation matters; differentiated too.
+        The weight of each observation; differentiated too.
     dtype : dtype_like, optional
         At least float64 by default.
 
@@ -240,7 +240,7 @@ def cov(
            [-1.,  1.]])
     """
     if ddof is not None and (not isinstance(ddof, (int, float, np.number)) or ddof % 1 != 0):
-        raise OptionError(f"cov: ddof={ddof!r}. It is a whole number")
+        raise OptionError(f"cov: ddof={ddof!r}. It must be a whole number")
     ddof = int(not bias) if ddof is None else int(ddof)
     parts = [as_operand(part) for part in (m, y) if part is not None]
     dtype = np.result_type(*parts, np.float64) if dtype is None else as_dtype("cov", dtype)
@@ -266,7 +266,7 @@ def cov(
     return squeeze(multiply(product, divide(1, freedom)))
 
 
-# Rounding can take a correlation past 1, which is no reason to forget its derivative. That of NaN is NaN.
+# Rounding can take a correlation past 1; its derivative is kept even so. That of NaN is NaN.
 _correlation = elementwise(
     lambda c: np.clip(c, -1, 1),
     lambda d, out, c: d,

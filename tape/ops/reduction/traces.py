@@ -22,7 +22,7 @@ declare_samples(
 
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum of a diagonal of each matrix.
+    """Sum a diagonal of each matrix.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     offset, axis1, axis2 : int
         As for `diagonal`.
     dtype : dtype_like, optional
-        What to add up in.
+        The dtype to accumulate in.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 @implements(np.linalg.trace)
 def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The trace of each matrix in a stack, as `numpy.linalg.trace`; as `trace` otherwise.
+    """Return the trace of each matrix in a stack, as `numpy.linalg.trace`. Otherwise like `trace`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The operations behind variances and standard deviations: of all elements, and of those that count."""
+"""The operations behind variances and standard deviations: of all elements, and of selected ones."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def _std_partials(out: Any, x: Any, axis: Reduced | None, ddof: float, keepdims:
 
 
 def _by_variance(deviation: Any, lows: Any, highs: Any, axis: Reduced | None) -> Any:
-    """The derivative of a deviation by the variance; 0 of equal elements, and of none.
+    """Return the derivative of a deviation by the variance; 0 if all elements are equal, or there are none.
 
-    That is asked of the elements: what rounding leaves of their variance need not be 0.
+    This compares the elements: rounding may leave a variance that is not 0.
     """
     is_constant = max_along(lows, axis=axis, keepdims=True) <= min_along(highs, axis=axis, keepdims=True)
     return where(is_constant, 0, 0.5 / where(is_constant, 1, deviation))
 
 
 def _taylor_var(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
-    """The mean of the square of what is left after subtracting the mean, which is linear."""
+    """Taylor rule: the mean of the squared distances to the mean, which is linear."""
     (a,), axis, keepdims = operands, attrs["axis"], attrs["keepdims"]
     count = count_along(a[0].shape, axis)
     freedom = count - attrs["ddof"]
@@ -107,7 +107,7 @@ def _masked_var_partials(
     dtype: Any,
 ) -> list[Any]:
     share = share_of_counted(counts, out.dtype, axis)
-    # The mean alone is in the dtype, as NumPy's: of complex numbers its real part, if that is real.
+    # Only the mean is computed in the dtype, as in NumPy: its real part, if that is real.
     center = mean[0] if mean else sum_along(cast(x, dtype=dtype or x.dtype), axis=axis, keepdims=True) * share
     distance = where(counts, conjugated(x - center), 0)
     slope = 2 * distance * share_of_counted(counts, out.dtype, axis, ddof)
@@ -121,7 +121,7 @@ def _masked_std_partials(
     if not x.size:
         return slopes
     deviation = keep_axes(out, x, axis, keepdims)
-    deviation = where(isnan(deviation), np.inf, deviation)  # of too few, whose slopes are 0
+    deviation = where(isnan(deviation), np.inf, deviation)  # NaN of too few elements, whose slopes are 0
     if mean:
         by_variance = where(deviation == 0, 0, 0.5 / where(deviation == 0, 1, deviation))
     else:
@@ -140,7 +140,7 @@ def _lower_masked_var(
     dtype: Any,
 ) -> Any:
     x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
-    dtype = dtype or x.dtype  # of the mean and of the sum, and nothing else
+    dtype = dtype or x.dtype  # of the mean and the sum only
     center = mean[0] if mean else b.cast(lower_masked_mean(b, x, counts, axis, True, dtype), dtype)
     distance = b.where(counts, x - center, 0)
     freedom = b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), x.dtype) - ddof
