@@ -1,8 +1,8 @@
-"""The operations that Fourier transforms are made of, with their transposes.
+"""The operations of Fourier transforms, with their transposes.
 
-Along one axis there are three transforms: of complex numbers to as many, forth and back (which are
-symmetric, so that each is its own transpose), of real numbers to half a spectrum, and of that back to real
-numbers. Calls of `numpy.fft` become chains of these in `tape.ops.fft`.
+Along one axis there are three transforms: of complex numbers to as many, forward and back (these are
+symmetric, so that each is its own transpose), of real numbers to half a spectrum, and of half a spectrum back
+to real numbers. Calls of `numpy.fft` become chains of these in `tape.ops.fft`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ resized: Op = Op(
 
 
 def _between_complex(name: str, forward: Any) -> Op:
-    """The matrix of such a transform is symmetric."""
+    """Return a transform between complex numbers; its matrix is symmetric."""
     op: Op = Op(
         lambda x, *, axis, norm: forward(x, axis=axis, norm=norm),
         name=name,
@@ -71,7 +71,7 @@ back = _between_complex("ifft", np.fft.ifft)
 
 
 def _weights(length: int, axis: int, ndim: int, dtype: Any, inner: float) -> Any:
-    """One for the frequencies that stand for themselves, ``inner`` for those that also stand for another."""
+    """Return 1 for frequencies that occur once, ``inner`` for those that also stand for a conjugate one."""
     weights = np.full(length // 2 + 1, inner, np.finfo(dtype).dtype)
     weights[0] = 1
     if length % 2 == 0:

@@ -1,4 +1,4 @@
-"""Polynomials and their roots."""
+"""Roots of polynomials, and polynomials of given roots."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def roots(p: Any) -> Any:
     Raises
     ------
     ShapeError
-        If ``p`` is no vector.
+        If ``p`` is not a vector.
     SingularMatrixError
         If a root is repeated: in the sweep, as it has no derivative.
 

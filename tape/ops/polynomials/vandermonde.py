@@ -23,7 +23,7 @@ declare_samples(
 
 
 def _slopes(out: Any, increasing: bool) -> Any:
-    """The derivatives of powers in columns: ``n x**(n - 1)`` from those of ``x``."""
+    """Return the derivatives of powers in columns: ``n x**(n - 1)`` from those of ``x``."""
     rows, count = out.shape
     zeros, exponents = np.zeros((rows, min(1, count)), out.dtype), np.arange(1, count, dtype=out.dtype)
     if increasing:
@@ -37,7 +37,7 @@ def _batch_vander(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any]
 
 
 def _lower_vander(b: Any, x: Any, *, count: int, increasing: bool) -> Any:
-    """By doubling the number of columns, as long as there are too few."""
+    """Lower by doubling the number of columns, as long as there are too few."""
     factor = b.reshape(b.value(x, np.promote_types(x.dtype, int)), (*x.shape, 1))
     powers = b.broadcast(b.literal(1, factor.dtype), factor.shape)
     while powers.shape[1] < count:
@@ -62,14 +62,14 @@ _vander = Op(
 
 @implements(np.vander)
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The powers of each element in a row.
+    """Return the powers of each element in a row.
 
     Parameters
     ----------
     x : array_like or Var
         One axis.
     N : int, optional
-        How many, from 0 to ``N - 1``; by default as many as elements.
+        The number of powers, from 0 to ``N - 1``; by default the number of elements.
     increasing : bool
         Whether the lowest is the first.
 
@@ -83,7 +83,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     ShapeError
         If ``x`` has another number of axes, or ``N`` is negative.
     DTypeError
-        If ``N`` is no int.
+        If ``N`` is not an int.
 
     Examples
     --------
@@ -98,5 +98,5 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     try:
         count = np.shape(x)[0] if N is None else operator.index(N)
     except TypeError as error:
-        raise DTypeError(f"vander: N={errors.describe(N)} is no int") from error
+        raise DTypeError(f"vander: N={errors.describe(N)} is not an int") from error
     return _vander(x, count=count, increasing=bool(increasing))

@@ -1,8 +1,8 @@
-"""Sums of products, in the notation of Einstein.
+"""Sums of products, in Einstein notation.
 
 Every call becomes one operation with its subscripts written out: a letter for each axis, the result after
-``->``. Then the derivative by an operand is an einsum again, of the adjoint and the other operands, and a
-batch is one more letter.
+``->``. The derivative by an operand is again an einsum, of the adjoint and the other operands, and a batch is
+one more letter.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _LARGE = 10_000
 
 
 def _terms(subscripts: str) -> tuple[list[str], str]:
-    """The subscripts of each operand, and those of the result."""
+    """Return the subscripts of each operand, and those of the result."""
     inputs, result = subscripts.split("->")
     return inputs.split(","), result
 
 
 def _longest(operands: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
-    """How long the axes of each letter are, after broadcasting."""
+    """Return the length of the axes of each letter, after broadcasting."""
     lengths: dict[str, int] = {}
     for x, labels in zip(operands, inputs, strict=True):
         for label, length in zip(labels, np.shape(x), strict=True):
@@ -58,7 +58,7 @@ def _longest(operands: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
 
 
 def _adjoint(k: int, g: Any, out: Any, *operands: Any, subscripts: str, **options: Any) -> Any:
-    """What the adjoint of the result says about operand ``k``."""
+    """Return the adjoint of operand ``k``."""
     inputs, result = _terms(subscripts)
     own, others = inputs[k], [*inputs[:k], *inputs[k + 1 :]]
     parts, labels = [g, *operands[:k], *operands[k + 1 :]], [result, *others]
@@ -67,19 +67,19 @@ def _adjoint(k: int, g: Any, out: Any, *operands: Any, subscripts: str, **option
     # An axis of length one may have been broadcast, and then it is summed over.
     kept = "".join(label for label in lengths if label in known and lengths[label] != 1)
     is_large = prod(_longest(parts, labels).values()) > _LARGE
-    if is_large:  # in pairs, which ints and bools must not make among themselves: see `_check_small`
+    if is_large:  # in pairs: ints and bools must not be multiplied among themselves, see `_check_small`
         parts = [x if np.result_type(x).kind in "fc" else astype(x, g.dtype) for x in parts]
     d = _einsum(len(parts))(*parts, subscripts=f"{','.join(labels)}->{kept}", optimize=is_large)
     if len(kept) < len(lengths):
         sides = iter(d.shape)
         d = reshape(d, [next(sides) if label in kept else 1 for label in lengths])
     if d.shape != tuple(lengths.values()):
-        d = broadcast_to(d, shape=tuple(lengths.values()))  # the same along what was only summed over
+        d = broadcast_to(d, shape=tuple(lengths.values()))  # constant along axes that were only summed over
     return d if len(own) == len(lengths) else _on_diagonal(d, own, lengths)
 
 
 def _on_diagonal(d: Any, labels: str, lengths: dict[str, int]) -> Any:
-    """An array with one axis for each letter, on the diagonal of one with an axis wherever it stands."""
+    """Return an array with one axis for each letter, on the diagonal of one with all occurrences."""
     count = len(labels)
     is_kept = np.ones((1,) * count, bool)
     shape = []
@@ -93,7 +93,7 @@ def _on_diagonal(d: Any, labels: str, lengths: dict[str, int]) -> Any:
 
 
 def _taylor(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
-    """Each coefficient is a sum over all ways to share its order among the operands."""
+    """Taylor rule: each coefficient is a sum over all ways to split its order among the operands."""
     coefficients = [out]
     for order in range(1, len(operands[0])):
         shares = product(range(order + 1), repeat=len(operands))
@@ -126,7 +126,7 @@ def _arranged(b: Any, term: Term, order: Sequence[str]) -> Any:
 
 
 def _distinct(b: Any, x: Any, labels: str) -> Term:
-    """The diagonal where letters repeat; axes of length one, which broadcast, are gone."""
+    """Return the diagonal where letters repeat, without axes of length one, which broadcast."""
     labels = "".join(label for label, length in zip(labels, x.shape, strict=True) if length != 1)
     x = b.reshape(x, tuple(length for length in x.shape if length != 1))
     while len(set(labels)) < len(labels):
@@ -149,7 +149,7 @@ def _summed(b: Any, term: Term, kept: Iterable[str]) -> Term:
 
 
 def _multiplied(b: Any, left: Term, right: Term, kept: set[str]) -> Term:
-    """Two terms as one: a stack of matrix products, or the product of elements."""
+    """Return the product of two terms: a stack of matrix products, or a product of elements."""
     (x, xs), (y, ys) = (
         _summed(b, term, kept.union(other[1])) for term, other in ((left, right), (right, left))
     )
@@ -197,7 +197,7 @@ def _lower(b: Any, *operands: Any, subscripts: str, dtype: Any = None, **options
 
 
 def _written_back(x: Any, part: Any, *, subscripts: str, **options: Any) -> Any:
-    """The array of which diagonals, or axes in another order, have been written to."""
+    """Return the operand after its diagonals, or axes in another order, have been written to."""
     reached = _adjoint(0, np.ones(part.shape), part, x, subscripts=subscripts, **options)
     return where(reached != 0, _adjoint(0, part, part, x, subscripts=subscripts, **options), x)
 
@@ -225,7 +225,7 @@ def _cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> floa
 
 @cache
 def _einsum(count: int) -> Op:
-    """The einsum of so many operands."""
+    """Return the einsum operation for this number of operands."""
     op = Op(
         lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
         name="einsum",
@@ -244,7 +244,7 @@ def _einsum(count: int) -> Op:
 def einsum(
     *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:
-    """Sums of products, in the notation of Einstein: all of `numpy.einsum`.
+    """Evaluate sums of products in Einstein notation, with all options of `numpy.einsum`.
 
     Parameters
     ----------
@@ -293,9 +293,10 @@ def einsum(
 
 
 def _check_small(arrays: Sequence[Any], subscripts: str, optimize: Any) -> None:
-    """In pairs, NumPy adds up bools by "or", and small ints in their few bits, before they meet a float.
+    """Raise where NumPy's order of pairs would multiply bools or small ints before they meet a float.
 
-    The derivative by the float is not that of an einsum then.
+    NumPy adds up bools by "or", and small ints in their few bits: the derivative by the float would not be
+    that of an einsum.
     """
     dtypes = [np.result_type(x) for x in arrays]
     is_small = [dtype.kind == "b" or (dtype.kind in "iu" and dtype.itemsize < 8) for dtype in dtypes]
@@ -319,14 +320,14 @@ def _check_small(arrays: Sequence[Any], subscripts: str, optimize: Any) -> None:
         if is_product or any(summed):
             raise UnsupportedError(
                 f"einsum: {subscripts!r} with optimize={optimize!r} multiplies or adds up bools or small "
-                "ints among themselves, where they overflow. Convert them to float, or leave optimize out"
+                "ints among themselves, where they overflow. Convert them to float, or omit optimize"
             )
         both = set().union(*(labels for labels, _ in parts))
         terms.append((both & kept, np.result_type(*small) if len(small) == len(parts) else None))
 
 
 def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Subscripts given as lists of numbers, as letters; and the arrays."""
+    """Return subscripts given as lists of numbers as letters, and the arrays."""
     count = len(operands) // 2 * 2
     lists = [_letters(labels) for labels in operands[1:count:2]]
     result = [_letters(labels) for labels in operands[count:]]
@@ -334,7 +335,7 @@ def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _letters(labels: Any) -> str:
-    """NumPy's letters for numbers: in this order, which decides that of an implicit result."""
+    """Return NumPy's letters for numbers: their order decides that of an implicit result."""
     if not isinstance(labels, Handle):
         every = ascii_uppercase + ascii_lowercase
         with suppress(TypeError, IndexError):
@@ -345,9 +346,9 @@ def _letters(labels: Any) -> str:
 
 
 def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: bool) -> str:
-    """Subscripts with a letter for each axis and an explicit result.
+    """Return the subscripts with a letter for each axis and an explicit result.
 
-    An ellipsis that the result lacks is an error, except to NumPy's optimizer, which sums over it.
+    An ellipsis that the result lacks is an error, except in NumPy's optimizer, which sums over it.
     """
     source = f"einsum: {told!r} for shapes {', '.join(str(list(shape)) for shape in shapes)}"
     left, arrow, right = told.partition("->")
@@ -361,7 +362,7 @@ def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: b
     extra = [len(shape) - len(part.replace("...", "")) for part, shape in zip(inputs, shapes, strict=True)]
     for part, more in zip(inputs, extra, strict=True):
         if more < 0 or (more and "..." not in part):
-            raise ShapeError(f"{source}. {part!r} is for another number of axes")
+            raise ShapeError(f"{source}. {part!r} has the wrong number of axes")
     most = max(extra)
     free = "".join(letter for letter in ascii_letters if letter not in told)[:most]
     inputs = [part.replace("...", free[most - more :]) for part, more in zip(inputs, extra, strict=True)]

@@ -1,8 +1,8 @@
 """Products of vectors, matrices and stacks of matrices.
 
-What sums over other axes than the last ones is in `tape.ops.products.tensors`. Some of these conjugate their
-first operand, as NumPy does; by the convention of `tape.ops.elementwise.complex`, rules conjugate nothing
-else.
+Products that sum over axes other than the last ones are in `tape.ops.products.tensors`. Some products
+conjugate their first operand, as NumPy's do; by the convention of `tape.ops.elementwise.complex`, rules
+conjugate nothing else.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _forward(x: Any, y: Any) -> Any:
 
 
 def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """All three as stacks of matrices, if one is: a vector on the left is a row, on the right a column."""
+    """Return all three as stacks of matrices: a vector on the left is a row, on the right a column."""
     if x.ndim == 1:
         x, g = expand_dims(x, 0), expand_dims(g, -2)
     elif y.ndim == 1:
@@ -53,17 +53,17 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """``x @ y``, of plain matrices by the shorter way, which of a column and a row is ten times faster."""
+    """Return ``x @ y``; of a plain column and row elementwise, which is ten times faster."""
     return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim else matmul(x, y)
 
 
 def _outer(x: Any, y: Any) -> Any:
-    """A column times a row; of these one may be a number."""
+    """Return a column times a row; one of them may be a scalar."""
     return _product(reshape(x, (x.size, 1)), reshape(y, (1, y.size))) if x.ndim and y.ndim else x * y
 
 
 def matrix_product(x: Any, y: Any) -> Any:
-    """``x @ y`` of (stacks of) matrices; of stacks of columns and rows elementwise, four times faster."""
+    """Return ``x @ y`` of (stacks of) matrices; of columns and rows elementwise, four times faster."""
     return x * y if x.shape[-1] == 1 and x.ndim > 2 else _product(x, y)
 
 
@@ -164,7 +164,7 @@ implements(np.linalg.matmul)(matmul)
 
 
 def _scaled(g: Any, y: Any, like: Any) -> Any:
-    """Each vector times its number, in the shape of ``like``."""
+    """Return each vector times its number, in the shape of ``like``."""
     if like.ndim == 2 and y.ndim == 1:
         return _outer(g, y)
     if y.ndim > 1 == like.ndim:
@@ -205,14 +205,14 @@ def _check_stacks(name: str, x: Any, y: Any, x_core: str, y_core: str) -> None:
 
 
 def with_axis_last(name: str, a: Any, axis: int) -> Any:
-    """An array with one axis moved behind all others; a ShapeError if there is no such axis."""
+    """Return an array with one axis moved to the end; raise a ShapeError if there is no such axis."""
     (last,) = axes_of(name, a, axis)
     return a if last == np.ndim(a) - 1 else moveaxis(a, last, -1)
 
 
 @implements(np.vecdot, np.linalg.vecdot)
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
-    """Inner products of vectors, or of stacks of vectors, the first conjugated.
+    """Inner products of vectors, or of stacks of vectors; the first is conjugated.
 
     Parameters
     ----------
@@ -243,12 +243,12 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any) -> Any:
-    """The inner product of all elements, those of the first conjugated.
+    """The inner product of all elements; those of the first array are conjugated.
 
     Parameters
     ----------
     a, b : array_like or Var
-        Of as many elements, in any shapes.
+        Arrays with the same number of elements, of any shapes.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def vdot(a: Any, b: Any) -> Any:
     """
     a, b = as_operand(a), as_operand(b)
     if np.size(a) != np.size(b):
-        raise ShapeError(f"vdot of {np.size(a)} and {np.size(b)} elements. There must be as many")
+        raise ShapeError(f"vdot of {np.size(a)} and {np.size(b)} elements. Their numbers must be equal")
     return _vecdot(ravel(a), ravel(b))
 
 
@@ -309,7 +309,7 @@ def matvec(x1: Any, x2: Any) -> Any:
 
 @implements(*(getattr(np, name) for name in ("vecmat",) if hasattr(np, name)))
 def vecmat(x1: Any, x2: Any) -> Any:
-    """Products of vectors, conjugated, with matrices, or of stacks of them.
+    """Products of conjugated vectors with matrices, or of stacks of them.
 
     Parameters
     ----------

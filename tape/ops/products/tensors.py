@@ -1,6 +1,6 @@
 """Products that sum over chosen axes of their operands, and those that sum over none.
 
-By the convention of `tape.ops.elementwise.complex`, no rule here conjugates anything.
+By the convention of `tape.ops.elementwise.complex`, rules here conjugate nothing.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ declare_cost(matrix_products, _dot)
 
 @implements(np.dot)
 def dot(a: Any, b: Any) -> Any:
-    """The sum over the last axis of one operand and the last but one of the other.
+    """The sum over the last axis of one operand and the second last of the other.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def _scaled(a: Any, b: Any) -> Any:
-    """A product with a scalar; of what BLAS multiplies in C order, in others as it lies."""
+    """Return a product with a scalar, in C order where BLAS returns that, otherwise in memory order."""
     a, b = (x if isinstance(x, Handle) else np.asarray(x)[()] for x in (a, b))
     product = multiply(a, b)
     is_blas = np.ndim(product) <= 2 and np.result_type(product).char in "fdFD"
@@ -165,7 +165,7 @@ def inner(a: Any, b: Any) -> Any:
 def _summed_axes(
     axes: Any, a_shape: tuple[int, ...], b_shape: tuple[int, ...]
 ) -> tuple[list[int], list[int]]:
-    """Which axes of each operand a tensordot sums over, counted from the front."""
+    """Return the axes of each operand that a tensordot sums over, counted from the front."""
     if not np.iterable(axes):
         of_a, of_b = list(range(-axes, 0)), list(range(axes))
     else:
@@ -184,7 +184,7 @@ def _summed_axes(
 
 
 def _as_matrix(a: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
-    """An array with some of its axes as rows, the others as columns."""
+    """Return an array with some of its axes as rows, the others as columns."""
     order, shape = (*rows, *columns), np.shape(a)
     moved = a if order == tuple(range(len(shape))) else transpose(a, order)
     sides = (prod(shape[i] for i in rows), prod(shape[i] for i in columns))
@@ -229,7 +229,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def _cheapest_cuts(sides: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to cut each run of a chain of matrices: Cormen et al., "Introduction to Algorithms", 15.2."""
+    """Return the cut of each run of a matrix chain: Cormen et al., "Introduction to Algorithms", 15.2."""
     count = len(sides) - 1
     cost = {(i, i): 0 for i in range(count)}
     cuts = {}
@@ -268,14 +268,12 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     """
     chain = [as_operand(array) for array in arrays]
     if len(chain) < 2:
-        raise ShapeError(f"multi_dot of {len(chain)} arrays. There must be two at least")
+        raise ShapeError(f"multi_dot of {len(chain)} arrays. Give at least two")
     shapes = [np.shape(array) for array in chain]
     first, last = (1,) if len(shapes[0]) == 1 else (), (1,) if len(shapes[-1]) == 1 else ()
     sides = [(*first, *shapes[0]), *shapes[1:-1], (*shapes[-1], *last)]
     if any(len(shape) != 2 for shape in sides) or any(a[1] != b[0] for a, b in pairwise(sides)):
-        raise ShapeError(
-            f"multi_dot: a chain of shapes {[list(shape) for shape in shapes]} does not multiply"
-        )
+        raise ShapeError(f"multi_dot: arrays of shapes {[list(shape) for shape in shapes]} do not multiply")
     if len(chain) == 2:
         return dot(*chain)
     chain = [
@@ -291,7 +289,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     if not first and not last:
         return out
     if first and last:
-        return out[0, 0]  # a number, as NumPy's
+        return out[0, 0]  # a scalar, as in NumPy
     return reshape(out, out.shape[1:] if first else out.shape[:1])
 
 
@@ -300,7 +298,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
 
 @implements(np.outer, np.linalg.outer)
 def outer(a: Any, b: Any) -> Any:
-    """All products of an element of one operand and one of the other.
+    """All products of an element of one operand with one of the other.
 
     Parameters
     ----------
@@ -363,7 +361,7 @@ def _lower_cross(b: Any, x: Any, y: Any) -> Any:
 _cross: Any = Op(
     lambda a, b: np.cross(a, b),
     name="cross",
-    vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product turns
+    vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product is cyclic
     linear=True,
     batch=elementwise,
     lower=_lower_cross,
@@ -425,7 +423,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _in_space(a: Any, axis: int) -> Any:
-    """Vectors along the last axis, of three components."""
+    """Return vectors along the last axis, with three components."""
     a = with_axis_last("cross", a, axis)
     if a.shape[-1] == 3:
         return a
