@@ -1,4 +1,4 @@
-"""Linear algebra: the names of `numpy.linalg`, and those of `scipy.linalg` that have rules."""
+"""Linear algebra: the names of `numpy.linalg`, and functions of `scipy.linalg` that have rules."""
 
 from tape.ops.linalg.decompositions import cho_factor, cholesky, qr
 from tape.ops.linalg.determinants import det, slogdet

@@ -1,4 +1,4 @@
-"""Determinants, with derivatives of every order for singular matrices too."""
+"""Determinants, with derivatives of every order, also of singular matrices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ declare_samples(
 
 
 # Matrices ``sum of e_S x_S`` over subsets S of m numbers with squares 0, as lists in the order of the bits of
-# S: what a function makes of ``a + e_1 t_1 + ... + e_m t_m`` has its mixed derivative along all t at the end.
+# S: a function of ``a + e_1 t_1 + ... + e_m t_m`` has its mixed derivative along all t as the last entry.
 
 Nilpotent = list[Any]
 
@@ -50,7 +50,7 @@ def _trace(x: Any) -> Any:
 
 
 def _determinant(x: Nilpotent, inverted: Nilpotent) -> Nilpotent:
-    """By ``d det(x) = det(x) trace(inv(x) dx)``, for one of the numbers after the other."""
+    """Return the determinant by ``d det(x) = det(x) trace(inv(x) dx)``, for one number after the other."""
     out = [np.linalg.det(x[0])[..., None, None]]
     for s in range(1, len(x)):
         bit = 1 << (s.bit_length() - 1)
@@ -60,7 +60,7 @@ def _determinant(x: Nilpotent, inverted: Nilpotent) -> Nilpotent:
 
 
 def _adjugate_and_determinant(x: Nilpotent) -> tuple[Nilpotent, Nilpotent]:
-    """Of small matrices, as polynomials in their elements: the Faddeev-LeVerrier algorithm."""
+    """Return both for small matrices, as polynomials in their elements: the Faddeev-LeVerrier algorithm."""
     k = x[0].shape[-1]
     one = np.eye(k, dtype=x[0].dtype)
     m = [one, *(np.zeros_like(one) for _ in x[1:])]
@@ -72,10 +72,10 @@ def _adjugate_and_determinant(x: Nilpotent) -> tuple[Nilpotent, Nilpotent]:
 
 
 def _near_null(a: Any, inverted: Any) -> tuple[Any, Any]:
-    """Singular vectors u, ``(..., n, k)``, and v^H of small singular values, k being the most there are.
+    """Return the singular vectors u, ``(..., n, k)``, and v^H of small singular values.
 
-    None (k = 0) if all matrices are well conditioned. Where a matrix has fewer than others, some are zero;
-    u is as long as the matrix is large.
+    k is their largest number in any matrix; None if all matrices are well conditioned. Where a matrix has
+    fewer than others, some are zero; u is as long as the matrix is large.
     """
 
     def norm(x: Any) -> Any:
@@ -93,12 +93,12 @@ def _near_null(a: Any, inverted: Any) -> tuple[Any, Any]:
 
 
 def _cofactors_forward(a: Any, *directions: Any) -> Any:
-    """The derivative of the determinant by each element, and of that along directions.
+    """Return the derivative of the determinant by each element, and of that along directions.
 
-    ``det(a) inv(a).T`` is that of a well conditioned matrix. Of another, ``b = a + u v^H`` is one, with
-    the singular vectors u, v of what is small, taken as constants. By the matrix determinant lemma
-    ``det(a) = det(b) det(t)`` and by Woodbury's formula ``inv(a) = inv(b) + z inv(t) v^H inv(b)``, where
-    ``t = 1 - v^H z`` and ``z = inv(b) u``. What is left of the product has no inverse of anything small:
+    ``det(a) inv(a).T`` is used where a matrix is well conditioned. Otherwise ``b = a + u v^H`` is well
+    conditioned, with the singular vectors u, v of small singular values, taken as constants. By the matrix
+    determinant lemma ``det(a) = det(b) det(t)`` and by Woodbury's formula ``inv(a) = inv(b) + z inv(t) v^H
+    inv(b)``, where ``t = 1 - v^H z`` and ``z = inv(b) u``. The product then has no inverse of anything small:
     ``det(b) (det(t) inv(b) + z adj(t) v^H inv(b))``, exact to every order.
     """
     a, *directions = np.broadcast_arrays(a, *directions)  # type: ignore[assignment]
@@ -162,7 +162,7 @@ _det: Op = Op(
 
 @implements(np.linalg.det)
 def det(a: Any) -> Any:
-    """The determinants of matrices; their derivatives are right where they are zero, too.
+    """The determinants of matrices, with derivatives that are right where they are zero, too.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def det(a: Any) -> Any:
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """Result of `slogdet`."""
 
     sign: Any
     logabsdet: Any

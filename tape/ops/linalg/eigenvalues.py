@@ -1,7 +1,7 @@
-"""Eigenvalues and eigenvectors, of Hermitian matrices and of others.
+"""Eigenvalues and eigenvectors, of Hermitian matrices and of general ones.
 
-With ``A V = V W`` and ``M = inv(V) dA V``, eigenvalues change by the diagonal of M, and eigenvectors by
-``V (M / (w_j - w_i))`` off the diagonal. On it, vectors stand still: ``v^H dv = 0`` for each.
+With ``A V = V W`` and ``M = inv(V) dA V``, eigenvalues change by the diagonal of M, and eigenvectors by ``V
+(M / (w_j - w_i))`` off the diagonal. On the diagonal the change is 0: ``v^H dv = 0`` for each vector.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ declare_samples(
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """Result of `eig`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """Result of `eigh`."""
 
     eigenvalues: Any
     eigenvectors: Any
@@ -66,7 +66,7 @@ declare_cost(per_matrix(lambda m, n: 9 * n**3), _eigh.op)
 
 
 def _to_triangle(pulled: Any, uplo: str) -> Any:
-    """The adjoint of the triangle that was read, from that of the Hermitian matrix it stands for."""
+    """Return the adjoint of the triangle that was read, from that of the Hermitian matrix."""
     return half(pulled + dagger(pulled), lower=uplo == "L")
 
 
@@ -116,7 +116,7 @@ declare_cost(per_matrix(lambda m, n: 4 * n**3 / 3), _eigvalsh)
 
 def _uplo(name: str, UPLO: str) -> str:
     if UPLO not in ("L", "U", "l", "u"):
-        raise OptionError(f"{name}: UPLO={UPLO!r}. It is 'L' or 'U'")
+        raise OptionError(f"{name}: UPLO={UPLO!r}. It must be 'L' or 'U'")
     return UPLO.upper()
 
 
@@ -124,9 +124,9 @@ def _uplo(name: str, UPLO: str) -> str:
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian (or real symmetric) matrices.
 
-    Eigenvalues that are equal have a derivative, shared as their order has it. Their eigenvectors have
-    none: where it is needed, a sweep raises. Complex vectors are determined but for a factor of absolute
-    value 1: what depends on it has no meaning, nor has its derivative.
+    Equal eigenvalues have a derivative, assigned in their order. Their eigenvectors have none: a sweep that
+    needs it raises. Complex vectors are determined up to a factor of absolute value 1: results that depend on
+    it are arbitrary, and so are their derivatives.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues of Hermitian matrices, in ascending order; arguments, errors and derivatives as `eigh`.
+    """Eigenvalues of Hermitian matrices, ascending. Parameters, errors and derivatives are those of `eigh`.
 
     Examples
     --------
@@ -183,13 +183,13 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
 
 def _eig_like_forward(a: Any, w: Any) -> Any:
-    """As `numpy.linalg.eig`, in the order of eigenvalues ``w``: LAPACK has another without vectors."""
+    """Return `numpy.linalg.eig` in the order of eigenvalues ``w``: LAPACK has another one without vectors."""
     values, vectors = np.linalg.eig(a)
     for i in np.ndindex(values.shape[:-1] if values.size else 0):
         distances = np.abs(values[i] - w[i][:, None])
         order = np.argmin(distances, axis=1)
         if len(set(order)) < len(order):  # equal ones
-            from scipy.optimize import linear_sum_assignment  # late: seldom needed
+            from scipy.optimize import linear_sum_assignment  # imported late: seldom needed
 
             order = linear_sum_assignment(distances)[1]
         values[i], vectors[i] = values[i][order], vectors[i][:, order]
@@ -234,18 +234,18 @@ def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
 
 
 def _as_real_part(a: Any, part: Any) -> Any:
-    """NumPy's are all complex at first. Of real ones it returns the real part, with gaps in memory."""
+    """Return real results as the real part of a complex array, with gaps in memory, as NumPy does."""
     return part.astype(complex).real if part.dtype == float else np.array(part, order="K")
 
 
 _values: Op = _eig.part(
     0,
     "eigenvalues",
-    lie=_as_real_part,
+    layout=_as_real_part,
     vjp=[lambda g, out, a, packed: _pull_values(g, _vectors(a, packed))],
     jvp=[lambda t, out, a, packed: _push_values(t, _vectors(a, packed))],
 )
-_vectors: Op = _eig.part(1, "eigenvectors", lie=_as_real_part, vjp=[_vectors_vjp], jvp=[_vectors_jvp])
+_vectors: Op = _eig.part(1, "eigenvectors", layout=_as_real_part, vjp=[_vectors_vjp], jvp=[_vectors_jvp])
 
 _eigvals = Op(
     np.linalg.eigvals,
@@ -262,8 +262,8 @@ declare_cost(per_matrix(lambda m, n: 10 * n**3), _eigvals)
 def eig(a: Any) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices.
 
-    What is said of equal eigenvalues and of factors of vectors at `eigh` is true here. A matrix without a
-    basis of eigenvectors has no derivative: a sweep raises.
+    For equal eigenvalues and for factors of vectors see `eigh`. A matrix without a basis of eigenvectors has
+    no derivative: a sweep raises.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def eig(a: Any) -> EigResult:
 
 @implements(np.linalg.eigvals)
 def eigvals(a: Any) -> Any:
-    """Eigenvalues of square matrices; arguments, errors and derivatives as `eig`.
+    """Eigenvalues of square matrices. Parameters, errors and derivatives are those of `eig`.
 
     Examples
     --------

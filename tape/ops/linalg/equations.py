@@ -43,7 +43,7 @@ declare_samples(
 
 
 def _solve_forward(a: Any, b: Any) -> Any:
-    if np.result_type(a, b) == np.float16:  # LAPACK starts at float32
+    if np.result_type(a, b) == np.float16:  # LAPACK has no float16
         return np.linalg.solve(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
     return np.linalg.solve(a, b)
 
@@ -62,7 +62,7 @@ def _solve_turned(a: Any, g: Any) -> Any:
 
 
 def _taylor_solve(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
-    """``a x = b``, coefficient by coefficient."""
+    """Taylor rule: ``a x = b``, coefficient by coefficient."""
     a, b = operands
     x = [out]
     for k in range(1, len(a)):
@@ -92,15 +92,15 @@ declare_cost(_solving_cost, _solve)
 
 
 def _with_columns(op: Any, a: Any, b: Any, **attrs: Any) -> Any:
-    """NumPy's rule: a right hand side is a vector only if it has one axis."""
+    """Solve by NumPy's rule: a right hand side is a vector only if it has one axis."""
     if np.ndim(b) == 0:
-        raise ShapeError(f"{op.name}: the right hand side is a number. It must be a vector or matrices")
+        raise ShapeError(f"{op.name}: the right hand side is a scalar. It must be a vector or matrices")
     return op(a, b, **attrs) if b.ndim > 1 else op(a, expand_dims(b, 1), **attrs)[..., 0]
 
 
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
-    """The x for which ``a @ x`` is ``b``.
+    """Solve ``a @ x = b`` for x.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def solve(a: Any, b: Any) -> Any:
     """
     a, b = as_operand(a), as_operand(b)
     if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"solve: square matrices, not shape {list(np.shape(a))}")
+        raise ShapeError(f"solve: matrices must be square, not of shape {list(np.shape(a))}")
     return _with_columns(_solve, a, b)
 
 
@@ -141,7 +141,7 @@ def _lower_inv(b: Any, a: Any) -> Any:
 
 
 def inverse(name: str, forward: Any, lower: Any = None) -> Op:
-    """Declare an operation that inverts matrices, whatever else its forward function sees to."""
+    """Declare an operation that inverts matrices, whatever its forward function checks."""
     return Op(
         forward,
         name=name,
@@ -205,7 +205,7 @@ def inv(a: Any) -> Any:
 
 @implements(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
-    """The x for which ``tensordot(a, x, x.ndim)`` is ``b``.
+    """Solve ``tensordot(a, x, x.ndim) = b`` for x.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ _TRANSPOSES: dict[Any, int] = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
 def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    from scipy.linalg import solve_triangular  # late: it takes as long to import as all the rest
+    from scipy.linalg import solve_triangular  # imported late: it takes as long as all the rest
 
     dtype = np.result_type(a, b, *(() if np.result_type(a, b).kind in "fc" else (np.float64,)))
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -316,7 +316,7 @@ def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagona
 
 
 def _turned(b: Any, a: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    """The solution with the transpose of the matrix that `_solve_triangular` solves with."""
+    """Return the solution with the transpose of the matrix that `_solve_triangular` solves with."""
     attrs = {"lower": lower, "unit_diagonal": unit_diagonal}
     if trans == 2:
         return conjugated(_solve_triangular(a, conjugated(b), trans=0, **attrs))
@@ -357,9 +357,9 @@ declare_cost(lambda out, shapes, attrs: prod(out) * shapes[0][-1], _solve_triang
 def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Any:
-    """The x for which ``a @ x`` is ``b``, where only a triangle of ``a`` is looked at.
+    """Solve ``a @ x = b`` for x, where only a triangle of ``a`` is read.
 
-    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.solve_triangular``.
+    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.solve_triangular``.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def solve_triangular(
     array([0.5, 0.5])
     """
     if trans not in _TRANSPOSES:
-        raise OptionError(f"solve_triangular: trans={trans!r}. It is one of {list(_TRANSPOSES)}")
+        raise OptionError(f"solve_triangular: trans={trans!r}. It must be one of {list(_TRANSPOSES)}")
     a, b = square("solve_triangular", a), as_operand(b)
     if np.ndim(b) > 1:
         matrices("solve_triangular", b)
@@ -404,9 +404,9 @@ def solve_triangular(
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
-    """The x for which ``a @ x`` is ``b``, given the Cholesky factor of ``a``.
+    """Solve ``a @ x = b`` for x, given the Cholesky factor of ``a``.
 
-    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.cho_solve``.
+    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.cho_solve``.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Norms of vectors and matrices, and condition numbers.
 
-Where a norm has a kink its derivative is 0 if the norm is 0 there, and shared evenly between equal columns,
-elements or singular values that are the largest.
+At a kink, the derivative is 0 where the norm is 0, and shared evenly between equal largest columns, elements
+or singular values.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _euclidean_forward(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) 
 
 
 def _over_norm(d: Any, out: Any) -> Any:
-    """Divided once for each norm, and not for each element, as the rest is little more than a copy."""
+    """Return ``d / out``, 0 where the norm is 0: one division for each norm, not for each element."""
     return where(out == 0, 0, d / where(out == 0, 1, out))
 
 
@@ -75,7 +75,7 @@ def _power_forward(x: Any, *, p: float, axis: int, keepdims: bool) -> Any:
 
 
 def _power_partials(out: Any, x: Any, p: float, axis: int) -> Any:
-    """``(|x| / norm)**(p - 1)`` times the conjugate of the sign; 0 for what is 0."""
+    """Return ``(|x| / norm)**(p - 1)`` times the conjugate of the sign; 0 for elements that are 0."""
     length, size = keep_axes(out, x, (axis,), False), absolute(x)
     is_zero = (size == 0) | (length == 0)
     unit = conjugated(x) / where(is_zero, 1, size)
@@ -114,7 +114,7 @@ declare_cost(passes(2, 1), _euclidean, _power, _count_nonzero)
 
 
 def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
-    """As `max`; of nothing 0."""
+    """Return `max`; 0 of no elements."""
     if sizes.shape[axis]:
         return max(sizes, axis, keepdims=keepdims)
     return sum(sizes, axis, keepdims=keepdims)
@@ -122,12 +122,12 @@ def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
 
 def _refuse_nothing(count: int) -> None:
     if not count:
-        raise ShapeError("norm: there is no smallest one of no elements. Take another order, or leave it out")
+        raise ShapeError("norm: there is no smallest of no elements. Use another order, or omit it")
 
 
 def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if isinstance(ord, str):
-        raise OptionError(f"norm: the order {ord!r} is one of matrices. Vectors have numbers, inf and -inf")
+        raise OptionError(f"norm: the order {ord!r} is for matrices. Vectors have numbers, inf and -inf")
     if ord is None or ord == 2:
         return _euclidean(x, axis=(axis,), keepdims=keepdims)
     if ord == 0:
@@ -155,7 +155,7 @@ def _matrix(x: Any, ord: Any, rows: int, columns: int) -> Any:
         rows, columns = columns, rows
     elif ord not in (1, -1):
         raise OptionError(
-            f"norm: matrices have no order {ord!r}. Take 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+            f"norm: matrices have no order {ord!r}. Use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     if ord < 0:
         _refuse_nothing(x.shape[columns])
@@ -173,8 +173,9 @@ def _floats(name: str, x: Any) -> Any:
 def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices, of any order.
 
-    Where all is 0 the derivative is 0, in every order; as that of the absolute value, it is 0 for elements
-    that are 0 (and singular values, for the orders made of these). Equal largest ones share it evenly.
+    Where all elements are 0 the derivative is 0, at every order; like that of the absolute value, it is 0 for
+    elements that are 0 (and singular values, for the orders defined by these). Equal largest ones share it
+    evenly.
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
     if len(axes) == 1:
         return _vector(x, ord, axes[0], bool(keepdims))
     if len(axes) != 2:
-        raise ShapeError(f"norm: {len(axes)} axes. Vectors have one and matrices two: give axis")
+        raise ShapeError(f"norm: {len(axes)} axes. Vectors have one and matrices two: use axis=")
     if ord in ("nuc", 2, -2):
         matrices("norm", x)
     result = _matrix(x, ord, *axes)
@@ -234,7 +235,7 @@ def _checked(axis: Any, ndim: int) -> tuple[int, ...]:
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Any:
-    """The norm of vectors, which may lie in several axes; derivatives as those of `norm`.
+    """The norm of vectors, which may span several axes. Derivatives are those of `norm`.
 
     Parameters
     ----------
@@ -282,7 +283,7 @@ def _vector_norm(x: Any, ord: Any, axis: int) -> Any:
 
 @implements(np.linalg.matrix_norm)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices in the last two axes; derivatives as those of `norm`.
+    """The norm of matrices in the last two axes. Derivatives are those of `norm`.
 
     Parameters
     ----------
@@ -353,7 +354,7 @@ def cond(x: Any, p: Any = None) -> Any:
         raise ShapeError(f"cond: the matrices of shape {list(x.shape)} have no elements")
     if p in (None, 2, -2):
         s = svdvals(x)
-        above, below = max(s, axis=-1), min(s, axis=-1)  # which share the derivative of equal ones
+        above, below = max(s, axis=-1), min(s, axis=-1)  # they share the derivative of equal ones
         if p == -2:
             above, below = below, above
         found = where(below == 0, np.inf, above / where(below == 0, 1, below))
@@ -362,4 +363,4 @@ def cond(x: Any, p: Any = None) -> Any:
         found = where(product == 0, np.inf, product)
     limit = float(1 / (np.max(x.shape[-2:]) * np.finfo(found.dtype).eps))
     out = where(found > limit, _constant(found), found)
-    return out if out.ndim else out[()]  # a number, as NumPy's, which cannot be written to
+    return out if out.ndim else out[()]  # a scalar, as in NumPy, which cannot be written to

@@ -1,7 +1,8 @@
 """Special functions: the names of `scipy.special`.
 
-Its ufuncs find these operations themselves when they are given a Var: ``scipy.special.gammaln(v)``. What is
-no ufunc there (`polygamma`, `multigammaln`, `logsumexp` and the softmax functions) is called here.
+Its ufuncs dispatch to these operations when they are given a Var: ``scipy.special.gammaln(v)``. Functions
+that are not ufuncs there (`polygamma`, `multigammaln`, `logsumexp` and the softmax functions) are called
+here.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def softmax(x: Any, axis: Axes = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def softmax(x: Any, axis: Axes = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Axes = None) -> Any:
-    """The logarithm of `softmax`, accurate for small probabilities too. Arguments as there.
+    """The logarithm of `softmax`, accurate for small probabilities too. Parameters are the same.
 
     Examples
     --------

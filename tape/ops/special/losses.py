@@ -45,7 +45,7 @@ declare_samples(
 
 
 def _ratio(x: Any, y: Any) -> Any:
-    """``x / y``, but 0 where both are."""
+    """Return ``x / y``, but 0 where both are 0."""
     return x / where(logical_and(x == 0, y == 0), np.inf, y)
 
 
@@ -76,7 +76,7 @@ entr = scipy_ufunc(
 
 
 def _log_ratio(d: Any, x: Any, y: Any) -> Any:
-    """``d * log(x / y)``, 0 where y is not positive or x is negative."""
+    """Return ``d * log(x / y)``, 0 where y is not positive or x is negative."""
     is_inside = logical_and(x >= 0, y > 0)
     x, y = where(is_inside, x, 1), where(is_inside, y, 1)
     return xlogy(d, x) - xlogy(d, y)
@@ -87,7 +87,7 @@ def _rel_entr_partial(d: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _excess(x: Any, y: Any) -> Any:
-    """``x / y``, 0 where y is not positive or x is negative."""
+    """Return ``x / y``, 0 where y is not positive or x is negative."""
     return where(logical_and(x >= 0, y > 0), x, 0) / where(y > 0, y, np.inf)
 
 
@@ -121,14 +121,14 @@ logit = scipy_ufunc(
 
 
 def _pseudo_excess(delta: Any, r: Any) -> Any:
-    """``(delta - h)**2 / h`` with h the length of (delta, r), without cancellation."""
+    """Return ``(delta - h)**2 / h`` with h the length of (delta, r), without cancellation."""
     radius = hypot(delta, r)
     square = _ratio(r * r, radius + delta)
     return _ratio(square * square, radius)
 
 
 def _of_positive(delta: Any, slope: Any) -> Any:
-    """A slope; NaN where delta is negative, and the loss infinite."""
+    """Return a slope; NaN where delta is negative, and the loss infinite."""
     return where(delta < 0, np.nan, slope)
 
 

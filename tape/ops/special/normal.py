@@ -75,7 +75,7 @@ _FAR = 20.0
 
 
 def _tail(x: Any, sign: int) -> Any:
-    """The sum of ``(2k + 1)!! (sign / (2 x**2))**k``."""
+    """Return the sum of ``(2k + 1)!! (sign / (2 x**2))**k``."""
     step = sign / (2 * (x * x))
     total: Any = 1.0
     for k in range(9, 0, -1):
@@ -144,7 +144,7 @@ _hazard: Callable[..., Any] = elementwise(
     lambda d, out, x: d * _hazard_slope(out, x),
     lower=lambda b, x: 2 * _DENSITY / b.elementwise(f"{PREFIX}erfcx", -sqrt(0.5) * x),
     name="hazard",
-    doc="The derivative of `log_ndtr`, the density over the distribution function: right far out too.",
+    doc="The derivative of `log_ndtr`, density over distribution function, accurate far out too.",
 )
 log_ndtr = scipy_ufunc(
     "log_ndtr",

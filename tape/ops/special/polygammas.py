@@ -1,4 +1,4 @@
-"""`digamma`, the derivative of the logarithm of the gamma function, and its own derivatives `polygamma`."""
+"""`digamma`, the derivative of the logarithm of the gamma function, and its derivatives `polygamma`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ digamma = psi = scipy_ufunc(
 
 
 def _forward(n: Any, x: Any) -> Any:
-    from scipy import special  # late: see `tape.ops.special.scipy_ufuncs`
+    from scipy import special  # imported late: see `tape.ops.special.scipy_ufuncs`
 
     if not np.iscomplexobj(x):
         return narrowed(special.polygamma(n, x)[()], (x,))
@@ -41,7 +41,7 @@ def _forward(n: Any, x: Any) -> Any:
 
 
 def _of_complex(n: int, z: np.ndarray) -> np.ndarray:
-    """What SciPy lacks: Abramowitz and Stegun, 6.4.6 (recurrence), 6.4.7 (reflection), 6.4.11 (far out)."""
+    """Complex arguments: Abramowitz and Stegun 6.4.6 (recurrence), 6.4.7 (reflection), 6.4.11 (far out)."""
     is_left = z.real < 0.5
     w = np.where(is_left, 1 - z, z)
     sign = (-1.0) ** (n + 1)

@@ -1,7 +1,7 @@
-"""Operations that are ufuncs of SciPy's, one line each; what lists them is `tape.ops.special`.
+"""Operations that are ufuncs of SciPy's, one line each; `tape.ops.special` lists them.
 
-`scipy.special` takes as long to import as all the rest, so the ufuncs are looked up when one is first
-needed. `tape.program` runs their loops without Python, as it does NumPy's.
+`scipy.special` takes as long to import as all the rest, so the ufuncs are looked up when one is first needed.
+`tape.program` runs their loops without Python, as it does NumPy's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def scipy_ufunc(
     Parameters
     ----------
     name : str
-        Of the ufunc.
+        Operands of the ufunc.
     doc : str
         One line.
     *partials : callable
@@ -85,7 +85,7 @@ def scipy_ufunc(
 
 
 def ufunc_named(name: str) -> np.ufunc:
-    """A ufunc of SciPy's; those of functions that do more before are private.
+    """Return a ufunc of SciPy's; those behind functions that do more are private.
 
     Examples
     --------
@@ -109,9 +109,10 @@ _connected = False
 
 
 def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """What runs when a ufunc of SciPy's is given a Var; None for other ufuncs.
+    """Return the function that runs when a ufunc of SciPy's is given a Var; None for other ufuncs.
 
-    Nobody can have one before `scipy.special` was imported, and from then on NUMPY knows them.
+    A ufunc of SciPy's exists only once `scipy.special` is imported, and from then on NUMPY has their
+    counterparts.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
 
 
 def narrowed(out: Any, operands: Any) -> Any:
-    """A result no wider than the floats that went in: SciPy knows no float16, and not all know float32."""
+    """Return a result no wider than the floats that went in: SciPy has no float16, and not always float32."""
     dtypes = [x.dtype for x in operands if hasattr(x, "dtype")]
     if out.dtype in dtypes:
         return out
@@ -156,7 +157,7 @@ _ORDINALS = ("first", "second", "third")
 
 
 def _of_constants(function: Any, name: str, constants: list[int]) -> Callable[..., Any]:
-    """The same function, for operands that carry no derivative at these positions."""
+    """Return the function for operands that carry no derivative at these positions."""
 
     @wraps(function)
     def checked(*operands: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of filters and windows: sinc, and i0 of Kaiser's window."""
+"""Functions of filters and windows: sinc, and the i0 of Kaiser's window."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _sinc_derivative(x: Any, order: int, sin: Any, cos: Any, absolute: Any, wher
 
 @lru_cache(maxsize=64)
 def _series(order: int, reach: float) -> tuple[float, ...]:
-    """Coefficients of the powers of z**2, highest first, as many as count up to ``reach``."""
+    """Return the coefficients of the powers of z**2, highest first, as many as matter up to ``reach``."""
     coefficients: list[float] = []
     power = order % 2
     while reach**power / factorial(power) > 1e-18:
@@ -97,7 +97,7 @@ def sinc(x: Any) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def i0(x: Any) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.floating or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------

@@ -23,7 +23,7 @@ declare_samples(
 
 
 def _by_exponent(x: Any, q: Any) -> Any:
-    """The derivative by x, term by term in the Euler-Maclaurin formula: DLMF 25.11.5 and 25.11.28."""
+    """Return the derivative by x, term by term in the Euler-Maclaurin formula: DLMF 25.11.5 and 25.11.28."""
     count = 10
     total: Any = 0.0
     for k in range(count):
@@ -49,7 +49,7 @@ _hurwitz: Callable[..., Any] = scipy_ufunc(
 
 
 def _riemann_slope(x: Any) -> Any:
-    """Left of 0 it is that of the reflected function, ``zeta(1 - x)`` times the factors of DLMF 25.4.1."""
+    """Return the slope; left of 0 by reflection, ``zeta(1 - x)`` and the factors of DLMF 25.4.1."""
     is_left = real(x) < 0
     left, right = where(is_left, x, -1.0), where(is_left, 2.0, x)
     angle, mirrored = left * (pi / 2), 1 - left
@@ -66,7 +66,7 @@ _riemann: Callable[..., Any] = scipy_ufunc(
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """Hurwitz's zeta function, ``sum(1 / (k + q) ** x)`` over k from 0; Riemann's without q.
+    """The Hurwitz zeta function, ``sum(1 / (k + q) ** x)`` over k from 0; the Riemann one without q.
 
     Parameters
     ----------
