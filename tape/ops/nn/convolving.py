@@ -1,9 +1,8 @@
-"""What convolutions are made of: three products, each linear in both operands.
+"""The three products behind convolutions, each linear in both operands.
 
-Of images and kernels; of results and kernels, which adds results up where they came from; and of images and
-results. The derivatives of each are the two others. Images are ``(N, C, *spatial)``, kernels
-``(O, C / groups, *kernel)``, results ``(N, O, *windows)``. The arithmetic is that of
-`tape.kernels.convolution`.
+Of images and kernels; of results and kernels, summed where they came from; and of images and results. The
+derivatives of each are the two others. Images are ``(N, C, *spatial)``, kernels ``(O, C / groups, *kernel)``,
+results ``(N, O, *windows)``. The arithmetic is that of `tape.kernels.convolution`.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from tape.ops.structure.shape import reshape
 
 __all__ = ["conv", "conv_input"]
 
-# What the first two axes run over, the slower one first: N images, G groups, and in each of these I
-# channels of the images and O of the results.
+# The parts of the first two axes, the slower one first: N images, G groups, and in each group I channels of
+# the images and O of the results.
 
 _IMAGES, _KERNELS, _RESULTS = ("N", "GI"), ("GO", "I"), ("N", "GO")
 
@@ -47,7 +46,7 @@ def _weight_shape(x: Counts, g: Counts, **at: Any) -> Counts:
 def _product(
     name: str, roles: Sequence[tuple[str, str]], shape: Callable[..., Counts], *rules: Callable[..., Any]
 ) -> Op:
-    """One of the products; ``roles`` are the axes of its operands and of its result."""
+    """Return one of the products; ``roles`` are the axes of its operands and of its result."""
     forward = partial(computed, getattr(kernels, name))
 
     def lower(b: Any, *operands: Any, **at: Any) -> Any:
@@ -76,7 +75,7 @@ def _product(
 
 
 def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:
-    """Where a batch goes: along what only one operand and the result have, or both as groups of their own."""
+    """Return the axis that takes the batch: one that a single operand and the result have, or the groups."""
     if all(is_batched):
         return "G"
     ours, result = "".join(roles[is_batched.index(True)]), "".join(roles[-1])
@@ -85,13 +84,13 @@ def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:
 
 
 def _place(role: tuple[str, str], label: str, groups: int) -> tuple[int, int]:
-    """The axis that a label is part of, and how many runs of it there are."""
+    """Return the axis that a label is part of, and how many runs of it there are."""
     axis = 0 if label in role[0] else 1
     return axis, groups if role[axis].index(label) else 1
 
 
 def _folded(x: Any, role: tuple[str, str], label: str, groups: int) -> Any:
-    """A batch of operands as one, in which the elements of the batch follow each other along a label."""
+    """Return a batch of operands as one, with the elements of the batch next to each other along a label."""
     axis, runs = _place(role, label, groups)
     size, *shape = x.shape
     split = reshape(x, (size, *shape[:axis], runs, shape[axis] // runs, *shape[axis + 1 :]))
@@ -100,7 +99,7 @@ def _folded(x: Any, role: tuple[str, str], label: str, groups: int) -> Any:
 
 
 def _unfolded(x: Any, role: tuple[str, str], label: str, groups: int, size: int) -> Any:
-    """The batch that was folded."""
+    """Return the batch that was folded."""
     axis, runs = _place(role, label, groups)
     shape = list(x.shape)
     shape[axis] //= size

@@ -133,8 +133,7 @@ def _pairs(name: str, values: Any, ndim: int, dtype: Any = None) -> list[Any]:
     except ValueError as error:
         raise ShapeError(
             f"pad: {name} of shape {list(np.shape(values))} for {ndim} axes. It must be one value, a pair, "
-            "or "
-            "a pair for each axis"
+            "or a pair for each axis"
         ) from error
     pairs = broadcast_to(values, (ndim, 2))
     return [(pairs[axis, 0], pairs[axis, 1]) for axis in range(ndim)]

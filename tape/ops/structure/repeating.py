@@ -77,8 +77,7 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
     if counts.shape not in ((), (1,), (length,)) or (counts < 0).any():
         raise ShapeError(
             f"repeat: repeats={errors.describe(repeats)} along an axis of length {length}. It must be an "
-            "int, or "
-            "one for each element, and none negative"
+            "int, or one for each element, and none negative"
         )
     if np.shape(a) != shape:
         a = reshape(a, shape)
