@@ -1,4 +1,4 @@
-"""What samples are run on: the arguments and data that their names stand for.
+"""The arguments and data that the names in sample calls stand for.
 
 Operations declare their samples in the files of their families, by `tape.inspect.samples`; those of functions
 without an operation are here.

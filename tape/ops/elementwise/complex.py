@@ -168,7 +168,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.floating or Var
-        Of the shape of ``z``, between -pi and pi. At 0 the derivative is taken as 0.
+        Array of the shape of ``z``, between -pi and pi. At 0 the derivative is taken as 0.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``a``. Which of the two it is, is read from the values and has no derivative.
+        Array of the shape of ``a``. Which of the two it is depends on the values and has no derivative.
 
     Examples
     --------

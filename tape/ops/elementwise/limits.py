@@ -38,7 +38,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     Returns
     -------
     numpy.ndarray or Var
-        Of the broadcast shape. At a bound the derivative is shared, as `maximum` does.
+        Array of the broadcast shape. At a bound the derivative is shared, as `maximum` does.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape and dtype of ``x``. The derivative is 0 where a number stands in.
+        Array of the shape and dtype of ``x``. The derivative is 0 where a number stands in.
 
     Raises
     ------

@@ -174,7 +174,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     Returns
     -------
     quotient, remainder : numpy.ndarray, numpy.generic or Var
-        Of the broadcast shape. The quotient has no derivative.
+        Array of the broadcast shape. The quotient has no derivative.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     Returns
     -------
     mantissa, exponent : numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``. The exponents are integers and have no derivative.
+        Array of the shape of ``x``. The exponents are integers and have no derivative.
 
     Examples
     --------

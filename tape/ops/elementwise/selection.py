@@ -187,7 +187,7 @@ def sign(x: Any, /) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape and dtype of ``x``; constant to derivatives if it is real. At 0 they are 0.
+        Array of the shape and dtype of ``x``; constant to derivatives if it is real. At 0 they are 0.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it.
+        If there is no such axis, or no elements along it.
 
     Examples
     --------

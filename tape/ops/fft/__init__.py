@@ -161,9 +161,9 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     n : int, optional
         Its length: what is longer is cropped, what is shorter padded with zeros.
     axis : int
-        Along which.
+        The axis.
     norm : {"backward", "ortho", "forward"}, optional
-        Which way divides by ``n``, or both by its root; by default the way back.
+        The direction that divides by ``n``, or both by its root; by default the inverse.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     n : int, optional
         The length of the result, by default ``2 * (m - 1)`` for ``m`` frequencies.
     axis, norm
-        As for `fft`.
+        Same as for `fft`.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def fftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) -
     axes : sequence of int, optional
         Over which; by default all, or as many last ones as ``s`` says.
     norm : {"backward", "ortho", "forward"}, optional
-        As for `fft`.
+        Same as for `fft`.
 
     Returns
     -------

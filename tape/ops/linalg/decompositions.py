@@ -117,7 +117,7 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
     a : array_like or Var
         ``(..., n, n)``, Hermitian and positive definite. Only one triangle is looked at.
     lower : bool
-        Which factor.
+        Whether it is the lower factor.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
     Raises
     ------
     ShapeError, SingularMatrixError
-        As `cholesky`.
+        Same as for `cholesky`.
 
     Examples
     --------

@@ -134,7 +134,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
         ``(..., n, n)``. Only one triangle is looked at, and the gradient is zero in the other: symmetrize
         the argument, ``(a + a.T) / 2``, for a symmetric gradient.
     UPLO : {"L", "U"}
-        Which triangle.
+        The triangle that is read.
 
     Returns
     -------

@@ -117,7 +117,7 @@ def solve(a: Any, b: Any) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     SingularMatrixError
         If a matrix is singular.
 
@@ -210,7 +210,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     Parameters
     ----------
     a : array_like or Var
-        Of the shape of ``b`` followed by that of x.
+        Array of the shape of ``b`` followed by that of x.
     b : array_like or Var
         Any shape.
     axes : sequence of int, optional
@@ -265,7 +265,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of shape ``a.shape[ind:] + a.shape[:ind]``.
+        Array of shape ``a.shape[ind:] + a.shape[:ind]``.
 
     Raises
     ------
@@ -370,7 +370,7 @@ def solve_triangular(
     trans : {0, 1, 2, "N", "T", "C"}
         Solve with the matrix itself, its transpose, or its conjugate transpose.
     lower : bool
-        Which triangle.
+        The triangle that is read.
     unit_diagonal : bool
         Take the diagonal as ones, whatever it holds.
 
@@ -384,7 +384,7 @@ def solve_triangular(
     OptionError
         If ``trans`` is something else.
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     SingularMatrixError
         If there is a zero on the diagonal.
 
@@ -424,7 +424,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------

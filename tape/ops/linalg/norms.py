@@ -185,7 +185,7 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
         Of vectors: any number, inf or -inf; of matrices 1, -1, 2, -2, inf, -inf, "fro" or "nuc". None for
         the Euclidean norm.
     axis : int or tuple of two ints, optional
-        Along which axis the vectors, or in which axes the matrices are; by default ``x`` is one.
+        The axis of vectors, or the two axes of matrices; by default ``x`` is one of these.
     keepdims : bool
         Keep the reduced axes with length one.
 
@@ -242,7 +242,7 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
     x : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        Which axes make a vector; by default all.
+        The axes of a vector; by default all.
     keepdims : bool
         Keep the reduced axes with length one.
     ord : number
@@ -255,7 +255,7 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
     Raises
     ------
     OptionError, ShapeError
-        As `norm`.
+        Same as for `norm`.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     Raises
     ------
     OptionError, ShapeError
-        As `norm`.
+        Same as for `norm`.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def square(name: str, a: Any) -> Any:
     return a
 
 
-# ---- matrices as such ----------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 def stacked(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -189,10 +189,10 @@ def gaps(w: Any, moved: Any, *, by_column: bool) -> Any:
     w : array or Var
         ``(..., n)``.
     moved : array or Var
-        The adjoint of the vectors, of which no column that belongs to equal values may matter; or the tangent
-        of the matrix, which turns all of those.
+        The adjoint of the vectors, in which columns of equal values must be 0; or the tangent of the
+        matrix, which turns all of those.
     by_column : bool
-        Which of the two it is.
+        True for the adjoint of the vectors, False for the tangent of the matrix.
 
     Raises
     ------
@@ -223,7 +223,7 @@ over: Op = Op(
 )
 
 
-# ---- several results in one ----------------------------------------------------------------------
+# ---- several results in one array ----------------------------------------------------------------
 
 
 class Packed:

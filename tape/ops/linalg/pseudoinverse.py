@@ -73,7 +73,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
     hermitian : bool
         Take the matrices as Hermitian, and look at their lower triangles alone.
     rtol : array_like, optional
-        As ``rcond``; None stands for ``max(m, n) * eps``.
+        Same as for ``rcond``; None stands for ``max(m, n) * eps``.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     A : array_like or Var
         ``(..., m, n)``, or a vector, which has rank 1 unless it is zero.
     tol, hermitian, rtol
-        As for `numpy.linalg.matrix_rank`.
+        Same as for `numpy.linalg.matrix_rank`.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------

@@ -6,8 +6,9 @@ With ``A = U S V^H`` and ``M = U^H dA V``, whose Hermitian and skew-Hermitian pa
     U^H dU = H / (s_j - s_i) + K / (s_i + s_j)
     V^H dV = H / (s_j - s_i) - K / (s_i + s_j)
 
-off the diagonal. On it the difference of the two is K / s: as in JAX, U turns and V stands still. What is
-not spanned by U adds ``(1 - U U^H) dA V / S``. (Giles 2008, section 3.7; Wan and Zhang 2019 for complex.)
+off the diagonal. On it the difference of the two is K / s: as in JAX, U takes it and V does not change. The
+part not spanned by U adds ``(1 - U U^H) dA V / S``. (Giles 2008, section 3.7; Wan and Zhang 2019 for
+complex.)
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``. At -inf it is 0, with derivative 0, at inf inf, with derivative 1.
+        Array of the shape of ``x``. At -inf it is 0, with derivative 0, at inf inf, with derivative 1.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def selu(x: Any) -> Any:
     return _elu_op(x, alpha=_SELU_ALPHA, scale=_SELU_SCALE, rate=1.0)
 
 
-# ---- other smooth ones -------------------------------------------------------------------------------------
+# ---- other smooth activations ------------------------------------------------------------------------------
 
 
 def _logsigmoid(ns: Any, x: Any) -> Any:
@@ -350,7 +350,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     x : array_like or Var
         Floats, of even length along ``axis``.
     axis : int
-        Which one is halved.
+        The axis to halve.
 
     Returns
     -------

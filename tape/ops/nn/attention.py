@@ -47,7 +47,7 @@ def scaled_dot_product_attention(
     value : array_like or Var
         ``(..., S, V)``. The axes in front of all three broadcast.
     attn_mask : array_like or Var, optional
-        Of a shape that broadcasts to ``(..., L, S)``: bools, True for keys that a query attends to, or
+        Array of a shape that broadcasts to ``(..., L, S)``: bools, True for keys that a query attends to, or
         floats, which are added before the softmax. A query that attends to no key gets zeros, and passes
         no gradient on.
     dropout_p : float
@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
     enable_gqa : bool
         Whether several heads of the query, axis -3, share one of key and value, which have fewer.
     dropout_mask : array_like or Var, optional
-        Of a shape that broadcasts to ``(..., L, S)``: which weights are kept.
+        Array of a shape that broadcasts to ``(..., L, S)``: which weights are kept.
 
     Returns
     -------
@@ -141,16 +141,16 @@ def _group_size(name: str, query: Any, key: Any, value: Any) -> int:
 def _shape_of_scores(name: str, query: Any, key: Any, value: Any, groups: int) -> tuple[int, ...]:
     """Return the shape of the product of queries and keys; raise if that or the product with values fails."""
     shapes = [np.shape(x) for x in (query, key, value)]
-    told = f"{name}: query {list(shapes[0])}, key {list(shapes[1])}, value {list(shapes[2])}"
+    call = f"{name}: query {list(shapes[0])}, key {list(shapes[1])}, value {list(shapes[2])}"
     if min(map(len, shapes)) < 2:
-        raise ShapeError(f"{told}. Each must have at least two axes: (..., length, width)")
+        raise ShapeError(f"{call}. Each must have at least two axes: (..., length, width)")
     if shapes[0][-1] != shapes[1][-1] or not shapes[0][-1] or shapes[1][-2] != shapes[2][-2]:
-        raise ShapeError(f"{told}. Query and key must have the same width, key and value the same length")
+        raise ShapeError(f"{call}. Query and key must have the same width, key and value the same length")
     fronts = [shapes[0][:-2], *((*s[:-3], s[-3] * groups) if groups > 1 else s[:-2] for s in shapes[1:])]
     try:
         np.broadcast_shapes(*fronts)
     except ValueError:
-        raise ShapeError(f"{told}. The axes in front do not broadcast") from None
+        raise ShapeError(f"{call}. The axes in front do not broadcast") from None
     return (*np.broadcast_shapes(*fronts[:2]), shapes[0][-2], shapes[1][-2])
 
 
@@ -188,8 +188,8 @@ def multi_head_attention(
     out_proj_bias : array_like or Var, optional
         ``(E,)``.
     attn_mask, dropout_p, is_causal, dropout_mask
-        As for `scaled_dot_product_attention`, with heads in axis -3 of the scores. In a mask of bools True
-        is for keys attended to, the opposite of PyTorch's ``MultiheadAttention``.
+        Same as for `scaled_dot_product_attention`, with heads in axis -3 of the scores. In a mask of bools
+        True is for keys attended to, the opposite of PyTorch's ``MultiheadAttention``.
 
     Returns
     -------

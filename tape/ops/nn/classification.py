@@ -253,7 +253,7 @@ def nll_loss(
     reduction : {"mean", "sum", "none"}
         How to reduce the losses of the samples. The mean is that of weighted samples, NaN if none counts.
     axis : int
-        Which axis of ``input`` is that of the classes, if there are several.
+        The axis of ``input`` that holds the classes, if there are several.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def nll_loss(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together, or there is no such axis.
+        If the shapes do not fit, or there is no such axis.
     OutOfBoundsError
         If a class is not within ``0 .. C - 1``; also when a program or a replay meets one.
     DTypeError
@@ -313,7 +313,7 @@ def cross_entropy(
     label_smoothing : float
         The share of the target, from 0 to 1, that is spread evenly over all classes.
     axis : int
-        Which axis of ``input`` is that of the classes, if there are several.
+        The axis of ``input`` that holds the classes, if there are several.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def cross_entropy(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together, or there is no such axis.
+        If the shapes do not fit, or there is no such axis.
     OutOfBoundsError
         If a class index is not within ``0 .. C - 1``; also when a program or a replay meets one.
     DTypeError

@@ -147,7 +147,7 @@ def conv2d(
         The distance between windows: for all axes, or one for each.
     padding : int, tuple of int, tuple of pairs, "same" or "valid"
         The number of zeros around x: at both ends of all axes, of each axis, or ``(low, high)`` for
-        each axis. "same" makes as many results as there are elements and goes with stride 1; where that
+        each axis. "same" gives a result of the size of x and needs stride 1; where that
         takes an odd number of zeros, there is one more at the high end. "valid" is 0.
     dilation : int or tuple of int
         The distance between the elements that a kernel meets.

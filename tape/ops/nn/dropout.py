@@ -49,7 +49,7 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``. What is dropped has no influence at all, even if it is infinite.
+        Array of the shape of ``x``. Dropped elements have no influence at all, even if infinite.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     x1, x2 : array_like or Var
         Arrays of shapes that broadcast.
     axis : int
-        Along which the vectors are, in the shape they broadcast to.
+        The axis of the vectors, in the shape they broadcast to.
     eps : float
         The least length: shorter vectors are divided by this one.
 
@@ -113,7 +113,7 @@ def cosine_embedding_loss(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     OptionError
         If there is no such reduction, or ``margin`` is not a number.
     DTypeError
@@ -153,7 +153,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     input : array_like or Var
         Distances, of any shape.
     target : array_like or Var
-        Of that shape: 1 for what belongs together, -1 for others.
+        Array of that shape: 1 for pairs that belong together, -1 for others.
     margin : float
         The distance that others should have at least.
     reduction : {"mean", "sum", "none"}
@@ -194,7 +194,7 @@ def margin_ranking_loss(
     input1, input2 : array_like or Var
         Ranks, of one shape.
     target : array_like or Var
-        Of that shape: 1 where the first is to be higher, -1 where the second is.
+        Array of that shape: 1 where the first is to be higher, -1 where the second is.
     margin : float
         The shift.
     reduction : {"mean", "sum", "none"}
@@ -251,7 +251,7 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: Reduction = "mean",
 ) -> Any:
-    """How far the distance to a negative fails to exceed that to a positive by a margin.
+    """The shortfall of a margin by which a negative should be further away than a positive.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def triplet_margin_loss(
     margin : float
         The margin by which it should be further away.
     p : float
-        Which norm of the difference is the distance.
+        The order of the norm that is the distance.
     eps : float
         Added to every component of a difference, as in PyTorch.
     swap : bool

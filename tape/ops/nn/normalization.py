@@ -112,7 +112,7 @@ _scaled = _normalisation("rms_normalized", _uncentred)
 declare_cost(per_row(3, 3), _scaled)
 
 
-# ---- what the public functions share -----------------------------------------------------------------
+# ---- shared by the public functions ------------------------------------------------------------------
 
 
 def checked_floats(name: str, x: Any) -> Any:
@@ -178,7 +178,7 @@ def layer_norm(
     normalized_shape : int or sequence of int
         The lengths of the axes that mean and variance are taken along.
     weight, bias : array_like or Var, optional
-        Of shape ``normalized_shape``; by default 1 and 0.
+        Array of shape ``normalized_shape``; by default 1 and 0.
     eps : float
         Keeps the derivative finite where all elements are equal.
 
@@ -219,7 +219,7 @@ def rms_norm(
     Parameters
     ----------
     x, normalized_shape, weight
-        As for `layer_norm`.
+        Same as for `layer_norm`.
     eps : float, optional
         By default the distance from 1 to the next float of the dtype of ``x``.
 
@@ -272,7 +272,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     weight, bias : array_like or Var, optional
         ``(C,)``; by default 1 and 0.
     eps : float
-        As for `layer_norm`.
+        Same as for `layer_norm`.
 
     Returns
     -------
@@ -319,9 +319,9 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     p : float
         Order of the norm: 2 for lengths, 1 for sums of absolute values, inf for the largest of these.
     axis : int
-        Along which the vectors lie.
+        The axis of the vectors.
     eps : float
-        What vectors that are shorter are divided by, like those of zeros, which stay zeros.
+        The divisor of shorter vectors, also of zeros, which stay zeros.
 
     Returns
     -------

@@ -332,7 +332,7 @@ def avg_pool2d(
         ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis.
         Ints count as float64.
     kernel_size, stride, padding, ceil_mode
-        As for `max_pool2d`. Padding is zeros.
+        Same as for `max_pool2d`. Padding is zeros.
     count_include_pad : bool
         Whether padding counts in the mean. What ``ceil_mode`` adds to it never does.
     divisor_override : number, optional
@@ -341,7 +341,7 @@ def avg_pool2d(
     Returns
     -------
     numpy.ndarray or Var
-        ``(N, C, height, width)``, as many windows as there.
+        ``(N, C, height, width)``, with the same number of windows.
 
     Raises
     ------

@@ -86,19 +86,19 @@ def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: fl
     Parameters
     ----------
     input, target, reduction
-        As for `mse_loss`.
+        Same as for `mse_loss`.
     delta : float
         Positive.
 
     Returns
     -------
     numpy.generic, numpy.ndarray or Var
-        As of `mse_loss`.
+        Same as for `mse_loss`.
 
     Raises
     ------
     ShapeError, DTypeError
-        As of `mse_loss`.
+        Same as for `mse_loss`.
     OptionError
         If there is no such reduction, or ``delta`` is not positive.
 
@@ -223,7 +223,7 @@ def gaussian_nll_loss(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     OptionError
         If a variance is negative at the call, there is no such reduction, or ``eps`` is not a number.
     DTypeError

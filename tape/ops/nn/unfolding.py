@@ -127,7 +127,7 @@ def unfold(
     kernel_size : int or tuple of int
         Size of the windows.
     dilation, padding, stride
-        As for `conv2d`, in numbers.
+        Same as for `conv2d`, in numbers.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def fold(
     output_size : int or tuple of int
         ``(height, width)`` of the images.
     kernel_size, dilation, padding, stride
-        As for `unfold`.
+        Same as for `unfold`.
 
     Returns
     -------

@@ -158,7 +158,7 @@ def sort(
     order : None
         Not supported: structured arrays have fields, and there are none here.
     stable : bool, optional
-        As ``kind``.
+        Same as for ``kind``.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def argsort(
     Returns
     -------
     numpy.ndarray or Var
-        Of ints. Only with ``kind="stable"`` or ``stable=True`` do equal elements keep their order.
+        Ints. Only with ``kind="stable"`` or ``stable=True`` do equal elements keep their order.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     keys : sequence of array_like or Var, or one with an axis more
         Arrays of one shape.
     axis : int
-        Along which to sort.
+        The axis to sort along.
 
     Returns
     -------

@@ -94,7 +94,7 @@ def polyfit(
     Raises
     ------
     ShapeError
-        If there are no points, the shapes do not belong together, or there are too few points to scale the
+        If there are no points, the shapes do not fit, or there are too few points to scale the
         covariance.
     OptionError
         If the degree is negative.
@@ -135,8 +135,8 @@ def _check(x: Any, y: Any, order: int, w: Any, *, scales: bool) -> None:
     if order < 1:
         raise OptionError(f"polyfit: the degree is {order - 1}, and must not be negative")
     if np.ndim(x) != 1 or not np.size(x) or np.ndim(y) not in (1, 2) or len(x) != len(y):
-        told = f"{list(np.shape(x))} and {list(np.shape(y))}"
-        raise ShapeError(f"polyfit of points of shapes {told}. They must be (n,) and (n,) or (n, k)")
+        shapes = f"{list(np.shape(x))} and {list(np.shape(y))}"
+        raise ShapeError(f"polyfit of points of shapes {shapes}. They must be (n,) and (n,) or (n, k)")
     if w is not None and np.shape(w) != (len(x),):
         raise ShapeError(f"polyfit: weights of shape {list(np.shape(w))}. Give {len(x)}")
     if scales and len(x) <= order:

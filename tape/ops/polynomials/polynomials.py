@@ -167,7 +167,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     p : array_like or Var
         ``(n,)``, that of the highest power first.
     m : int
-        Which derivative.
+        The order of the derivative.
 
     Returns
     -------

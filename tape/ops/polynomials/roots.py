@@ -26,7 +26,7 @@ declare_samples(
 )
 
 
-# ---- their polynomial ------------------------------------------------------------------------------
+# ---- polynomials of given roots --------------------------------------------------------------------
 
 
 def _of_conjugates_forward(p: Any, zeros: Any) -> Any:
@@ -87,7 +87,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return _of_conjugates(out, zeros) if out.dtype.kind == "c" else out
 
 
-# ---- the roots of one ------------------------------------------------------------------------------
+# ---- roots of a polynomial -------------------------------------------------------------------------
 
 
 @implements(np.roots)

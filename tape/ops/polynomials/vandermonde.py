@@ -76,7 +76,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of shape (len(x), N), and of float64 at least.
+        Array of shape (len(x), N), and at least float64.
 
     Raises
     ------

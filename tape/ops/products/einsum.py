@@ -35,7 +35,7 @@ declare_samples(
 )
 
 _LARGE = 10_000
-"""How many products a contraction has from which on NumPy's search for a faster order is worth its time."""
+"""The number of products from which on NumPy's search for a faster order is worth its time."""
 
 
 def _terms(subscripts: str) -> tuple[list[str], str]:
@@ -252,10 +252,10 @@ def einsum(
         Subscripts and the arrays they are for: ``"ij,jk->ik", a, b``, or, with a number for a letter,
         ``a, [0, 1], b, [1, 2], [0, 2]``.
     optimize : bool, str or path
-        How NumPy is to compute it: False in one loop over all letters, True in pairs. Derivatives of large
+        NumPy's order of computation: False in one loop over all letters, True in pairs. Derivatives of large
         products are computed in pairs in any case.
     dtype, order, casting
-        As for `numpy.einsum`.
+        Same as for `numpy.einsum`.
 
     Returns
     -------
@@ -279,11 +279,11 @@ def einsum(
            [0., 1.]])]
     """
     if operands and isinstance(operands[0], str):
-        told, given = operands[0].replace(" ", ""), operands[1:]
+        text, given = operands[0].replace(" ", ""), operands[1:]
     else:
-        told, given = _from_lists(operands)
+        text, given = _from_lists(operands)
     arrays = [as_operand(array) for array in given]
-    subscripts = _written_out(told, [np.shape(array) for array in arrays], optimize is not False)
+    subscripts = _written_out(text, [np.shape(array) for array in arrays], optimize is not False)
     if optimize is not False:
         _check_small(arrays, subscripts, optimize)
     defaults = {"optimize": False, "dtype": None, "order": "K", "casting": "safe"}
@@ -345,13 +345,13 @@ def _letters(labels: Any) -> str:
     )
 
 
-def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: bool) -> str:
+def _written_out(text: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: bool) -> str:
     """Return the subscripts with a letter for each axis and an explicit result.
 
     An ellipsis that the result lacks is an error, except in NumPy's optimizer, which sums over it.
     """
-    source = f"einsum: {told!r} for shapes {', '.join(str(list(shape)) for shape in shapes)}"
-    left, arrow, right = told.partition("->")
+    source = f"einsum: {text!r} for shapes {', '.join(str(list(shape)) for shape in shapes)}"
+    left, arrow, right = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(shapes) or not shapes:
         raise ShapeError(f"{source}. There are subscripts for {len(inputs)} operands")
@@ -364,7 +364,7 @@ def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: b
         if more < 0 or (more and "..." not in part):
             raise ShapeError(f"{source}. {part!r} has the wrong number of axes")
     most = max(extra)
-    free = "".join(letter for letter in ascii_letters if letter not in told)[:most]
+    free = "".join(letter for letter in ascii_letters if letter not in text)[:most]
     inputs = [part.replace("...", free[most - more :]) for part, more in zip(inputs, extra, strict=True)]
     every = "".join(inputs)
     if arrow:

@@ -189,19 +189,19 @@ declare_cost(matrix_products, _matmul, _vecdot)
 def _check_stacks(name: str, x: Any, y: Any, x_core: str, y_core: str) -> None:
     """Raise if stacks of arrays with these axes, a letter each, do not multiply over the axis they share."""
     x_shape, y_shape = np.shape(x), np.shape(y)
-    told = f"{name}: shapes {list(x_shape)} and {list(y_shape)}"
+    call = f"{name}: shapes {list(x_shape)} and {list(y_shape)}"
     for shape, core, which in ((x_shape, x_core, "first"), (y_shape, y_core, "second")):
         if len(shape) < len(core):
             kind = "vector" if len(core) == 1 else "matrix"
-            raise ShapeError(f"{told}. The {which} must be a {kind}, or a stack of them")
+            raise ShapeError(f"{call}. The {which} must be a {kind}, or a stack of them")
     (shared,) = set(x_core) & set(y_core)
     lengths = (x_shape[x_core.index(shared) - len(x_core)], y_shape[y_core.index(shared) - len(y_core)])
     if lengths[0] != lengths[1]:
-        raise ShapeError(f"{told}. The lengths {lengths[0]} and {lengths[1]} must be equal")
+        raise ShapeError(f"{call}. The lengths {lengths[0]} and {lengths[1]} must be equal")
     try:
         np.broadcast_shapes(x_shape[: -len(x_core)], y_shape[: -len(y_core)])
     except ValueError:
-        raise ShapeError(f"{told}. The stacks do not broadcast") from None
+        raise ShapeError(f"{call}. The stacks do not broadcast") from None
 
 
 def with_axis_last(name: str, a: Any, axis: int) -> Any:
@@ -217,9 +217,9 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     Parameters
     ----------
     x1, x2 : array_like or Var
-        Of the same length along ``axis``; the other axes broadcast.
+        Of equal length along ``axis``; the other axes broadcast.
     axis : int
-        Along which the vectors lie.
+        The axis of the vectors.
 
     Returns
     -------

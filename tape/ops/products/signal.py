@@ -85,8 +85,8 @@ def _sliding(op: Op, a: Any, v: Any, mode: str) -> Any:
         raise OptionError(f"{op.name}: mode is {mode!r}. It must be 'full', 'same' or 'valid'")
     for x in (a, v):
         if np.ndim(x) != 1 or np.size(x) == 0:
-            told = f"{list(np.shape(a))} and {list(np.shape(v))}"
-            raise ShapeError(f"{op.name} of shapes {told}. Both must be vectors, and not empty")
+            shapes = f"{list(np.shape(a))} and {list(np.shape(v))}"
+            raise ShapeError(f"{op.name} of shapes {shapes}. Both must be vectors, and not empty")
     if mode != "same":
         return op(a, v, mode=mode)
     longest, shortest = max(a.size, v.size), min(a.size, v.size)
@@ -261,8 +261,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``, in double precision. At a point the derivative by ``x`` is the slope to its
-        right; at the last one, that to its left.
+        Array of the shape of ``x``, in double precision. At a point the derivative by ``x`` is the slope to
+        its right; at the last one, that to its left.
 
     Raises
     ------
@@ -281,8 +281,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     x, xp, fp = as_operand(x), as_operand(xp), as_operand(fp)
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.size(xp):
-        told = f"{list(np.shape(xp))} and {list(np.shape(fp))}"
-        raise ShapeError(f"interp: positions and values of shapes {told}. Both must be (n,), and not empty")
+        shapes = f"{list(np.shape(xp))} and {list(np.shape(fp))}"
+        raise ShapeError(f"interp: positions and values of shapes {shapes}. Both must be (n,), and not empty")
     # NumPy computes in double precision, and so must the rules: ints could not hold their differences.
     x, xp, fp = (astype(a, np.result_type(a, np.float64), copy=False) for a in (x, xp, fp))
     if period is None:
@@ -327,7 +327,7 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
     discont : float, optional
         The smallest jump to take away, if larger than half of the period.
     axis : int
-        Along which.
+        The axis.
     period : float
         Masks may be added.
 

@@ -132,7 +132,7 @@ def inner(a: Any, b: Any) -> Any:
     Parameters
     ----------
     a, b : array_like or Var
-        Of the same length along the last axis. A scalar multiplies.
+        Of equal length along the last axis. A scalar multiplies.
 
     Returns
     -------
@@ -170,16 +170,16 @@ def _summed_axes(
         of_a, of_b = list(range(-axes, 0)), list(range(axes))
     else:
         of_a, of_b = ([*part] if np.iterable(part) else [part] for part in axes)
-    told = f"tensordot: axes {axes} of shapes {list(a_shape)} and {list(b_shape)}"
+    call = f"tensordot: axes {axes} of shapes {list(a_shape)} and {list(b_shape)}"
     try:
         lengths = [a_shape[i] for i in of_a], [b_shape[i] for i in of_b]
     except IndexError:
-        raise ShapeError(f"{told}. There are no such axes") from None
+        raise ShapeError(f"{call}. There are no such axes") from None
     if lengths[0] != lengths[1]:
-        raise ShapeError(f"{told}. Their lengths are {lengths[0]} and {lengths[1]}, and must be equal")
+        raise ShapeError(f"{call}. Their lengths are {lengths[0]} and {lengths[1]}, and must be equal")
     of_a, of_b = [i % len(a_shape) for i in of_a], [i % len(b_shape) for i in of_b]
     if len({*of_a}) < len(of_a) or len({*of_b}) < len(of_b):
-        raise ShapeError(f"{told}. An axis is named twice")
+        raise ShapeError(f"{call}. An axis is named twice")
     return of_a, of_b
 
 
@@ -200,7 +200,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a, b : array_like or Var
         Any shapes.
     axes : int or pair of int or sequence of int
-        Of ``a`` and of ``b``, in corresponding order; a number stands for so many last axes of ``a`` and
+        Axes of ``a`` and of ``b``, in corresponding order; a number stands for so many last axes of ``a`` and
         first axes of ``b``.
 
     Returns
@@ -378,16 +378,16 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a, b : array_like or Var
         Vectors of three components; those of two are taken to lie in a plane, the third being 0.
     axisa, axisb : int
-        Along which axes the vectors lie.
+        The axes of the vectors.
     axisc : int
-        Along which axis those of the result are to lie.
+        The axis of the vectors in the result.
     axis : int, optional
         All three.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of vectors of two components, the third component of the product alone.
+        For vectors of two components, only the third component of the product.
 
     Raises
     ------

@@ -26,7 +26,7 @@ declare_samples(
 )
 
 
-# ---- without derivative ----------------------------------------------------------------------------
+# ---- without a derivative --------------------------------------------------------------------------
 
 
 @implements(np.count_nonzero)
@@ -38,7 +38,7 @@ def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     keepdims : bool
         Keep the reduced axes with length one.
 

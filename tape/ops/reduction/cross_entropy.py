@@ -213,7 +213,7 @@ def softmax_cross_entropy(logits: Any, target: Any, reduction: Reduction = "mean
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     OutOfBoundsError
         If a class index is not within ``0 .. classes - 1``.
     DTypeError

@@ -114,7 +114,7 @@ def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
 
 _positions = Op(_first_positions, name="extreme_positions", lower=_lower_first_positions)
 _SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
-"""What programs call them."""
+"""Their names in programs."""
 
 
 def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
@@ -164,7 +164,7 @@ _logcumsumexp = Op(
 )
 
 
-# ---- what users call -------------------------------------------------------------------------------
+# ---- public functions ------------------------------------------------------------------------------
 
 
 def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> Any:
@@ -197,7 +197,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``a``, or flat.
+        Array of the shape of ``a``, or flat.
 
     Raises
     ------

@@ -113,7 +113,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     n : int
         The number of times differences are taken.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
     prepend, append : array_like or Var, optional
         Values to prepend or append to ``a`` first: a number, or an array that continues it. They are
         differentiated too.
@@ -301,14 +301,14 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
         The distance of samples: one for all axes, or one for each; or the positions of the samples
         along an axis. They are differentiated too.
     axis : int or tuple of int, optional
-        Along which; by default all.
+        The axes; by default all.
     edge_order : {1, 2}
         Order of the differences at the ends.
 
     Returns
     -------
     numpy.ndarray or Var, or a tuple of them
-        Of the shape of ``f``, for each axis.
+        Array of the shape of ``f``, for each axis.
 
     Raises
     ------
@@ -358,7 +358,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     dx : scalar or Var
         The distance of samples, without ``x``.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------

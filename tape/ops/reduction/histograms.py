@@ -376,7 +376,7 @@ def histogram2d(
     range : pair of tuples of two floats, optional
         The outermost edges along each axis.
     density, weights
-        As for `histogramdd`.
+        Same as for `histogramdd`.
 
     Returns
     -------

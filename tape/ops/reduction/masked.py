@@ -81,7 +81,7 @@ def masked_reduction(
     skips_nan : bool
         Whether NaN counts as little as what ``where`` leaves out.
     taylor : callable, optional
-        As for `Op`.
+        Same as for `Op`.
     adjoint : callable, optional
         ``adjoint(g, x, out)``, all with the axes of ``x``: a shorter way where all elements count but NaN,
         and there are no others; it may return None.

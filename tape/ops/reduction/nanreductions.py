@@ -272,7 +272,7 @@ def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any
     return _nanargmin(a, axis=axis, keepdims=keepdims)
 
 
-# ---- running ---------------------------------------------------------------------------------------
+# ---- running reductions ----------------------------------------------------------------------------
 
 
 @implements(np.nancumsum)

@@ -63,7 +63,7 @@ _MANY = 16
 """From how many sorted positions on it is better to sort than to partition."""
 
 
-# ---- which elements --------------------------------------------------------------------------------
+# ---- selection of elements -------------------------------------------------------------------------
 
 
 def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -191,14 +191,14 @@ def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool)
     """Return an operation of two operands, the elements and the quantiles."""
     fixed = {"scale": scale, "skips_nan": skips_nan}
 
-    def told(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def with_settings(rule: Callable[..., Any]) -> Callable[..., Any]:
         return lambda d, out, x, q, **attrs: rule(d, out, x, q, **attrs, **fixed)
 
     return Op(
         lambda x, q, *, axis, method, keepdims: function(x, q, axis=axis, method=method, keepdims=keepdims),
         name=function.__name__,
-        vjp=[told(_vjp), told(_vjp_q)],
-        jvp=[told(_jvp), told(_jvp_q)],
+        vjp=[with_settings(_vjp), with_settings(_vjp_q)],
+        jvp=[with_settings(_jvp), with_settings(_jvp_q)],
         batch=_batch_quantile,
     )
 
@@ -206,14 +206,14 @@ def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool)
 def _median_op(function: Callable[..., Any], *, skips_nan: bool) -> Op:
     fixed = {"scale": 1.0, "method": "linear", "skips_nan": skips_nan}
 
-    def told(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def with_settings(rule: Callable[..., Any]) -> Callable[..., Any]:
         return lambda d, out, x, **attrs: rule(d, out, x, 0.5, **attrs, **fixed)
 
     return Op(
         lambda x, *, axis, keepdims: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
-        vjp=[told(_vjp)],
-        jvp=[told(_jvp)],
+        vjp=[with_settings(_vjp)],
+        jvp=[with_settings(_jvp)],
         batch=along_axes,
     )
 
@@ -256,7 +256,7 @@ def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     keepdims : bool
         Keep the reduced axes with length one.
 
@@ -308,7 +308,7 @@ def quantile(
     q : array_like or Var
         Shares, between 0 and 1. They are differentiated too, by the line between two elements.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     method : str
         The method of interpolation: one of those of `numpy.quantile`.
     keepdims : bool

@@ -50,7 +50,7 @@ def sum(
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     dtype : dtype_like, optional
         The dtype to accumulate in; by default that of ``a``, int64 for small ints and bools.
     keepdims : bool
@@ -58,7 +58,7 @@ def sum(
     initial : scalar or Var, optional
         The value to start from. It is differentiated too.
     where : array_like of bool or Var
-        Which elements count; broadcasts to ``a``. The others have no derivative.
+        Mask of the elements that count; broadcasts to ``a``. The others have no derivative.
 
     Returns
     -------
@@ -125,9 +125,9 @@ def max(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = Non
     Raises
     ------
     ShapeError
-        As `sum`, and if there are no elements to choose from, nor an initial one.
+        Same as for `sum`, and if there are no elements to choose from, nor an initial one.
     DTypeError
-        As `sum`.
+        Same as for `sum`.
     OptionError
         If there is a ``where``, but no ``initial``.
 

@@ -225,7 +225,7 @@ def logsumexp(
     a : array_like or Var
         Not empty along ``axis``; -inf contributes nothing, inf has all of the derivative.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     b : array_like or Var, optional
         Weights, of a shape that broadcasts with that of ``a``; by default 1.
     keepdims : bool
@@ -244,7 +244,7 @@ def logsumexp(
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it, or if ``b`` has a shape that does not fit.
+        If there is no such axis, or no elements along it, or if ``b`` has a shape that does not fit.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def softmax(a: Any, axis: Axes = -1) -> Any:
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it.
+        If there is no such axis, or no elements along it.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def var(
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     dtype : dtype_like, optional
         The dtype to compute in.
     ddof : float
@@ -100,8 +100,8 @@ def var(
     keepdims : bool
         Keep the reduced axes with length one.
     where : array_like of bool or Var
-        Which elements count; broadcasts to ``a``. The others have no derivative, and where too few count
-        for the result to be a number, none has.
+        Mask of the elements that count; broadcasts to ``a``. The others have no derivative, and where too few
+        count for the result to be a number, none has.
     mean : array_like or Var, optional
         The center to measure distances from; broadcasts to ``a``. It is differentiated too. By default the
         mean over the axes.

@@ -74,9 +74,9 @@ def average(
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     weights : array_like or Var, optional
-        Of the shape of ``a``, or as long as it along ``axis``. They are differentiated too. By default
+        Array of the shape of ``a``, or as long as it along ``axis``. They are differentiated too. By default
         all are alike.
     returned : bool
         Whether to return the sum of the weights as well.

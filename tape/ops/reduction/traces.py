@@ -29,7 +29,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     a : array_like or Var
         At least two axes.
     offset, axis1, axis2 : int
-        As for `diagonal`.
+        Same as for `diagonal`.
     dtype : dtype_like, optional
         The dtype to accumulate in.
 

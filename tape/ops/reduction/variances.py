@@ -93,7 +93,7 @@ std_along = reduction_by_partials(
 )
 
 
-# ---- of some, around the mean or around a number that is given -------------------------------------
+# ---- of selected elements, around the mean or a given number ---------------------------------------
 
 
 def _masked_var_partials(

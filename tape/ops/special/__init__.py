@@ -76,7 +76,7 @@ def softmax(x: Any, axis: Axes = None) -> Any:
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it.
+        If there is no such axis, or no elements along it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What losses and likelihoods are made of: entropies, logistic functions, Huber's loss.
+"""Functions for losses and likelihoods: entropies, logistic functions, Huber's loss.
 
 A product with a logarithm is written `xlogy` in the rules too, so that an operand that does not move adds
 nothing to a tangent, also where the logarithm is infinite. Where two operands are both on the boundary, one

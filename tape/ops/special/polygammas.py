@@ -87,7 +87,7 @@ def polygamma(n: Any, x: Any) -> Any:
     n : array_like of int
         Zero or positive.
     x : array_like or Var
-        Of a shape that broadcasts with that of ``n``; complex for a single ``n``.
+        Array of a shape that broadcasts with that of ``n``; complex for a single ``n``.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from tape.errors import UnsupportedError
 __all__ = ["DECLARED", "PREFIX", "counterpart", "narrowed", "refuse_derivative", "scipy_ufunc", "ufunc_named"]
 
 PREFIX = "special."
-"""What stands before the names of these ufuncs where NumPy's are listed too."""
+"""The prefix of these ufuncs' names where NumPy's are listed too."""
 
 DECLARED: dict[str, Any] = {}
 """The operations, by the name of SciPy's ufunc."""
@@ -43,13 +43,13 @@ def scipy_ufunc(
     doc : str
         One line.
     *partials : callable
-        As for `tape.core.functions.elementwise`: a rule for each operand. None for one that the function
+        Same as for `tape.core.functions.elementwise`: a rule for each operand. None for one that the function
         cannot be differentiated by: a Var that carries a derivative is refused there, at the call.
     jvp : callable, optional
         The forward rule of the last operand, where that is another than the reverse one: functions of
         complex numbers that are not holomorphic.
     taylor : callable, optional
-        As for `tape.Op`.
+        Same as for `tape.Op`.
 
     Returns
     -------

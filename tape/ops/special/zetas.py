@@ -73,7 +73,8 @@ def zeta(x: Any, q: Any = None) -> Any:
     x : array_like or Var
         Larger than 1; without ``q`` any number.
     q : array_like or Var, optional
-        Of a shape that broadcasts with that of ``x``. The derivative by ``x`` is there for positive ``q``.
+        Array of a shape that broadcasts with that of ``x``. The derivative by ``x`` is there for positive
+        ``q``.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. A function is never called with elements of another piece, so
+        Array of the shape and dtype of ``x``. A function is never called with elements of another piece, so
         that what would be NaN there does no harm.
 
     Raises
@@ -145,7 +145,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     func1d : callable
         ``func1d(row, *args, **kwargs)``, of an array with one axis; results are of one shape.
     axis : int
-        Along which the rows are.
+        The axis of the rows.
     arr : array_like or Var
         At least one axis.
     *args, **kwargs
@@ -154,7 +154,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``arr``, with that of one result in place of the axis.
+        Array of the shape of ``arr``, with that of one result in place of the axis.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
     Notes
     -----
-    The function is recorded as often as there are rows: one that works on whole arrays is faster.
+    The function is recorded once for each row: one that works on whole arrays is faster.
 
     Examples
     --------

@@ -232,7 +232,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     a : array_like or Var
         Any shape.
     source, destination : int or sequence of int
-        Which axes, and where each is in the result.
+        The axes to move, and their positions in the result.
 
     Returns
     -------
@@ -292,7 +292,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     m : array_like or Var
         Any shape.
     axis : int or sequence of int, optional
-        Along which; by default all.
+        The axes; by default all.
 
     Returns
     -------
@@ -401,7 +401,7 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     shift : int or sequence of int
         The number of places, towards the start if negative.
     axis : int or sequence of int, optional
-        Along which; a single shift or axis goes with every one of the others. By default the elements
+        The axis; a single shift or axis goes with every one of the others. By default the elements
         move in the flattened array.
 
     Returns

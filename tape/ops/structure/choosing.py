@@ -91,7 +91,7 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     Parameters
     ----------
     a : array_like or Var
-        Which array, as ints from 0: data that may change on replay.
+        The number of the array for each element, from 0: data that may change on replay.
     choices : sequence of array_like or Var, or one with an axis more
         The arrays, 64 at most; they broadcast with ``a``.
     mode : {"raise", "wrap", "clip"}
@@ -149,7 +149,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     Returns
     -------
     numpy.ndarray or Var
-        What was not selected has derivative 0.
+        Elements that were not selected have derivative 0.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     trim : {"fb", "f", "b"}
         Whether to trim the front, the back, or both.
     axis : int or sequence of int, optional
-        By default all.
+        All axes by default.
 
     Returns
     -------

@@ -46,7 +46,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values : array_like or Var
         They broadcast to their places, and are converted to the dtype of ``arr``.
     axis : int, optional
-        Along which; by default the array is flattened.
+        The axis; by default the array is flattened.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     arr : array_like or Var
         Any shape.
     obj : int, slice or sequence of int or bool
-        Which positions.
+        The positions to delete.
     axis : int, optional
-        Along which; by default the array is flattened.
+        The axis; by default the array is flattened.
 
     Returns
     -------
@@ -175,8 +175,8 @@ def _numbered(change: Callable[..., np.ndarray], length: int, *arguments: Any) -
         return change(np.arange(length), *arguments)
     except NUMPY_ERRORS as error:
         kind = OutOfBoundsError if isinstance(error, IndexError) else ShapeError
-        told = str(error).rstrip(" .")
-        raise kind(f"{change.__name__}: {told}. The axis has {length} elements") from error
+        reason = str(error).rstrip(" .")
+        raise kind(f"{change.__name__}: {reason}. The axis has {length} elements") from error
 
 
 def _cut(place: int, length: int) -> int:

@@ -144,7 +144,7 @@ def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
     Parameters
     ----------
     index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
-        What stands between the brackets.
+        The expression between the brackets.
 
     Returns
     -------

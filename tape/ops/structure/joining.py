@@ -202,9 +202,9 @@ def concatenate(
     axis : int, optional
         None joins the flattened arrays.
     dtype : dtype_like, optional
-        Of the result; by default that to which all are promoted.
+        Dtype of the result; by default that to which all are promoted.
     casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
-        Which conversions to it are allowed.
+        The conversions that are allowed.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: s
     axis : int
         The position of the new axis in the result.
     dtype, casting
-        As for `concatenate`.
+        Same as for `concatenate`.
 
     Returns
     -------

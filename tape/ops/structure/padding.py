@@ -103,7 +103,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     return own(x, axes) if isinstance(array, Handle) or any(map(any, widths)) else copy(x)
 
 
-# ---- what it is told -----------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def _widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:

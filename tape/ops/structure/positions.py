@@ -35,7 +35,7 @@ declare_samples(
 
 Shape = tuple[int, ...]
 
-# ---- what operations by index share ------------------------------------------------------------------
+# ---- shared by operations with an index --------------------------------------------------------------
 
 
 def _inside(indices: Any, *, length: int, mode: str) -> Any:
@@ -242,7 +242,7 @@ def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") ->
     indices : array_like or Var
         Ints, of any shape.
     shape : int or sequence of int
-        That of the array, at least one axis.
+        The shape of the array, with at least one axis.
     order : {"C", "F"}
         The order in which the array is flattened.
 

@@ -43,7 +43,7 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
     repeats : int or sequence of int
         The number of repetitions: of all elements, or of each along the axis.
     axis : int, optional
-        Along which; by default the array is flattened.
+        The axis; by default the array is flattened.
 
     Returns
     -------

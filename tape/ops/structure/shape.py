@@ -155,7 +155,7 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
         the array lies in memory (on a tape: as it did when it was recorded).
     copy : bool, optional
         True makes an array of its own, False raises if that is needed; None copies where it is.
-        Of a Var, which nobody writes to, nothing is copied without need.
+        A Var is never written to, and so not copied without need.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     a : array_like or Var
         Any shape.
     order : {"C", "F", "A", "K"}
-        As for `reshape`; "K" takes the elements as they lie in memory.
+        Same as for `reshape`; "K" takes the elements as they lie in memory.
 
     Returns
     -------
@@ -409,7 +409,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = Non
     x : array_like or Var
         Any shape.
     dtype : dtype_like
-        Of an integer or bool dtype the result is constant to every derivative.
+        A result of an integer or bool dtype is constant to every derivative.
     copy : bool
         False returns what has this dtype already as it is.
     device : {None, "cpu"}

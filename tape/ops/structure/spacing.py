@@ -110,7 +110,7 @@ _geomspace = Op(
 
 
 _ROUNDED = {op: Op(op.forward, name=op.name, batch=_batch_between) for op in (_linspace, _geomspace)}
-"""The same for integers: without derivative, and without instructions, which would round otherwise."""
+"""The same for integers: without a derivative, and without lowering, which would round differently."""
 
 
 def _between(op: Op, start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
@@ -149,14 +149,14 @@ def linspace(
     retstep : bool
         Whether to return the distance as well.
     dtype : dtype_like, optional
-        Of the result; of integers it is constant to every derivative.
+        Dtype of the result; of integers it is constant to every derivative.
     axis : int
         Their positions in the result.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the broadcast shape of the ends with one more axis; with ``retstep`` a tuple of this and the
+        Array of the broadcast shape of the ends with one more axis; with ``retstep`` a tuple of this and the
         distance.
 
     Raises
@@ -201,7 +201,7 @@ def logspace(
     base : array_like or Var
         Broadcasts with the ends.
     num, endpoint, dtype, axis
-        As for `linspace`.
+        Same as for `linspace`.
 
     Returns
     -------
@@ -247,12 +247,12 @@ def geomspace(
     start, stop : array_like or Var
         The ends, of shapes that broadcast; both positive, both negative, or complex.
     num, endpoint, dtype, axis
-        As for `linspace`.
+        Same as for `linspace`.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of float64 at least, unless there is a ``dtype``.
+        At least float64, unless there is a ``dtype``.
 
     Raises
     ------

@@ -40,7 +40,7 @@ def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 
     indices_or_sections : int or sequence of int
         The number of parts, or the positions to cut at.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> 
     indices_or_sections : int or sequence of int
         The number of equal parts, or the positions to cut at.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     x : array_like or Var
         At least one axis.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def _batch_along(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any],
     return op(*lifted, **{**attrs, "axis": inner_axis(attrs["axis"])})
 
 
-# ---- positions of their own for each row -------------------------------------------------------------
+# ---- positions for each row --------------------------------------------------------------------------
 
 
 def _add(g: Any, indices: Any, *, shape: Shape, axis: int) -> Any:
@@ -145,7 +145,7 @@ _put_along_axis: Op = Op(
 )
 
 
-# ---- the same positions for all ----------------------------------------------------------------------
+# ---- one position for all rows -----------------------------------------------------------------------
 
 
 def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
@@ -217,7 +217,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``a`` with that of ``indices`` in place of the axis. The gradient adds up for
+        Array of the shape of ``a`` with that of ``indices`` in place of the axis. The gradient adds up for
         elements that are taken more than once.
 
     Raises
@@ -300,10 +300,10 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any
     arr : array_like or Var
         At least one axis.
     indices : array_like or Var
-        As for `take_along_axis`. Where a position is named twice, the value written last stays, and the
+        Same as for `take_along_axis`. Where a position is named twice, the value written last stays, and the
         one before has derivative 0.
     values : array_like or Var
-        What is written: broadcasts to what `take_along_axis` would read.
+        The values to write; they broadcast to what `take_along_axis` would read.
     axis : int or None
         None for the flattened array.
 

@@ -28,7 +28,7 @@ __all__ = ["add_at", "set_at"]
 Shape = tuple[int, ...]
 
 
-# ---- what both operations share ----------------------------------------------------------------------
+# ---- shared by both operations -----------------------------------------------------------------------
 
 
 def _in_order(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -185,7 +185,7 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. Of elements written to one position the last in C order stays;
+        Array of the shape and dtype of ``x``. Of elements written to one position the last in C order stays;
         those before it, and the element of ``x`` that was there, have derivative 0.
 
     Raises
@@ -282,7 +282,7 @@ def add_at(x: Any, v: Any, index: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. What is added to one position adds up.
+        Array of the shape and dtype of ``x``. Values added to one position add up.
 
     Raises
     ------

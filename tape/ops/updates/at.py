@@ -36,7 +36,7 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     x : array_like or Var
         Any shape.
     ufunc : numpy.ufunc
-        Of one result, and of one operand if there is no ``v``, else two.
+        With one result, and one operand if there is no ``v``, else two.
     index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
         A position that occurs several times takes part as often, in C order. Where an index is a Var,
         replays may change it, but name no position more often than it did.
@@ -46,8 +46,8 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. Adding and subtracting are one operation however often positions
-        occur; of others there is one for each time that the most frequent position occurs.
+        Array of the shape and dtype of ``x``. Adding and subtracting are one operation however often
+        positions occur; of others there is one for each time that the most frequent position occurs.
 
     Raises
     ------

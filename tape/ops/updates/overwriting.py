@@ -75,7 +75,7 @@ def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     v : array_like or Var
         Repeated if there are fewer than positions.
     mode : {"raise", "wrap", "clip"}
-        As for `take`.
+        Same as for `take`.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True)
     src : array_like or Var
         Broadcasts to ``dst``.
     casting : str
-        As for `numpy.can_cast`; Python numbers have no dtype of their own.
+        Same as for `numpy.can_cast`; Python numbers have no dtype of their own.
     where : array_like or Var
         Bools that broadcast to ``dst``: what is written to.
 
@@ -337,4 +337,4 @@ IN_PLACE: dict[Callable[..., Any], Callable[..., Any]] = {
     np.put_along_axis: put_along_axis,
     np.putmask: put_masked,
 }
-"""What writes into its first argument -> what returns its new value, given the same arguments."""
+"""NumPy's function that writes into its first argument -> the one that returns the new value."""
