@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.ops.structure.updating import At
+from tape.ops.updates.at import At
 from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
@@ -195,7 +195,7 @@ def test_arguments_are_left_alone():
 
 
 def test_updates_and_in_place_functions_run_without_python():
-    from tape.ops.structure.overwriting import copied_to, diagonal_filled, put_masked
+    from tape.ops.updates.overwriting import copied_to, diagonal_filled, put_masked
 
     check(lambda x, v: At(x)[1:3].multiply(v), X, V)
     check(lambda x, v: At(x)[0, ::2].max(v[:3]), X, V)
