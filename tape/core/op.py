@@ -20,7 +20,8 @@ from tape.core.batch_rules import BatchRule
 from tape.core.interpreter import OPEN, innermost
 from tape.core.node import Call, Handle, Node
 from tape.core.operands import lift_all, plain_operands, tell_places
-from tape.core.rules import complete, make_pull, push
+from tape.core.pulls import make_pull
+from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import implements
 

@@ -1,4 +1,4 @@
-"""Derivative rules of operations: checked, completed, and made into what sweeps call.
+"""Derivative rules of operations: checked, completed, and applied forwards.
 
 Of a rule that is declared in one mode, that of the other mode is the transpose (`tape.core.transposition`).
 """
@@ -14,118 +14,13 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.fitting import fit, fit_tangent, widened
-from tape.core.node import Call, Node, Pull
-from tape.core.operands import FAST
+from tape.core.node import Call, Node
 from tape.core.transposition import pull_transposed, push_transposed
 
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-__all__ = ["TransposedJvp", "complete", "make_pull", "pull_binary", "pull_unary", "push"]
-
-
-# ---- reverse: what `Node.vjp` calls, made once for an operation and a pattern of active operands -----
-
-
-def make_pull(op: Op, active: Sequence[bool]) -> Pull | None:
-    """Return the pull function of an operation's nodes, given which operands want an adjoint.
-
-    Returns
-    -------
-    callable or None
-        ``pull(node, adjoint)``: pairs of parent and contribution. None if nothing flows.
-    """
-    rules: Any = op.vjp
-    if rules is None:
-        return None
-    if isinstance(rules, TransposedJvp):
-        return _pull_jointly(partial(rules.pulled_back, active), active)
-    if callable(rules):
-        return _pull_jointly(rules, active)
-    _check_count(op, "vjp", rules, active)
-    wanted = [rule if is_active else None for rule, is_active in zip(rules, active, strict=False)]
-    if not any(wanted):
-        return None
-    if len(active) == 1:
-        return pull_unary(wanted[0])
-    return _pull(wanted, op.widens)
-
-
-def pull_unary(rule: Any) -> Pull:
-    """Return the pull function of an operation of one operand."""
-
-    def pull(node: Node, g: Any) -> Any:
-        x_id, x = node.inputs
-        return ((x_id, fit(rule(g, node.value, x, **node.call.attrs), x, node)),)
-
-    return pull
-
-
-def pull_binary(widens: bool, rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pull | None, Pull | None]:
-    """Return those of two operands without static arguments: for both, only x, or only y active."""
-
-    def pull_both(node: Node, g: Any) -> Any:
-        x_id, x, y_id, y = node.inputs
-        out = node.value
-        kind = type(out)
-        if kind in FAST and kind is type(x) and kind is type(y):  # scalars alike: nothing to fit
-            return ((x_id, rule_x(g, out, x, y)), (y_id, rule_y(g, out, x, y)))
-        return ((x_id, fit(rule_x(g, out, x, y), x, node)), (y_id, fit(rule_y(g, out, x, y), y, node)))
-
-    def pull_x(node: Node, g: Any) -> Any:
-        x_id, x, _, y = node.inputs
-        out = node.value
-        return ((x_id, fit(rule_x(g, out, x, widened(y, out) if widens else y), x, node)),)
-
-    def pull_y(node: Node, g: Any) -> Any:
-        _, x, y_id, y = node.inputs
-        out = node.value
-        return ((y_id, fit(rule_y(g, out, widened(x, out) if widens else x, y), y, node)),)
-
-    if rule_x is None:
-        return pull_y, None, pull_y
-    if rule_y is None:
-        return pull_x, pull_x, None
-    return pull_both, pull_x, pull_y
-
-
-def _pull(rules: Sequence[Any], widens: bool) -> Pull:
-    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
-        out, operands, attrs = node.value, node.operands, node.attrs
-        if widens:
-            operands = tuple(widened(operand, out) for operand in operands)
-        return [
-            (parent, fit(rule(g, out, *operands, **attrs), operand, node))  # type: ignore[misc]
-            for rule, parent, operand in zip(rules, node.parents, operands, strict=True)
-            if rule is not None
-        ]
-
-    return pull
-
-
-def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
-    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
-        operands = node.operands
-        contributions = _one_for_each(rule(g, node.value, *operands, **node.attrs), operands, node.op)
-        return [
-            (parent, fit(contribution, operand, node))  # type: ignore[misc]
-            for parent, operand, contribution, wanted in zip(
-                node.parents, operands, contributions, active, strict=True
-            )
-            if wanted and contribution is not None
-        ]
-
-    return pull
-
-
-def _one_for_each(contributions: Any, operands: Sequence[Any], op: Any) -> Sequence[Any]:
-    """Check that a rule for all operands at once returned one contribution for each."""
-    if isinstance(contributions, (list, tuple)) and len(contributions) == len(operands):
-        return contributions
-    raise errors.ShapeError(
-        f"the vjp rule of {op.name} returned {errors.describe(contributions)} for {len(operands)} operands. "
-        "Return a list with a contribution, or None, for each"
-    )
+__all__ = ["TransposedJvp", "check_count", "complete", "one_for_each", "push"]
 
 
 # ---- forward ---------------------------------------------------------------------------------------
@@ -142,7 +37,7 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
     if callable(rules):
         total = rules(tangents, out, *operands, **attrs)
     else:
-        _check_count(op, "jvp", rules, operands)
+        check_count(op, "jvp", rules, operands)
         for rule, moved in zip(rules, tangents, strict=False):
             if rule is None or moved is None:
                 continue
@@ -222,12 +117,22 @@ def _check_agreement(op: Op, vjp: Sequence[Any], jvp: Sequence[Any]) -> None:
             )
 
 
-def _check_count(op: Op, mode: str, rules: Sequence[Any], operands: Sequence[Any]) -> None:
+def check_count(op: Op, mode: str, rules: Sequence[Any], operands: Sequence[Any]) -> None:
     if len(rules) < len(operands):  # the last ones may be left out
         raise errors.ShapeError(
             f"{op.name} has {len(rules)} {mode} rules, and was called with {len(operands)} operands. "
             "Give one for each, None for one without derivative"
         )
+
+
+def one_for_each(contributions: Any, operands: Sequence[Any], op: Any) -> Sequence[Any]:
+    """Check that a rule for all operands at once returned one contribution for each."""
+    if isinstance(contributions, (list, tuple)) and len(contributions) == len(operands):
+        return contributions
+    raise errors.ShapeError(
+        f"the vjp rule of {op.name} returned {errors.describe(contributions)} for {len(operands)} operands. "
+        "Return a list with a contribution, or None, for each"
+    )
 
 
 def _applied_to_tangent(op: Op, k: int, t: Any, out: Any, *operands: Any, **attrs: Any) -> Any:
@@ -240,7 +145,7 @@ def _transposed_vjp(
 ) -> Any:
     """The forward rule of an operation that has a reverse rule."""
     if not callable(rules):
-        _check_count(op, "vjp", rules, operands)
+        check_count(op, "vjp", rules, operands)
         if not any(rule and t is not None for rule, t in zip(rules, tangents, strict=False)):
             return None
 
@@ -248,7 +153,7 @@ def _transposed_vjp(
 
     def pull(adjoint: Callable[[], Any]) -> list[Any]:
         if callable(rules):
-            contributions = _one_for_each(rules(adjoint(), out, *operands, **attrs), operands, op)
+            contributions = one_for_each(rules(adjoint(), out, *operands, **attrs), operands, op)
         else:
             contributions = [
                 None if rule is None or t is None else rule(adjoint(), out, *operands, **attrs)

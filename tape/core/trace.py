@@ -1,8 +1,8 @@
 """The tape: `Trace` records nodes in a flat list and sweeps over it, backwards, forwards and again.
 
 Nodes stand in execution order, so parents always come before children: a sweep is a loop over that
-list, never a sort and never a recursion (`tape.core.sweep` has the loops). This file must never know which
-operations exist: a node carries its own rule.
+list, never a sort and never a recursion (`tape.core.sweep`, `tape.core.forward`). This file must never know
+which operations exist: a node carries its own rule.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 from tape import errors
 from tape.conversion.numbers import Taken
 from tape.core import checks, interpreter
+from tape.core.forward import push_forward, recompute
 from tape.core.interpreter import OPEN, Interpreter
 from tape.core.node import Handle, Leaf, Node, settled
 from tape.core.operands import as_operand, tell_places
-from tape.core.sweep import pull_back, push_forward, recompute, unshared
+from tape.core.sweep import pull_back, unshared
 from tape.core.table import INTERNAL
 from tape.core.var import Var
 from tape.inplace.aliases import share

@@ -7,19 +7,19 @@ Operators, methods and NumPy's protocols are syntax here: each looks up its oper
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tape import errors
-from tape.conversion.numbers import check_array, check_hash, check_number
-from tape.core.node import Handle, plain, settled
+from tape.conversion.numbers import check_hash
+from tape.core.node import settled
 from tape.core.numpy_protocol import call_function, call_ufunc, create, is_creation
 from tape.core.operands import other_operand
 from tape.core.table import INTERNAL, OPERATIONS
-from tape.inplace.aliases import Stale, is_array
+from tape.core.var_methods import ArrayMethods
+from tape.inplace.aliases import Stale
 from tape.inspect.listing import short
 
 __all__ = ["Var"]
@@ -52,20 +52,7 @@ def _unary(key: Any) -> Callable[[Any], Any]:
     return method
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method that does what a NumPy function does with this as its first argument."""
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs:
-            return call_function(function, (self, *args), kwargs)
-        return OPERATIONS[function](self, *args, **kwargs)
-
-    method.__name__ = function.__name__
-    method.__doc__ = f"As `numpy.{function.__name__}` of this."
-    return method
-
-
-class Var(Handle):
+class Var(ArrayMethods):
     """A recorded value: a handle to one node of a `Trace` that behaves like an ndarray.
 
     Vars come from `Trace.param`, `Trace.input` and every operation on them. Operators, NumPy
@@ -102,64 +89,6 @@ class Var(Handle):
         """The name it was given."""
         return self.node.name
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Length of each axis."""
-        return self.node.value.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Data type of the elements."""
-        return self.node.value.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.node.value.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.node.value.size
-
-    @property
-    def T(self) -> Var:
-        """The axes in reverse order."""
-        return OPERATIONS[np.transpose](self)
-
-    @property
-    def mT(self) -> Var:
-        """The last two axes exchanged."""
-        return OPERATIONS[np.matrix_transpose](self)
-
-    @property
-    def real(self) -> Var:
-        """The real part."""
-        return OPERATIONS[np.real](self)
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        self.real[...] = value
-
-    @property
-    def imag(self) -> Var:
-        """The imaginary part."""
-        return OPERATIONS[np.imag](self)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        self.imag[...] = value
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.dtype.itemsize
-
     def __repr__(self) -> str:
         if isinstance(self.node, Stale):
             return f"Var({self.node!r}, id={self.id})"
@@ -194,117 +123,6 @@ class Var(Handle):
     def __hash__(self) -> int:  # by identity, so that Vars can be keys
         check_hash(self)
         return object.__hash__(self)
-
-    # ---- the Python Array API ------------------------------------------------------------------
-
-    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
-        """`tape.numpy`: what code written for any array library computes with.
-
-        Raises
-        ------
-        OptionError
-            If there is no such version of the standard here.
-        """
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-            raise errors.OptionError(
-                f"the Array API has no version {api_version!r} here. The latest is '2024.12'"
-            )
-        return import_module("tape.numpy")
-
-    @property
-    def device(self) -> str:
-        """Where the elements are: always "cpu"."""
-        return "cpu"
-
-    def to_device(self, device: str, /, *, stream: None = None) -> Var:
-        """Itself: there is one device.
-
-        Raises
-        ------
-        OptionError
-            If another one is asked for.
-        """
-        if device != "cpu" or stream is not None:
-            raise errors.OptionError(f"there is no device {device!r}, or no stream on it. It is 'cpu'")
-        return self
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.__array__(copy=True).__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-    # ---- becoming a plain number ---------------------------------------------------------------
-
-    def item(self, *index: int) -> Any:
-        """One element as a Python number, if no derivative is lost with it: see `tape.conversion.numbers`."""
-        try:
-            number = self.node.value.item(*index)
-        except (ValueError, IndexError) as error:
-            raise errors.ConversionError(f"item{index} of {self!r}: {error}") from error
-        check_number(self, ".item()")
-        return number
-
-    # A value that is a Var itself is asked in turn: it may have to know that it was read.
-
-    def __bool__(self) -> bool:
-        value = self.node.value
-        if isinstance(value, Handle):
-            return bool(value)
-        try:
-            return bool(value)
-        except ValueError:
-            raise errors.ConversionError(
-                f"the truth of {self!r}, which has {self.size} elements, is ambiguous. "
-                "Use np.where, or .value.any() or .value.all()"
-            ) from None
-
-    def __float__(self) -> float:
-        value = self._scalar("float")
-        check_number(self, "float()")
-        return float(value)
-
-    def __int__(self) -> int:
-        value = self._scalar("int")
-        check_number(self, "int()")
-        return int(value)
-
-    def __complex__(self) -> complex:
-        value = self._scalar("complex")
-        check_number(self, "complex()")
-        return complex(value)
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu" or self.ndim:
-            # NumPy asks this of arrays, too, and does not mind: a picture of the elements would take long.
-            raise errors.ConversionError(
-                f"a Var, {errors.describe(self)}, is no integer scalar, and cannot be an index"
-            )
-        return operator.index(self.node.value)
-
-    def _scalar(self, target: str) -> Any:
-        if self.size != 1:
-            raise errors.ConversionError(f"{target}() of {self!r}: it has {self.size} elements, not one")
-        if self.dtype.kind == "c" and target in ("float", "int"):
-            raise errors.ConversionError(
-                f"{target}() of {self!r}, which is complex. Take np.real(v), np.imag(v) or np.abs(v)"
-            )
-        value = self.node.value
-        return value if isinstance(value, Handle) else value.reshape(())
-
-    def __format__(self, spec: str) -> str:
-        if not spec:
-            return repr(self)
-        self._scalar("format")
-        return format(plain(self).item(), spec)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        check_array(self)
-        array = np.array(self.node.value, dtype, copy=copy)
-        if not copy:
-            array = array.view()
-            array.flags.writeable = False
-        return array
 
     # ---- operators -----------------------------------------------------------------------------
 
@@ -397,77 +215,6 @@ class Var(Handle):
     def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
         """Write at positions counted in C order, as `numpy.put` does."""
         np.put(self, indices, values, mode)  # type: ignore[arg-type]
-
-    # ---- methods: NumPy's functions whose first argument this is -----------------------------------
-
-    all = _method(np.all)
-    any = _method(np.any)
-    argmax = _method(np.argmax)
-    argmin = _method(np.argmin)
-    argpartition = _method(np.argpartition)
-    argsort = _method(np.argsort)
-    astype = _method(np.astype)
-    choose = _method(np.choose)
-    cumprod = _method(np.cumprod)
-    cumsum = _method(np.cumsum)
-    diagonal = _method(np.diagonal)
-    dot = _method(np.dot)
-    max = _method(np.max)
-    mean = _method(np.mean)
-    min = _method(np.min)
-    nonzero = _method(np.nonzero)
-    prod = _method(np.prod)
-    ravel = _method(np.ravel)
-    repeat = _method(np.repeat)
-    round = _method(np.round)
-    searchsorted = _method(np.searchsorted)
-    squeeze = _method(np.squeeze)
-    std = _method(np.std)
-    sum = _method(np.sum)
-    swapaxes = _method(np.swapaxes)
-    take = _method(np.take)
-    var = _method(np.var)
-
-    def conjugate(self) -> Var:
-        """As `numpy.conjugate` of this; of real numbers it is this itself."""
-        return OPERATIONS[np.conjugate](self) if self.dtype.kind == "c" else self
-
-    conj = conjugate
-
-    def copy(self, order: str = "C") -> Var:
-        """As `numpy.copy` of this; of a number, that number."""
-        return OPERATIONS[np.copy](self, order) if is_array(self) else self.again()
-
-    def flatten(self, order: str = "C") -> Var:
-        """As `numpy.ravel` of this, as an array of its own."""
-        return OPERATIONS[np.ravel](self, order).again()
-
-    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Var:
-        """As `numpy.clip` of this."""
-        if out is None:
-            return OPERATIONS[np.clip](self, min, max)
-        return np.clip(self, min, max, out=out)
-
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Var:
-        """As `numpy.compress` of this."""
-        return np.compress(condition, self, axis, out)
-
-    def reshape(self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None) -> Var:
-        """As `numpy.reshape` of this; the shape as one tuple or as several ints."""
-        wanted: Any = shape[0] if len(shape) == 1 else shape
-        if order == "C" and copy is None:
-            return OPERATIONS[np.reshape](self, wanted)
-        return OPERATIONS[np.reshape](self, wanted, order, copy=copy)
-
-    def transpose(self, *axes: int | Sequence[int] | None) -> Var:
-        """As `numpy.transpose` of this; the axes as one tuple or as several ints."""
-        if len(axes) == 1 and not isinstance(axes[0], int):
-            return OPERATIONS[np.transpose](self, axes[0])
-        return OPERATIONS[np.transpose](self, axes or None)
-
-    def resize(self, *shape: Any, refcheck: bool = True) -> NoReturn:
-        """Refuse: a Var keeps its shape."""
-        raise errors.InPlaceError(f"{self!r} keeps its shape. Use np.resize, which makes a new array")
 
     # ---- NumPy's protocols -----------------------------------------------------------------------
 

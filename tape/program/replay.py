@@ -8,8 +8,8 @@ import numpy as np
 
 from tape import errors
 from tape.core.checks import fail_unreached, start_of
+from tape.core.forward import rerun
 from tape.core.node import Handle, Leaf
-from tape.core.sweep import rerun
 from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.core.var import Var

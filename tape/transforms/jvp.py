@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core import sweep
+from tape.core import forward
 from tape.core.node import Handle
 from tape.core.trace import Trace
 from tape.transforms._derived import WithTape, derived
@@ -106,13 +106,13 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     is_moving = [isinstance(part, Handle) and part.trace_ref is linear.ref for part in moved]
     roots = [part.id for part, moves in zip(moved, is_moving, strict=True) if moves]
     recording.forget()
-    sweep.forget_values(linear.nodes)
+    forward.forget_values(linear.nodes)
     moved = [None if moves else part for part, moves in zip(moved, is_moving, strict=True)]
 
     def linear_map(*tangents: Any) -> Any:
         checked = recording.tangents(tangents)
         leaves = {dummy.id: t for dummy, t in zip(dummies, checked, strict=True)}
-        found = iter(sweep.rerun(linear.nodes, leaves, roots, where=linear))
+        found = iter(forward.rerun(linear.nodes, leaves, roots, where=linear))
         parts = [next(found) if moves else part for part, moves in zip(moved, is_moving, strict=True)]
         return tree.restore(recording.out_structure, recording.owned(parts, checked))
 

@@ -15,7 +15,7 @@ import numpy as np
 from tape.core.batch_rules import along_axes, elementwise
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import declare_cost, free, passes

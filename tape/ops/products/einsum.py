@@ -23,7 +23,7 @@ from tape.core.linear import broadcast_to
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError, UnsupportedError
 from tape.inspect.costs import Shape, declare_cost

@@ -16,7 +16,7 @@ from tape.core.batch_rules import along_axes
 from tape.core.node import plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, passes

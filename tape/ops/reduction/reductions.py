@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import subtract

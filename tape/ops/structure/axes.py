@@ -12,7 +12,7 @@ from tape import errors
 from tape.core.batch_rules import along_axes, inner_axis
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inspect.costs import declare_cost, free

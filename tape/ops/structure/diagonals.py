@@ -10,7 +10,7 @@ from tape import errors
 from tape.core.batch_rules import inner_axis
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only

@@ -12,7 +12,7 @@ from tape.conversion.foreign import complaint
 from tape.core import series
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import OutOfBoundsError
 from tape.inspect.costs import declare_cost, free, passes

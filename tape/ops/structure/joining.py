@@ -15,7 +15,7 @@ from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.linear import cast
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.inspect.costs import declare_cost, free

@@ -15,7 +15,7 @@ from tape.core.linear import cast
 from tape.core.node import Handle, plain
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
-from tape.core.record import specialised
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
