@@ -216,15 +216,18 @@ def from_sympy(expr: Any) -> str:
         )
     expr = sympy.sympify(expr)
     for name, rewritten in _REWRITTEN.items():
-        expr = expr.replace(getattr(sympy, name), partial(rewritten, sympy))
+        if expr.has(getattr(sympy, name)):
+            expr = expr.replace(getattr(sympy, name), partial(rewritten, sympy))
     names: dict[Any, str] = {}  # of subexpressions on lines of their own
     depths: dict[Any, int] = {}
     lines: list[str] = []
     taken = {symbol.name for symbol in expr.free_symbols}
     printer = _printer(sympy, names)
     for part in sympy.postorder_traversal(expr):
+        if part in depths:
+            continue
         depths[part] = 1 + max((depths[arg] for arg in part.args), default=0)
-        if depths[part] > _DEPTH and isinstance(part, sympy.Expr) and part not in names:
+        if depths[part] > _DEPTH and isinstance(part, sympy.Expr):
             name = next(name for k in count() if (name := f"t{k}") not in taken)
             lines.append(f"{name} = {printer.doprint(part)}")
             taken.add(name)
