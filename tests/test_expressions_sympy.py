@@ -130,6 +130,14 @@ def test_deep_ones_get_lines():
     np.testing.assert_allclose(f(0.3), float(deep.subs(x, 0.3)))
 
 
+def test_long_ones_stay_within_the_limits():
+    long = sympy.sin(x * y) * sympy.exp(-(x**2)) / (1 + sympy.log(x + y) ** 2)
+    for _ in range(5):
+        long = sympy.diff(long, x)
+    f = Expression.from_sympy(long)
+    np.testing.assert_allclose(f(x=0.7, y=0.4), number(long), rtol=1e-9)
+
+
 @settings(max_examples=rounds(40), deadline=None)
 @given(
     st.recursive(

@@ -263,6 +263,7 @@ def test_two_in_one_page_leave_each_other_alone():
 )
 def test_gif_has_all_frames_and_their_times(make, layout, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="GIFs need Pillow: pip install pillow")
+    pytest.importorskip("matplotlib", reason="GIFs need matplotlib: pip install matplotlib")
     trace, y = make()
     path = tmp_path / "tape.gif"
     animation = animate(trace, path, root=y, layout=layout, seconds=0.5, pause=2.0)
@@ -287,14 +288,16 @@ def test_gif_has_all_frames_and_their_times(make, layout, tmp_path):
 @given(odd_traces())
 def test_gifs_of_odd_traces(trace):
     pytest.importorskip("PIL", reason="GIFs need Pillow: pip install pillow")
+    pytest.importorskip("matplotlib", reason="GIFs need matplotlib: pip install matplotlib")
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
         assert animate(trace, Path(folder) / "odd.gif").data.startswith(b"GIF89a")
 
 
-def test_a_gif_without_pillow_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "PIL", None)
+@pytest.mark.parametrize(("module", "name"), [("PIL", "Pillow"), ("matplotlib", "matplotlib")])
+def test_a_gif_without_an_extra_says_what_to_install(monkeypatch, tmp_path, module, name):
+    monkeypatch.setitem(sys.modules, module, None)
     trace, y = product()
-    with pytest.raises(errors.UnsupportedError, match=r"Pillow.*pip install 'tape\[viz\]'.*\.svg"):
+    with pytest.raises(errors.UnsupportedError, match=rf"{name}.*pip install 'tape\[viz\]'.*\.svg"):
         animate(trace, tmp_path / "tape.gif", root=y)
     assert animate(trace, tmp_path / "tape.svg", root=y).format == "svg"
 

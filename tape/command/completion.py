@@ -52,7 +52,7 @@ def script(shell: str) -> str:
     from tape.command.parser import COMMANDS  # which has this subcommand, too
 
     parser = ArgumentParser("tape")
-    parser.add_argument("--version", action="version", help="the version of tape")
+    parser.add_argument("--version", action="version", help="show the version of tape")
     subcommands = parser.add_subparsers()
     for command in COMMANDS:
         subparser = subcommands.add_parser(command.name, help=command.summary)
@@ -65,7 +65,7 @@ def script(shell: str) -> str:
 
 COMPLETION = Command(
     name="completion",
-    summary="a script that makes your shell complete tape",
+    summary="print a script for completion in your shell",
     description=(
         "Print a completion script for a shell, written from the parsers of tape. Needs shtab: "
         "pip install 'tape[completion]'."

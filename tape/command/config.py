@@ -21,7 +21,7 @@ def _run(options: Namespace) -> int:
 
 CONFIG = Command(
     name="config",
-    summary="what tape runs on here, and what holds speed back",
+    summary="show versions, hardware and caches, with advice on speed",
     description="Print versions, cores, BLAS, threads and caches, and advice where something costs speed.",
     examples=("tape config",),
     add_arguments=_add_arguments,

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit status: 0 done; 1 the computation failed, or the expression has a mistake; 2 the command
-        line asks for something that is not there; 130 interrupted; 141 nobody reads the output any more.
+        line is wrong; 130 interrupted; 141 nobody reads the output any more.
 
     Examples
     --------

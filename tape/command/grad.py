@@ -25,7 +25,9 @@ _STDOUT = "-"
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help="as 'a * sin(b)'; - reads stdin, @FILE a file")
+    parser.add_argument(
+        "expression", metavar="EXPR", help="such as 'a * sin(b)'; - reads stdin, @FILE a file"
+    )
     parser.add_argument(
         "values",
         nargs="*",
@@ -33,32 +35,30 @@ def _add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a number (0.3, 2*pi), an array ([1,2,3], [[1,2],[3,4]]), or a file (@x.npy, @x.csv)",
     )
-    parser.add_argument("--wrt", metavar="NAME,...", help="differentiate by these alone; all if not given")
+    parser.add_argument("--wrt", metavar="NAME,...", help="variables to differentiate by (default: all)")
     parser.add_argument(
         "--order",
         type=positive,
         default=1,
         metavar="N",
-        help="all derivatives up to this order: by one variable, all mixed ones by several numbers, or "
-        "(N = 2) the Hessian by arrays",
+        help="all derivatives up to this order: of one variable, mixed ones of several numbers, or (N = 2) "
+        "the Hessian of arrays",
     )
     parser.add_argument(
-        "--jvp", metavar="NAME=VALUE,...", help="the derivative along this direction; others stand still"
+        "--jvp", metavar="NAME=VALUE,...", help="the derivative along this direction (default: 0)"
     )
     parser.add_argument(
         "--dot",
         nargs="?",
         const=_STDOUT,
         metavar=FILE,
-        help="the graph as DOT, to a file or instead of the report",
+        help="write the graph as DOT, to a file or instead of the report",
     )
-    parser.add_argument(
-        "--html", metavar=FILE, help="the stepper: both passes step by step, as one HTML file"
-    )
+    parser.add_argument("--html", metavar=FILE, help="write an HTML page that steps through both passes")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="everything as JSON; what JSON has no number for is a string: 'NaN'",
+        help="print everything as JSON; NaN and infinities are strings",
     )
 
 
@@ -166,7 +166,7 @@ def _need_root(found: Derivatives, option: str) -> None:
 
 GRAD = Command(
     name="grad",
-    summary="the value and the derivatives of an expression, and its tape",
+    summary="print the value, the derivatives and the tape of an expression",
     description=(
         "Evaluate an expression, differentiate it by all its variables, and show the tape (the Wengert list) "
         "with the adjoint of every node. Of an array, the sum of the elements is differentiated."

@@ -18,10 +18,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="FUNCTION",
-        help="as np.sum, or a part of names, as linalg; all if none is given",
+        help="such as np.sum, or a part of names, such as linalg (default: all)",
     )
-    parser.add_argument("--markdown", action="store_true", help="as a table in Markdown")
-    parser.add_argument("--list", action="store_true", help="the names alone, without trying them out")
+    parser.add_argument("--markdown", action="store_true", help="print a table in Markdown")
+    parser.add_argument("--list", action="store_true", help="print the names only, without trying them")
 
 
 def _run(options: Namespace) -> int:
@@ -50,9 +50,9 @@ def _chosen(asked: list[str], known: list[str]) -> list[str]:
 
 OPS = Command(
     name="ops",
-    summary="what every function can do: derivatives, modes, programs",
+    summary="show which derivatives and modes every function supports",
     description=(
-        "Try functions out and print what they can do: reverse mode (vjp), forward mode (jvp), second order, "
+        "Try functions and print what they support: reverse mode (vjp), forward mode (jvp), second order, "
         "complex numbers, and whether programs run them natively. All of them take some seconds."
     ),
     examples=(

@@ -30,16 +30,16 @@ subcommands:
 {subcommands}
 
 options:
-  -h, --help    this
-  --version     which tape this is
+  -h, --help    show this text
+  --version     show the version of tape
 
-`tape SUBCOMMAND --help` says more, with examples. A first one:
+`tape SUBCOMMAND --help` has details and examples. A first one:
   tape grad 'sin(a) + 0.2*sin(5*a)' a=0.3
 
 exit status:
   0    done
   1    the computation failed, or the expression has a mistake
-  2    the command line asks for something that is not there
+  2    the command line is wrong
   130  interrupted (Ctrl-C)
 """
 

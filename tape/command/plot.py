@@ -28,19 +28,23 @@ _HIGHEST_ORDER = 20
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help="as 'sin(a*x)/x'; - reads stdin, @FILE a file")
+    parser.add_argument(
+        "expression", metavar="EXPR", help="such as 'sin(a*x)/x'; - reads stdin, @FILE a file"
+    )
     parser.add_argument(
         "values",
         nargs="+",
         metavar="NAME=VALUE",
-        help="for one variable a range, x=FROM:TO or x=FROM:TO:POINTS; for the others numbers",
+        help="a range for one variable, x=FROM:TO or x=FROM:TO:POINTS, and numbers for the others",
     )
     parser.add_argument(
-        "--order", type=positive, default=1, metavar="N", help="the highest derivative drawn; 1 if not given"
+        "--order", type=positive, default=1, metavar="N", help="the highest derivative to draw (default: 1)"
     )
-    parser.add_argument("--out", metavar=FILE, help="a picture as well: .png, .svg or .pdf; needs matplotlib")
-    parser.add_argument("--no-terminal", action="store_true", help="draw nothing in the terminal")
-    parser.add_argument("--ascii", action="store_true", help="plain characters in the terminal, no braille")
+    parser.add_argument(
+        "--out", metavar=FILE, help="also save a picture: .png, .svg or .pdf; needs matplotlib"
+    )
+    parser.add_argument("--no-terminal", action="store_true", help="do not draw in the terminal")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters, without braille")
 
 
 def _run(options: Namespace) -> int:
@@ -133,7 +137,7 @@ PLOT = Command(
     summary="draw a function of one variable and its derivatives",
     description=(
         "Draw an expression of one variable and its derivatives in the terminal, and with --out as a "
-        "picture. All derivatives come from one sweep of power series; exact slopes tell where poles are. "
+        "picture. All derivatives come from one sweep of power series; exact slopes show where poles are. "
         "Colours are used in a terminal unless NO_COLOR is set."
     ),
     examples=(

@@ -62,7 +62,7 @@ class Curve:
 def sample(f: Callable[[Any], Any], x: np.ndarray, order: int, text: str) -> list[Curve]:
     """Evaluate a function and its derivatives, all in one sweep of power series over the whole grid.
 
-    One more derivative than asked for tells where a curve is broken: where it rises at two points and
+    One more derivative than ``order`` shows where a curve is broken: where it rises at two points and
     yet is lower at the second, there is a pole or a jump between them.
 
     Parameters

@@ -158,7 +158,7 @@ _NAMED = {
     "BooleanTrue": "(1 > 0)",
     "BooleanFalse": "(1 < 0)",
 }
-_DEPTH = 20  # of one line: more would not be read, and texts have a limit
+_LINE, _SHORT = 100, 10  # parts of a line, which has limits, and of what is not worth a line of its own
 
 
 def to_sympy(steps: Sequence[Step], result: int) -> Any:
@@ -216,19 +216,26 @@ def from_sympy(expr: Any) -> str:
         )
     expr = sympy.sympify(expr)
     for name, rewritten in _REWRITTEN.items():
-        expr = expr.replace(getattr(sympy, name), partial(rewritten, sympy))
+        if expr.has(getattr(sympy, name)):
+            expr = expr.replace(getattr(sympy, name), partial(rewritten, sympy))
     names: dict[Any, str] = {}  # of subexpressions on lines of their own
-    depths: dict[Any, int] = {}
+    sizes: dict[Any, int] = {}
     lines: list[str] = []
     taken = {symbol.name for symbol in expr.free_symbols}
     printer = _printer(sympy, names)
     for part in sympy.postorder_traversal(expr):
-        depths[part] = 1 + max((depths[arg] for arg in part.args), default=0)
-        if depths[part] > _DEPTH and isinstance(part, sympy.Expr) and part not in names:
-            name = next(name for k in count() if (name := f"t{k}") not in taken)
-            lines.append(f"{name} = {printer.doprint(part)}")
-            taken.add(name)
-            names[part], depths[part] = name, 1
+        if part in sizes:
+            continue
+        if 1 + sum(sizes[arg] for arg in part.args) > _LINE:
+            for arg in part.args:
+                inner = arg.base if part.is_Mul and arg.is_Pow else arg  # 1/x is printed as /x in a product
+                if sizes[inner] > _SHORT and isinstance(inner, sympy.Expr):
+                    name = next(name for k in count() if (name := f"t{k}") not in taken)
+                    lines.append(f"{name} = {printer.doprint(inner)}")
+                    taken.add(name)
+                    names[inner], sizes[inner] = name, 1
+                    sizes[arg] = 1 if inner is arg else 1 + sum(sizes[of] for of in arg.args)
+        sizes[part] = 1 + sum(sizes[arg] for arg in part.args)
     return "\n".join([*lines, printer.doprint(expr)])
 
 

@@ -80,7 +80,8 @@ def animate(
         The trace; it is not changed.
     path : path, optional
         The file to save it to: .svg plays in browsers, sharp at any size, in the light or dark colours of the
-        reader's system; .gif plays everywhere else, and needs Pillow. By default an SVG that is not saved.
+        reader's system; .gif plays everywhere else, and needs Pillow and matplotlib. By default an SVG that
+        is not saved.
     root : Var, optional
         The result to differentiate; only what it depends on is drawn. By default the root of the last
         `backward`, or the last node, and the whole tape is drawn.
@@ -117,7 +118,7 @@ def animate(
         is nothing to differentiate; if the file cannot be written there, or an option is not among the
         choices.
     UnsupportedError
-        If Pillow is not installed for a GIF, or Graphviz for ``layout="graph"``.
+        If Pillow or matplotlib is not installed for a GIF, or Graphviz for ``layout="graph"``.
     TraceMismatchError, SeedError, DTypeError
         As raised by `Trace.backward` and `Trace.jvp`.
 

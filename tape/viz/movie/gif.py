@@ -10,9 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from itertools import takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
@@ -39,11 +37,12 @@ def gif(scene: Scene, seconds: float, pause: float) -> bytes:
     Raises
     ------
     UnsupportedError
-        If Pillow is not installed.
+        If Pillow or matplotlib is not installed.
     OptionError
         If it would be too large.
     """
-    need("PIL", "GIFs", "viz", "Or save as .svg, which needs nothing")
+    for module in ("PIL", "matplotlib"):  # which has the fonts
+        need(module, "GIFs", "viz", "Or save as .svg, which needs nothing")
     if scene.frames * scene.width * scene.height > _LARGEST:
         raise errors.OptionError(
             f"{scene.frames} frames of {scene.width:.0f} x {scene.height:.0f} pixels are too many for a GIF. "
@@ -138,63 +137,22 @@ def _sampled(points: tuple[Point, ...], count: int = 16) -> Iterator[Point]:
             )
 
 
-# ---- text --------------------------------------------------------------------------------------------
-
-
 def _write(painter: ImageDraw, text: Text, fill: Any) -> None:
     """Write a line of text, smaller if it is wider than its room."""
-    size = text.size
-    font, said = _font_for(text.text, size)
-    wide = _width(font, said)
+    written = text.text.replace("-", "\N{MINUS SIGN}")
+    name = ("DejaVuSansMono" if text.is_code else "DejaVuSans") + ("-Bold" if text.is_bold else "")
+    font = _font(name, text.size)
+    wide = font.getlength(written)
     if wide > text.room * _ZOOM:
-        size *= text.room * _ZOOM / wide
-        font, said = _font_for(text.text, size)
-        wide = _width(font, said)
-    x = text.x * _ZOOM - {"start": 0.0, "middle": wide / 2, "end": wide}[text.anchor]
-    y, em = text.y * _ZOOM, size * _ZOOM
-    stroke = (
-        0.5 if text.is_bold else 0
-    )  # the font has one weight: an outline of the same colour makes it bold
-    for k, part in enumerate(said.split("-")):
-        if k:
-            left, right, middle = x + 0.1 * em, x + (_MINUS - 0.1) * em, y - 0.29 * em
-            painter.line([(left, middle), (right, middle)], fill, round(0.08 * em + stroke))
-            x += _MINUS * em
-        painter.text((x, y), part, fill, font, "ls", stroke_width=stroke)
-        x += font.getlength(part)
-
-
-_MINUS = 0.57  # as wide as a digit: the font's hyphen is too short for a sign
-
-
-def _width(font: FreeTypeFont, said: str) -> float:
-    return font.getlength(said.replace("-", "")) + said.count("-") * _MINUS * font.size
-
-
-def _font_for(text: str, size: float) -> tuple[FreeTypeFont, str]:
-    """Return a font that has the characters, and the text, with question marks if there is none."""
-    if text.isascii():
-        return _font("", size), text
-    for name in ("DejaVuSans.ttf", _of_matplotlib()):
-        try:
-            return _font(name, size), text
-        except OSError:
-            continue
-    return _font("", size), "".join(c if c.isascii() else "?" for c in text)
+        font = _font(name, text.size * text.room * _ZOOM / wide)
+    anchor = {"start": "ls", "middle": "ms", "end": "rs"}[text.anchor]
+    painter.text((text.x * _ZOOM, text.y * _ZOOM), written, fill, font, anchor)
 
 
 @cache
 def _font(name: str, size: float) -> FreeTypeFont:
+    """Return a font of matplotlib's: they have most alphabets, and the widths that the layout counts with."""
+    import matplotlib
     from PIL import ImageFont
 
-    if name:
-        return ImageFont.truetype(name, size * _ZOOM)
-    return ImageFont.load_default(size * _ZOOM)  # type: ignore[return-value]
-
-
-@cache
-def _of_matplotlib() -> str:
-    """Return the path of a font in matplotlib that has most alphabets, without importing matplotlib."""
-    found = find_spec("matplotlib")
-    folder = Path(found.origin).parent if found and found.origin else Path()
-    return str(folder / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf")
+    return ImageFont.truetype(f"{matplotlib.get_data_path()}/fonts/ttf/{name}.ttf", size * _ZOOM)
