@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -53,6 +52,7 @@ class Builder:
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}  # by instruction: for finding equal ones
         self._constants: dict[Any, Value] = {}
+        self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.is_native = True  # whether the machine computes with all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
@@ -205,20 +205,32 @@ class Builder:
                 return self._elementwise(name, operands)
         if name == "positive":
             return self.value(operands[0])
-        kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
-        dtypes = loop_dtypes(name, tuple(kinds))
-        if name == "power" and dtypes[-1].kind != "f":
+        values = operands if self._is_loop(name, operands) else self._promoted(name, operands)
+        if name == "power" and values[0].dtype.kind != "f":
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
-        values = tuple(
-            [
-                operand if type(operand) is Value and operand.dtype is dtype else self.value(operand, dtype)
-                for operand, dtype in zip(operands, dtypes, strict=False)
-            ]
-        )
         for value in values:
             if value.op == "broadcast":
                 return self._spread(lambda *cores: self._simplified(name, cores), values)
         return self._simplified(name, values)
+
+    def _is_loop(self, name: str, operands: tuple[Any, ...]) -> bool:
+        """Return whether operands are values of the very dtypes that a loop of a ufunc takes."""
+        chars = ""
+        for x in operands:
+            if type(x) is not Value or x.is_weak:
+                return False
+            chars += x.dtype.char
+        known = self._loops.get((name, chars))
+        if known is None:
+            dtypes = loop_dtypes(name, tuple([x.dtype for x in operands]))
+            known = chars == "".join([dtype.char for dtype in dtypes[: len(operands)]])
+            self._loops[name, chars] = known
+        return known
+
+    def _promoted(self, name: str, operands: tuple[Any, ...]) -> tuple[Value, ...]:
+        """Convert operands to the dtypes of the loop that NumPy chooses."""
+        dtypes = loop_dtypes(name, tuple([self._kind(x) for x in operands]))
+        return tuple([self.value(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)])
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """Choose elements of ``x`` where the condition holds, else of ``y``."""
@@ -301,17 +313,7 @@ class Builder:
         self, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
     ) -> Value:
         """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
-        if kind == "min":
-            return -self.scan("max", -x, axis, backwards)
-        given = (x,) if factors is None else (x, factors)
-        dtype = np.result_type(*[value.dtype for value in given])
-        if kind in ("sum", "prod") and dtype.kind in "bi":
-            dtype = _INT64
-        shape = broadcast_shapes(*[value.shape for value in given])
-        operands = [self.broadcast(self.value(value, dtype), shape) for value in given]
-        if not prod(shape) or shape[axis] == 1:
-            return operands[0]
-        return self.push("scan", operands, (kind, axis % len(shape), backwards))
+        return folding.scan(self, kind, x, axis, backwards, factors)
 
     # ---- views -----------------------------------------------------------------------------------------
 
@@ -423,10 +425,7 @@ class Builder:
 
     def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
         """Return the index of the largest or smallest element: ``kind`` is argmax or argmin."""
-        if axis is not None:
-            return self.fold(kind, value, axis, keepdims)
-        flat = self.fold(kind, self.reshape(value, (value.size,)), 0)
-        return self.reshape(flat, (1,) * value.ndim) if keepdims else flat
+        return folding.position(self, kind, value, axis, keepdims)
 
     def concatenate(self, values: Sequence[Value], axis: int) -> Value:
         """Join arrays of one dtype along an axis."""
