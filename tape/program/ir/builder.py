@@ -24,7 +24,7 @@ from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["CASTABLE", "Builder", "CannotLower", "Value"]
+__all__ = ["NATIVE_DTYPES", "Builder", "CannotLower", "Value"]
 
 Shape = tuple[int, ...]
 
@@ -35,7 +35,7 @@ _COMMUTATIVE_OPS = (
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
-CASTABLE = frozenset(DTYPE_CODES)
+NATIVE_DTYPES = frozenset(DTYPE_CODES)
 """Dtypes that the machine computes with."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
@@ -115,7 +115,7 @@ class Builder:
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """Return the next argument that is an array or a number."""
-        self.is_native = self.is_native and dtype in CASTABLE
+        self.is_native = self.is_native and dtype in NATIVE_DTYPES
         value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
         self.ir.inputs.append(value.id)
         return value
@@ -127,7 +127,7 @@ class Builder:
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         value = self._constants.get(key)
         if value is None:
-            self.is_native = self.is_native and array.dtype in CASTABLE
+            self.is_native = self.is_native and array.dtype in NATIVE_DTYPES
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
@@ -139,7 +139,7 @@ class Builder:
 
     def fixed(self, value: Any) -> Value:
         """Return an array that cannot change any more, or a number."""
-        if isinstance(value, np.ndarray) and value.size and value.dtype in CASTABLE:
+        if isinstance(value, np.ndarray) and value.size and value.dtype in NATIVE_DTYPES:
             one = value.flat[0]
             if (
                 one == value.flat[-1]
@@ -477,7 +477,7 @@ class Builder:
         shape: Shape,
         dtype: Any,
     ) -> Value:
-        self.is_native = self.is_native and dtype in CASTABLE
+        self.is_native = self.is_native and dtype in NATIVE_DTYPES
         calls = self.ir.callbacks
         calls.append((op, places, attrs))
         ids = tuple([value.id for value in values])
