@@ -12,7 +12,7 @@ import scipy.special
 import scipy.stats
 
 import tape
-from tape.conversion.numbers import callers
+from tape.conversion import callers
 from tests.oracles import message_of
 
 

@@ -11,6 +11,7 @@ import tape
 from tape import errors
 from tests.naive_program import counts, program_of
 from tests.oracles import assert_close, assert_same, inner, jvp, record, uniform, vjp
+from tests.tiers import rounds
 
 LENGTHS = dict(zip(ascii_lowercase[:5], (2, 3, 1, 2, 4), strict=True))
 
@@ -40,7 +41,7 @@ def calls(draw):
     return subscripts, shapes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(calls(), st.booleans())
 def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_complex):
     subscripts, shapes = call
@@ -61,7 +62,7 @@ def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_compl
     assert_close(pushed, moved, 1e-13)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=rounds(40), deadline=None)
 @given(calls())
 def test_programs_compute_the_same_without_calling_back(call):
     subscripts, shapes = call

@@ -19,6 +19,7 @@ from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.native.opcodes import THREADS
 from tape.program.runtime.run import Runner
+from tests.tiers import rounds
 
 TOLERANCES = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 2e-5}
 
@@ -112,7 +113,7 @@ def geometries(draw):
 DTYPES = st.sampled_from([np.float64, np.float32])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=rounds(40), deadline=None)
 @given(geometries(), DTYPES, st.tuples(*[st.integers(1, 3)] * 4), st.integers(0, 99))
 def test_convolutions(shapes, dtype, counts, seed):
     spatial, kernel, geometry = shapes
@@ -139,7 +140,7 @@ def test_convolutions(shapes, dtype, counts, seed):
         np.testing.assert_array_equal(shared, compiled)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=rounds(40), deadline=None)
 @given(geometries(), DTYPES, st.integers(0, 99))
 def test_pooling(shapes, dtype, seed):
     spatial, window, geometry = shapes

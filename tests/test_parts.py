@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.ops.structure.updating import At
+from tape.ops.updates.at import At
 from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
 from tests.test_writing import calls
+from tests.tiers import rounds
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=rounds(40), deadline=None)
 RNG = np.random.default_rng(6)
 X, V = RNG.normal(size=(4, 6)), RNG.normal(size=6)
 
@@ -194,7 +195,7 @@ def test_arguments_are_left_alone():
 
 
 def test_updates_and_in_place_functions_run_without_python():
-    from tape.ops.structure.overwriting import copied_to, diagonal_filled, put_masked
+    from tape.ops.updates.overwriting import copied_to, diagonal_filled, put_masked
 
     check(lambda x, v: At(x)[1:3].multiply(v), X, V)
     check(lambda x, v: At(x)[0, ::2].max(v[:3]), X, V)
@@ -215,7 +216,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(STEPS, SLICES)
 def test_random_writes_and_reads(steps, last):
     def f(x, v):
@@ -249,7 +250,7 @@ def test_random_writes_and_reads(steps, last):
 
 
 @given(st.tuples(SLICES, SLICES), st.tuples(SLICES, SLICES))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=rounds(200), deadline=None)
 def test_parts_apart_and_inside_each_other(one, other):
     from tape.program.ir.parts import _inside, _is_apart
 

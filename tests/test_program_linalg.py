@@ -14,6 +14,7 @@ from tape.system.blas import blas_function, lapack_function
 from tests.naive_program import compiled_for, counts
 from tests.test_machine_kernels import FLOATS, Fenced, address, kernel, quick, table
 from tests.test_program import check
+from tests.tiers import grid
 
 # ---- kernels -------------------------------------------------------------------------------------
 
@@ -155,10 +156,10 @@ LAYOUTS = {
 WAYS = [("as it is", *pair) for pair in STACKS] + [(layout, (3,), (3,)) for layout in LAYOUTS]
 
 
-@pytest.mark.parametrize(("layout", "stack", "other"), dict.fromkeys(WAYS), ids=str)
-@every_function
-def test_stacks_and_layouts(name, layout, stack, other):
+@grid(name=FUNCTIONS, way=dict.fromkeys(WAYS), ids=str, times=3)
+def test_stacks_and_layouts(name, way):
     """Native instructions for all of them, and for both dtypes."""
+    layout, stack, other = way
     rng = np.random.default_rng(0)
 
     def f(a, b):

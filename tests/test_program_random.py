@@ -14,9 +14,12 @@ from tape import ops
 from tape.program.plan import memory, planner
 from tests import naive_program
 from tests.oracles import assert_close
+from tests.tiers import rounds
 
 random_checks = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=rounds(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 SMALL, LARGE = (1, 2, 3, 4), (33, 48, 70)

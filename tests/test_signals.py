@@ -14,6 +14,7 @@ import pytest
 import tape
 from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.runtime import pauses
+from tests.tiers import some
 
 X = np.random.default_rng(0).normal(size=(6, 40, 40))
 
@@ -126,7 +127,9 @@ LONG = {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
-@pytest.mark.parametrize(("name", "has_threads"), [*[(name, False) for name in LONG], ("one group", True)])
+@pytest.mark.parametrize(
+    ("name", "has_threads"), some([("one group", True), *[(name, False) for name in LONG]], every=3)
+)
 def test_ctrl_c_ends_a_program_in_the_middle(name, has_threads):
     """Seen by where the exception is raised: not behind the call of the machine that ends the program."""
     f, args = LONG[name]

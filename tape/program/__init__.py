@@ -10,6 +10,7 @@ and show programs.
 `tape.program.ir.table` says how to add an instruction.
 """
 
+from tape.program import sweeps as _sweeps  # noqa: F401  # enters itself in the table
 from tape.program.compiled import Compiled, compile
 from tape.program.program import Program, load
 from tape.program.replay import TraceProgram

@@ -54,7 +54,7 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
-__all__ = ["Native", "is_available", "native"]
+__all__ = ["Native", "is_available", "is_ready", "native"]
 
 _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
     f"{name} {char}->{char}": (loop, False)
@@ -212,6 +212,15 @@ def is_available() -> bool:
     return availability.is_available()
 
 
+def is_ready() -> bool:
+    """Return whether the machine is loaded, or is on disk: to run a program, nothing has to be compiled."""
+    if _MACHINE not in _loaded:
+        fingerprint = _fingerprint()
+        if fingerprint is None or cache.read(f"{_MACHINE}-{fingerprint}.bin") is None:
+            return False
+    return is_available()
+
+
 def _load(group: str) -> Native:
     require()
     try:
@@ -225,15 +234,26 @@ def _load(group: str) -> Native:
 def _objects(group: str = _MACHINE) -> dict[str, tuple[str, bytes]]:
     """Return symbol and object code of every unit of a group, from the cache or compiled."""
     fingerprint = _fingerprint()
+    if fingerprint is None:
+        return _compiled(group)
     name = f"{group}-{fingerprint}.bin"
-    content = None if fingerprint is None else cache.read(name)
-    kept = None if content is None else _unpacked(content)
-    if kept is not None and set(kept) == set(_GROUPS[group]):
+    kept = _kept(name, group)
+    if kept is not None:
         return kept
-    compiled = _compiled(group)
-    if fingerprint is not None:
+    with cache.alone(_SECONDS):
+        kept = _kept(name, group)  # another process may just have compiled it
+        if kept is not None:
+            return kept
+        compiled = _compiled(group)
         cache.write(name, _packed(compiled), _MOST_FILES)
     return compiled
+
+
+def _kept(name: str, group: str) -> dict[str, tuple[str, bytes]] | None:
+    """The code of a group as a file has it; None if there is none, or it is not all of it."""
+    content = cache.read(name)
+    objects = None if content is None else _unpacked(content)
+    return objects if objects is not None and set(objects) == set(_GROUPS[group]) else None
 
 
 def _fingerprint() -> str | None:

@@ -1,6 +1,6 @@
 """Updating elements at NumPy's indices by any ufunc, and the functional namespace for it, ``x.at[index]``.
 
-A position that an index array names several times takes part as often, as with ``np.ufunc.at``.
+A position that an index array names several times is updated as often, as with ``np.ufunc.at``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.linear import broadcast_to
 from tape.core.node import Handle, plain
-from tape.core.op import Op, broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError
 from tape.ops.elementwise.arithmetic import negative
@@ -29,14 +30,14 @@ Shape = tuple[int, ...]
 
 
 def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
-    """A copy of ``x`` in which ``ufunc.at(x, index, v)`` has been done.
+    """Return a copy of ``x`` after ``ufunc.at(x, index, v)``.
 
     Parameters
     ----------
     x : array_like or Var
         Any shape.
     ufunc : numpy.ufunc
-        Of one result, and of one operand if there is no ``v``, else two.
+        With one result, and one operand if there is no ``v``, else two.
     index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
         A position that occurs several times takes part as often, in C order. Where an index is a Var,
         replays may change it, but name no position more often than it did.
@@ -46,8 +47,8 @@ def ufunc_at(x: Any, ufunc: np.ufunc, index: Any, v: Any = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. Adding and subtracting are one operation however often positions
-        occur; of others there is one for each time that the most frequent position occurs.
+        Array of the shape and dtype of ``x``. Adding and subtracting are one operation however often
+        positions occur; of others there is one for each time that the most frequent position occurs.
 
     Raises
     ------
@@ -101,7 +102,7 @@ class At:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.updating import At
+    >>> from tape.ops.updates.at import At
     >>> x = np.array([1.0, 2.0, 3.0])
     >>> At(x)[1:].multiply(10.0)
     array([ 1., 20., 30.])
@@ -121,11 +122,11 @@ class At:
 
 
 class Elements:
-    """The elements of an array at an index, as `At` makes them: what can be done with them.
+    """The elements of an array at an index, as returned by `At`, with methods to update them.
 
-    Each method returns a new array of the shape and dtype of the old one. Values broadcast to the elements.
-    But for `set`, of which the last one stays, and `get`, a position that occurs several times in the index
-    takes part as often, in C order: see `ufunc_at`, which also says what is raised.
+    Each method returns a new array of the shape and dtype of the old one. Values broadcast to the elements. A
+    position that occurs several times in the index is updated as often, in C order (see `ufunc_at`, also for
+    the errors), except in `set`, where the last value stays, and `get`.
     """
 
     __slots__ = ("_index", "_x")
@@ -135,43 +136,43 @@ class Elements:
         self._index = index
 
     def get(self) -> Any:
-        """The elements themselves."""
+        """Return the elements."""
         return getitem(self._x, self._index)
 
     def set(self, values: Any) -> Any:
-        """Other values in their place: see `set_at`."""
+        """Replace the elements by other values: see `set_at`."""
         return set_at(self._x, values, self._index)
 
     def apply(self, f: Callable[[Any], Any]) -> Any:
-        """``f`` of them in their place, for a function that works element by element."""
+        """Replace the elements by ``f`` of them, for a function that works element by element."""
         return in_rounds("apply", self._x, self._index, f)
 
     def add(self, values: Any) -> Any:
-        """Their sums with values: see `add_at`."""
+        """Add values to the elements: see `add_at`."""
         return add_at(self._x, values, self._index)
 
     def subtract(self, values: Any) -> Any:
-        """Their differences from values."""
+        """Subtract values from the elements."""
         return ufunc_at(self._x, np.subtract, self._index, values)
 
     def multiply(self, values: Any) -> Any:
-        """Their products with values."""
+        """Multiply the elements by values."""
         return ufunc_at(self._x, np.multiply, self._index, values)
 
     def divide(self, values: Any) -> Any:
-        """Their quotients by values."""
+        """Divide the elements by values."""
         return ufunc_at(self._x, np.divide, self._index, values)
 
     def power(self, values: Any) -> Any:
-        """Their powers."""
+        """Raise the elements to powers."""
         return ufunc_at(self._x, np.power, self._index, values)
 
     def min(self, values: Any) -> Any:
-        """The smaller of each and its value; derivatives of equal ones are shared evenly."""
+        """Replace each element by its value if that is smaller; equal ones share the derivative evenly."""
         return ufunc_at(self._x, np.minimum, self._index, values)
 
     def max(self, values: Any) -> Any:
-        """The larger of each and its value; derivatives of equal ones are shared evenly."""
+        """Replace each element by its value if that is larger; equal ones share the derivative evenly."""
         return ufunc_at(self._x, np.maximum, self._index, values)
 
 
@@ -191,15 +192,15 @@ _times_before_each = Op(
     _times_before,
     name="times_before",
     data_dependent=False,
-    doc="How often each element occurs before, in C order, in an array.",
+    doc="For each element of an array, how often it has occurred before, in C order.",
 )
 
 
 def _at_most(times: Any, *, rounds: int) -> Any:
     if times.size and times.max() >= rounds:
         raise UnsupportedError(
-            f"an index names a position {times.max() + 1} times, and {rounds} times at most when this was "
-            "recorded. Record anew"
+            f"an index names a position {times.max() + 1} times, and at most {rounds} times when this was "
+            "recorded. Record again"
         )
     return times
 
@@ -208,7 +209,7 @@ _at_most_so_often = Op(_at_most, name="at_most_so_often", explains_errors=False,
 
 
 def _shape_at(name: str, x: Any, static: tuple[Any, ...], arrays: list[Any]) -> Shape:
-    """The shape of ``x[index]``."""
+    """Return the shape of ``x[index]``."""
     try:
         index = filled_index(static, tuple([plain(array) for array in arrays]))
         return np.broadcast_to(np.int8(0), np.shape(x))[index].shape
@@ -217,12 +218,12 @@ def _shape_at(name: str, x: Any, static: tuple[Any, ...], arrays: list[Any]) -> 
 
 
 def in_rounds(name: str, x: Any, index: Any, f: Callable[..., Any], *values: Any) -> Any:
-    """``x`` with ``f(x[index], *values)`` written at an index: one round for each time a position occurs.
+    """Return ``x`` with ``f(x[index], *values)`` written at an index: one round for each repeat.
 
     Parameters
     ----------
     name : str
-        What is run, for errors.
+        The name of the function, for errors.
     x : array_like or Var
         Any shape.
     index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
@@ -235,7 +236,7 @@ def in_rounds(name: str, x: Any, index: Any, f: Callable[..., Any], *values: Any
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``.
+        Array of the shape and dtype of ``x``.
 
     Raises
     ------

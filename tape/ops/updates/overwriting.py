@@ -1,7 +1,7 @@
-"""NumPy's functions that write into their first argument, as functions that return what it would hold then.
+"""Functional forms of NumPy's in-place functions: they return what the first argument would hold afterwards.
 
-They take the arguments of NumPy's and leave the first one alone. `IN_PLACE` has them by the function they
-stand for; whoever has a name for the first argument gives it the new value.
+They take the arguments of NumPy's functions and leave the first one unchanged. `IN_PLACE` maps the functions
+of NumPy's to them; the caller assigns the new value to the handle of the first argument.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tape import errors
 from tape.core.node import traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OutOfBoundsError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumsum
 from tape.ops.structure.indexing import getitem
@@ -26,19 +27,29 @@ from tape.ops.structure.writing import set_at
 
 __all__ = ["IN_PLACE", "copied_to", "diagonal_filled", "filled", "placed", "put_masked", "putted"]
 
+declare_samples(
+    "np.copyto(x, y)",
+    "np.fill_diagonal(s, c)",
+    "np.place(x, mask, [1.0])",
+    "np.put(x, [0], c)",
+    "np.put_along_axis(x, columns, c, axis=1)",
+    "np.putmask(x, mask, y)",
+)
+
 
 def _repeated(values: Any, places: Any) -> Any:
-    """Flat values at places of an endless repetition of them."""
+    """Return flat values at positions in an endless repetition of them."""
     size = np.size(values)
     return reshape(values, ()) if size == 1 else getitem(ravel(values), places % size)
 
 
 def _as_mask(name: str, mask: Any, a: Any) -> Any:
-    """A mask as bools of the shape of an array with as many elements."""
+    """Return a mask as bools of the shape of an array with the same number of elements."""
     mask = as_operand(mask)
     if np.size(mask) != np.size(a):
         raise ShapeError(
-            f"{name}: the mask has {np.size(mask)} elements, the array has {np.size(a)}. They must be as many"
+            f"{name}: the mask has {np.size(mask)} elements, the array has {np.size(a)}. They must have the "
+            "same number"
         )
     return reshape(astype(mask, bool, copy=False), np.shape(a))
 
@@ -53,7 +64,7 @@ def _check_safe(name: str, a: Any, values: Any) -> None:
 
 
 def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
-    """What ``np.put(a, ind, v, mode)`` leaves in ``a``.
+    """Return ``a`` after ``np.put(a, ind, v, mode)``.
 
     Parameters
     ----------
@@ -64,12 +75,12 @@ def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     v : array_like or Var
         Repeated if there are fewer than positions.
     mode : {"raise", "wrap", "clip"}
-        As for `take`.
+        Same as for `take`.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``a``.
+        Array of the shape and dtype of ``a``.
 
     Raises
     ------
@@ -83,7 +94,7 @@ def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import putted
+    >>> from tape.ops.updates.overwriting import putted
     >>> putted(np.zeros((2, 2)), [0, 3, 1], [1.0, 2.0])
     array([[1., 1.],
            [0., 2.]])
@@ -101,14 +112,14 @@ def putted(a: Any, ind: Any, v: Any, mode: str = "raise") -> Any:
 
 
 def put_masked(a: Any, mask: Any, values: Any) -> Any:
-    """What ``np.putmask(a, mask, values)`` leaves in ``a``.
+    """Return ``a`` after ``np.putmask(a, mask, values)``.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     mask : array_like or Var
-        As many elements as ``a``.
+        Array with as many elements as ``a``.
     values : array_like or Var
         Repeated if there are fewer than elements of ``a``; the one at the position of an element is
         written there.
@@ -116,7 +127,7 @@ def put_masked(a: Any, mask: Any, values: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``a``.
+        Array of the shape and dtype of ``a``.
 
     Raises
     ------
@@ -128,7 +139,7 @@ def put_masked(a: Any, mask: Any, values: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import put_masked
+    >>> from tape.ops.updates.overwriting import put_masked
     >>> put_masked(np.zeros(4), [True, False, True, True], [1.0, 2.0])
     array([1., 0., 1., 2.])
     """
@@ -143,21 +154,21 @@ def put_masked(a: Any, mask: Any, values: Any) -> Any:
 
 
 def placed(arr: Any, mask: Any, vals: Any) -> Any:
-    """What ``np.place(arr, mask, vals)`` leaves in ``arr``.
+    """Return ``arr`` after ``np.place(arr, mask, vals)``.
 
     Parameters
     ----------
     arr : array_like or Var
         Any shape.
     mask : array_like or Var
-        As many elements as ``arr``.
+        Array with as many elements as ``arr``.
     vals : array_like or Var
         Written one after the other where the mask is True; they start over if there are fewer.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``arr``.
+        Array of the shape and dtype of ``arr``.
 
     Raises
     ------
@@ -169,7 +180,7 @@ def placed(arr: Any, mask: Any, vals: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import placed
+    >>> from tape.ops.updates.overwriting import placed
     >>> placed(np.zeros(4), [True, False, True, True], [1.0, 2.0])
     array([1., 0., 2., 1.])
     """
@@ -180,12 +191,12 @@ def placed(arr: Any, mask: Any, vals: Any) -> Any:
         if np.any(traced(mask)):
             raise ShapeError("place: there are no values to write. Give at least one")
         return arr
-    order = reshape(cumsum(astype(mask, np.intp)), np.shape(arr)) - 1  # among the places that are written to
+    order = reshape(cumsum(astype(mask, np.intp)), np.shape(arr)) - 1  # of each written element
     return _where(mask, set_at(arr, _repeated(vals, order), ...), arr)
 
 
 def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Any:
-    """What ``np.copyto(dst, src, casting, where)`` leaves in ``dst``.
+    """Return ``dst`` after ``np.copyto(dst, src, casting, where)``.
 
     Parameters
     ----------
@@ -194,14 +205,14 @@ def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True)
     src : array_like or Var
         Broadcasts to ``dst``.
     casting : str
-        As for `numpy.can_cast`; Python numbers have no dtype of their own.
+        Same as for `numpy.can_cast`; Python numbers have no dtype of their own.
     where : array_like or Var
         Bools that broadcast to ``dst``: what is written to.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``dst``.
+        Array of the shape and dtype of ``dst``.
 
     Raises
     ------
@@ -213,7 +224,7 @@ def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True)
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import copied_to
+    >>> from tape.ops.updates.overwriting import copied_to
     >>> copied_to(np.zeros(3), [1.0, 2.0, 3.0], where=[True, False, True])
     array([1., 0., 3.])
     """
@@ -234,7 +245,7 @@ def copied_to(dst: Any, src: Any, casting: str = "same_kind", where: Any = True)
 
 
 def diagonal_filled(a: Any, val: Any, wrap: bool = False) -> Any:
-    """What ``np.fill_diagonal(a, val, wrap)`` leaves in ``a``.
+    """Return ``a`` after ``np.fill_diagonal(a, val, wrap)``.
 
     Parameters
     ----------
@@ -248,7 +259,7 @@ def diagonal_filled(a: Any, val: Any, wrap: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``a``.
+        Array of the shape and dtype of ``a``.
 
     Raises
     ------
@@ -260,7 +271,7 @@ def diagonal_filled(a: Any, val: Any, wrap: bool = False) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import diagonal_filled
+    >>> from tape.ops.updates.overwriting import diagonal_filled
     >>> diagonal_filled(np.zeros((2, 2)), [1.0, 2.0])
     array([[1., 0.],
            [0., 2.]])
@@ -285,7 +296,7 @@ def diagonal_filled(a: Any, val: Any, wrap: bool = False) -> Any:
 
 
 def filled(a: Any, value: Any) -> Any:
-    """What ``a.fill(value)`` leaves in ``a``.
+    """Return ``a`` after ``a.fill(value)``.
 
     Parameters
     ----------
@@ -297,7 +308,7 @@ def filled(a: Any, value: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``a``.
+        Array of the shape and dtype of ``a``.
 
     Raises
     ------
@@ -309,7 +320,7 @@ def filled(a: Any, value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.ops.structure.overwriting import filled
+    >>> from tape.ops.updates.overwriting import filled
     >>> filled(np.zeros(2), 3.0)
     array([3., 3.])
     """
@@ -326,4 +337,4 @@ IN_PLACE: dict[Callable[..., Any], Callable[..., Any]] = {
     np.put_along_axis: put_along_axis,
     np.putmask: put_masked,
 }
-"""What writes into its first argument -> what returns its new value, given the same arguments."""
+"""NumPy's function that writes into its first argument -> the one that returns the new value."""

@@ -1,4 +1,4 @@
-"""Functions of filters and windows: sinc, and i0 of Kaiser's window."""
+"""Functions of filters and windows: sinc, and the i0 of Kaiser's window."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
+from tape.inspect.samples import declare_samples
+from tape.ops.special.bessel import i1
 
 __all__ = ["i0", "sinc"]
+
+declare_samples(
+    "np.i0(x)",
+    "np.sinc(x)",
+    "tape.ops.special.sinc(x)",
+)
 
 
 # All derivatives of sinc are one operation. With z = pi x, those of g = sin(z) / z by z follow from
@@ -38,7 +47,7 @@ def _sinc_derivative(x: Any, order: int, sin: Any, cos: Any, absolute: Any, wher
 
 @lru_cache(maxsize=64)
 def _series(order: int, reach: float) -> tuple[float, ...]:
-    """Coefficients of the powers of z**2, highest first, as many as count up to ``reach``."""
+    """Return the coefficients of the powers of z**2, highest first, as many as matter up to ``reach``."""
     coefficients: list[float] = []
     power = order % 2
     while reach**power / factorial(power) > 1e-18:
@@ -89,7 +98,7 @@ def sinc(x: Any) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Examples
     --------
@@ -102,8 +111,6 @@ def sinc(x: Any) -> Any:
 
 
 def _i0_partial(d: Any, out: Any, x: Any) -> Any:
-    from tape.ops.special import i1  # late: its functions build on this package
-
     return d * i1(x)
 
 
@@ -129,7 +136,7 @@ def i0(x: Any) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.floating or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Polynomials and their roots."""
+"""Roots of polynomials, and polynomials of given roots."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.errors import ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.eigenvalues import eigvals
-from tape.ops.products.polynomials import coefficients, of_numbers, trimmed
+from tape.ops.polynomials.polynomials import coefficients, of_numbers, trimmed
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
@@ -19,8 +21,13 @@ from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["poly", "roots"]
 
+declare_samples(
+    "np.poly(u)",
+    "np.roots(v)",
+)
 
-# ---- their polynomial ------------------------------------------------------------------------------
+
+# ---- polynomials of given roots --------------------------------------------------------------------
 
 
 def _of_conjugates_forward(p: Any, zeros: Any) -> Any:
@@ -81,7 +88,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return _of_conjugates(out, zeros) if out.dtype.kind == "c" else out
 
 
-# ---- the roots of one ------------------------------------------------------------------------------
+# ---- roots of a polynomial -------------------------------------------------------------------------
 
 
 @implements(np.roots)
@@ -101,7 +108,7 @@ def roots(p: Any) -> Any:
     Raises
     ------
     ShapeError
-        If ``p`` is no vector.
+        If ``p`` is not a vector.
     SingularMatrixError
         If a root is repeated: in the sweep, as it has no derivative.
 

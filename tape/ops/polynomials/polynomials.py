@@ -1,17 +1,22 @@
-"""Polynomials as vectors of their coefficients, that of the highest power first."""
+"""Polynomials as vectors of coefficients, that of the highest power first."""
 
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape.core import series
+from tape.core.linear import sum_to
 from tape.core.node import Handle
-from tape.core.op import Op, implements, sum_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError, UnsupportedError
+from tape.inspect.costs import declare_cost
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import add, divide, multiply, subtract
 from tape.ops.products.signal import convolve
 from tape.ops.structure.indexing import getitem
@@ -28,12 +33,22 @@ __all__ = [
     "polyval",
 ]
 
+declare_samples(
+    "np.polyadd(u, v)",
+    "np.polyder(v)",
+    "np.polydiv(v, u)",
+    "np.polyint(v)",
+    "np.polymul(u, v)",
+    "np.polysub(u, v)",
+    "np.polyval(v, x)",
+)
+
 
 # ---- values ----------------------------------------------------------------------------------------
 
 
 def _falling(p: Any) -> Any:
-    """The powers that coefficients belong to, except the last, in a shape that multiplies them."""
+    """Return the exponents of coefficients, except the last, in a shape that multiplies them."""
     dtype = p.dtype if p.dtype.kind in "fc" else int
     return np.arange(len(p) - 1, 0, -1).astype(dtype).reshape((-1, *(1,) * (p.ndim - 1)))
 
@@ -77,17 +92,18 @@ _polyval: Op = Op(
     batch=_batch_polyval,
     lower=_lower_polyval,
 )
+declare_cost(lambda out, shapes, attrs: 2 * prod(out) * prod(shapes[0]), _polyval)
 
 
 def of_numbers(p: Any) -> Any:
-    """A vector as an operand; a list may have Vars in it."""
+    """Return a vector as an operand; a list may have Vars in it."""
     if isinstance(p, (list, tuple)) and any(isinstance(part, Handle) for part in p):
         return stack(p)
     return as_operand(p)
 
 
 def coefficients(name: str, p: Any) -> Any:
-    """A polynomial as an operand with one axis."""
+    """Return a polynomial as an operand with one axis."""
     if isinstance(p, np.poly1d):
         raise UnsupportedError(f"{name} of a poly1d has no rule. Pass its coefficients, p.coeffs")
     p = of_numbers(p)
@@ -98,7 +114,7 @@ def coefficients(name: str, p: Any) -> Any:
 
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
-    """The value of a polynomial.
+    """Evaluate a polynomial.
 
     Parameters
     ----------
@@ -146,14 +162,14 @@ def _order(name: str, m: Any) -> int:
 
 @implements(np.polyder)
 def polyder(p: Any, m: int = 1) -> Any:
-    """The coefficients of a derivative of a polynomial.
+    """Differentiate a polynomial: its coefficients.
 
     Parameters
     ----------
     p : array_like or Var
         ``(n,)``, that of the highest power first.
     m : int
-        Which derivative.
+        The order of the derivative.
 
     Returns
     -------
@@ -163,7 +179,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     Raises
     ------
     ShapeError
-        If ``p`` is no vector.
+        If ``p`` is not a vector.
     OptionError
         If ``m`` is negative.
 
@@ -181,14 +197,14 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 @implements(np.polyint)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """The coefficients of an integral of a polynomial.
+    """Integrate a polynomial: its coefficients.
 
     Parameters
     ----------
     p : array_like or Var
         ``(n,)``, that of the highest power first.
     m : int
-        How often to integrate.
+        The number of integrations.
     k : array_like or Var, optional
         The constants of integration, in the order they come; one for all, or as many. By default 0.
 
@@ -200,7 +216,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     Raises
     ------
     ShapeError
-        If ``p`` is no vector, or there are too few constants.
+        If ``p`` is not a vector, or there are too few constants.
     OptionError
         If ``m`` is negative.
 
@@ -213,7 +229,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     p, m = coefficients("polyint", p), _order("polyint", m)
     k = coefficients("polyint", np.zeros(max(m, 1)) if k is None else k)
     if len(k) < m and len(k) != 1:
-        raise ShapeError(f"polyint: {len(k)} constants for {m} integrations. There must be one, or as many")
+        raise ShapeError(f"polyint: {len(k)} constants for {m} integrations. Give one, or as many")
     for i in range(m):
         constant = getitem(k, slice(i, i + 1) if len(k) > 1 else slice(1))
         p = concatenate([divide(p, np.arange(len(p), 0, -1)), constant])
@@ -224,7 +240,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Both with as many coefficients: zeros in front of the shorter one."""
+    """Return both with the same number of coefficients: zeros in front of the shorter one."""
     a1, a2 = coefficients(name, a1), coefficients(name, a2)
     length = max(len(a1), len(a2))
     a1, a2 = (
@@ -250,7 +266,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
     Raises
     ------
     ShapeError
-        If an operand is no vector.
+        If an operand is not a vector.
     UnsupportedError
         If one is a `numpy.poly1d`.
 
@@ -265,7 +281,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 @implements(np.polysub)
 def polysub(a1: Any, a2: Any) -> Any:
-    """The difference of two polynomials; as `polyadd` otherwise."""
+    """The difference of two polynomials. Otherwise like `polyadd`."""
     return subtract(*_aligned("polysub", a1, a2))
 
 
@@ -284,7 +300,7 @@ trimmed = Op(
     vjp=[_trimmed_vjp],
     jvp=[lambda t, out, p, tolerance, least: getitem(t, slice(len(p) - len(out), None))],
     taylor=series.linear,
-    doc="Without zeros in front: how many coefficients are left depends on their values.",
+    doc="The coefficients without leading zeros: their number depends on the values.",
 )
 
 
@@ -294,7 +310,7 @@ def _without_leading_zeros(p: Any) -> Any:
 
 @implements(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
-    """The product of two polynomials, without the zeros in front of either.
+    """The product of two polynomials, without their leading zeros.
 
     Parameters
     ----------
@@ -308,7 +324,7 @@ def polymul(a1: Any, a2: Any) -> Any:
     Raises
     ------
     ShapeError
-        If an operand is no vector.
+        If an operand is not a vector.
     UnsupportedError
         If one is a `numpy.poly1d`.
 
@@ -324,7 +340,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 @implements(np.polydiv)
 def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    """The quotient and the remainder of two polynomials.
+    """The quotient and the remainder of a division of polynomials.
 
     Parameters
     ----------
@@ -339,7 +355,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     Raises
     ------
     ShapeError
-        If an operand is no vector, or empty.
+        If an operand is not a vector, or empty.
     UnsupportedError
         If one is a `numpy.poly1d`.
 
@@ -351,7 +367,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     """
     u, v = coefficients("polydiv", u), coefficients("polydiv", v)
     if not len(u) or not len(v):
-        raise ShapeError(f"polydiv of {len(u)} and {len(v)} coefficients. There must be one at least")
+        raise ShapeError(f"polydiv of {len(u)} and {len(v)} coefficients. Give at least one each")
     u, v = add(u, 0.0), add(v, 0.0)
     dtype = np.result_type(u.dtype, v.dtype)
     rest = u if u.dtype == dtype else astype(u, dtype)

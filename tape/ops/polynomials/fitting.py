@@ -10,20 +10,26 @@ import numpy as np
 
 from tape import errors
 from tape.core import series
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import add
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.pseudoinverse import lstsq
+from tape.ops.polynomials.vandermonde import vander
 from tape.ops.products.tensors import dot, outer
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.axes import transpose
-from tape.ops.structure.creation import vander
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["polyfit"]
+
+declare_samples(
+    "np.polyfit(u, w, 1)",
+)
 
 
 def _of_full_rank_forward(p: Any, rank: Any, *, order: int) -> Any:
@@ -43,7 +49,7 @@ _of_full_rank = Op(
     vjp=[lambda g, out, p, rank, order: g, None],
     jvp=[lambda t, out, p, rank, order: t, None],
     taylor=series.linear,
-    doc="Coefficients, with NumPy's warning where they are not unique.",
+    doc="The coefficients, with NumPy's warning where they are not unique.",
 )
 
 
@@ -57,7 +63,7 @@ def polyfit(
     w: Any = None,
     cov: bool | str = False,
 ) -> Any:
-    """The polynomial with the least sum of squared distances to given points.
+    """Fit a polynomial to points, by least squares.
 
     Parameters
     ----------
@@ -89,7 +95,7 @@ def polyfit(
     Raises
     ------
     ShapeError
-        If there are no points, the shapes do not belong together, or there are too few points to scale the
+        If there are no points, the shapes do not fit, or there are too few points to scale the
         covariance.
     OptionError
         If the degree is negative.
@@ -103,7 +109,7 @@ def polyfit(
     order = operator.index(deg) + 1
     x, y = as_operand(x), as_operand(y)
     _check(x, y, order, w, scales=bool(cov) and not full and cov != "unscaled")
-    x, y = add(x, 0.0), add(y, 0.0)  # floats, of ints too
+    x, y = add(x, 0.0), add(y, 0.0)  # floats, also for ints
     if rcond is None:
         rcond = len(x) * float(np.finfo(x.dtype).eps)
     powers, values = vander(x, order), y
@@ -126,13 +132,15 @@ def polyfit(
 
 
 def _check(x: Any, y: Any, order: int, w: Any, *, scales: bool) -> None:
-    """Raise if there is no fit of such points."""
+    """Raise if there is no fit to such points."""
     if order < 1:
         raise OptionError(f"polyfit: the degree is {order - 1}, and must not be negative")
     if np.ndim(x) != 1 or not np.size(x) or np.ndim(y) not in (1, 2) or len(x) != len(y):
-        told = f"{list(np.shape(x))} and {list(np.shape(y))}"
-        raise ShapeError(f"polyfit of points of shapes {told}. They must be (n,) and (n,) or (n, k)")
+        shapes = f"{list(np.shape(x))} and {list(np.shape(y))}"
+        raise ShapeError(f"polyfit of points of shapes {shapes}. They must be (n,) and (n,) or (n, k)")
     if w is not None and np.shape(w) != (len(x),):
-        raise ShapeError(f"polyfit: weights of shape {list(np.shape(w))}. There must be {len(x)}")
+        raise ShapeError(f"polyfit: weights of shape {list(np.shape(w))}. Give {len(x)}")
     if scales and len(x) <= order:
-        raise ShapeError(f"polyfit: {len(x)} points do not scale the covariance of {order} coefficients")
+        raise ShapeError(
+            f"polyfit: {len(x)} points are too few to scale the covariance of {order} coefficients"
+        )
