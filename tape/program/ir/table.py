@@ -18,8 +18,9 @@ If the machine has no row for it yet, then also:
    `tape.program.native.code`.
 7. A method of the row's name in `tape.program.runtime.verify`, which claims the memory that the row touches.
 
-A computation on whole arrays of floats needs none of this: declare it in `tape.kernels.registry`, and call it
-with `Builder.kernel`.
+A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else. A view has no
+rows: in place of step 2 it has strides, in ``tape.program.plan.planner``. A computation on whole arrays of
+floats needs none of this: declare it in `tape.kernels.registry`, and call it with `Builder.kernel`.
 """
 
 from __future__ import annotations
