@@ -433,4 +433,4 @@ def test_results_that_are_no_single_number_cannot_be_python_floats(path):
             results = tape.load(path)(*args)
             assert [k for k, result in enumerate(results) if type(result) is float] == weak
         else:
-            refused(path, changed, "a Python number in the result is not a single number")
+            refused(path, changed, "a Python number in the result is not")

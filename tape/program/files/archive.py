@@ -187,7 +187,10 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     with zipfile.ZipFile(file) as archive:
         _check_archive(archive, file.seek(0, io.SEEK_END))
         description = json.loads(archive.read(_DESCRIPTION))
-        require(isinstance(description, dict) and description.get("format") == _FORMAT, "it is not a program")
+        require(
+            isinstance(description, dict) and description.get("format") == _FORMAT,
+            "its format is that of something else",
+        )
         version = description.get("version")
         require(
             version == _VERSION,

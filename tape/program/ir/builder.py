@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["CASTABLE", "Builder", "CannotLower", "Value"]
+__all__ = ["NATIVE_DTYPES", "Builder", "CannotLower", "Value"]
 
 Shape = tuple[int, ...]
 
@@ -36,7 +35,7 @@ _COMMUTATIVE_OPS = (
 _COMMUTATIVE = frozenset(_COMMUTATIVE_OPS.split())
 _INT64 = np.dtype(np.int64)
 _COPY = Op(np.array, name="copy")
-CASTABLE = frozenset(DTYPE_CODES)
+NATIVE_DTYPES = frozenset(DTYPE_CODES)
 """Dtypes that the machine computes with."""
 _SUMS_AND_PRODUCTS = frozenset({"add", "subtract", "multiply"})
 _SIMPLIFIED = frozenset({"literal", "broadcast", "negative", "add_at"})
@@ -53,6 +52,7 @@ class Builder:
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}  # by instruction: for finding equal ones
         self._constants: dict[Any, Value] = {}
+        self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.is_native = True  # whether the machine computes with all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
@@ -115,7 +115,7 @@ class Builder:
 
     def input(self, shape: Shape, dtype: np.dtype[Any]) -> Value:
         """Return the next argument that is an array or a number."""
-        self.is_native = self.is_native and dtype in CASTABLE
+        self.is_native = self.is_native and dtype in NATIVE_DTYPES
         value = self._append("input", (), (), (len(self.ir.inputs),), shape, dtype)
         self.ir.inputs.append(value.id)
         return value
@@ -127,7 +127,7 @@ class Builder:
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         value = self._constants.get(key)
         if value is None:
-            self.is_native = self.is_native and array.dtype in CASTABLE
+            self.is_native = self.is_native and array.dtype in NATIVE_DTYPES
             if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
                 value = self._call(_COPY, (array,), {}, (), array.shape, array.dtype)
             else:
@@ -139,7 +139,7 @@ class Builder:
 
     def fixed(self, value: Any) -> Value:
         """Return an array that cannot change any more, or a number."""
-        if isinstance(value, np.ndarray) and value.size and value.dtype in CASTABLE:
+        if isinstance(value, np.ndarray) and value.size and value.dtype in NATIVE_DTYPES:
             one = value.flat[0]
             if (
                 one == value.flat[-1]
@@ -205,20 +205,32 @@ class Builder:
                 return self._elementwise(name, operands)
         if name == "positive":
             return self.value(operands[0])
-        kinds = [x.dtype if type(x) is Value and not x.is_weak else self._kind(x) for x in operands]
-        dtypes = loop_dtypes(name, tuple(kinds))
-        if name == "power" and dtypes[-1].kind != "f":
+        values = operands if self._is_loop(name, operands) else self._promoted(name, operands)
+        if name == "power" and values[0].dtype.kind != "f":
             raise CannotLower("NumPy refuses negative powers of integers, which the machine cannot")
-        values = tuple(
-            [
-                operand if type(operand) is Value and operand.dtype is dtype else self.value(operand, dtype)
-                for operand, dtype in zip(operands, dtypes, strict=False)
-            ]
-        )
         for value in values:
             if value.op == "broadcast":
                 return self._spread(lambda *cores: self._simplified(name, cores), values)
         return self._simplified(name, values)
+
+    def _is_loop(self, name: str, operands: tuple[Any, ...]) -> bool:
+        """Return whether operands are values of the very dtypes that a loop of a ufunc takes."""
+        chars = ""
+        for x in operands:
+            if type(x) is not Value or x.is_weak:
+                return False
+            chars += x.dtype.char
+        known = self._loops.get((name, chars))
+        if known is None:
+            dtypes = loop_dtypes(name, tuple([x.dtype for x in operands]))
+            known = chars == "".join([dtype.char for dtype in dtypes[: len(operands)]])
+            self._loops[name, chars] = known
+        return known
+
+    def _promoted(self, name: str, operands: tuple[Any, ...]) -> tuple[Value, ...]:
+        """Convert operands to the dtypes of the loop that NumPy chooses."""
+        dtypes = loop_dtypes(name, tuple([self._kind(x) for x in operands]))
+        return tuple([self.value(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)])
 
     def where(self, condition: Any, x: Any, y: Any) -> Value:
         """Choose elements of ``x`` where the condition holds, else of ``y``."""
@@ -301,17 +313,7 @@ class Builder:
         self, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
     ) -> Value:
         """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
-        if kind == "min":
-            return -self.scan("max", -x, axis, backwards)
-        given = (x,) if factors is None else (x, factors)
-        dtype = np.result_type(*[value.dtype for value in given])
-        if kind in ("sum", "prod") and dtype.kind in "bi":
-            dtype = _INT64
-        shape = broadcast_shapes(*[value.shape for value in given])
-        operands = [self.broadcast(self.value(value, dtype), shape) for value in given]
-        if not prod(shape) or shape[axis] == 1:
-            return operands[0]
-        return self.push("scan", operands, (kind, axis % len(shape), backwards))
+        return folding.scan(self, kind, x, axis, backwards, factors)
 
     # ---- views -----------------------------------------------------------------------------------------
 
@@ -423,10 +425,7 @@ class Builder:
 
     def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
         """Return the index of the largest or smallest element: ``kind`` is argmax or argmin."""
-        if axis is not None:
-            return self.fold(kind, value, axis, keepdims)
-        flat = self.fold(kind, self.reshape(value, (value.size,)), 0)
-        return self.reshape(flat, (1,) * value.ndim) if keepdims else flat
+        return folding.position(self, kind, value, axis, keepdims)
 
     def concatenate(self, values: Sequence[Value], axis: int) -> Value:
         """Join arrays of one dtype along an axis."""
@@ -478,7 +477,7 @@ class Builder:
         shape: Shape,
         dtype: Any,
     ) -> Value:
-        self.is_native = self.is_native and dtype in CASTABLE
+        self.is_native = self.is_native and dtype in NATIVE_DTYPES
         calls = self.ir.callbacks
         calls.append((op, places, attrs))
         ids = tuple([value.id for value in values])

@@ -1,4 +1,4 @@
-"""Reductions as instructions.
+"""Reductions and scans as instructions.
 
 Broadcast elements are multiplied instead of summed. Axes that do not follow each other are reduced one run of
 neighbours after the other.
@@ -9,12 +9,15 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["fold"]
+__all__ = ["fold", "position", "scan"]
 
 Shape = tuple[int, ...]
 
@@ -53,3 +56,26 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         run = next(k for k in range(len(axes)) if axes[k:] == tuple(range(axes[k], axes[-1] + 1)))
         return b.fold(kind, b.fold(kind, value, axes[run:]), axes[:run])
     return b.push("fold", (value,), (kind, axes))
+
+
+def position(b: Builder, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
+    """Return the index of the largest or smallest element; ``kind`` is argmax or argmin."""
+    if axis is not None:
+        return b.fold(kind, value, axis, keepdims)
+    flat = b.fold(kind, b.reshape(value, (value.size,)), 0)
+    return b.reshape(flat, (1,) * value.ndim) if keepdims else flat
+
+
+def scan(b: Builder, kind: str, x: Value, axis: int, backwards: bool, factors: Value | None) -> Value:
+    """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
+    if kind == "min":
+        return -b.scan("max", -x, axis, backwards)
+    given = (x,) if factors is None else (x, factors)
+    dtype = np.result_type(*[value.dtype for value in given])
+    if kind in ("sum", "prod") and dtype.kind in "bi":
+        dtype = np.dtype(np.int64)
+    shape = broadcast_shapes(*[value.shape for value in given])
+    operands = [b.broadcast(b.value(value, dtype), shape) for value in given]
+    if not prod(shape) or shape[axis] == 1:
+        return operands[0]
+    return b.push("scan", operands, (kind, axis % len(shape), backwards))

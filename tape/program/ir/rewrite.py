@@ -16,7 +16,7 @@ from tape import errors
 from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.program.collector import collector_paused
-from tape.program.ir.builder import CASTABLE, Builder, CannotLower, Value
+from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
@@ -114,7 +114,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     shape, dtype = out.shape, out.dtype
     operands: list[Any] = []
     is_known = True  # numbers alone
-    is_native = op.lower is not None and dtype in CASTABLE  # whether the machine computes with these dtypes
+    is_native = op.lower is not None and dtype in NATIVE_DTYPES  # whether the machine can compute it
     parents = iter(node.inputs)
     for parent, operand in zip(parents, parents, strict=True):
         if parent is not None:
@@ -125,7 +125,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             raise errors.UnsupportedError(f"a program closes over {operand!r}. Pass it as an argument")
         if type(operand) is Value:
             is_known = False
-            is_native = is_native and (builder.is_native or operand.dtype in CASTABLE)
+            is_native = is_native and (builder.is_native or operand.dtype in NATIVE_DTYPES)
         operands.append(operand)
     if is_native:
         assert op.lower is not None

@@ -187,11 +187,11 @@ def reshape(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
 
 def transpose(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type a permutation of axes."""
-    (x,) = operands
+    shape = operands[0].shape
     order: Any = attrs[0] if len(attrs) == 1 else None
-    if not are_ints(order) or sorted(order) != list(range(len(x.shape))):
+    if not are_ints(order) or len(order) != len(shape) or {*order} != {*range(len(shape))}:
         refuse("its attribute must be a permutation of the axes")
-    return tuple([x.shape[axis] for axis in order]), x.dtype
+    return tuple([shape[axis] for axis in order]), operands[0].dtype
 
 
 def broadcast(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:

@@ -18,8 +18,9 @@ If the machine has no row for it yet, then also:
    `tape.program.native.code`.
 7. A method of the row's name in `tape.program.runtime.verify`, which claims the memory that the row touches.
 
-A computation on whole arrays of floats needs none of this: declare it in `tape.kernels.registry`, and call it
-with `Builder.kernel`.
+A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else. A view has no
+rows: in place of step 2 it has strides, in ``tape.program.plan.planner``. A computation on whole arrays of
+floats needs none of this: declare it in `tape.kernels.registry`, and call it with `Builder.kernel`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """What is known of an instruction.
+    """The definition of an instruction.
 
     Attributes
     ----------
@@ -57,9 +58,9 @@ class Definition:
     operands : tuple of str
         Their names; an optional one ends in ``?``, one or more are ``*names``.
     attributes : tuple of str
-        What the attributes are called when it is printed.
+        Names of the attributes, for printing.
     role : str
-        ``"source"``: a value that is given. ``"view"``: its operand, looked at in another way.
+        ``"source"``: a value that is given. ``"view"``: the memory of its operand with other strides.
         ``"elementwise"``: each element depends on one element of each operand. ``"array"``: everything else
         that computes. ``"copy"``: inserted by the planner, and in no file. ``"guard"`` and ``"callback"``.
     cost : Cost
@@ -68,7 +69,7 @@ class Definition:
         The layout that it needs its operands in: ``"contiguous"``, or ``"matrix"`` as BLAS reads them; None
         for any.
     overwrites : int or None
-        The operand that it copies, to work on the copy; or in place, where nothing needs it any more.
+        The operand that it copies, to overwrite the copy; it works in place if that is the last use.
     writes_any_order : bool
         Whether it can write its result with the axes in another order, but for the last.
     failure : Failure or None

@@ -1,4 +1,4 @@
-"""What type rules have in common: what a rule is, how it refuses, and checks of attributes."""
+"""The vocabulary of type rules: `Rule`, its error, and checks of attributes."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ Type = tuple[Shape, Any]
 Rule = Callable[[Operands, Attrs, Any, Any], Type]
 """A type rule.
 
-It takes operands, attributes, and the shape and dtype that the instruction declares. These are a parameter of
-some, as the shape of a reshape and the dtype of a cast are; other rules do not look at them, and the builder
-leaves them None.
+It takes operands, attributes, and the shape and dtype that the instruction declares. Some instructions have
+these as a parameter: the shape of a reshape, the dtype of a cast. Other rules ignore them, and the builder
+passes None.
 """
 
 

@@ -1,3 +1,3 @@
-"""What a program consists of, for people: `describe` prints, `explain` counts, `profile` times instructions,
+"""Reports on programs: `describe` prints instructions, `explain` counts them, `profile` times them, and
 `intermediates` returns the value of each.
 """

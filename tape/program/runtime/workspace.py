@@ -1,4 +1,4 @@
-"""The memory of one run of a program: nobody else uses it meanwhile."""
+"""`Workspace`: the memory of one run of a program, which no other run uses at the same time."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["Workspace"]
 
 _KEPT_BYTES = 1 << 26
-"""Arrays for results are kept, to be used again once nobody refers to them, up to this size."""
+"""Arrays for results are kept for reuse, up to this size."""
 
 
 class Workspace:
-    """What a run needs.
+    """The memory of a run.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class Workspace:
     Attributes
     ----------
     frame : numpy.ndarray
-        int64: what the machine works with, see `tape.program.native.opcodes`.
+        int64: the frame of the machine, see `tape.program.native.opcodes`.
     owners : list
         The array behind each slot; None for those of arguments and results.
     scalars : list of numpy.ndarray
-        For results without axes.
+        Memory of results without axes.
     ring : tuple of tuple of numpy.ndarray
-        Sets of arrays for results. One that only the ring refers to is used again.
+        Sets of arrays for results. A set is reused when only the ring refers to it.
     """
 
     __slots__ = ("_makers", "_threads", "frame", "owners", "ring", "scalars")
@@ -84,7 +84,7 @@ class Workspace:
         self.new_arrays()
 
     def _prepare_threads(self, count: int, registers: int) -> None:
-        """A frame and registers for every thread but the one that calls."""
+        """Allocate a frame and registers for every thread but the caller's."""
         width = len(self.frame)
         others = np.zeros((count - 1, width), np.int64)
         self._threads = [others]
@@ -101,7 +101,7 @@ class Workspace:
         )
 
     def new_arrays(self) -> None:
-        """Put a new set of arrays into the ring, before those that are there."""
+        """Put a new set of arrays at the front of the ring."""
         arrays = tuple([np.empty(shape, dtype) for shape, dtype in self._makers])
         size = sum([array.nbytes for array in arrays])
         self.ring = (arrays, *self.ring[: 1 if size <= _KEPT_BYTES else 0])
@@ -113,7 +113,7 @@ class Workspace:
 
 
 def memory_of(size: int) -> np.ndarray:
-    """So many bytes, aligned."""
+    """Return aligned memory of this many bytes."""
     raw = np.empty(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]

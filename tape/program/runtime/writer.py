@@ -1,4 +1,4 @@
-"""The rows of an instruction array in the making, for `tape.program.runtime.encode` and its rules."""
+"""`Writer`: the rows of an instruction array under construction, for the encoders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Writer:
     Parameters
     ----------
     plan : Plan
-        Complete; it learns how large the slot of registers must be.
+        Complete; its slot of registers grows as encoders need it.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Writer:
     origins : list of int
         The instruction of the plan that each row belongs to.
     tables : list of int
-        What will follow the last row.
+        Numbers that follow the last row.
     addresses : list of int
-        Every value of the plan as an operand of a row.
+        Each value of the plan as an operand of a row.
     origin : int
         The instruction that is being encoded.
     """
@@ -50,7 +50,7 @@ class Writer:
         self.origins.append(self.origin)
 
     def table(self, numbers: Sequence[int]) -> int:
-        """Where numbers are among the tables."""
+        """Return the position of numbers among the tables; equal ones are shared."""
         key = tuple(numbers)
         at = self._known_tables.get(key)
         if at is None:
@@ -59,24 +59,24 @@ class Writer:
         return at
 
     def place(self, id: int) -> Place:
-        """Where a value is, and its strides."""
+        """Return the place of a value."""
         place = self.plan.places[id]
         assert place is not None
         return place
 
     def at(self, id: int) -> int:
-        """A value as an operand of a row."""
+        """Return a value as an operand of a row."""
         return self.addresses[id]
 
     def load(self, id: int, count: int, lengths: Any, steps: Any, out: int) -> None:
-        """Put elements of a value in order, from an operand of a row on."""
+        """Write a row that copies elements of a value, in order, to contiguous memory."""
         self.emit(
             "load", itemsize=self.plan.instructions[id].dtype.itemsize, count=count, ndim=len(lengths),
             lengths=self.table(lengths), strides=self.table(steps), x=self.at(id), out=out,
         )  # fmt: skip
 
     def run_of(self, source: int, instruction: Instruction) -> tuple[Any, Any]:
-        """The lengths and strides with which a result sees an operand."""
+        """Return the lengths and strides of an operand that is broadcast to a result."""
         strides = self.place(source).strides
         if self.plan.instructions[source].shape != instruction.shape:
             strides = broadcast_strides(self.plan.instructions[source].shape, strides, instruction.shape)
@@ -84,7 +84,7 @@ class Writer:
         return lengths or (1,), steps or (instruction.dtype.itemsize,)
 
     def copy_to(self, source: int, instruction: Instruction, out: int) -> None:
-        """Fill a result with an operand, repeated where that is smaller."""
+        """Write rows that fill a result with an operand, broadcast if it is smaller."""
         if not instruction.size or self.at(source) == out:
             return
         lengths, steps = self.run_of(source, instruction)
@@ -95,7 +95,7 @@ class Writer:
             self.load(source, instruction.size, lengths, steps, out)
 
     def write_view(self, name: str, kind: int, x: int, id: int, offset: int, strides: Any) -> None:
-        """Write an operand to a part of the result."""
+        """Write a row that stores an operand to a part of the result."""
         source = self.plan.instructions[x]
         if not source.size:
             return
@@ -108,11 +108,11 @@ class Writer:
         )  # fmt: skip
 
     def reserve(self, size: int) -> None:
-        """Make the slot of registers as large as this, in bytes."""
+        """Make the slot of registers at least this large, in bytes."""
         slots = self.plan.slots
         slots[REGISTERS] = max(slots[REGISTERS], size)
 
 
 def rounded(size: int) -> int:
-    """Bytes up to where the next value may begin."""
+    """Round a size up to the alignment."""
     return size + -size % ALIGNMENT
