@@ -24,15 +24,18 @@ from tape.ops.polynomials.polynomials import *  # noqa: F403
 from tape.ops.polynomials.roots import *  # noqa: F403
 from tape.ops.polynomials.vandermonde import *  # noqa: F403
 from tape.ops.products.einsum import *  # noqa: F403
+from tape.ops.products.outer import *  # noqa: F403
 from tape.ops.products.products import *  # noqa: F403
 from tape.ops.products.signal import *  # noqa: F403
 from tape.ops.products.tensors import *  # noqa: F403
 from tape.ops.reduction import methods as _methods  # noqa: F401  # enters itself in the table
+from tape.ops.reduction.bins import *  # noqa: F403
 from tape.ops.reduction.counting import *  # noqa: F403
 from tape.ops.reduction.cross_entropy import *  # noqa: F403
 from tape.ops.reduction.cumulative import *  # noqa: F403
 from tape.ops.reduction.differences import *  # noqa: F403
 from tape.ops.reduction.histograms import *  # noqa: F403
+from tape.ops.reduction.integrals import *  # noqa: F403
 from tape.ops.reduction.nanreductions import *  # noqa: F403
 from tape.ops.reduction.quantiles import *  # noqa: F403
 from tape.ops.reduction.reductions import *  # noqa: F403
@@ -43,7 +46,9 @@ from tape.ops.reduction.traces import *  # noqa: F403
 from tape.ops.special.normal import erf  # noqa: F401
 from tape.ops.special.windows import *  # noqa: F403
 from tape.ops.structure.applying import *  # noqa: F403
+from tape.ops.structure.atleast import *  # noqa: F403
 from tape.ops.structure.axes import *  # noqa: F403
+from tape.ops.structure.blocks import *  # noqa: F403
 from tape.ops.structure.choosing import *  # noqa: F403
 from tape.ops.structure.creation import *  # noqa: F403
 from tape.ops.structure.diagonals import *  # noqa: F403
@@ -54,6 +59,7 @@ from tape.ops.structure.layout import *  # noqa: F403
 from tape.ops.structure.padding import *  # noqa: F403
 from tape.ops.structure.positions import *  # noqa: F403
 from tape.ops.structure.repeating import *  # noqa: F403
+from tape.ops.structure.rolling import *  # noqa: F403
 from tape.ops.structure.shape import *  # noqa: F403
 from tape.ops.structure.spacing import *  # noqa: F403
 from tape.ops.structure.splitting import *  # noqa: F403

@@ -39,10 +39,4 @@ CASES = [
     Case("gradient even positions of ints", lambda ns, f: ns.gradient(f, np.arange(4) * 0.5), real(4)),
     Case("gradient complex", call("gradient"), complexes(4)),
     Case("gradient of ints", lambda ns, n, x: ns.gradient(n) * x, ints(4), real(4)),
-    Case("trapezoid", call("trapezoid"), real(4)),
-    Case("trapezoid dx", lambda ns, y, dx: ns.trapezoid(y, dx=dx, axis=0), real(3, 2), real()),
-    Case("trapezoid x", lambda ns, y, x: ns.trapezoid(y, x, axis=0), real(3, 2), positions(3)),
-    Case("trapezoid x for each", lambda ns, y, x: ns.trapezoid(y, x), real(2, 3), real(2, 3)),
-    Case("trapezoid complex", lambda ns, y, x: ns.trapezoid(y, x), complexes(2, 3), real(3)),
-    Case("trapezoid one", call("trapezoid"), real(2, 1)),
 ]  # fmt: skip

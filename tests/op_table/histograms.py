@@ -18,7 +18,6 @@ CASES = [
          ints(2, 4), real(2, 4)),
     Case("histogram weights density of ints",
          lambda ns, x, w: ns.histogram(x, EDGES, density=True, weights=w + 2)[0], ints(8), real(8)),
-    Case("histogram_bin_edges", lambda ns, x: ns.histogram_bin_edges(x, 3), grid(5)),
     Case("histogram2d", lambda ns, x, y: ns.histogram2d(x, y, (2, EDGES))[0], grid(6), grid(6), **STILL),
     Case("histogram2d weights of ints", lambda ns, x, y, w: ns.histogram2d(x, y, EDGES, weights=w)[0],
          ints(9), ints(9), real(9)),

@@ -32,8 +32,4 @@ CASES = [
     Case("column_stack", lambda ns, x, y: ns.column_stack([x, y]), real(2), real(2, 2)),
     Case("append flat", lambda ns, x, y: ns.append(x, y), real(2, 2), real()),
     Case("append axis=0", lambda ns, x, y: ns.append(x, y, axis=0), real(2, 2), real(1, 2)),
-    Case("block matrix", lambda ns, x, y, z: ns.block([[x, y], [z, z]]), real(2, 1), real(2, 3), real(2)),
-    Case("block deep", lambda ns, x, y: ns.block([[[x], [y]]]), real(), real(1, 1)),
-    Case("block row", lambda ns, x, y: ns.block([x, y]), real(2, 1), real(2, 2)),
-    Case("block as it is", lambda ns, x: ns.block(x), real(2, 1)),
 ]  # fmt: skip

@@ -12,7 +12,6 @@ from tape.errors import OptionError, SingularMatrixError, UnsupportedError
 from tape.inspect.costs import declare_cost, per_matrix
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugated
-from tape.ops.linalg.equations import solve_triangular
 from tape.ops.linalg.packing import (
     Packed,
     dagger,
@@ -24,6 +23,7 @@ from tape.ops.linalg.packing import (
     stacked,
     transposed,
 )
+from tape.ops.linalg.triangular import solve_triangular
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["QRResult", "cho_factor", "cholesky", "qr"]

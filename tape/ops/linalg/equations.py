@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses, and triangular systems."""
+"""Systems of linear equations, and inverses."""
 
 from __future__ import annotations
 
@@ -17,29 +17,17 @@ from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.inspect.costs import Shape, declare_cost, per_matrix
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.complex import conjugated
-from tape.ops.linalg.packing import matrices, square, stacked, transposed, triangle
+from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
 
-__all__ = [
-    "cho_solve",
-    "inv",
-    "inverse",
-    "inverse_or_zero",
-    "solve",
-    "solve_triangular",
-    "tensorinv",
-    "tensorsolve",
-]
+__all__ = ["inv", "inverse", "inverse_or_zero", "solve", "tensorinv", "tensorsolve"]
 
 declare_samples(
     "np.linalg.inv(s)",
     "np.linalg.solve(s, u)",
     "np.linalg.tensorinv(s, ind=1)",
     "np.linalg.tensorsolve(s, u)",
-    "tape.ops.linalg.cho_solve((np.linalg.cholesky(h), True), u)",
-    "tape.ops.linalg.solve_triangular(s, u, lower=True)",
 )
 
 
@@ -49,7 +37,7 @@ def _solve_forward(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b)
 
 
-def _batch_solve(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+def batch_solve(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     a, b = operands
     if is_batched == [False, True] and np.ndim(a) == 2 and b.ndim == 3:  # one factorization for all
         columns = swapaxes(b, 0, 1)
@@ -81,7 +69,7 @@ _solve: Op = Op(
     _solve_forward,
     name="solve",
     taylor=_taylor_solve,
-    batch=_batch_solve,
+    batch=batch_solve,
     lower=lambda b, x, y: b.solve(x, y),
     vjp=[
         lambda g, out, a, b: -matrix_product(_solve_turned(a, g), swapaxes(out, -1, -2)),
@@ -92,7 +80,7 @@ _solve: Op = Op(
 declare_cost(_solving_cost, _solve)
 
 
-def _with_columns(op: Any, a: Any, b: Any, **attrs: Any) -> Any:
+def with_columns(op: Any, a: Any, b: Any, **attrs: Any) -> Any:
     """Solve by NumPy's rule: a right hand side is a vector only if it has one axis."""
     if np.ndim(b) == 0:
         raise ShapeError(f"{op.name}: the right hand side is a scalar. It must be a vector or matrices")
@@ -131,7 +119,7 @@ def solve(a: Any, b: Any) -> Any:
     a, b = as_operand(a), as_operand(b)
     if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"solve: matrices must be square, not of shape {list(np.shape(a))}")
-    return _with_columns(_solve, a, b)
+    return with_columns(_solve, a, b)
 
 
 # ---- inverses ------------------------------------------------------------------------------------
@@ -291,149 +279,3 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     if prod(shape[:ind]) != size:
         raise ShapeError(f"tensorinv: shape {list(shape)} with ind={ind} does not make a square matrix")
     return reshape(inv(reshape(a, (size, size))), (*shape[ind:], *shape[:ind]))
-
-
-# ---- triangular systems --------------------------------------------------------------------------
-
-_TRANSPOSES: dict[Any, int] = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
-
-
-def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    from scipy.linalg import solve_triangular  # imported late: it takes as long as all the rest
-
-    dtype = np.result_type(a, b, *(() if np.result_type(a, b).kind in "fc" else (np.float64,)))
-    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    out = np.empty((*stack, *b.shape[-2:]), dtype)
-    if a.shape[-1] != b.shape[-2]:
-        raise ValueError(f"shapes {a.shape} and {b.shape} do not match")
-    if out.size:
-        a = np.broadcast_to(a, (*stack, *a.shape[-2:]))
-        b = np.broadcast_to(b, out.shape)
-        for i in np.ndindex(stack):
-            out[i] = solve_triangular(
-                a[i], b[i], lower=lower, trans=trans, unit_diagonal=unit_diagonal, check_finite=False
-            )
-    return out
-
-
-def _turned(b: Any, a: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    """Return the solution with the transpose of the matrix that `_solve_triangular` solves with."""
-    attrs = {"lower": lower, "unit_diagonal": unit_diagonal}
-    if trans == 2:
-        return conjugated(_solve_triangular(a, conjugated(b), trans=0, **attrs))
-    return _solve_triangular(a, b, trans=1 - trans, **attrs)
-
-
-def _of_trans(x: Any, trans: int) -> Any:
-    x = transposed(x) if trans else x
-    return conjugated(x) if trans == 2 else x
-
-
-def _triangular_vjp(g: Any, out: Any, a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    of_turned = matrix_product(_turned(g, a, lower, trans, unit_diagonal), transposed(out))
-    return -triangle(_of_trans(of_turned, trans), lower, unit_diagonal)
-
-
-def _triangular_jvp(t: Any, out: Any, a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    change = _of_trans(triangle(t, lower, unit_diagonal), trans) @ out
-    return -_solve_triangular(a, change, lower=lower, trans=trans, unit_diagonal=unit_diagonal)
-
-
-_solve_triangular: Op = Op(
-    _triangular_forward,
-    name="solve_triangular",
-    batch=_batch_solve,
-    lower=lambda b, x, y, lower, trans, unit_diagonal: b.triangular_solve(
-        x, y, lower, trans > 0, unit_diagonal
-    ),
-    vjp=[
-        _triangular_vjp,
-        lambda g, out, a, b, lower, trans, unit_diagonal: _turned(g, a, lower, trans, unit_diagonal),
-    ],
-    jvp=[_triangular_jvp, lambda t, out, a, b, **attrs: _solve_triangular(a, t, **attrs)],
-)
-declare_cost(lambda out, shapes, attrs: prod(out) * shapes[0][-1], _solve_triangular)
-
-
-def solve_triangular(
-    a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
-) -> Any:
-    """Solve ``a @ x = b`` for x, where only a triangle of ``a`` is read.
-
-    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.solve_triangular``.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        ``(..., n, n)``; the gradient is zero outside of the triangle.
-    b : array_like or Var
-        ``(n,)``, a vector, or ``(..., n, k)``.
-    trans : {0, 1, 2, "N", "T", "C"}
-        Solve with the matrix itself, its transpose, or its conjugate transpose.
-    lower : bool
-        The triangle that is read.
-    unit_diagonal : bool
-        Take the diagonal as ones, whatever it holds.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        ``(..., n)`` for a vector, else ``(..., n, k)``.
-
-    Raises
-    ------
-    OptionError
-        If ``trans`` is something else.
-    ShapeError
-        If the shapes do not fit.
-    SingularMatrixError
-        If there is a zero on the diagonal.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.ones(2), lower=True)
-    array([0.5, 0.5])
-    """
-    if trans not in _TRANSPOSES:
-        raise OptionError(f"solve_triangular: trans={trans!r}. It must be one of {list(_TRANSPOSES)}")
-    a, b = square("solve_triangular", a), as_operand(b)
-    if np.ndim(b) > 1:
-        matrices("solve_triangular", b)
-    attrs = {"lower": bool(lower), "trans": _TRANSPOSES[trans], "unit_diagonal": bool(unit_diagonal)}
-    return _with_columns(_solve_triangular, a, b, **attrs)
-
-
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
-    """Solve ``a @ x = b`` for x, given the Cholesky factor of ``a``.
-
-    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.cho_solve``.
-
-    Parameters
-    ----------
-    c_and_lower : tuple
-        ``(c, lower)``, as `cho_factor` returns: the factor, ``(..., n, n)``, and whether it is the lower
-        one, so that a is ``c @ c.conj().T``, or the upper, with a ``c.conj().T @ c``.
-    b : array_like or Var
-        ``(n,)``, a vector, or ``(..., n, k)``.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        ``(..., n)`` for a vector, else ``(..., n, k)``.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not fit.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> c = np.linalg.cholesky(np.array([[4.0, 0.0], [0.0, 1.0]]))
-    >>> tape.ops.linalg.cho_solve((c, True), np.ones(2))
-    array([0.25, 1.  ])
-    """
-    c, lower = c_and_lower
-    first, second = (0, 2) if lower else (2, 0)
-    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)

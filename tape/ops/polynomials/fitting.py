@@ -20,7 +20,8 @@ from tape.ops.elementwise.elementary import sqrt
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.pseudoinverse import lstsq
 from tape.ops.polynomials.vandermonde import vander
-from tape.ops.products.tensors import dot, outer
+from tape.ops.products.outer import outer
+from tape.ops.products.tensors import dot
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.axes import transpose
 from tape.ops.structure.shape import expand_dims

@@ -1,4 +1,4 @@
-"""Differences between neighbours along an axis, and their use in slopes and integrals."""
+"""Differences between neighbours along an axis, and slopes by them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply
 from tape.ops.reduction.axes import operand_and_axis
-from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import index_along, part_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 
-__all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+__all__ = ["diff", "ediff1d", "gradient"]
 
 declare_samples(
     "np.diff(x, axis=1)",
     "np.ediff1d(v, to_end=c)",
     "np.gradient(x, 0.1, axis=1)",
-    "np.trapezoid(x, v, axis=1)",
 )
 
 
@@ -340,70 +338,3 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
         f = astype(f, np.float64)
     slopes = tuple(_slopes(f, spacing, i, edge_order) for i, spacing in zip(axes, spacings, strict=True))
     return slopes[0] if len(slopes) == 1 else slopes
-
-
-# ---- integrals -------------------------------------------------------------------------------------
-
-
-@implements(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Integrate sampled values along an axis, by the trapezoidal rule.
-
-    Parameters
-    ----------
-    y : array_like or Var
-        At least one axis.
-    x : array_like or Var, optional
-        The positions of the samples: one for each along the axis, or an array that broadcasts with
-        ``y``. It is differentiated too.
-    dx : scalar or Var
-        The distance of samples, without ``x``.
-    axis : int
-        The axis; negative ones count from the end.
-
-    Returns
-    -------
-    numpy.ndarray, numpy.generic or Var
-        Without that axis.
-
-    Raises
-    ------
-    ShapeError
-        If there is no such axis, or the positions do not fit.
-
-    Examples
-    --------
-    >>> import tape
-    >>> float(tape.ops.trapezoid([0.0, 1.0, 4.0], x=[0.0, 1.0, 2.0]))
-    3.0
-    """
-    y, axis = operand_and_axis("trapezoid", y, axis)
-    shape = list(y.shape)
-    shape[axis] = max(shape[axis] - 1, 0)
-    if x is None:
-        width = as_operand(dx)
-        _check_widths(np.shape(width), shape)
-    else:
-        x = as_operand(x)
-        if np.ndim(x) == 1:
-            widths = [1] * len(shape)
-            widths[axis] = max(np.size(x) - 1, 0)
-            _check_widths(widths, shape)
-            width = reshape(diff_along(x, n=1, axis=0), widths)
-        else:
-            x, along = operand_and_axis("trapezoid", x, axis)
-            widths = list(x.shape)
-            widths[along] = max(widths[along] - 1, 0)
-            _check_widths(widths, shape)
-            width = diff_along(x, n=1, axis=along)
-    after, before = (part_along(y, axis, part) for part in (slice(1, None), slice(None, -1)))
-    return sum_along(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
-
-
-def _check_widths(widths: Sequence[int], heights: Sequence[int]) -> None:
-    try:
-        np.broadcast_shapes(tuple(widths), tuple(heights))
-    except ValueError:
-        raise ShapeError(
-            f"trapezoid: {list(widths)} distances do not broadcast with {list(heights)} pairs of neighbours"
-        ) from None

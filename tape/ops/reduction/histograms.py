@@ -1,13 +1,13 @@
 """Histograms, in one and in more dimensions.
 
-Counts have no derivative. Sums of weights are differentiated by the weights; edges that are computed from the
-elements by the smallest and the largest of them.
+Counts have no derivative. Sums of weights are differentiated by the weights; the edges are those of
+`tape.ops.reduction.bins`.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,29 @@ from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
-from tape.errors import ShapeError, UnsupportedError, describe
+from tape.errors import ShapeError, describe
 from tape.inspect.costs import declare_cost, passes
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide
-from tape.ops.elementwise.selection import where
+from tape.ops.reduction.bins import (
+    as_range,
+    bin_edges,
+    edges_along,
+    is_estimated,
+    is_list,
+    split_bins,
+)
 from tape.ops.reduction.differences import diff_along
-from tape.ops.reduction.primitives import max_along, min_along, share_of_ties, sum_along
+from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import ravel, reshape, transpose
 
-__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+__all__ = ["histogram", "histogram2d", "histogramdd"]
 
 declare_samples(
     "np.histogram(x, 3, (0.0, 1.0))",
     "np.histogram2d(v, v, 2)",
-    "np.histogram_bin_edges(x, 3)",
     "np.histogramdd((u, w), 2)",
 )
 
@@ -64,73 +70,13 @@ def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any 
     return np.histogram(a, bins[0] if bins else count, range, weights=weights)[0]
 
 
-def _is_estimated(*operands: Any, count: Any, range: Any) -> bool:
-    """Return whether the number of bins is estimated from the data."""
-    return isinstance(count, str)
-
-
-def _ends(x: Any) -> list[Any]:
-    """Return the derivatives of the smallest and of the largest element; equal elements share it."""
-    extremes = (op(x, axis=None, keepdims=True) for op in (min_along, max_along))
-    return [where(x == end, share_of_ties(x == end, 0, x.dtype, None), 0) for end in extremes]
-
-
-def _edges_vjp(g: Any, out: Any, x: Any, **attrs: Any) -> Any:
-    if not x.size:
-        return np.zeros(x.shape, x.dtype)
-    way = np.linspace(0, 1, out.size)  # from one end to the other
-    low, high = _ends(x)
-    totals = [sum_along(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
-    return low * totals[0] + high * totals[1]
-
-
-def _edges_jvp(t: Any, out: Any, x: Any, **attrs: Any) -> Any:
-    if not x.size:
-        return None
-    way = np.linspace(0, 1, out.size)
-    low, high = (sum_along(end * t, axis=None, keepdims=False) for end in _ends(x))
-    return low * (1 - way) + high * way
-
-
-def _edges_op(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operation for the edges of bins of equal widths, between given or computed ends."""
-    op = Op(
-        forward,
-        name="histogram_bin_edges",
-        vjp=[_edges_vjp],
-        jvp=[_edges_jvp],
-        taylor=series.linear,
-        data_dependent=_is_estimated,
-    )
-
-    def edges(x: Any, *, count: Any, range: Any) -> Any:
-        return (op if range is None else op.without_rules())(x, count=count, range=range)
-
-    return edges
-
-
-_edges_between = _edges_op(lambda a, *, count, range: np.histogram_bin_edges(a, count, range))
-_edges_along = _edges_op(lambda x, *, count, range: np.histogramdd(x[:, None], (count,), (range,))[1][0])
-_edges_given = Op(
-    np.histogram_bin_edges,
-    vjp=[None, lambda g, out, a, bins: g],
-    jvp=[None, lambda t, out, a, bins: t],
-    taylor=series.linear,
-    data_dependent=False,
-)
-
-
-def _edges(a: Any, *bins: Any, count: Any, range: Any) -> Any:
-    return _edges_given(a, *bins) if bins else _edges_between(a, count=count, range=range)
-
-
-_histogram = Op(_histogram_forward, name="histogram", data_dependent=_is_estimated)
+_histogram = Op(_histogram_forward, name="histogram", data_dependent=is_estimated)
 
 
 def _weighed_histogram_vjp(
     g: Any, out: Any, a: Any, weights: Any, *bins: Any, count: Any, range: Any
 ) -> list[Any]:
-    edges = _edges(a, *bins, count=count, range=range)
+    edges = bin_edges(a, *bins, count=count, range=range)
     return [None, reshape(_pulled(g, ravel(a), [edges]), weights.shape), *(None for _ in bins)]
 
 
@@ -139,7 +85,7 @@ _weighed_histogram: Op = Op(
         a, *bins, count=count, range=range, weights=weights
     ),
     name="histogram",
-    data_dependent=_is_estimated,
+    data_dependent=is_estimated,
     vjp=_weighed_histogram_vjp,
     jvp=[
         None,
@@ -151,63 +97,6 @@ _weighed_histogram: Op = Op(
     taylor=series.linear,
 )
 declare_cost(passes(1), _histogram, _weighed_histogram)
-
-
-def _is_list(bins: Any) -> bool:
-    """Return whether it is a list of edges, or of settings for several axes, and not a number."""
-    return isinstance(bins, (list, tuple)) or np.ndim(bins) > 0
-
-
-def _split_bins(bins: Any) -> tuple[list[Any], Any]:
-    """Return edges, which are an operand, and the static number of bins or name of a rule for it."""
-    return ([], bins) if isinstance(bins, str) or not _is_list(bins) else ([as_operand(bins)], None)
-
-
-def _as_range(range: Any) -> Any:
-    if range is None:
-        return None
-    if any(isinstance(end, Handle) for end in range):
-        raise UnsupportedError("the range of a histogram is static. Give the .value of its ends, or edges")
-    return tuple(range)
-
-
-@implements(np.histogram_bin_edges)
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """Return the edges of the bins of a histogram.
-
-    Those computed from the elements have the derivative of the smallest and of the largest one.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        Real numbers, of any shape.
-    bins : int, str or array_like
-        The number of bins, a rule to choose it, or the edges themselves.
-    range : tuple of two floats, optional
-        The outermost edges; by default the smallest and the largest element.
-    weights : array_like or Var, optional
-        Ignored.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        One more than there are bins.
-
-    Raises
-    ------
-    ShapeError
-        If the bins or the range make no sense.
-    UnsupportedError
-        If an end of the range is a Var.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.ops.histogram_bin_edges([0.0, 1.0, 4.0], bins=2)
-    array([0., 2., 4.])
-    """
-    edges, count = _split_bins(bins)
-    return _edges(a, *edges, count=count, range=_as_range(range))
 
 
 @implements(np.histogram)
@@ -252,12 +141,12 @@ def histogram(
     >>> tr.backward_param_grads(hist, [1.0, 10.0])
     [array([ 1.,  1., 10.])]
     """
-    bounds, count = _split_bins(bins)
-    options = {"count": count, "range": _as_range(range)}
+    bounds, count = split_bins(bins)
+    options = {"count": count, "range": as_range(range)}
     weighed = [] if weights is None else [weights]
     op = _weighed_histogram if weighed else _histogram
     hist = op(a, *weighed, *bounds, **options)
-    edges = _edges(a, *bounds, **options)
+    edges = bin_edges(a, *bounds, **options)
     return (_density(hist, [edges]) if density else hist), edges
 
 
@@ -343,12 +232,12 @@ def histogramdd(
     if np.ndim(sample) == 1:
         sample = reshape(sample, (-1, 1))
     dims = sample.shape[1]
-    chosen = _each("bins", bins, dims) if _is_list(bins) else [bins] * dims
+    chosen = _each("bins", bins, dims) if is_list(bins) else [bins] * dims
     ranges = [None] * dims if range is None else _each("ranges", range, dims)
     edges = [
         as_operand(bounds)
-        if _is_list(bounds)
-        else _edges_along(getitem(sample, (slice(None), k)), count=bounds, range=_as_range(ranges[k]))
+        if is_list(bounds)
+        else edges_along(getitem(sample, (slice(None), k)), count=bounds, range=as_range(ranges[k]))
         for k, bounds in enumerate(chosen)
     ]
     weighed = [] if weights is None else [weights]
@@ -401,7 +290,7 @@ def histogram2d(
         raise ShapeError(
             f"histogram2d: coordinates are {describe(x)} and {describe(y)}. Give the same number of both"
         )
-    if _is_list(bins) and len(bins) not in (1, 2):
+    if is_list(bins) and len(bins) not in (1, 2):
         bins = [bins, bins]
     hist, edges = histogramdd([x, y], bins, range, density, weights)
     return hist, edges[0], edges[1]

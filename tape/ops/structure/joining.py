@@ -22,24 +22,12 @@ from tape.inspect.costs import declare_cost, free
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
-from tape.ops.structure.layout import copy
 from tape.ops.structure.shape import as_dtype, astype, reshape
 
-__all__ = [
-    "append",
-    "block",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "stack",
-    "vstack",
-]
+__all__ = ["append", "column_stack", "concat", "concatenate", "dstack", "hstack", "stack", "vstack"]
 
 declare_samples(
     "np.append(x, y, axis=0)",
-    "np.block([[x, y], [v, w[0] + v]])",
     "np.column_stack([u, x])",
     "np.concatenate([x, y], axis=1)",
     "np.dstack([x, y])",
@@ -122,12 +110,12 @@ declare_cost(free, _concatenate, _stack)
 def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
     """Return tangents, with zeros for the arrays that have none."""
     return [
-        np.zeros(_shape(array), np.result_type(array)) if tangent is None else tangent
+        np.zeros(shape_of(array), np.result_type(array)) if tangent is None else tangent
         for tangent, array in zip(tangents, arrays, strict=True)
     ]
 
 
-def _shape(x: Any) -> Shape:
+def shape_of(x: Any) -> Shape:
     """Return the shape of an operand, faster than `np.shape`."""
     return getattr(x, "shape", ())
 
@@ -141,7 +129,7 @@ def _operands(name: str, arrays: Any) -> list[Any]:
     return operands
 
 
-def _joined_shape(name: str, operands: Sequence[Any], shapes: Sequence[Shape], axis: int) -> Shape:
+def joined_shape(name: str, operands: Sequence[Any], shapes: Sequence[Shape], axis: int) -> Shape:
     """Return the shape of arrays, taken to have these shapes, joined along an axis."""
     first = shapes[0]
     for operand, shape in zip(operands, shapes, strict=True):
@@ -171,7 +159,7 @@ def _converted(name: str, operands: Sequence[Any], dtype: Any, casting: Any) -> 
     return [astype(operand, common, copy=False) for operand in operands]
 
 
-def _joined(
+def joined(
     name: str,
     operands: Sequence[Any],
     shapes: Sequence[Shape],
@@ -180,9 +168,9 @@ def _joined(
     casting: str = "same_kind",
 ) -> Any:
     """Join arrays reshaped to these shapes; mismatches are found before anything is recorded."""
-    _joined_shape(name, operands, shapes, axis)
+    joined_shape(name, operands, shapes, axis)
     converted = _converted(name, operands, dtype, casting)
-    parts = [x if _shape(x) == s else reshape(x, s) for x, s in zip(converted, shapes, strict=True)]
+    parts = [x if shape_of(x) == s else reshape(x, s) for x, s in zip(converted, shapes, strict=True)]
     return _concatenate(*parts, axis=axis)
 
 
@@ -229,11 +217,11 @@ def concatenate(
     """
     operands = _operands("concatenate", arrays)
     if axis is None:
-        return _joined("concatenate", operands, [(prod(_shape(x)),) for x in operands], 0, dtype, casting)
+        return joined("concatenate", operands, [(prod(shape_of(x)),) for x in operands], 0, dtype, casting)
     if dtype is None and casting == "same_kind":
         return _concatenate(*operands, axis=axis)
     (axis,) = axes_of("concatenate", operands[0], axis)
-    return _joined("concatenate", operands, list(map(_shape, operands)), axis, dtype, casting)
+    return joined("concatenate", operands, list(map(shape_of, operands)), axis, dtype, casting)
 
 
 concat = concatenate
@@ -272,7 +260,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: s
            [0., 1.]])
     """
     operands = _operands("stack", arrays)
-    shapes = {_shape(x) for x in operands}
+    shapes = {shape_of(x) for x in operands}
     if len(shapes) > 1:
         raise ShapeError(
             f"stack: ({errors.describe_all(operands)}) are not all of one shape. Use concatenate, or "
@@ -293,8 +281,8 @@ def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
     array([0., 1., 1.])
     """
     operands = _operands("hstack", tup)
-    shapes = [_at_least(1, _shape(x)) for x in operands]
-    return _joined("hstack", operands, shapes, min(1, len(shapes[0]) - 1), dtype, casting)
+    shapes = [_at_least(1, shape_of(x)) for x in operands]
+    return joined("hstack", operands, shapes, min(1, len(shapes[0]) - 1), dtype, casting)
 
 
 @implements(np.vstack)
@@ -310,7 +298,7 @@ def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
            [1., 1.]])
     """
     operands = _operands("vstack", tup)
-    return _joined("vstack", operands, [_at_least(2, _shape(x)) for x in operands], 0, dtype, casting)
+    return joined("vstack", operands, [_at_least(2, shape_of(x)) for x in operands], 0, dtype, casting)
 
 
 @implements(np.dstack)
@@ -325,7 +313,7 @@ def dstack(tup: Sequence[Any]) -> Any:
             [0., 1.]]])
     """
     operands = _operands("dstack", tup)
-    return _joined("dstack", operands, [_at_least(3, _shape(x)) for x in operands], 2)
+    return joined("dstack", operands, [_at_least(3, shape_of(x)) for x in operands], 2)
 
 
 @implements(np.column_stack)
@@ -340,8 +328,8 @@ def column_stack(tup: Sequence[Any]) -> Any:
            [0., 1.]])
     """
     operands = _operands("column_stack", tup)
-    shapes = [_shape(x) if np.ndim(x) > 1 else (int(np.size(x)), 1) for x in operands]
-    return _joined("column_stack", operands, shapes, 1)
+    shapes = [shape_of(x) if np.ndim(x) > 1 else (int(np.size(x)), 1) for x in operands]
+    return joined("column_stack", operands, shapes, 1)
 
 
 @implements(np.append)
@@ -355,68 +343,3 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     array([0., 0., 1.])
     """
     return concatenate([arr, values], axis)
-
-
-@implements(np.block)
-def block(arrays: Any) -> Any:
-    """Join arrays as nested lists arrange them.
-
-    Parameters
-    ----------
-    arrays : array_like or Var, or nested list of these
-        The innermost lists are joined along the last axis, those around them along the one before, and
-        so on. Axes that are missing are put in front.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-
-    Raises
-    ------
-    ShapeError
-        If a list is empty, lists are not equally deep everywhere, or shapes do not fit.
-    DTypeError
-        If there are tuples in place of lists.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.block([[np.eye(2), np.zeros((2, 1))], [np.ones(3)]])
-    array([[1., 0., 0.],
-           [0., 1., 0.],
-           [1., 1., 1.]])
-    """
-    nested, depth, ndim = _nested(arrays)
-    ndim = max(ndim, depth)
-    _block_shape(nested, ndim, ndim - depth)
-    return _blocks(nested, ndim, ndim - depth) if depth else copy(nested)
-
-
-def _nested(arrays: Any) -> tuple[Any, int, int]:
-    """Return nested lists of operands, their depth, and the largest number of axes."""
-    if isinstance(arrays, tuple):
-        raise DTypeError("block: there is a tuple. Use nested lists")
-    if not isinstance(arrays, list):
-        operand = as_operand(arrays)
-        return operand, 0, np.ndim(operand)
-    if not arrays:
-        raise ShapeError("block: a list is empty")
-    parts, depths, ndims = zip(*map(_nested, arrays), strict=True)
-    if len(set(depths)) > 1:
-        raise ShapeError(f"block: in one list others are {sorted(set(depths))} deep. Nest all of them alike")
-    return list(parts), 1 + depths[0], max(ndims)
-
-
-def _block_shape(nested: Any, ndim: int, axis: int) -> Shape:
-    """Return the shape of the result of `_blocks`."""
-    if not isinstance(nested, list):
-        shape = _shape(nested)
-        return (1,) * (ndim - len(shape)) + shape
-    shapes = [_block_shape(part, ndim, axis + 1) for part in nested]
-    return _joined_shape("block", [np.broadcast_to(0, shape) for shape in shapes], shapes, axis)
-
-
-def _blocks(nested: list[Any], ndim: int, axis: int) -> Any:
-    parts = [_blocks(part, ndim, axis + 1) if isinstance(part, list) else part for part in nested]
-    shapes = [(1,) * (ndim - np.ndim(part)) + _shape(part) for part in parts]
-    return _joined("block", parts, shapes, axis)

@@ -18,11 +18,11 @@ from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.inspect.samples import declare_samples
-from tape.ops.structure.axes import flip
 from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
+from tape.ops.structure.rolling import flip
 from tape.ops.structure.shape import astype, broadcast_to
 from tape.ops.structure.spacing import linspace
 

@@ -27,23 +27,10 @@ from tape.ops.structure.layout import copy as copy
 from tape.ops.structure.layout import copy as copy_of  # `copy` is an argument of some functions
 from tape.ops.structure.layout import is_laid_out, slowest_first
 
-__all__ = [
-    "astype",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_to",
-    "expand_dims",
-    "ravel",
-    "reshape",
-    "squeeze",
-]
+__all__ = ["astype", "broadcast_to", "expand_dims", "ravel", "reshape", "squeeze"]
 
 declare_samples(
     "np.astype(x, np.float64)",
-    "np.atleast_1d(c)",
-    "np.atleast_2d(v)",
-    "np.atleast_3d(x)",
     "np.broadcast_to(v, x.shape)",
     "np.expand_dims(x, 1)",
     "np.ravel(x)",
@@ -85,12 +72,12 @@ def _lower_as(name: str) -> Any:
     return lambda b, x, axis: b.reshape(x, change(np.broadcast_to(0, x.shape), axis).shape)
 
 
-_reshape: Op = Op(
+reshape_op: Op = Op(
     lambda x, *, shape: np.reshape(x, shape),
     name="reshape",
-    vjp=[lambda g, out, x, shape: _reshape(g, shape=x.shape)],
+    vjp=[lambda g, out, x, shape: reshape_op(g, shape=x.shape)],
     linear=True,
-    view=lambda x, part, shape: _reshape(part, shape=x.shape),
+    view=lambda x, part, shape: reshape_op(part, shape=x.shape),
     batch=_batch_reshape,
     lower=lambda b, x, shape: b.reshape(x, resolved(shape, x.shape)),
 )
@@ -108,9 +95,9 @@ _reshape_fortran: Op = Op(
 _expand_dims = Op(
     lambda x, *, axis: np.expand_dims(x, axis),
     name="expand_dims",
-    vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    vjp=[lambda g, out, x, axis: reshape_op(g, shape=x.shape)],
     linear=True,
-    view=lambda x, part, axis: _reshape(part, shape=x.shape),
+    view=lambda x, part, axis: reshape_op(part, shape=x.shape),
     batch=_batch_expand_dims,
     lower=_lower_as("expand_dims"),
 )
@@ -118,13 +105,13 @@ _expand_dims = Op(
 _squeeze = Op(
     lambda x, *, axis: np.squeeze(x, axis),
     name="squeeze",
-    vjp=[lambda g, out, x, axis: _reshape(g, shape=x.shape)],
+    vjp=[lambda g, out, x, axis: reshape_op(g, shape=x.shape)],
     linear=True,
-    view=lambda x, part, axis: _reshape(part, shape=x.shape),
+    view=lambda x, part, axis: reshape_op(part, shape=x.shape),
     batch=_batch_squeeze,
     lower=_lower_as("squeeze"),
 )
-declare_cost(free, _broadcast_to, _reshape, _reshape_fortran, _expand_dims, _squeeze)
+declare_cost(free, _broadcast_to, reshape_op, _reshape_fortran, _expand_dims, _squeeze)
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
@@ -185,7 +172,7 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
             np.reshape(plain(a), shape, order=order, copy=False)  # type: ignore[call-overload]
         except NUMPY_ERRORS as error:
             raise errors.explain("reshape", (a,), error) from error
-    reshaped = (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=shape)
+    reshaped = (_reshape_fortran if _is_fortran(a, order) else reshape_op)(a, shape=shape)
     return copy_of(reshaped) if copy else reshaped
 
 
@@ -223,9 +210,9 @@ def ravel(a: Any, order: str = "C") -> Any:
 
 def _flattened(a: Any, order: str) -> Any:
     if order != "K":
-        return (_reshape_fortran if _is_fortran(a, order) else _reshape)(a, shape=(-1,))
+        return (_reshape_fortran if _is_fortran(a, order) else reshape_op)(a, shape=(-1,))
     axes = slowest_first(a)
-    return _reshape(a if axes == tuple(range(len(axes))) else transpose(a, axes), shape=(-1,))
+    return reshape_op(a if axes == tuple(range(len(axes))) else transpose(a, axes), shape=(-1,))
 
 
 @implements(np.expand_dims)
@@ -286,64 +273,6 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     (3,)
     """
     return _squeeze(a, axis=axis)
-
-
-@implements(np.atleast_1d)
-def atleast_1d(*arys: Any) -> Any:
-    """Return arrays with at least one axis.
-
-    Parameters
-    ----------
-    *arys : array_like or Var
-        Any shapes.
-
-    Returns
-    -------
-    numpy.ndarray or Var, or tuple of these
-        One for each argument.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.ops.atleast_1d(2.0)
-    array([2.])
-    """
-    return _at_least(np.atleast_1d, arys)
-
-
-@implements(np.atleast_2d)
-def atleast_2d(*arys: Any) -> Any:
-    """Return arrays with at least two axes, new ones in front. Otherwise like `atleast_1d`.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.ops.atleast_2d([1.0, 2.0])
-    array([[1., 2.]])
-    """
-    return _at_least(np.atleast_2d, arys)
-
-
-@implements(np.atleast_3d)
-def atleast_3d(*arys: Any) -> Any:
-    """Return arrays with at least three axes, the third at the end. Otherwise like `atleast_1d`.
-
-    Examples
-    --------
-    >>> import tape
-    >>> tape.ops.atleast_3d([1.0, 2.0]).shape
-    (1, 2, 1)
-    """
-    return _at_least(np.atleast_3d, arys)
-
-
-def _at_least(function: Any, arys: Sequence[Any]) -> Any:
-    """Return arrays in the shapes that a function of NumPy's gives them."""
-    results = []
-    for a in map(as_operand, arys):
-        shape = function(np.broadcast_to(0, np.shape(a))).shape
-        results.append(a if shape == np.shape(a) else _reshape(a, shape=shape))
-    return results[0] if len(results) == 1 else tuple(results)
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
