@@ -12,7 +12,7 @@ from typing import Any
 
 from tape.core.node import Call, Contributions, Handle, Node, Pull
 from tape.core.sites import here
-from tape.inspect.watching.watch import AT_WORK, Watch
+from tape.inspect.watching.watch import RUNNING, Watch
 
 __all__ = ["Watched", "unwatched"]
 
@@ -44,7 +44,7 @@ class Watched(list[Node]):
     def append(self, node: Node) -> None:
         """Append a node after calling the watches, one of which may raise."""
         if self._sites:
-            rules = AT_WORK.rules
+            rules = RUNNING.rules
             node._site = rules[-1][1]._site if rules else here()
         if self._recorded:
             for recorded in self._recorded:
@@ -78,7 +78,7 @@ class Watched(list[Node]):
 
     def push_forward(self, node: Node, incoming: Sequence[Any]) -> Any:
         """Return the tangent of a node by the rule of its operation."""
-        rules = AT_WORK.rules
+        rules = RUNNING.rules
         rules.append(("tangent", node, None))
         try:
             for watch in self._watches:
@@ -95,7 +95,7 @@ class Watched(list[Node]):
         seen = weakref.ref(self)  # a strong reference would keep the tape until garbage collection
 
         def tell(node: Node, adjoint: Any) -> Contributions:
-            rules = AT_WORK.rules
+            rules = RUNNING.rules
             rules.append(("backward", node, adjoint))
             try:
                 if not watches:
