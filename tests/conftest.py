@@ -1,10 +1,27 @@
-"""What several test files start from, and how they are shared among processes."""
+"""What several test files start from, which tier of them runs, and how they are shared among processes."""
 
 import gc
 
 import pytest
+from hypothesis import settings
 
 import tape
+from tests import tiers
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run all combinations and long campaigns")
+
+
+@pytest.hookimpl(trylast=True)  # after hypothesis has chosen a profile
+def pytest_configure(config):
+    tiers.choose(full=config.getoption("--full"))
+    settings.register_profile("tier", settings(), max_examples=tiers.rounds(100))
+    settings.load_profile("tier")
+
+
+def pytest_report_header(config):
+    return "tier: full" if tiers.is_full() else "tier: plain; --full runs all combinations and long campaigns"
 
 
 @pytest.fixture
@@ -14,10 +31,14 @@ def trace():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Of several processes each takes whole files: what tests share, such as a browser, is made once."""
-    from xdist.scheduler import LoadFileScheduling
+    """Each of several processes takes a part in order, and then half of what another one has not begun.
 
-    return LoadFileScheduling(config, log)
+    So few files are shared by two, and what their tests have in common, such as a browser, is mostly made
+    once; and at the end nobody waits for a long file.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 def pytest_collection_finish():

@@ -159,3 +159,13 @@ def message_of(f: Callable[..., Any], *args: Any) -> str:
     error = caught.value if isinstance(caught.value, errors.TapeError) else caught.value.__cause__
     assert isinstance(error, errors.TapeError)
     return str(error)
+
+
+def pytorch() -> Any:
+    """PyTorch, in one thread; without it the test is skipped.
+
+    Its threads wait for work by computing, which takes the cores from other test processes.
+    """
+    torch = pytest.importorskip("torch", reason="compares with PyTorch", exc_type=ImportError)
+    torch.set_num_threads(1)
+    return torch

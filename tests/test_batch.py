@@ -7,11 +7,11 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.core import scope
+from tape.core import interpreter
 from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.interpreters.batching import Batch, Lanes
-from tests.op_table import CASES, by_operation
+from tests.op_table import CASES, by_operation, spread
 from tests.oracles import assert_close, is_float, record
 
 SIZE = 3
@@ -34,7 +34,7 @@ def same(x):
     return x
 
 
-@by_operation(DIFFERENTIABLE)
+@by_operation(spread(DIFFERENTIABLE))
 def test_sweeping_a_batch_equals_sweeping_one_by_one(case):
     check_sweeps(case, SIZE)
 
@@ -78,7 +78,7 @@ def test_an_empty_batch_gives_empty_results(case):
 # ---- operations ----------------------------------------------------------------------------------
 
 
-@by_operation(CASES)
+@by_operation(spread(CASES))
 def test_an_operation_on_batches_equals_the_loop(case):
     """For every choice of operands that are batches, the others being one for all."""
     several = [case.args(salt=salt) for salt in range(SIZE)]
@@ -142,7 +142,7 @@ def test_what_is_no_batch_is_repeated():
     with Lanes(2) as lanes:
         np.testing.assert_array_equal(lanes.values(np.arange(3.0)), [[0, 1, 2], [0, 1, 2]])
         np.testing.assert_array_equal(lanes.values(np.float64(3)), [3, 3])
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 # ---- operations of users ---------------------------------------------------------------------------
@@ -183,9 +183,13 @@ def test_an_operation_without_a_rule_cannot_run_on_an_empty_batch():
 # ---- nesting -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["fwd", "rev"])
-@pytest.mark.parametrize("case", DIFFERENTIABLE[::13], ids=repr)
-def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case, mode):
+@by_operation(DIFFERENTIABLE[::13])
+def test_a_batched_sweep_is_differentiated_by_what_is_around_it(case):
+    for mode in ("fwd", "rev"):
+        check_nested(case, mode)
+
+
+def check_nested(case, mode):
     """The gradient of a function of the Jacobian, against the same with rows made one by one."""
     args = [a for a in case.args() if is_float(a)]
     if len(args) != len(case.args()) or any(x.dtype != np.float64 for x in (*args, case.on(ops)(*args))):
@@ -228,17 +232,17 @@ def test_batches_within_batches():
 
 
 def test_a_batch_is_closed_when_it_is_done_with_and_when_that_fails():
-    before = scope.innermost()
+    before = interpreter.innermost_open()
     with Lanes(2) as lanes:
-        assert scope.is_open(lanes)
-    assert not scope.is_open(lanes)
+        assert interpreter.is_open(lanes)
+    assert not interpreter.is_open(lanes)
     with pytest.raises(ZeroDivisionError), Lanes(2) as lanes:
         raise ZeroDivisionError
-    assert not scope.is_open(lanes)
+    assert not interpreter.is_open(lanes)
     tape.jacobian(lambda x: x * x, mode="rev")(np.ones(3))
     with pytest.raises(errors.ShapeError):
         tape.jacobian(lambda x: np.exp(x) @ np.ones(2))(np.ones(3))
-    assert scope.innermost() is before
+    assert interpreter.innermost_open() is before
 
 
 def test_a_batch_has_no_single_answer():

@@ -5,6 +5,7 @@ Nothing here depends on how fast anything is.
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -52,6 +53,13 @@ class Bench:
 
     def next_round(self) -> None:
         self.log.append("|")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_collect() -> None:
+    """The harness collects garbage before each measurement: not through what other tests left."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

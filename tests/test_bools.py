@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape.kernels.choices import select
+from tests.tiers import rounds
 
 BYTES = st.lists(st.sampled_from([0, 1, 2, 3, 4, 127, 128, 254, 255]), min_size=1, max_size=70)
 
@@ -67,7 +68,7 @@ OPS = {
 
 
 @pytest.mark.parametrize("name", OPS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=rounds(12), deadline=None)
 @given(BYTES, st.randoms(use_true_random=False))
 def test_any_byte_but_zero_is_true_in_programs(name, numbers, random):
     """Compiled, recorded with other numbers, as with bytes that are 0 and 1."""
@@ -111,7 +112,7 @@ def test_an_integer_read_from_a_mask_is_one_or_zero():
 
 
 @given(BYTES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=rounds(30), deadline=None)
 def test_select_looks_at_the_whole_byte(numbers):
     """Of bools in arrays numba looks at the lowest bit."""
     m = np.resize(mask(numbers), 1500)

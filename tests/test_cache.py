@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tape.kernels import _jit
 from tape.kernels.reduce import sum_to_shape
 from tape.system import cache
 from tests.kills import kills
+from tests.tiers import rounds
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="users and modes of POSIX")
 
@@ -157,6 +160,85 @@ def test_a_folder_that_vanishes_is_no_error(folder, monkeypatch):
     assert cache.read("a-1.bin") is None
 
 
+# ---- one process at a time ---------------------------------------------------------------------------
+
+
+def held_in_a_thread(begun, seconds):
+    """A thread that takes the lock after another one; it opens the folder by itself, as a process does."""
+
+    def wait():
+        with cache.alone(seconds):
+            begun.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_who_comes_second_waits_for_the_first(folder):
+    begun = threading.Event()
+    with cache.alone(60):
+        thread = held_in_a_thread(begun, 60)
+        assert not begun.wait(0.3)
+    thread.join()
+    assert begun.is_set()
+    assert list(folder.iterdir()) == []
+
+
+def test_nobody_waits_longer_than_asked_for(folder):
+    begun = threading.Event()
+    with cache.alone(60):
+        thread = held_in_a_thread(begun, 0.2)
+        assert begun.wait(60)
+    thread.join()
+
+
+HOLDING = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+import cache  # alone: it takes seconds to import all
+
+with cache.alone(60):
+    child = os.fork() if sys.argv[2] == "forked" else 0
+    if child == 0:
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("which", ["killed", "forked"])
+def test_the_lock_ends_with_its_process(folder, which):
+    """However that ends, and even if another one that it has forked in the meantime does not."""
+    command = [sys.executable, "-c", HOLDING, str(Path(cache.__file__).parent), which]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        sleeping = int(process.stdout.readline())
+        begun = threading.Event()
+        if which == "killed":
+            thread = held_in_a_thread(begun, 600)
+            assert not begun.wait(0.2)
+            process.kill()
+        else:
+            assert process.wait() == 0
+            thread = held_in_a_thread(begun, 600)
+            assert begun.wait(60)
+            os.kill(sleeping, signal.SIGKILL)
+        thread.join()
+
+
+def test_without_a_folder_or_locks_nobody_waits(folder, monkeypatch):
+    def fail(*_):
+        raise OSError("no locks available")
+
+    for patch in (
+        lambda: monkeypatch.setattr(cache.fcntl, "flock", fail),
+        lambda: monkeypatch.setattr(cache, "cache_folder", lambda: None),
+        lambda: monkeypatch.setattr(cache, "cache_folder", lambda: folder / "gone"),
+    ):
+        patch()
+        with cache.alone(600), cache.alone(600):
+            pass
+
+
 # ---- numba's kernels ---------------------------------------------------------------------------------
 
 
@@ -254,4 +336,4 @@ def _of_the_user(x):
 
 
 def test_after_a_process_that_was_killed_the_next_one_works():
-    kills(2, seed=1)
+    kills(rounds(2), seed=1)

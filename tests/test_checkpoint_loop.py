@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tape.transforms import checkpoint_loop
 from tape.transforms._revolve import forward_steps, repetitions, split
 from tests.oracles import assert_close, assert_same
@@ -299,8 +299,8 @@ def bad_body(after: Any, state: Any = 1.0) -> Any:
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN
 
 
 @pytest.mark.parametrize("recording", [False, True])
@@ -317,5 +317,5 @@ def test_what_the_body_raises_comes_through(derive, recording):
 
     with pytest.raises(KeyError, match="mine"):
         derive(f)(1.0)
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN

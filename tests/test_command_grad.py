@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape.command import main
+from tests.tiers import rounds
 
 SMALL = st.floats(-2.0, 2.0)
 
@@ -60,7 +61,7 @@ def test_numbers_are_printed_in_full(capsys):
 
 
 @given(SMALL, SMALL)
-@settings(max_examples=30)
+@settings(max_examples=rounds(30))
 def test_partials_are_those_of_grad(a, b):
     import contextlib
     import io

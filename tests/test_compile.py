@@ -12,8 +12,9 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tests.compiled import alike, vectors
+from tests.oracles import pytorch
 
 # ---- what is static ------------------------------------------------------------------------------
 
@@ -284,7 +285,7 @@ def from_dlpack():
 
 
 def from_torch():
-    torch = pytest.importorskip("torch")
+    torch = pytorch()
     t = torch.arange(4.0, dtype=torch.float64)
     return t.numpy(), t.numpy()
 

@@ -10,6 +10,7 @@ import pytest
 import tape
 from tape import errors
 from tests.oracles import message_of
+from tests.tiers import grid
 from tests.ways_out import NUMBERS, OF_ARRAYS, OF_NUMBERS
 
 WAYS = {**OF_NUMBERS, **{f"array: {name}": way for name, way in OF_ARRAYS.items()}}
@@ -166,8 +167,7 @@ def plain_value(x):
     return x
 
 
-@pytest.mark.parametrize("name", WAYS)
-@pytest.mark.parametrize("make", FREE)
+@grid(make=FREE, name=WAYS)
 def test_what_does_not_depend_on_a_param_converts_as_a_plain_number_does(name, make):
     """In all transforms: where it is not the plain number, it is an error for want of a method."""
     f = function(name, FREE[make])

@@ -8,7 +8,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import TRANSFORMS, A, V, X
 
@@ -203,7 +203,7 @@ def test_functions_that_close_over_vars_are_refused(kind):
     for derive in (tape.grad, lambda f: lambda x: tape.jvp(f, (x,), (x,))):
         with pytest.raises(errors.UnsupportedError, match=r"closes over Var.* Pass it as an argument"):
             derive(f)(3.0)
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 def test_the_way_out_that_the_message_names():
@@ -333,7 +333,7 @@ BAD_RULES = [
 def test_bad_rules(function, args, error, words, mode):
     with pytest.raises(error, match=words):
         mode(function, *args)()
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 @pytest.mark.parametrize("mode", [pulled, transposed])
@@ -354,7 +354,7 @@ def test_what_function_and_rule_raise_comes_through(kind):
         for mode in (pulled, transposed):
             with pytest.raises(KeyError, match="mine"):
                 mode(function, X)()
-            assert scope.innermost() is None
+            assert interpreter.innermost_open() is None
 
 
 @pytest.mark.parametrize("kind", KINDS)

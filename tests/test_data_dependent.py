@@ -10,6 +10,7 @@ from tape import tree
 from tape.core.node import plain
 from tape.core.op import Op
 from tests.op_table import TWO_OF_EACH, by_operation
+from tests.tiers import rounds
 
 ELEMENTS = [0.0, -0.0, 1.0, -1.0, 2.0, 3.0, np.nan]
 
@@ -50,7 +51,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=rounds(8, plain=4), deadline=None)
 @given(data=st.data())
 def test_what_is_read_of_a_shape_that_data_decide_is_read_anew(selection, data):
     select = SELECTIONS[selection]

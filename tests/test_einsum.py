@@ -11,6 +11,7 @@ import tape
 from tape import errors
 from tests.naive_program import counts, program_of
 from tests.oracles import assert_close, assert_same, inner, jvp, record, uniform, vjp
+from tests.tiers import rounds
 
 LENGTHS = dict(zip(ascii_lowercase[:5], (2, 3, 1, 2, 4), strict=True))
 
@@ -40,7 +41,7 @@ def calls(draw):
     return subscripts, shapes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(calls(), st.booleans())
 def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_complex):
     subscripts, shapes = call
@@ -61,7 +62,7 @@ def test_any_einsum_is_that_of_numpy_and_its_modes_are_transposes(call, is_compl
     assert_close(pushed, moved, 1e-13)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=rounds(40), deadline=None)
 @given(calls())
 def test_programs_compute_the_same_without_calling_back(call):
     subscripts, shapes = call
@@ -72,15 +73,15 @@ def test_programs_compute_the_same_without_calling_back(call):
         return np.einsum(subscripts, *args) * 2.0
 
     program = program_of(f, *args)
-    assert "callback" not in counts(program.listing)
+    assert "callback" not in counts(program.ir)
     assert_close(program(*args), f(*args), 1e-13)
 
 
 def test_a_plain_contraction_is_one_matrix_product_in_a_program():
     a, b = np.ones((2, 3)), np.ones((3, 4))
-    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).listing) == {"matmul": 1}
+    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).ir) == {"matmul": 1}
     a, b = np.ones((5, 2, 3)), np.ones((5, 3, 4))
-    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).listing) == {"matmul": 1}
+    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).ir) == {"matmul": 1}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tape import errors, ops
 from tape.ops.fft.spectra import back, forth
 from tests.naive_program import counts, program_of
 from tests.oracles import assert_close, assert_same, inner, jvp, record, uniform, vjp
+from tests.tiers import rounds
 
 NORMS = [None, "backward", "ortho", "forward"]
 NAMES = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn", "irfftn"]
@@ -40,7 +41,7 @@ def calls(draw):
     return name, shape, options
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(calls())
 def test_any_transform_is_that_of_numpy_and_its_modes_are_transposes(call):
     name, shape, options = call
@@ -125,5 +126,5 @@ def test_shifts_are_views_joined_in_a_program():
     x = np.arange(15.0).reshape(3, 5)
     for shift in (np.fft.fftshift, np.fft.ifftshift):
         program = program_of(lambda x, shift=shift: shift(x) * 2, x)
-        assert "callback" not in counts(program.listing)
+        assert "callback" not in counts(program.ir)
         assert_same(program(x), 2 * shift(x))

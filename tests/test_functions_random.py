@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 import tape
 from tests.compiled import alike
 from tests.oracles import LAYOUTS, assert_close, assert_same, difference, inner, jvp, laid_out, record, vjp
+from tests.tiers import rounds
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
 
@@ -146,7 +147,7 @@ def moves(draw):
     return shape, functions[name]
 
 
-@settings(quick, max_examples=120)
+@settings(quick, max_examples=rounds(120))
 @given(moves(), SEEDS)
 def test_moved_elements_send_their_adjoints_back(move, seed):
     shape, f = move
@@ -162,7 +163,7 @@ def test_moved_elements_send_their_adjoints_back(move, seed):
 # ---- sums of products ----------------------------------------------------------------------------
 
 
-@settings(quick, max_examples=60)
+@settings(quick, max_examples=rounds(60))
 @given(
     st.lists(st.text("ijk", max_size=3), min_size=1, max_size=3),
     st.permutations("ijk"),

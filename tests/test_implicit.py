@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.core import scope
+from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER, OUTER, TRANSFORMS, A, X
 
@@ -302,8 +302,8 @@ def test_the_solution_has_the_dtype_of_the_start():
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN
 
 
 @pytest.mark.parametrize("derive", [tape.grad, lambda f: lambda x: tape.jvp(f, (x,), (x,))])
@@ -322,7 +322,7 @@ def test_what_function_and_solver_raise_comes_through():
     for f in (lambda a: tape.root(fails, 1.0, a), lambda a: tape.root(np.subtract, 1.0, a, solver=fails)):
         with pytest.raises(KeyError, match="mine"):
             tape.grad(f)(1.0)
-        assert scope.innermost() is None
+        assert interpreter.innermost_open() is None
 
 
 def test_taylor_series():

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tests.oracles import assert_close, assert_same, record, vjp
+from tests.tiers import rounds
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=rounds(60), deadline=None)
 
 
 def numbered(*shapes):

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import tape
 from tape import ops
 from tests.oracles import assert_close, difference
+from tests.tiers import rounds
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=rounds(40), deadline=None)
 M = np.random.default_rng(7).normal(size=(4, 4)) / 2
 
 

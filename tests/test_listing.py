@@ -26,6 +26,7 @@ from tape.inspect.listing import (
     short,
 )
 from tape.inspect.listing._words import cut
+from tests.tiers import rounds
 
 LINE = 110
 HOSTILE = "<script>alert(1)</script> [bold]&amp; \"'\n\t\x1b[31m名前\u202e\u2028" + "x" * 300
@@ -81,7 +82,7 @@ def on_screen(line):
     return "".join([char + "\0" * (columns_of(char) - 1) for char in line if columns_of(char)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 @given(tapes())
 def test_every_node_has_one_short_line_and_columns_are_aligned(trace):
     lines = [on_screen(line) for line in listing(trace).splitlines()]
@@ -97,7 +98,7 @@ def test_every_node_has_one_short_line_and_columns_are_aligned(trace):
         assert all(row.ljust(at)[at - 2 : at] == "  " for row in rows for at in starts[1:])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 @given(tapes(), st.sampled_from([20, 40, 80, 120, None]))
 def test_the_table_of_rich_fits_any_terminal(trace, width):
     console = pytest.importorskip("rich.console", reason="needs rich")
@@ -112,7 +113,7 @@ def test_the_table_of_rich_fits_any_terminal(trace, width):
     assert [row.split()[0].rstrip("*·") for row in rows] == [f"%{id}" for id in range(len(trace))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 @given(tapes())
 def test_html_is_balanced_and_shows_the_cells(trace):
     page = Page(listing_html(trace))
@@ -122,7 +123,7 @@ def test_html_is_balanced_and_shows_the_cells(trace):
     assert all(len(row) == len(page.rows[0]) for row in page.rows)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=rounds(300), deadline=None)
 @given(VALUES, st.integers(12, 40))
 def test_a_digest_is_one_short_line_for_any_value(value, width):
     text = digest(value, width)
@@ -335,7 +336,7 @@ def test_digests(value, text):
     assert digest(value, 40) == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=rounds(200), deadline=None)
 @given(VALUES, st.integers(1, 17))
 def test_precision_is_how_many_digits_there_are(value, precision):
     text = digest(value, 80, precision)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.runtime.native import _UNITS, native
+from tape.program.native.code import _UNITS, native
+from tests.tiers import rounds
 
-quick = settings(max_examples=100, deadline=None)
+quick = settings(max_examples=rounds(100), deadline=None)
 FLOATS = [np.float64, np.float32]
 DTYPES = [np.float64, np.float32, np.int64, np.int32, np.bool_]
 ITEMSIZES = {8: np.float64, 4: np.float32, 1: np.bool_}
@@ -429,7 +430,7 @@ numbers = st.floats() | st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e-300,
 def test_scalar_arithmetic_is_numpys(name):
     ufunc = getattr(np, name)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=rounds(60), deadline=None)
     @given(numbers, numbers)
     def check(a, b):
         operands, out = np.array([a, b]), Fenced(1, np.float64)

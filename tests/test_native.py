@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import tape
 from tape.program.ir import promotion
-from tape.program.runtime import native
+from tape.program.native import code as native
 from tape.system import cache
 
 
@@ -161,8 +162,23 @@ def test_a_full_disk(kept, monkeypatch):
     assert files(folder) == []
 
 
-def test_threads_that_write_at_once(kept):
+def test_who_needs_the_same_code_at_once_waits_for_it(kept):
+    """Each thread opens the folder by itself, as each process does."""
+    code, compiled, folder = kept
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(native._objects())) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [code] * 6
+    assert len(compiled) == 1
+    assert len(files(folder)) == 1
+
+
+def test_threads_that_write_at_once(kept, monkeypatch):
     """The last one wins; there is a whole file at any time."""
+    monkeypatch.setattr(native.cache, "alone", lambda seconds: nullcontext())
     code, _, folder = kept
     found = []
     threads = [threading.Thread(target=lambda: found.append(native._objects())) for _ in range(6)]
@@ -239,7 +255,7 @@ def test_a_helper_ends_with_its_parent():
     """However that ends."""
     code = """
         import time
-        from tape.program.runtime import native
+        from tape.program.native import code as native
         native._HELPER = native._HELPER.partition("from tape")[0] + "time.sleep(600)"
         with native._helped(["fold"]) as helper:
             print(helper.pid, flush=True)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tests.op_table import convolution, pooling
-from tests.oracles import assert_close, assert_same, inner, record, uniform, vjp
+from tests.oracles import assert_close, assert_same, inner, pytorch, record, uniform, vjp
+from tests.tiers import rounds
 
 nn = ops.nn
-quick = settings(max_examples=100, deadline=None)
+quick = settings(max_examples=rounds(100), deadline=None)
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}
 
 
@@ -39,7 +40,7 @@ def grid(rank):
 
 
 def check_against_torch(name, operands, dtype, **options):
-    torch = pytest.importorskip("torch", reason="PyTorch is what this compares with")
+    torch = pytorch()
     operands = [x.astype(dtype) for x in operands]
     tensors = [torch.tensor(x, requires_grad=True) for x in operands]
     expected = getattr(torch.nn.functional, name)(*tensors, **options)
@@ -210,14 +211,14 @@ WRONG = {
     "padding=-1": ("conv1d", (1, 1, 6), (1, 1, 4), {"padding": -1}),
     "padding=(1, 2, 3)": ("conv2d", (1, 1, 6, 6), (1, 1, 4, 4), {"padding": (1, 2, 3)}),
     "padding='full'": ("conv1d", (1, 1, 6), (1, 1, 4), {"padding": "full"}),
-    "goes with stride 1": ("conv1d", (1, 1, 6), (1, 1, 4), {"padding": "same", "stride": 2}),
+    "needs stride 1": ("conv1d", (1, 1, 6), (1, 1, 4), {"padding": "same", "stride": 2}),
     "stride=0": ("conv1d", (1, 1, 6), (1, 1, 4), {"stride": 0}),
     "stride=1.5": ("conv1d", (1, 1, 6), (1, 1, 4), {"stride": 1.5}),
     "dilation=(1,)": ("conv2d", (1, 1, 6, 6), (1, 1, 4, 4), {"dilation": (1,)}),
     "groups=0": ("conv1d", (1, 1, 6), (1, 1, 4), {"groups": 0}),
     "nothing in [0]": ("conv1d", (1, 1, 0), (1, 1, 1), {"padding": 1}),
     "x has 2 channels": ("conv_transpose1d", (1, 2, 5), (3, 2, 3), {}),
-    "it would make [0]": ("conv_transpose1d", (1, 1, 1), (1, 1, 2), {"padding": 1}),
+    "the result would have [0]": ("conv_transpose1d", (1, 1, 1), (1, 1, 2), {"padding": 1}),
     "output_padding=[2]": ("conv_transpose1d", (1, 1, 4), (1, 1, 2), {"output_padding": 2, "stride": 2}),
     "padding='same'": ("conv_transpose1d", (1, 1, 4), (1, 1, 2), {"padding": "same"}),
 }

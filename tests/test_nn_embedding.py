@@ -6,7 +6,7 @@ import pytest
 import tape
 from tape import errors
 from tape.ops import nn
-from tests.oracles import assert_close, difference, vjp
+from tests.oracles import assert_close, difference, pytorch, vjp
 from tests.test_nn_normalization import DTYPES, assert_as_torch, normal
 
 RNG = np.random.default_rng(12)
@@ -52,7 +52,7 @@ def test_weighted_bags_are_those_of_torch(dtype, tolerance):
 
 
 def _tensor(index):
-    torch = pytest.importorskip("torch", reason="compares with PyTorch")
+    torch = pytorch()
     return torch.tensor(index)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tests.oracles import assert_close, assert_same, inner, jvp, record, uniform, vjp
+from tests.oracles import assert_close, assert_same, inner, jvp, pytorch, record, uniform, vjp
 
 nn = ops.nn
 TOLERANCE = {np.float64: 1e-10, np.float32: 1e-5}
@@ -23,7 +23,7 @@ def numbers(*shape, dtype=np.float64):
 
 
 def check_against_torch(name, x, dtype, *args, **options):
-    torch = pytest.importorskip("torch", reason="PyTorch is what this compares with")
+    torch = pytorch()
     x = x.astype(dtype)
     tensor = torch.tensor(x, requires_grad=True)
     expected = getattr(torch.nn.functional, name)(tensor, *args, **options)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tape
 from tape.errors import NonFiniteError
 from tape.inspect.watching.finite import all_finite, first_bad
+from tests.tiers import rounds
 
 ZERO = np.array([1.0, 0.0])
 
@@ -308,7 +309,7 @@ def test_looking_at_large_numbers_warns_of_nothing(dtype, size) -> None:
         assert all_finite(array)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=rounds(200), deadline=None)
 @given(_DTYPES, st.integers(0, 40), st.sampled_from([1.0, 1e30, 1e200]), st.data())
 def test_all_finite_says_what_numpy_says(dtype, size, scale, data) -> None:
     with np.errstate(all="ignore"):

@@ -6,6 +6,7 @@ import pytest
 import tape
 from tape import errors, nn, ops
 from tests.oracles import assert_close, assert_same
+from tests.tiers import grid
 
 UFUNCS = (np.add, np.multiply, np.maximum, np.minimum, np.logaddexp, np.logical_and, np.logical_or)
 FUNCTIONS = {
@@ -38,9 +39,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("axis", [None, 0, -1, 1, -2])
-@pytest.mark.parametrize("number", [np.float64(2.0), np.array(-0.5)], ids=["number", "array"])
+@grid(number=[np.float64(2.0), np.array(-0.5)], axis=[None, 0, -1, 1, -2], name=FUNCTIONS)
 def test_an_axis_of_a_number_is_what_numpy_takes_it_for(number, axis, name):
     f = FUNCTIONS[name]
     with tape.Trace() as trace:

@@ -16,6 +16,7 @@ import tape.numpy.linalg
 import tape.numpy.random
 from tape import errors
 from tests.oracles import assert_close, assert_same, difference_gradient
+from tests.tiers import rounds
 
 MODULES = {"": (tnp, np), "linalg.": (tnp.linalg, np.linalg), "fft.": (tnp.fft, np.fft)}
 
@@ -199,7 +200,7 @@ def filled(nested: Any, make: Any) -> Any:
     return make(nested.value) if isinstance(nested, Leaf) else nested
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(150), deadline=None)
 @given(nested_lists(), st.sampled_from([None, np.float32, np.float64]))
 def test_nested_lists_become_what_numpy_makes_of_the_numbers(nested, dtype):
     trace = tape.Trace()

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER
 
@@ -322,8 +322,8 @@ def decay(y: Any, t: Any) -> Any:
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN
 
 
 def test_a_failure_says_how_far_it_got():
@@ -344,8 +344,8 @@ def test_what_the_function_raises_comes_through():
     for derive in (tape.grad, lambda f: lambda x: tape.jvp(f, (x,), (x,))):
         with pytest.raises(KeyError, match="mine"):
             derive(f)(1.0)
-        assert scope.innermost() is None
-        assert not scope.REGIONS
+        assert interpreter.innermost_open() is None
+        assert not interpreter.OPEN
 
 
 def test_taylor_series():

@@ -10,7 +10,7 @@ import pytest
 import tape
 from tape import ops
 from tests import naive, plain
-from tests.op_table import CASES, TWO_OF_EACH, Case, by_operation
+from tests.op_table import CASES, TWO_OF_EACH, Case, by_operation, spread, two_of_each
 from tests.oracles import (
     LAYOUTS,
     assert_close,
@@ -35,13 +35,14 @@ NARROWABLE = [  # NumPy promotes arrays of ints and narrow floats to float64
     for case in TWO_OF_EACH
     if case.has_derivative and "ints" not in case.name.split() and case.op != "astype"
 ]
-OF_SEVERAL = [case for case in TWO_OF_EACH if case.has_derivative and len(case.arguments) > 1]
+OF_SEVERAL = [case for case in two_of_each(DIFFERENTIABLE) if len(case.arguments) > 1]
 PLAIN = [case for case in TWO_OF_EACH if plain.has(case.op)]
 
 every_case = by_operation(CASES)
 every_derivative = by_operation(DIFFERENTIABLE)
+second_derivatives = by_operation(spread(DIFFERENTIABLE))
 each_operation = by_operation(TWO_OF_EACH)
-each_derivative = by_operation([c for c in TWO_OF_EACH if c.has_derivative])
+each_derivative = by_operation(two_of_each(DIFFERENTIABLE))
 
 
 def seed_for(case: Case, args: list[np.ndarray]) -> np.ndarray:
@@ -171,7 +172,7 @@ def gradient(case, seed):
     return lambda *args: vjp(case.on(ops), args, seed)
 
 
-@every_derivative
+@second_derivatives
 def test_second_order_agrees_with_differences_of_the_first(case):
     args = case.args()
     seed, along = seed_for(case, args), unit_directions(case.rng(4), args)

@@ -16,6 +16,8 @@ from hypothesis.extra import numpy as hnp
 import tape
 from tape import errors
 from tape.optim import SGD, Adam
+from tests.oracles import pytorch
+from tests.tiers import grid, rounds
 
 SETTINGS = [
     (SGD, {"lr": 0.05}),
@@ -86,7 +88,7 @@ def assert_near(actual, expected, dtype):
 @every_setting
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_equal_to_torch(kind, options, dtype):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed", exc_type=ImportError)
+    torch = pytorch()
     rng = np.random.default_rng(0)
     params = make_arrays(rng, dtype)
     theirs = [torch.tensor(p) for p in params]
@@ -139,9 +141,9 @@ LAYOUT_PAIRS = [  # another byte order is another dtype, which a gradient must s
 ]
 
 
-@every_setting
-@pytest.mark.parametrize(("of_param", "of_grad"), LAYOUT_PAIRS)
-def test_layouts_change_nothing(kind, options, of_param, of_grad):
+@grid(setting=SETTINGS, layouts=LAYOUT_PAIRS, ids=str)
+def test_layouts_change_nothing(setting, layouts):
+    (kind, options), (of_param, of_grad) = setting, layouts
     rng = np.random.default_rng(2)
     start, grads = rng.normal(size=(101, 90)), rng.normal(size=(3, 101, 90))  # more than a block of nditer
     plain, param = start.copy(), LAYOUTS[of_param](start.copy())
@@ -158,7 +160,7 @@ def test_what_lies_between_strides_is_untouched():
     np.testing.assert_array_equal(whole, np.arange(12.0).reshape(3, 4) - [1, 0, 1, 0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 @given(
     st.sampled_from(SETTINGS),
     st.lists(hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4), min_size=1, max_size=4),

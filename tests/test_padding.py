@@ -9,8 +9,9 @@ from hypothesis.extra import numpy as hnp
 import tape
 from tape import errors, ops
 from tests.oracles import assert_same, inner, jvp, record, vjp
+from tests.tiers import rounds
 
-quick = settings(max_examples=150, deadline=None)
+quick = settings(max_examples=rounds(150), deadline=None)
 STATISTICS = ("maximum", "mean", "median", "minimum")
 MODES = ("constant", "edge", "linear_ramp", "reflect", "symmetric", "wrap", *STATISTICS)
 

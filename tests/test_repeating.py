@@ -9,9 +9,10 @@ from hypothesis.extra import numpy as hnp
 import tape
 from tape import errors, ops
 from tests.oracles import assert_same, record, vjp
+from tests.tiers import rounds
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=rounds(60), deadline=None)
 
 
 def check(f, shape, dtype=np.float64):

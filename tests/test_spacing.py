@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tests.oracles import assert_same, record, vjp
+from tests.tiers import rounds
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=rounds(60), deadline=None)
 ENDS = st.floats(0.25, 4.0)
 
 

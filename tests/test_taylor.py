@@ -13,7 +13,7 @@ from numpy.polynomial.hermite import Hermite
 import tape
 from tape import errors, ops
 from tape.core.op import Op
-from tests.op_table import CASES, TWO_OF_EACH, by_operation
+from tests.op_table import CASES, by_operation, two_of_each
 from tests.oracles import assert_close, assert_same, is_float, unit_directions
 
 
@@ -22,9 +22,10 @@ def is_complex(case: Any) -> bool:
 
 
 COMPLEX = {case.op: case for case in CASES if is_complex(case) and "empty" not in case.name}
-EXPANDED = [
-    case for case in CASES if case.has_derivative and (case in TWO_OF_EACH or case is COMPLEX.get(case.op))
-]
+DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
+EXPANDED = list(
+    dict.fromkeys([*two_of_each(DIFFERENTIABLE), *(case for case in COMPLEX.values() if case.has_derivative)])
+)
 
 
 def of_floats(case: Any, args: list[Any]) -> tuple[Any, list[Any]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import tree
+from tests.tiers import rounds
 
 Point = namedtuple("Point", "x y")
 
@@ -68,7 +69,7 @@ ANY = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(ANY)
 def test_a_tree_taken_apart_and_put_together_is_the_same(value):
     leaves, structure = tree.flatten(value)
@@ -79,7 +80,7 @@ def test_a_tree_taken_apart_and_put_together_is_the_same(value):
     assert all(isinstance(leaf, (float, int, str, np.float32)) for leaf in leaves)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(100), deadline=None)
 @given(ANY)
 def test_names_lead_to_the_leaves(value):
     leaves, structure = tree.flatten(value)
@@ -88,7 +89,7 @@ def test_names_lead_to_the_leaves(value):
     assert [eval(name, {"root": value}) for name in names] == leaves
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 @given(ANY, ANY)
 def test_structures_are_equal_for_trees_alike(one, other):
     counted = tree.map_leaves(lambda leaf: 0, one)

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.ops.structure.overwriting import IN_PLACE, filled
-from tape.ops.structure.updating import At
+from tape.ops.updates.at import At
+from tape.ops.updates.overwriting import IN_PLACE, filled
 from tests import naive
 from tests.oracles import assert_close, assert_same, difference_gradient, record, vjp
+from tests.tiers import grid, rounds
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=rounds(60), deadline=None)
 BINARY = (np.multiply, np.divide, np.power, np.subtract, np.maximum, np.minimum, np.hypot, np.arctan2)
 EXACT = (np.multiply, np.divide, np.subtract, np.maximum, np.minimum)
 UNARY = (np.sin, np.negative, np.sqrt, np.square)
@@ -162,11 +163,10 @@ def returned(function, a, v, rest, options):
     return IN_PLACE[function](*args, **options)
 
 
-@pytest.mark.parametrize(("function", "rest", "options"), CALLS)
-@pytest.mark.parametrize("values", [(), (1,), (2,), (2, 3), (7,)])
-@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (6, 1), (2, 1, 3)])
-def test_in_place_functions_leave_what_ours_return(function, rest, options, values, shape):
+@grid(shape=[(2, 3), (3, 2), (6, 1), (2, 1, 3)], values=[(), (1,), (2,), (2, 3), (7,)], call=CALLS, times=5)
+def test_in_place_functions_leave_what_ours_return(shape, values, call):
     """Elements are numbered, so that each takes back the adjoints of where it went."""
+    function, rest, options = call
     a = np.arange(6.0).reshape(shape)
     v = np.asarray(6.0 + np.arange(np.prod(values, dtype=int))).reshape(values)
     try:

@@ -13,6 +13,7 @@ import tape
 from tape import errors
 from tape.viz.arc import arc, arcs
 from tests.odd_traces import network, odd_traces, product, state
+from tests.tiers import rounds
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -222,7 +223,7 @@ def test_options_that_do_not_fit(options, words):
 
 
 @given(odd_traces(), st.sampled_from([None, 2.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(60), deadline=None)
 def test_it_is_xml_and_complete(trace, step):
     found = groups(arc(trace, step=step))
     assert [int(group.get("data-id")) for group in found] == list(range(len(trace)))

@@ -18,7 +18,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.callers import Caller
-from tape.core import scope
+from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Handle
 
 __all__ = [
@@ -113,8 +113,8 @@ def has_derivative(var: Any) -> bool:
     trace = var.trace_ref()
     if trace is None or not var.node.is_active:  # a freed trace has no sweeps
         return False
-    region = scope.region_above(trace.level) if scope.REGIONS else None
-    return region is None or not region.is_constant
+    over = interceptor(trace.level) if OPEN else None
+    return over is None or not over.is_constant
 
 
 def check_number(var: Any, how: str) -> None:

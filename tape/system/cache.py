@@ -13,12 +13,17 @@ import hashlib
 import os
 import secrets
 import stat
+import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["cache_folder", "read", "write"]
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["alone", "cache_folder", "read", "write"]
 
 _MAGIC = b"tape code 2\n"
 _BEGIN = len(_MAGIC) + hashlib.sha256().digest_size
@@ -27,6 +32,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | get
 _OLD = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TEMPORARY = ".part"
 _ABANDONED = 3600  # seconds after which an unfinished file is abandoned
+_POLL = 0.05  # seconds between attempts to take the lock
 
 
 def cache_folder() -> Path | None:
@@ -119,6 +125,52 @@ def write(name: str, content: bytes, most: int) -> None:
     except (OSError, ValueError):  # for instance a full disk: the code is compiled again next time
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(seconds: float) -> Iterator[None]:
+    """Hold the folder while compiling: another process that needs the same code waits, and then reads it.
+
+    The lock ends with the process, however that ends. Where there is no folder or no lock to be had, and
+    after the given time, nothing is held: the same code is then compiled twice.
+
+    Parameters
+    ----------
+    seconds : float
+        How long to wait for other processes.
+    """
+    descriptor = None
+    with suppress(OSError):
+        descriptor = _locked(seconds)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # a forked process may have a copy of the descriptor
+            os.close(descriptor)
+
+
+def _locked(seconds: float) -> int | None:
+    """Return a descriptor of the folder that holds its lock; None if there is no folder, or no locks."""
+    folder = cache_folder()
+    if folder is None or sys.platform == "win32":
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    deadline = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL)
+            else:
+                return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def _head(content: bytes) -> bytes:

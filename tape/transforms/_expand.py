@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.fitting import fit_tangent
 from tape.core.node import Handle, Node
 from tape.core.series import Series, scaled
 from tape.core.trace import Trace
@@ -89,7 +90,7 @@ def _expand(
             error.add_note(f"in the series of {op!r}, node %{i} of {where!r}")
             raise
         if any(part is not None for part in result[1:]):
-            found[i] = [node.value, *(op.fitted(part, node.value) for part in result[1:])]
+            found[i] = [node.value, *(fit_tangent(part, node.value) for part in result[1:])]
 
 
 def _integrated_once(
@@ -130,7 +131,7 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
             tangents.append(trace.param(velocity))
             seeds[operands[-1].id] = a[:-1]
             seeds[tangents[-1].id] = [velocity, *others]
-        slope = op.fitted(op.tangent(result, operands, tangents, attrs), out)
+        slope = fit_tangent(op.tangent(result, operands, tangents, attrs), out)
     if not isinstance(slope, Handle) or slope.trace_ref is not trace.ref:
         return [out, slope, *rest]
     nodes, count = trace.nodes, slope.id + 1

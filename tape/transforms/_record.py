@@ -15,8 +15,8 @@ import numpy as np
 
 from tape import errors, tree
 from tape.conversion.foreign import complaint
-from tape.core import scope
 from tape.core.checks import check_cotangent
+from tape.core.interpreter import OPEN, interceptor, lift, resolve
 from tape.core.node import Handle, settled
 from tape.core.trace import Trace
 
@@ -125,8 +125,8 @@ class Recording:
                 out = self._without_aux(out)
         self.trace.is_strict = False  # recording is over: a Var that escaped may be printed
         self.outs, self.out_structure = tree.flatten(out)
-        if scope.REGIONS:
-            self.outs = [scope.resolve(out) for out in self.outs]
+        if OPEN:
+            self.outs = [resolve(out) for out in self.outs]
 
     # ---- what was recorded ---------------------------------------------------------------------
 
@@ -211,14 +211,14 @@ class Recording:
         seeds: dict[int, Any] = {}
         for root, cotangent in zip(self.roots, cotangents, strict=True):
             if root is not None:
-                cotangent = scope.recorded(cotangent)
+                cotangent = lift(cotangent)
                 seeds[root] = seeds[root] + cotangent if root in seeds else cotangent
         gradients = self.trace.pull_back(seeds, consume=consume)
         return [self._as(g, p.node.value) for g, p in zip(gradients, self.params, strict=True)]
 
     def push_forward(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of all leaves of the result, given one for every param."""
-        seeds = {p.id: scope.recorded(t) for p, t in zip(self.params, tangents, strict=True)}
+        seeds = {p.id: lift(t) for p, t in zip(self.params, tangents, strict=True)}
         moved = iter(self.trace.push_forward(seeds, [root for root in self.roots if root is not None]))
         parts = [None if root is None else next(moved) for root in self.roots]
         return self.owned(parts, tangents)
@@ -253,7 +253,7 @@ class Recording:
         values = [param.node.value for param in self.params]
         traces = [value.trace for value in values if isinstance(value, Handle)]
         trace = max(traces, key=lambda trace: trace.level, default=None)
-        return None if trace is None or scope.region_above(trace.level) else trace
+        return None if trace is None or interceptor(trace.level) else trace
 
     def _as(self, derivative: Any, value: Any) -> Any:
         """Return a derivative in the form of its value: array or scalar, zeros for None, on its trace."""
@@ -297,9 +297,7 @@ class Recording:
                 )
             leaves += flat
         return [
-            check_cotangent(
-                self.trace, scope.resolve(leaf), param.node.value, partial(self._leaf_name, k, what)
-            )
+            check_cotangent(self.trace, resolve(leaf), param.node.value, partial(self._leaf_name, k, what))
             for k, (leaf, param) in enumerate(zip(leaves, self.params, strict=True))
         ]
 
@@ -317,7 +315,7 @@ class Recording:
             if not self._is_ours(out):
                 value = np.zeros(np.shape(value), float_like(value))
             name = partial(lambda k: f"the cotangent for {self._out_names()[k]}", k)
-            checked.append(check_cotangent(self.trace, scope.resolve(leaf), value, name))
+            checked.append(check_cotangent(self.trace, resolve(leaf), value, name))
         return checked
 
     # ---- helpers -----------------------------------------------------------------------------------
@@ -360,7 +358,7 @@ class Recording:
     def _as_floats(self, leaf: Any, structure: Any, k: int, position: int) -> Any:
         """Convert a leaf that is not a plain float array, if it holds floats."""
         if isinstance(leaf, Handle):
-            leaf = scope.resolve(leaf)
+            leaf = resolve(leaf)
         array = leaf
         if (wrong := complaint(leaf)) is not None:
             name = tree.names(structure, f"argument {position} of {self.name}")[k]

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core import scope
+from tape.core.interpreter import Interceptor, resolve
 from tape.core.node import Handle, plain, settled, traced
 from tape.core.op import Op
-from tape.core.scope import Region
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.transforms._expand import push_series
@@ -73,10 +72,10 @@ def as_scalar(value: Any) -> Any:
     return np.asarray(value)[()] if is_python else value
 
 
-class Captures(Region):
+class Captures(Interceptor):
     """An interpreter that replaces outer Vars by plain arrays and collects them."""
 
-    is_plain = True
+    computes_plainly = True
 
     def __init__(self) -> None:
         self.vars: list[Any] = []
@@ -94,12 +93,12 @@ class Captures(Region):
             self.vars.append(var.again())
         return protected(plain(var))
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""
         return op(*map(self.resolve, operands), **attrs)
 
 
-class Substitution(Region):
+class Substitution(Interceptor):
     """An interpreter that replaces captured Vars by other values.
 
     Parameters
@@ -117,9 +116,9 @@ class Substitution(Region):
         """Map a captured Var to its substitute; return anything else unchanged."""
         return self._values.get(id(var.node), var) if isinstance(var, Handle) else var
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Apply the operation to the substitutes."""
-        return (op.function or op)(*map(self.resolve, operands), **attrs)
+        return op(*map(self.resolve, operands), **attrs)
 
 
 class Packing:
@@ -299,7 +298,7 @@ class Segment:
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
     """Run on a new trace; return it, a param for each float operand (None for others), and the result."""
     with Trace(name, strict=True) as trace:
-        operands = [scope.resolve(operand) for operand in operands]
+        operands = [resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else settled(p) for o, p in zip(operands, params, strict=True)))
     return trace, params, out

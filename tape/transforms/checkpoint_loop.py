@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core import scope
+from tape.core.interpreter import resolve
 from tape.core.node import Handle, settled
 from tape.core.trace import Trace
 from tape.system.progress import progress_bar
@@ -123,7 +123,7 @@ class _Loop:
 
     def vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
         """Return the contributions to the Vars of the state, then to the captured ones."""
-        state, captured = self._start([scope.resolve(operand) for operand in operands])
+        state, captured = self._start([resolve(operand) for operand in operands])
         is_plain = not any(isinstance(operand, Handle) for operand in operands)
         kept: dict[int, Any] = {}
         if is_plain:
@@ -137,7 +137,7 @@ class _Loop:
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
         """Return the tangent of the last state, pushed forward step by step."""
-        state, captured = self._start([scope.resolve(operand) for operand in operands])
+        state, captured = self._start([resolve(operand) for operand in operands])
         packing = self.segment.packing
         by_leaf = dict(zip(self.segment.places, tangents, strict=False))
         moving = [by_leaf.get(place) for place in packing.floats]

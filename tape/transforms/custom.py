@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.core.fitting import fit, fit_tangent
 from tape.core.node import Handle, settled
-from tape.core.op import Op, fit
 from tape.core.transposition import pull_transposed, push_transposed
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
@@ -222,7 +222,7 @@ class _Call:
         likes = packing.unpack(out)
         return packing.pack(
             [
-                Op.fitted(self._checked(parts[i], like, "the result"), like)
+                fit_tangent(self._checked(parts[i], like, "the result"), like)
                 for i, like in zip(packing.floats, likes, strict=True)
             ]
         )

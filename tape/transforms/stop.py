@@ -8,13 +8,15 @@ from typing import Any
 
 from tape import tree
 from tape.core import batch_rules
+from tape.core.interpreter import Interceptor
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.scope import Region
+from tape.inspect.costs import declare_cost, free
 
 __all__ = ["no_grad", "stop_gradient"]
 
 _stop = Op(lambda x: x, name="stop_gradient", batch=batch_rules.elementwise, lower=lambda b, x: b.value(x))
+declare_cost(free, _stop)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -39,7 +41,7 @@ def stop_gradient(x: Any) -> Any:
     return tree.map_leaves(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
 
 
-class no_grad(Region, ContextDecorator):
+class no_grad(Interceptor, ContextDecorator):
     """A context, or decorator of functions, in which results are constant to every derivative.
 
     Operations on Vars are recorded as usual, and run again on a replay, but without derivative.
@@ -59,7 +61,7 @@ class no_grad(Region, ContextDecorator):
 
     is_constant = True
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""
         return op.without_rules()(*operands, **attrs)
 

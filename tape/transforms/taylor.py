@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core import scope
+from tape.core.interpreter import lift
 from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 
@@ -68,7 +68,7 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
         _check_factorial(order, np.result_type(recording.plain(out)))
     directions = recording.tangents(direction, "direction")
     seeds = {
-        param.id: [param.node.value, scope.recorded(moved), *[None] * (order - 1)][: order + 1]
+        param.id: [param.node.value, lift(moved), *[None] * (order - 1)][: order + 1]
         for param, moved in zip(recording.params, directions, strict=True)
     }
     roots = recording.roots

@@ -14,23 +14,40 @@ from pkgutil import iter_modules
 import pytest
 
 from tests.op_table.case import Case
+from tests.tiers import is_full
 
 FAMILIES = [name for _, name, _ in iter_modules(__path__) if name != "case"]
 CASES: list[Case] = [case for family in FAMILIES for case in import_module(f"tests.op_table.{family}").CASES]
 
 
-def _two_of_each() -> list[Case]:
-    """For each operation its cases with the most elements and, if another, with the most arguments."""
-    chosen: dict[str, list[Case]] = {}
-    for case in CASES:
-        chosen.setdefault(case.op, []).append(case)
-    largest = [max(cases, key=lambda case: case.size) for cases in chosen.values()]
-    richest = [max(cases, key=lambda case: (len(case.arguments), case.size)) for cases in chosen.values()]
-    return [case for case in CASES if case in largest or case in richest]
+def two_of_each(cases: Iterable[Case]) -> list[Case]:
+    """For each operation its case with the most elements and, if another, the one with the most arguments."""
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(case.op, []).append(case)
+    largest = [max(group, key=lambda case: case.size) for group in groups.values()]
+    richest = [max(group, key=lambda case: (len(case.arguments), case.size)) for group in groups.values()]
+    return [case for group in groups.values() for case in group if case in largest or case in richest]
 
 
-TWO_OF_EACH = _two_of_each()
+TWO_OF_EACH = two_of_each(CASES)
 """What stands for all cases where an operation as such is looked at, and not its rules."""
+
+
+def spread(cases: Iterable[Case]) -> list[Case]:
+    """Return all cases in the full tier; in the plain tier `two_of_each` operation, and one more.
+
+    Which one that is changes from operation to operation, so that of a family all kinds are there.
+    """
+    wanted = list(cases)
+    if is_full():
+        return wanted
+    chosen = two_of_each(wanted)
+    others: dict[str, list[Case]] = {}
+    for case in wanted:
+        others.setdefault(case.op, []).extend([case] if case not in chosen else [])
+    chosen += [group[k % len(group)] for k, group in enumerate(others.values()) if group]
+    return [case for case in wanted if case in chosen]
 
 
 _TOGETHER = 8

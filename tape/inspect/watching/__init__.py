@@ -1,8 +1,7 @@
 """Watched traces: watches are called for every node as it is recorded, and every rule as it runs.
 
-The nodes of a trace are a plain list, with no checks for watches. Those of a watched trace are a `Watched`
-list, which calls them: so watching costs nothing when it is off. The watches are `finite.Finite`, for NaN,
-and `tape.inspect.profiling`, for time.
+A watched trace has a `Watching`, to which it reports; others have none, and their nodes are recorded by a
+shorter way. Who looks: `finite.Finite`, for NaN, and `tape.inspect.profiling`, for time.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tape import errors
-from tape.core.node import Node
 from tape.inspect.watching.finite import Finite
 from tape.inspect.watching.watch import Watch
-from tape.inspect.watching.watched import Watched, unwatched
+from tape.inspect.watching.watched import Watching
 
-__all__ = ["OPEN", "Watch", "Watched", "debug", "nodes_for", "unwatched", "watched"]
+__all__ = ["OPEN", "Watch", "Watching", "debug", "watch_for", "watched"]
 
 
 @dataclass(eq=False)
@@ -38,8 +36,8 @@ OPEN: list[_Block] = []
 _around: ContextVar[tuple[_Block, ...]] = ContextVar("blocks around", default=())
 
 
-def nodes_for(sites: bool, check: bool) -> list[Node]:
-    """Return the list for the nodes of a new trace, watched as requested and by the enclosing blocks."""
+def watch_for(sites: bool, check: bool) -> Watching | None:
+    """Return what a new trace reports to, as was asked for and by the blocks around; None if nobody looks."""
     _check_options(sites, check)
     watches: list[Watch] = []
     for block in _around.get():
@@ -48,7 +46,7 @@ def nodes_for(sites: bool, check: bool) -> list[Node]:
             watches += block.watches
     if check:
         watches.append(Finite())
-    return Watched(sites or check, watches) if sites or watches else []
+    return Watching(sites or check, watches) if sites or watches else None
 
 
 @contextmanager

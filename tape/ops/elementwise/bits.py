@@ -1,12 +1,14 @@
-"""Integers: their bits and divisors. Nothing here has a derivative."""
+"""Bits and divisors of integers. Nothing here has a derivative."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.functions import elementwise, function_of
+from tape.core.elementwise import elementwise
 from tape.core.op import Op
+from tape.core.record import recorder_of
+from tape.inspect.samples import declare_samples
 
 __all__ = [
     "bitwise_and",
@@ -24,6 +26,18 @@ __all__ = [
     "right_shift",
 ]
 
+declare_samples(
+    "np.bitwise_and(n, np.floor(4 * u).astype(int))",
+    "np.bitwise_count(np.floor(4 * u).astype(int))",
+    "np.bitwise_or(np.floor(4 * u).astype(int), n)",
+    "np.bitwise_xor(np.floor(4 * u).astype(int), n)",
+    "np.gcd(n, np.floor(4 * u).astype(int))",
+    "np.invert(x > 0.5)",
+    "np.lcm(n, np.floor(4 * u).astype(int))",
+    "np.left_shift(n, np.floor(4 * u).astype(int))",
+    "np.right_shift(n, np.floor(4 * u).astype(int))",
+)
+
 bitwise_and = elementwise(np.bitwise_and)
 bitwise_or = elementwise(np.bitwise_or)
 bitwise_xor = elementwise(np.bitwise_xor)
@@ -34,7 +48,7 @@ gcd = elementwise(np.gcd)
 lcm = elementwise(np.lcm)
 
 # Without instructions: programs have no integers as short as its result.
-bitwise_count = function_of(
+bitwise_count = recorder_of(
     Op(np.bitwise_count, batch=batch_rules.elementwise, doc="The number of ones in the absolute value."),
     1,
     np.bitwise_count,

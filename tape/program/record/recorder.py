@@ -1,4 +1,4 @@
-"""The trace on which a function is recorded to become a program: `Recorder`, and what Python reads of it.
+"""`Recorder`: the trace on which a function is recorded to become a program; and its guards.
 
 Each number that Python reads is a `Guard`, which every later call checks. Arrays that the function closes
 over are leaves, read by reference in every call.
@@ -15,37 +15,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.core import scope
+from tape.core.interpreter import OPEN, Interceptor
 from tape.core.node import Handle, Leaf, Node
-from tape.core.scope import Region
 from tape.core.trace import Trace
+from tape.core.var import Var
+from tape.program.record.traced import Traced
 from tape.program.record.weak import weak
 
 if TYPE_CHECKING:
     from tape.core.op import Op
-    from tape.core.var import Var
 
 __all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
 
 
 Outcome = bool | int | tuple[str | int, ...]
-"""The number that Python has read; or a dtype and a shape."""
+"""A number that Python has read; or a dtype and a shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A number or type that Python has read: a later call must find the same, or take another path.
+    """A number or type that Python has read: a later call must find the same, or takes another path.
 
     Attributes
     ----------
     node : int
         The node that was read: a number of shape (), or an array whose shape or dtype depends on data.
     kind : {"bool", "int", "type"}
-        What it was read as; or its dtype and shape, of what data decide.
+        The type of the number; ``"type"`` for a dtype and shape that depend on data.
     outcome : bool, int or tuple
-        What was found; ``(dtype, *shape)``.
+        The number; or ``(dtype, *shape)``.
     position : int
-        How many nodes there were at that time.
+        Number of nodes at that time.
     """
 
     node: int
@@ -62,20 +62,20 @@ class Recorder(Trace):
     guards : list of Guard
         In the order in which numbers were read.
     caught : Exception or None
-        What an operation or a conversion has raised last. If the function returns all the same, it has caught
-        it; and whether it is raised may depend on the numbers.
+        The last exception of an operation or a conversion. If the function returns all the same, it has
+        caught it; and whether it is raised may depend on the numbers.
     is_computing : bool
-        Whether the value of an operation is being computed, which is no business of the program's.
+        Whether the value of an operation is being computed, which is not recorded.
     """
 
-    __slots__ = ("_constants", "caught", "guards", "is_computing")
+    __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing")
 
-    handle: ClassVar[type[Handle]]  # Traced, below
-    nodes: _Nodes
+    var_type: ClassVar[type[Var]] = Traced
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self.nodes = _Nodes()
+        self.is_plain = False
+        self._seen = _Seen()
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
         self.is_computing = False
@@ -83,46 +83,53 @@ class Recorder(Trace):
 
     def __enter__(self) -> Recorder:
         super().__enter__()
-        scope.RECORDERS.append(self)
+        OPEN.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        scope.RECORDERS.remove(self)
+        OPEN.remove(self)
         super().__exit__(*exception)
 
     def argument(self, value: Any) -> Var:
-        """A leaf for an argument; a Python number is a weak one."""
+        """Append a leaf for an argument; a Python number is weak."""
         if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
             value = weak(value)
         return self.push(Leaf(value, False, None))
 
     def constant(self, value: Any) -> Var:
-        """A leaf for a plain value, which is no argument: an array is read by reference in every call."""
+        """Append a leaf for a plain value from outside; an array is read by reference in every call."""
         if type(value) is not np.ndarray:
             return self.push(Leaf(np.asarray(value)[()], False, None))
-        self.nodes.see(value)
+        self._seen.see(value)
         known = self._constants.get(id(value))
         if known is None:
             known = self._constants[id(value)] = self.push(Leaf(value, False, None))
         return known
 
     def release(self) -> list[Node]:
-        """Return the tape, and let go of all else that refers to arrays on it."""
+        """Return the tape, and drop all other references to arrays on it."""
         self._constants.clear()
-        return self.nodes.release()
+        self._seen = _Seen()
+        return self.nodes
 
-    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def check(self) -> None:
+        """Raise if an array has been written into since it was used."""
+        self._seen.check()
+
+    def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
         self.is_computing, before = True, self.is_computing
         try:
-            with self.raising():
-                return super().run(op, operands, attrs)
+            return super().process(op, operands, attrs)
+        except Exception as error:
+            self.caught = error
+            raise
         finally:
             self.is_computing = before
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Note what is raised inside."""
+        """Keep the exception that is raised inside, in `caught`."""
         try:
             yield
         except Exception as error:
@@ -137,6 +144,11 @@ class Recorder(Trace):
 
     def push(self, node: Node) -> Var:
         """Append a node; if its shape or dtype depends on data, they become a guard."""
+        inputs = node.inputs
+        if None in inputs[::2]:
+            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
+                if parent is None and type(operand) is np.ndarray:
+                    self._seen.see(operand)
         var = super().push(node)
         depends = node.op is not None and node.op.data_dependent
         if depends is True or (depends and depends(*node.operands, **node.attrs)):
@@ -150,42 +162,27 @@ class Recorder(Trace):
         self.guards.append(Guard(node, kind, outcome, count))
 
 
-class _Nodes(list[Node]):
-    """A tape that sees to it that the plain arrays on it stay as they were.
+class _Seen:
+    """The plain arrays that operations on a tape have read, which must stay as they were.
 
-    A program reads them anew in every call, when all writing is over.
+    A program reads them again in every call, when all writes have happened.
     """
 
     __slots__ = ("_constants",)
 
     def __init__(self) -> None:
-        super().__init__()
         self._constants: dict[int, tuple[np.ndarray, int]] = {}  # with a fingerprint, by id
 
-    def append(self, node: Node) -> None:
-        """Append a node, and remember what is in its operands."""
-        inputs = node.inputs
-        if None in inputs[::2]:
-            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
-                if parent is None and type(operand) is np.ndarray:
-                    self.see(operand)
-        list.append(self, node)
-
     def see(self, array: np.ndarray) -> None:
-        """Remember what is in an array, or make sure that it has not changed."""
+        """Remember the content of an array, or check that it has not changed."""
         known = self._constants.get(id(array))
         if known is None:
             self._constants[id(array)] = (array, _fingerprint(array))
         elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
             _refuse_scratch(array)
 
-    def release(self) -> list[Node]:
-        """Return a plain list of the nodes, and let go of the arrays that were looked at."""
-        self._constants.clear()
-        return list(self)
-
     def check(self) -> None:
-        """Raise if an array has been written into since it was used."""
+        """Raise if an array has been written to since it was used."""
         for array, found in self._constants.values():
             if _fingerprint(array) != found:
                 _refuse_scratch(array)
@@ -206,8 +203,8 @@ def _refuse_scratch(array: np.ndarray) -> NoReturn:
     )
 
 
-class Sealed(Region):
-    """A region in which the Vars of all traces around it are refused."""
+class Sealed(Interceptor):
+    """An interpreter that refuses the Vars of all traces outside of it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -218,12 +215,12 @@ class Sealed(Region):
             self.refuse(var)
         return var
 
-    def instead(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
+    def intercept(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
         """Refuse an operation on Vars from outside."""
         self.refuse(next(operand for operand in operands if isinstance(operand, Handle)))
 
     def refuse(self, var: Any) -> NoReturn:
-        """Say what to do about a Var from outside."""
+        """Raise for a Var from outside, with what to do."""
         raise errors.UnsupportedError(
             f"{self.name} is compiled and uses {var!r}, a Var from outside, which a program would take for a "
             "constant. Pass it as an argument"

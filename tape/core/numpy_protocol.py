@@ -1,0 +1,238 @@
+"""What runs when a NumPy function meets a Var: its two protocols, looked up in the table of operations.
+
+Functions that have no counterpart raise at the call; those that write in place let a handle move on. Nothing
+is computed here, and a derivative is never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tape import errors
+from tape.conversion.numbers import NotFree, freed
+from tape.core.node import Handle
+from tape.core.operands import as_operand
+from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS, find
+from tape.inplace.aliases import are_related
+
+__all__ = ["call_function", "call_ufunc", "create", "is_creation", "refuse_plain"]
+
+# Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
+_ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
+    {
+        np.shape,
+        np.ndim,
+        np.size,
+        np.result_type,
+        np.can_cast,
+        np.common_type,
+        np.min_scalar_type,
+        np.iscomplexobj,
+        np.isrealobj,
+        np.array_equal,
+        np.array_equiv,
+        np.allclose,
+        np.array_repr,
+        np.array_str,
+        np.array2string,
+        np.einsum_path,
+        np.diag_indices_from,
+        np.tril_indices_from,
+        np.triu_indices_from,
+        np.save,
+        np.savetxt,
+        np.savez,
+        np.savez_compressed,
+    }
+)
+
+_ON_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
+_DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
+"""Keywords of ufuncs that say what is so anyway."""
+
+_CREATION: dict[Any, str] = {
+    getattr(np, name): name
+    for name in (
+        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "eye",
+        "frombuffer", "fromfunction", "fromiter", "full", "identity", "ones", "require", "tri", "zeros",
+    )
+}  # fmt: skip
+_CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
+"""Functions that make arrays -> their names in `tape.numpy`."""
+
+
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a ufunc, or a method of one, does with Vars among its operands.
+
+    Raises
+    ------
+    InPlaceError
+        If it were to write into a plain array.
+    UnsupportedError
+        If there is no rule for it, or for a keyword.
+    """
+    function = find(ufunc)
+    name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
+    if method == "at":
+        if not isinstance(inputs[0], Handle):
+            return _into_plain(name, ufunc.at, inputs, kwargs)
+        return INTERNAL["write_at"](ufunc, *inputs)
+    if "out" in kwargs:
+        if not any(isinstance(x, Handle) for x in kwargs["out"]):
+            return _into_plain(f"{name}(..., out=...)", getattr(ufunc, method), inputs, kwargs)
+        return INTERNAL["write_ufunc"](ufunc, method, f"{name}(..., out=...)", inputs, **kwargs)
+    if function is None:
+        raise _no_rule(name)
+    kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
+    if method == "outer" and ufunc.nin == 2:
+        x, y = (as_operand(operand) for operand in inputs)
+        one = (1,) * np.ndim(y)
+        inputs, method = (OPERATIONS[np.reshape](x, (*np.shape(x), *one)), y), "__call__"
+    if method != "__call__":
+        known = UFUNC_METHODS.get(method, {}).get(ufunc)
+        if known is None:
+            raise _no_rule(name)
+        if method == "accumulate" and not np.ndim(inputs[0]):
+            raise errors.ShapeError(
+                f"{name} has nothing to go along: {errors.describe(inputs[0])} is a number"
+            )
+        return _call(known, name, inputs, {"axis": 0, **kwargs})
+    if "dtype" in kwargs and ufunc.signature is None:
+        dtype = kwargs.pop("dtype")
+        inputs = tuple(OPERATIONS[np.astype](x, dtype) for x in inputs)
+    if kwargs and ufunc.signature is None:
+        raise errors.UnsupportedError(
+            f"{name} with {', '.join(kwargs)}= has no derivative rule. "
+            + ("Choose with np.where afterwards" if "where" in kwargs else "Leave it out")
+        )
+    return _call(function, name, inputs, kwargs) if kwargs else function(*inputs)
+
+
+def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function of NumPy's does with Vars among its arguments.
+
+    Raises
+    ------
+    InPlaceError
+        If it were to write into a plain array.
+    UnsupportedError
+        If there is no rule for it, or for arguments like these.
+    """
+    if kwargs.get("out") is not None:
+        x = kwargs["out"]
+        if not isinstance(x, Handle):
+            return _into_plain(f"{_title(func)}(..., out=...)", func, args, kwargs)
+        rest = {key: value for key, value in kwargs.items() if key != "out"}
+        return INTERNAL["write_function"](x, func, args, rest)
+    function = OPERATIONS.get(func)
+    if function is None:
+        if func in WRITERS:
+            x = args[0] if args else next(iter(kwargs.values()))
+            if not isinstance(x, Handle):
+                return _into_plain(_title(func), func, args, kwargs)
+            return WRITERS[func](x, args, kwargs)
+        if func in _ON_MEMORY:
+            return are_related(*args[:2])
+        if func in _ON_VALUES:
+            return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
+        raise _no_rule(_title(func))
+    if func is np.where and len(args) == 1 and not kwargs:
+        return OPERATIONS[np.nonzero](*args)
+    return _call(function, "", args, kwargs, func)
+
+
+def is_creation(func: Any) -> bool:
+    """Whether a NumPy function makes arrays, and so has met a Var as ``like=``."""
+    return func in _CREATION
+
+
+def create(like: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Make an array on the trace of a Var that was given as ``like=``."""
+    made = getattr(import_module("tape.numpy"), _CREATION[func])(*args, **kwargs)
+    return made if isinstance(made, Handle) else INTERNAL["beside"](like, made)
+
+
+def _title(function: Any) -> str:
+    """A function as users write it."""
+    module = getattr(function, "__module__", None) or "numpy"
+    if isinstance(function, np.ufunc):
+        module = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
+    module = {"numpy.lib.scimath": "numpy.emath"}.get(module, module)
+    return f"{module}.{function.__name__}".replace("numpy", "np", 1)
+
+
+def _values_in(argument: Any) -> Any:
+    """What Vars stand for: one level, as those of the next may want to know what is asked."""
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_values_in(part) for part in argument)
+    return argument.node.value if isinstance(argument, Handle) else argument
+
+
+def _into_plain(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function that writes into a plain array, if no derivative is lost with it."""
+    try:
+        args, kwargs = freed(args), {key: freed(value) for key, value in kwargs.items()}
+    except NotFree:
+        refuse_plain(name)
+    return function(*args, **kwargs)
+
+
+def refuse_plain(name: str) -> NoReturn:
+    """Raise because a recorded value was to be written into a plain array."""
+    raise errors.InPlaceError(
+        f"{name} would write a recorded value into a plain array, which would lose its derivative. Use the "
+        "value that it returns; or write to a Var: np.zeros(shape, like=x) makes one beside x"
+    )
+
+
+def _no_rule(name: str) -> errors.UnsupportedError:
+    short = name.rpartition(".")[2]
+    namesake = next((known for known in map(_title, OPERATIONS) if known.rpartition(".")[2] == short), None)
+    return errors.UnsupportedError(
+        f"{name} has no derivative rule." + (f" {namesake} has one." if namesake else "") + " "
+        "`python -m tape.support` lists all. A rule takes three lines: "
+        f"{short} = tape.Op({name}, vjp=[lambda g, out, x: g * slope(x)], jvp=[lambda t, out, x: t * "
+        f"slope(x)]), with slope written in NumPy; then call {short}(x). "
+        "Where no derivative is needed, use .value"
+    )
+
+
+def _call(
+    function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], func: Any = None
+) -> Any:
+    """Call an operation with NumPy's arguments; one that it does not take is named."""
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        op = getattr(function, "op", function)
+        if isinstance(error, errors.TapeError) or not getattr(op, "explains_errors", True):
+            raise
+        if func is not None:
+            name = _title(func)
+            fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
+            if "out" in fewer_kwargs:
+                return call_function(func, tuple(fewer_args), fewer_kwargs)
+            if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
+                return _call(function, name, fewer_args, fewer_kwargs)
+        raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error
+
+
+def _without_defaults(
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a NumPy function less those that say what is so anyway, like ``out=None``."""
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        parameter = bound.signature.parameters[name]
+        if parameter.kind is parameter.POSITIONAL_ONLY or not positional:
+            positional.append(value)
+        elif value is not parameter.default and not (isinstance(value, str) and value == parameter.default):
+            named[name] = value
+    return positional, named

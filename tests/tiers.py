@@ -1,0 +1,108 @@
+"""Two tiers of tests: the plain one runs everything once, the full one all combinations and long campaigns.
+
+``python -m pytest`` runs the plain tier, ``python -m pytest --full`` the full one. What belongs to the full
+tier alone is not collected in the plain one. There is no test of a behaviour that only the full tier has: it
+runs the same tests on more combinations, more cases of each operation and more random examples.
+
+The tier is chosen in `tests.conftest`, before any test is imported. `grid`, `some` and `rounds` read it where
+a test is declared; `tests.op_table.spread` does the same for the cases of the table of operations.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, product
+from typing import Any, TypeVar
+
+import pytest
+
+__all__ = ["choose", "cover", "grid", "is_full", "rounds", "some"]
+
+Item = TypeVar("Item")
+
+_tier = {"is_full": False}
+
+
+def choose(*, full: bool) -> None:
+    """Set the tier; tests that have been imported by then keep theirs."""
+    _tier["is_full"] = full
+
+
+def is_full() -> bool:
+    """Return whether this is the full tier."""
+    return _tier["is_full"]
+
+
+def rounds(full: int, plain: int | None = None) -> int:
+    """Return how many random examples, seeds or repetitions a test takes in this tier; plainly a third."""
+    if is_full():
+        return full
+    return max(1, full // 3) if plain is None else min(plain, full)
+
+
+def some(cases: Iterable[Item], *, every: int) -> list[Item]:
+    """Return all cases in the full tier, the first one of every so many in the plain tier."""
+    return list(cases)[:: 1 if is_full() else every]
+
+
+def grid(
+    ids: Callable[[Any], Any] | None = None, times: int = 1, **axes: Iterable[Any]
+) -> pytest.MarkDecorator:
+    """Parametrize a test by all combinations in the full tier, by a `cover` of them in the plain tier.
+
+    Parameters
+    ----------
+    ids : callable, optional
+        As pytest takes it: names a single value.
+    times : int, optional
+        In how many combinations of the plain tier each value of the longest axis is.
+    **axes : iterable
+        The values of each parameter.
+
+    Returns
+    -------
+    MarkDecorator
+        As `pytest.mark.parametrize` returns it.
+    """
+    values = [list(axis) for axis in axes.values()]
+    rows = list(product(*values)) if is_full() else cover(*values, times=times)
+    return pytest.mark.parametrize(tuple(axes), rows, ids=ids)
+
+
+def cover(*axes: Sequence[Any], times: int = 1) -> list[tuple[Any, ...]]:
+    """Return some combinations: so many with each value of the longest axis, and each value in some.
+
+    Each one is that which puts most values beside each other for the first time, then the one of values that
+    have come up least, then the first: they are the same in every process.
+
+    Examples
+    --------
+    >>> cover("abc", "xy", "mn")
+    [('a', 'x', 'm'), ('b', 'y', 'n'), ('c', 'x', 'n')]
+    """
+    if not all(axes):
+        return []
+    places = [range(len(axis)) for axis in axes]
+    longest = max(places, key=len)
+    left = dict.fromkeys(product(*places))
+    seen: Counter[tuple[tuple[int, int], ...]] = Counter()
+    rows = []
+    for value in list(longest) * times:
+        candidates = [row for row in left if row[places.index(longest)] == value]
+        if candidates:
+            row = max(candidates, key=lambda row: _worth(row, seen))
+            seen.update(_meetings(row))
+            del left[row]
+            rows.append(tuple([axis[k] for axis, k in zip(axes, row, strict=True)]))
+    return rows
+
+
+def _worth(row: Sequence[int], seen: Counter[tuple[tuple[int, int], ...]]) -> tuple[int, int]:
+    """How many of its meetings are new, and how often others have been seen before, negated."""
+    times = [seen[meeting] for meeting in _meetings(row)]
+    return times.count(0), -sum(times)
+
+
+def _meetings(row: Sequence[int]) -> list[tuple[tuple[int, int], ...]]:
+    """The values of a row, one by one and in pairs, each with the number of its axis."""
+    places = list(enumerate(row))
+    return [*((place,) for place in places), *combinations(places, 2)]
