@@ -1,4 +1,4 @@
-"""What a watched trace reports to: places are noted here; for all else there are watches."""
+"""The watches of a trace, which it reports its events to; sites are recorded here too."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class Watching:
     Parameters
     ----------
     sites : bool
-        Whether nodes keep the user's line that recorded them; what a rule records has that of its node.
+        Whether nodes keep the user's line that recorded them; nodes that a rule records keep that of its
+        node.
     watches : sequence of Watch
-        Called in this order.
+        The watches, called in this order.
     """
 
     __slots__ = ("_sites", "_watches")
@@ -40,7 +41,7 @@ class Watching:
             watch.recorded(node, id)
 
     def replayed(self, old: Node, id: int, value: Any, inputs: tuple[Any, ...]) -> None:
-        """Report a value that was computed anew, before the node gets it."""
+        """Report a recomputed value, before the node gets it."""
         again = Node(value, old.call, inputs)
         again._site = old._site if self._sites else None
         for watch in self._watches:
