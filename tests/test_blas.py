@@ -72,12 +72,12 @@ def on_an_unknown_cpu(first="", setting="", **environment):
 
 @pytest.mark.parametrize("kernels", ["Haswell", "haswell", "Zen", "SANDYBRIDGE"])
 def test_older_kernels_on_an_avx512_cpu_are_replaced(kernels):
-    assert blas.kernels_to_ask_for(**{**UNKNOWN_CPU, "kernels_by_default": kernels}) == "SkylakeX"
+    assert blas.kernels_to_request(**{**UNKNOWN_CPU, "kernels_by_default": kernels}) == "SkylakeX"
 
 
 @pytest.mark.parametrize("reason", REASONS_AGAINST)
 def test_one_reason_against_it_is_enough(reason):
-    assert blas.kernels_to_ask_for(**{**UNKNOWN_CPU, **reason}) is None
+    assert blas.kernels_to_request(**{**UNKNOWN_CPU, **reason}) is None
 
 
 @needs_own_openblas

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from functools import partial
 from itertools import repeat
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from benchmarks.harness import Call, Case
 from benchmarks.operations import DATA, OPERATIONS, Operation, operands
 from benchmarks.registry import workload
 
+_WARM_UP = 0.03  # seconds of repeated sweeps, after which tape runs them as a program
 _REPEATS = 20  # of an operation in one call, so that making a tape does not count
 _RECORDING = "recording: time of one call, and its ratio to NumPy's call on plain arrays"
 _SWEEPING = "sweeping: time of one node, and its ratio to the rule written by hand"
@@ -28,7 +30,8 @@ _SWEEPING = "sweeping: time of one node, and its ratio to the rule written by ha
 def operations(seed: int) -> list[Case]:
     """The most used operations on arrays of 32 x 10: recording, and sweeping, one node of each.
 
-    A case has few milliseconds of the usual three seconds: give it ``--seconds 40``.
+    A case has few milliseconds of the usual three seconds: give it ``--seconds 40``. Repeated sweeps run as a
+    program; with ``TAPE_SWEEP_PROGRAMS=0`` in the environment, node by node.
     """
     arrays = operands(seed)
     tasks = [_Task(operation, arrays) for operation in OPERATIONS]
@@ -172,13 +175,21 @@ def _sweep_with_tape(task: _Task) -> Call:
     trace = load("tape").Trace()
     function = task.operation.tape or task.operation.function
     root = function(np, *[trace.param(param) for param in task.params], *task.data)
-    return lambda: trace.backward_param_grads(root, task.seed)
+    return _warmed_up(lambda: trace.backward_param_grads(root, task.seed))
 
 
 def _empty_sweep_with_tape(task: _Task) -> Call:
     trace = load("tape").Trace()
     root = trace.param(task.result)
-    return lambda: trace.backward_param_grads(root, task.seed)
+    return _warmed_up(lambda: trace.backward_param_grads(root, task.seed))
+
+
+def _warmed_up(call: Call) -> Call:
+    """Repeat a sweep until tape has made a program of it, if it does: rounds must not mix both ways."""
+    end = perf_counter() + _WARM_UP
+    while perf_counter() < end:
+        call()
+    return call
 
 
 def _sweep_with_torch(task: _Task) -> Call:

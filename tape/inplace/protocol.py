@@ -1,4 +1,4 @@
-"""Code that writes into a Var: ``x[i] = y``, ``x += y``, ``out=``, ``np.put``, ``ufunc.at``."""
+"""NumPy's protocols for writes to a Var: ``x[i] = y``, ``x += y``, ``out=``, ``np.put``, ``ufunc.at``."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__: list[str] = []
 
 
 def _write_at(ufunc: np.ufunc, x: Any, *rest: Any) -> None:
-    """Do ``ufunc.at(x, index, ...)``."""
+    """Record ``ufunc.at(x, index, ...)``."""
     with writing(x):
         overwrite(x, ufunc_at(x, ufunc, *rest))
 
 
 def _write_function(x: Any, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Do ``func(..., out=x)``."""
+    """Record ``func(..., out=x)``."""
     with writing(x):
         overwrite(x, func(*args, **kwargs))
     return x
 
 
 def _writer(new_value: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that writes into a Var, given the one that returns its new value."""
+    """Return a function that writes to a Var, given the one that returns its new value."""
 
     def write_over(x: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         with writing(x):
@@ -53,7 +53,7 @@ def _write_ufunc(
     casting: str = "same_kind",
     **kwargs: Any,
 ) -> Any:
-    """Do ``ufunc(..., out=...)``, or a method of a ufunc with it."""
+    """Record ``ufunc(..., out=...)``, or a method of a ufunc with ``out=``."""
     if not all(x is None or isinstance(x, Handle) for x in out):
         refuse_plain(name)
     is_plain_call = method == "__call__" and ufunc.signature is None

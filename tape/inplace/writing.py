@@ -229,17 +229,17 @@ def _with_part(source: Any, share: Any, part: Any) -> Any:
     """Return the new value of an array after a write to a view of it."""
     if isinstance(source.node, Stale):
         source = _taken_again(source)
-    return share.made.op.view(source, part, *_others(share, source), **share.made.attrs)
+    return share.made.op.view(source, part, *_other_operands(share, source), **share.made.attrs)
 
 
 def _taken_again(view: Any) -> Any:
     """Return the same view of the present value of its source."""
     share = view.share
     source = _taken_again(share.source) if isinstance(share.source.node, Stale) else share.source
-    return share.made.op(source, *_others(share, source), **share.made.attrs)
+    return share.made.op(source, *_other_operands(share, source), **share.made.attrs)
 
 
-def _others(share: Any, source: Any) -> list[Any]:
+def _other_operands(share: Any, source: Any) -> list[Any]:
     """Return the operands of a view except its source, as recorded values that a replay recomputes."""
     node = share.made
     pairs = zip(node.parents[1:], node.operands[1:], strict=True)

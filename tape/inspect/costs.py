@@ -1,4 +1,4 @@
-"""Costs: how many floating-point operations a node takes, estimated from shapes.
+"""Costs: estimates of the floating-point operations of a node, from shapes.
 
 An operation declares its cost beside its rules, in the file of its family. One without a declared cost
 takes one floating-point operation for each element of its result. Only shapes and static arguments are read,
@@ -38,7 +38,7 @@ _RULES: dict[Callable[..., Any], Rule] = {}
 
 
 def declare_cost(rule: Rule, *operations: Any) -> None:
-    """Declare what operations cost.
+    """Declare the cost of operations.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def flops(node: Node) -> int:
     Parameters
     ----------
     node : Node
-        Of any trace.
+        A node of any trace.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def per_matrix(count: Callable[[int, int], float]) -> Rule:
     """Return the rule: ``count(long, short)`` by the sides of each matrix in the first operand."""
 
     def rule(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
-        *batch, n, m = 1, 1, *shapes[0]  # a vector is a matrix, too
+        *batch, n, m = 1, 1, *shapes[0]  # a vector counts as a matrix
         return prod(batch) * count(max(n, m), min(n, m))
 
     return rule

@@ -20,7 +20,7 @@ from tape.core.node import Node, plain
 from tape.core.sites import Site
 from tape.inspect.listing import byte_size, duration
 from tape.inspect.watching import watched
-from tape.inspect.watching.watch import AT_WORK, Phase, Watch
+from tape.inspect.watching.watch import RUNNING, Phase, Watch
 from tape.kernels.accumulate import Scattered
 from tape.program import Program
 from tape.program.compiled import Compiled
@@ -151,8 +151,8 @@ class _Clock(Watch):
     def recorded(self, node: Node, id: int) -> None:
         """Book the time since the last event to the operation, or to the rule that has recorded it."""
         now = perf_counter()
-        if AT_WORK.rules:
-            phase, of, _ = AT_WORK.rules[-1]
+        if RUNNING.rules:
+            phase, of, _ = RUNNING.rules[-1]
             account = self._account(of, phase)
         elif node.op is None:
             account = self._elsewhere("forward")

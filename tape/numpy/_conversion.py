@@ -91,7 +91,7 @@ def _leaves(nested: Any) -> tuple[Shape, list[Any]]:
 # ---- NumPy's function, or one that records ---------------------------------------------------------
 
 
-def model(like: Any) -> Any:
+def numpy_like(like: Any) -> Any:
     """Return the ``like=`` to pass to NumPy, which refuses numbers and lists: None for these.
 
     Examples
@@ -133,7 +133,7 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
             is_known = args and (starts_with_var(args[0]) or ("like" in kwargs and holds_vars(args[0])))
             if not is_known:
                 if "like" in kwargs:
-                    kwargs["like"] = model(kwargs["like"])
+                    kwargs["like"] = numpy_like(kwargs["like"])
                 try:
                     return tried(function, *args, **kwargs)
                 except (ConversionError, ValueError):  # NumPy may find a list ragged before it finds a Var
@@ -154,7 +154,7 @@ def check_device(device: Any) -> None:
         raise OptionError(f"device={device!r} is not available. The only device is 'cpu'")
 
 
-def lies_in(a: Any, order: str | None) -> bool:
+def has_order(a: Any, order: str | None) -> bool:
     """Return whether a NumPy array in place of a Var would have this memory order."""
     flags = memory_of(a).flags
     return {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order or "K", True)
@@ -220,7 +220,7 @@ def array(
            [1., 2.]], dtype=float32)
     """
     converted = _of_dtype(object, dtype)
-    if (copy and converted is object) or not lies_in(converted, order):
+    if (copy and converted is object) or not has_order(converted, order):
         converted = ops.copy(converted, order or "K")
     if copy is False and converted is not object:
         raise OptionError("array: another dtype or order needs a copy, which copy=False forbids")

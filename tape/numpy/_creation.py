@@ -11,7 +11,7 @@ import numpy as np
 from tape import ops
 from tape.core.node import Handle
 from tape.errors import OptionError, ShapeError
-from tape.numpy._conversion import array, asarray, check_device, model, or_numpy
+from tape.numpy._conversion import array, asarray, check_device, numpy_like, or_numpy
 
 __all__ = ["arange", "from_dlpack", "fromiter", "full"]
 
@@ -65,7 +65,7 @@ def full(
             check_device(device)
             return ops.full_like(value, value, dtype, shape=shape)
     return np.full(  # type: ignore[call-overload]
-        shape, fill_value, dtype, order, device=device, like=model(like)
+        shape, fill_value, dtype, order, device=device, like=numpy_like(like)
     )
 
 
@@ -100,7 +100,7 @@ def arange(*args: Any, **kwargs: Any) -> Any:
     """
     numbers = (*args, *(kwargs.get(name) for name in ("start", "stop", "step")))
     if not any(isinstance(number, Handle) for number in numbers):
-        return np.arange(*args, **kwargs | {"like": model(kwargs.get("like"))})
+        return np.arange(*args, **kwargs | {"like": numpy_like(kwargs.get("like"))})
     if len(args) == 1 and "stop" not in kwargs:
         args = (0, *args)
     return _arange(*args, **kwargs)
@@ -165,7 +165,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
     """
     items = list(iter if count < 0 else islice(iter, count))
     if not any(isinstance(item, Handle) for item in items):
-        return np.fromiter(items, dtype, count, like=model(like))
+        return np.fromiter(items, dtype, count, like=numpy_like(like))
     if len(items) < count:
         raise ShapeError(f"fromiter: {len(items)} elements, and count={count}. Both must agree")
     whole = array(items, dtype)

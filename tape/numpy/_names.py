@@ -11,7 +11,7 @@ import numpy as np
 
 from tape.conversion.numbers import tried
 from tape.errors import ConversionError
-from tape.numpy._conversion import array, holds_vars, model, starts_with_var
+from tape.numpy._conversion import array, holds_vars, numpy_like, starts_with_var
 
 __all__ = ["names_of"]
 
@@ -86,7 +86,7 @@ def _beside_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, like: Any = None, **kwargs: Any) -> Any:
-        return function(*args, **kwargs, like=model(like))
+        return function(*args, **kwargs, like=numpy_like(like))
 
     return call
 

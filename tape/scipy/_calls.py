@@ -57,7 +57,7 @@ def with_tree(callback: Callable[..., Any] | None, unknowns: Unknowns) -> Callab
 
 
 @contextmanager
-def watched(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
+def reporting(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
     """Return a function that shows every value of the objective, or all residuals, and returns them."""
     with progress_bar(is_shown, title, unit="evaluations") as bar:
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._calls import check_options, watched, with_tree
+from tape.scipy._calls import check_options, reporting, with_tree
 from tape.scipy._functions import Latest, Residuals
 from tape.scipy._layout import Unknowns, blocks
 from tape.scipy._least_squares import EXACT, OPTIONS
@@ -96,7 +96,7 @@ def curve_fit(
         sigma = np.ravel(sigma)
     if "callback" in options:
         options["callback"] = with_tree(options["callback"], unknowns)
-    with watched(progress, "curve_fit") as seen:
+    with reporting(progress, "curve_fit") as seen:
 
         def predictions(_: Any, *p: float) -> np.ndarray:
             predicted = values(np.array(p))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.scipy._calls import check_options, watched, with_tree
+from tape.scipy._calls import check_options, reporting, with_tree
 from tape.scipy._functions import Latest, Residuals
 from tape.scipy._layout import Unknowns, blocks
 
@@ -72,7 +72,7 @@ def least_squares(
     as_operator = options.get("tr_solver") == "lsmr"
     if "callback" in options:
         options["callback"] = with_tree(options["callback"], unknowns)
-    with watched(progress, "least_squares") as seen:
+    with reporting(progress, "least_squares") as seen:
         found = optimize.least_squares(
             lambda x: seen(values(x)),
             unknowns.start,

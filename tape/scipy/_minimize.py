@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._calls import check_options, refuse_derivatives, watched, with_tree
+from tape.scipy._calls import check_options, refuse_derivatives, reporting, with_tree
 from tape.scipy._functions import Latest, Objective, Residuals, hessian_product, linear_is_fine
 from tape.scipy._layout import Unknowns
 from tape.transforms.grad import value_and_grad
@@ -100,7 +100,7 @@ def minimize(
 
     value_of = Objective(f, unknowns, args)
     both = value_and_grad(value_of)
-    with watched(progress, "minimize") as seen:
+    with reporting(progress, "minimize") as seen:
 
         def value(x: np.ndarray) -> float:
             return seen(float(value_of(x)))

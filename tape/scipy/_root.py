@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.scipy._calls import check_options, watched, with_tree
+from tape.scipy._calls import check_options, reporting, with_tree
 from tape.scipy._functions import Latest, Residuals
 from tape.scipy._layout import Unknowns
 
@@ -77,7 +77,7 @@ def root(
             f"{where}: {residuals.__name__} returned {count} residuals for {unknowns.size} unknowns. Return "
             "as many, or use tape.scipy.least_squares"
         )
-    with watched(progress, "root") as seen:
+    with reporting(progress, "root") as seen:
         found = optimize.root(
             lambda x: seen(values(x)),
             unknowns.start,

@@ -31,7 +31,7 @@ __all__ = [
     "blas_function",
     "choose_kernels",
     "cpu_flags",
-    "kernels_to_ask_for",
+    "kernels_to_request",
     "lapack_function",
     "numpy_library",
     "openblas_function",
@@ -101,7 +101,7 @@ def choose_kernels() -> bool:
     path = _scipy_openblas_path()
     if path is None or not cpu_flags() >= AVX512_FLAGS:  # the cheap checks first
         return False
-    kernels = kernels_to_ask_for(
+    kernels = kernels_to_request(
         cpu_flags=cpu_flags(),
         kernels_by_default=numpy_library().kernels,
         is_loaded=_is_loaded(path),
@@ -110,7 +110,7 @@ def choose_kernels() -> bool:
     return kernels is not None and _load_with_kernels(path, kernels)
 
 
-def kernels_to_ask_for(
+def kernels_to_request(
     *,
     cpu_flags: Collection[str],
     kernels_by_default: str | None,
@@ -132,11 +132,11 @@ def kernels_to_ask_for(
 
     Examples
     --------
-    >>> from tape.system.blas import AVX512_FLAGS, kernels_to_ask_for
+    >>> from tape.system.blas import AVX512_FLAGS, kernels_to_request
     >>> facts = {"cpu_flags": AVX512_FLAGS, "is_loaded": False, "environment": {}}
-    >>> kernels_to_ask_for(kernels_by_default="Haswell", **facts)
+    >>> kernels_to_request(kernels_by_default="Haswell", **facts)
     'SkylakeX'
-    >>> kernels_to_ask_for(kernels_by_default="Cooperlake", **facts)
+    >>> kernels_to_request(kernels_by_default="Cooperlake", **facts)
     """
     if is_loaded or "OPENBLAS_CORETYPE" in environment or environment.get("TAPE_BLAS_CORETYPE") == "0":
         return None

@@ -121,7 +121,7 @@ def write(name: str, content: bytes, most: int) -> None:
             file.write(_head(content))
             file.write(content)
         temporary.replace(folder / name)
-        _tidy(folder, name.rpartition("-")[0], most)
+        _delete_old(folder, name.rpartition("-")[0], most)
     except (OSError, ValueError):  # for instance a full disk: the code is compiled again next time
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -177,7 +177,7 @@ def _head(content: bytes) -> bytes:
     return _MAGIC + hashlib.sha256(content).digest()
 
 
-def _tidy(folder: Path, what: str, most: int) -> None:
+def _delete_old(folder: Path, what: str, most: int) -> None:
     """Delete old versions, and unfinished files of killed processes."""
     versions = []
     for entry in os.scandir(folder):

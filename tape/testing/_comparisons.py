@@ -56,7 +56,7 @@ class Comparison:
         """Return the derivative along a direction."""
         raise NotImplementedError
 
-    def of(self, column: int, index: Sequence[Any]) -> str:
+    def describe(self, column: int, index: Sequence[Any]) -> str:
         """Return a description of what an element of a slot is the derivative of."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class Forward(Comparison):
             slots.append(Slot(expected, widened(tangent), tolerance, noise))
         return slots
 
-    def of(self, column: int, index: Sequence[Any]) -> str:
+    def describe(self, column: int, index: Sequence[Any]) -> str:
         return place(self.subject.out_names[column], index)
 
 
@@ -103,7 +103,7 @@ class Reverse(Comparison):
         tolerance = self.rtol * max(_norm(theirs), _norm(ours)) + noise + self.subject.atol
         return [Slot(_total(theirs), _total(ours), tolerance, noise)]
 
-    def of(self, column: int, index: Sequence[Any]) -> str:
+    def describe(self, column: int, index: Sequence[Any]) -> str:
         names = ", ".join(self.subject.out_names)
         return names if self.subject.is_scalar else f"the sum of random weights times {names}"
 
@@ -123,7 +123,7 @@ class Transposed(Reverse):
         return [Difference(widened(tangent), 0.0) for tangent in tangents]
 
 
-def settled(comparison: Comparison, directions: Arrays) -> list[Slot]:
+def best_slots(comparison: Comparison, directions: Arrays) -> list[Slot]:
     """Return every slot at the step where it fits best; smaller steps are tried only if needed."""
     best: list[Slot] = []
     for step in comparison.steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tape.testing._comparisons import Comparison, Slot, Transposed, place, settled
+from tape.testing._comparisons import Comparison, Slot, Transposed, best_slots, place
 from tape.testing._differences import LEFT, RIGHT, differences
 from tape.testing._subject import Arrays, Subject, largest
 
@@ -16,7 +16,8 @@ def report(comparison: Comparison, what: str) -> str | None:
     subject = comparison.subject
     directions = comparison.directions()
     by_leaf = [
-        max(slot.excess for slot in settled(comparison, _only(directions, k))) for k in range(len(directions))
+        max(slot.excess for slot in best_slots(comparison, _only(directions, k)))
+        for k in range(len(directions))
     ]
     worst = int(np.argmax(by_leaf))
     if by_leaf[worst] <= 1:
@@ -36,7 +37,7 @@ def report(comparison: Comparison, what: str) -> str | None:
     looked = f" ({len(elements)} of its {leaf.size} were checked)" if len(elements) < leaf.size else ""
     lines = [
         f"{subject.title}: {what}: the derivative by {name} is wrong",
-        f"  worst: by {by}, of {comparison.of(int(column), inside)}",
+        f"  worst: by {by}, of {comparison.describe(int(column), inside)}",
         f"  expected {slot.expected[inside]:.10g} (by {comparison.source}), got {slot.got[inside]:.10g}: "
         f"off by {slot.off[inside]:.3g}, allowed is {allowed[column]:.3g}",
         f"  {name}: {wrong} of {len(elements)} elements off{looked}, by {largest(off):.3g} or less",
@@ -57,14 +58,14 @@ def _elements(comparison: Comparison, directions: Arrays, k: int) -> dict[int, l
     while stop - start > _LOOK_AT:
         middle = (start + stop) // 2
         first, second = (
-            max(largest(slot.off) for slot in settled(comparison, _only(directions, k, part)))
+            max(largest(slot.off) for slot in best_slots(comparison, _only(directions, k, part)))
             for part in (slice(start, middle), slice(middle, stop))
         )
         start, stop = (start, middle) if first >= second else (middle, stop)
     elements = {}
     for element in range(start, stop):
         unit, length = comparison.subject.unit(k, element)
-        elements[element] = [slot.by_length(length) for slot in settled(comparison, unit)]
+        elements[element] = [slot.by_length(length) for slot in best_slots(comparison, unit)]
     return elements
 
 

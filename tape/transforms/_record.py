@@ -240,13 +240,15 @@ class Recording:
 
     def lifted(self, derivative: Any) -> Any:
         """Return a derivative at Vars as a Var of their trace, even if it does not depend on them."""
-        around = self._around
-        if around is None or (isinstance(derivative, Handle) and derivative.trace.level >= around.level):
+        enclosing = self._enclosing
+        if enclosing is None or (
+            isinstance(derivative, Handle) and derivative.trace.level >= enclosing.level
+        ):
             return derivative
-        return around.input(derivative)
+        return enclosing.input(derivative)
 
     @cached_property
-    def _around(self) -> Trace | None:
+    def _enclosing(self) -> Trace | None:
         """The innermost trace among those of the params' values."""
         values = [param.node.value for param in self.params]
         traces = [value.trace for value in values if isinstance(value, Handle)]
@@ -259,7 +261,7 @@ class Recording:
             return derivative
         if derivative is None:
             derivative = np.zeros(np.shape(value), float_like(value))
-        if self._around is not None:
+        if self._enclosing is not None:
             return self.lifted(derivative)
         if isinstance(derivative, Handle):
             return derivative

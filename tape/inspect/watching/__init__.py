@@ -1,7 +1,7 @@
 """Watched traces: watches are called for every node as it is recorded, and every rule as it runs.
 
-A watched trace has a `Watching`, to which it reports; others have none, and their nodes are recorded by a
-shorter way. Who looks: `finite.Finite`, for NaN, and `tape.inspect.profiling`, for time.
+A watched trace has a `Watching`, to which it reports; others have none, and record their nodes on a shorter
+path. The watches are `finite.Finite`, for NaN, and `tape.inspect.profiling`, for time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _around: ContextVar[tuple[_Block, ...]] = ContextVar("blocks around", default=()
 
 
 def watch_for(sites: bool, check: bool) -> Watching | None:
-    """Return what a new trace reports to, as was asked for and by the blocks around; None if nobody looks."""
+    """Return the `Watching` of a new trace, by its options and the enclosing blocks; None without watches."""
     _check_options(sites, check)
     watches: list[Watch] = []
     for block in _around.get():

@@ -17,7 +17,7 @@ from tape import errors
 from tape.core.node import Node, plain
 from tape.core.sites import Site
 from tape.inspect.watching.cures import cure
-from tape.inspect.watching.watch import AT_WORK, Phase, Rule, Watch
+from tape.inspect.watching.watch import RUNNING, Phase, Rule, Watch
 from tape.kernels.accumulate import Scattered
 
 __all__ = ["Finite", "Origin", "all_finite", "describe_operand", "first_bad"]
@@ -149,7 +149,7 @@ class Finite(Watch):
         """Check the value."""
         if node.call.op is not None and not all_finite(node.value):
             # A running rule has recorded this, on an outer trace.
-            within = Rule(*AT_WORK.rules[-1]) if AT_WORK.rules else None
+            within = Rule(*RUNNING.rules[-1]) if RUNNING.rules else None
             self._look(node, "forward", node.value, id=id, within=within)
 
     def pulled(

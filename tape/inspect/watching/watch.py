@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from tape.core.node import Node
 
-__all__ = ["AT_WORK", "Phase", "Rule", "Watch"]
+__all__ = ["RUNNING", "Phase", "Rule", "Watch"]
 
 Phase = Literal["forward", "backward", "tangent"]
 
@@ -32,12 +32,12 @@ class Rule(NamedTuple):
     given: Any
 
 
-class _AtWork(threading.local):
+class _Running(threading.local):
     def __init__(self) -> None:
         self.rules: list[tuple[Phase, Node, Any]] = []  # plain tuples, made in a tenth of the time
 
 
-AT_WORK = _AtWork()
+RUNNING = _Running()
 """The running rules of watched traces on this thread, innermost last; they record the nodes made now."""
 
 

@@ -1,4 +1,4 @@
-"""What a watched trace reports to: places are noted here; for all else there are watches."""
+"""The watches of a trace, which it reports its events to; sites are recorded here too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tape.core.node import Contributions, Node
 from tape.core.sites import here
-from tape.inspect.watching.watch import AT_WORK, Watch
+from tape.inspect.watching.watch import RUNNING, Watch
 
 __all__ = ["Watching"]
 
@@ -20,9 +20,10 @@ class Watching:
     Parameters
     ----------
     sites : bool
-        Whether nodes keep the user's line that recorded them; what a rule records has that of its node.
+        Whether nodes keep the user's line that recorded them; nodes that a rule records keep that of its
+        node.
     watches : sequence of Watch
-        Called in this order.
+        The watches, called in this order.
     """
 
     __slots__ = ("_sites", "_watches")
@@ -34,13 +35,13 @@ class Watching:
     def recorded(self, node: Node, id: int) -> None:
         """Report a node that is about to be appended; a watch may raise."""
         if self._sites:
-            rules = AT_WORK.rules
+            rules = RUNNING.rules
             node._site = rules[-1][1]._site if rules else here()
         for watch in self._watches:
             watch.recorded(node, id)
 
     def replayed(self, old: Node, id: int, value: Any, inputs: tuple[Any, ...]) -> None:
-        """Report a value that was computed anew, before the node gets it."""
+        """Report a recomputed value, before the node gets it."""
         again = Node(value, old.call, inputs)
         again._site = old._site if self._sites else None
         for watch in self._watches:
@@ -48,7 +49,7 @@ class Watching:
 
     def pull(self, node: Node, adjoint: Any, nodes: Sequence[Node]) -> Contributions:
         """Run the vjp rule of a node."""
-        rules = AT_WORK.rules
+        rules = RUNNING.rules
         rules.append(("backward", node, adjoint))
         try:
             for watch in self._watches:
@@ -62,7 +63,7 @@ class Watching:
 
     def push(self, node: Node, incoming: Sequence[Any], nodes: Sequence[Node]) -> Any:
         """Run the jvp rule of a node."""
-        rules = AT_WORK.rules
+        rules = RUNNING.rules
         rules.append(("tangent", node, None))
         try:
             for watch in self._watches:
