@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
     from benchmarks.registry import Workload
 
 
+_CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
 @dataclass(frozen=True)
 class _Plan:
-    """A workload that is about to run."""
+    """A workload with its cases."""
 
     workload: Workload
     cases: list[Case]
@@ -64,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"wrong result: {error}", file=sys.stderr)
         return 1
     if options.json:
-        settings = {"rounds": options.rounds, "seconds": options.seconds, "seed": options.seed}
+        settings = {name: getattr(options, name) for name in ("rounds", "seconds", "clock", "seed")}
         text = json.dumps({"machine": machine, "settings": settings, "workloads": measured}, indent=2)
         if is_json_only:
             print(text)
@@ -95,6 +99,13 @@ def _parser() -> argparse.ArgumentParser:
         default=1,
         metavar="N",
         help="for every library, or 'default' for what each chooses by itself; 1 if not given",
+    )
+    parser.add_argument(
+        "--clock",
+        choices=_CLOCKS,
+        default="wall",
+        help="cpu counts the time of this process alone, for a machine that others use too; not with more "
+        "threads than one",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the data")
     parser.add_argument(
@@ -129,7 +140,7 @@ def _listing() -> str:
 
 
 def _plans(options: argparse.Namespace, parser: argparse.ArgumentParser) -> list[_Plan]:
-    """What the options ask for; a name that does not exist ends the program."""
+    """Return the workloads that the options name; an unknown name ends the program."""
     from benchmarks.registry import all_workloads
 
     workloads = all_workloads()
@@ -160,6 +171,7 @@ def _run(plan: _Plan, options: argparse.Namespace, *, show: bool) -> dict[str, A
                 seconds=options.seconds / len(plan.cases),
                 only=options.only,
                 memory_of=list(filter(is_traced, case.contenders)),
+                clock=_CLOCKS[options.clock],
                 on_round=advance,
             )
             results.append(result)
@@ -170,7 +182,7 @@ def _run(plan: _Plan, options: argparse.Namespace, *, show: bool) -> dict[str, A
 
 @contextmanager
 def _progress(label: str, total: int) -> Iterator[Callable[[], object]]:
-    """A bar on stderr when that is a terminal and tqdm is installed."""
+    """Show a progress bar on stderr if that is a terminal and tqdm is installed."""
     try:
         from tqdm import tqdm
     except ImportError:

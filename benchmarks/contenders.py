@@ -1,4 +1,4 @@
-"""The frameworks: how each is loaded, and how each is asked for a value and its gradients.
+"""The frameworks: loading each, and computing a value and its gradients with each.
 
 A loss is a function ``loss(framework, *params, *data)`` in the idiom of its framework, which gets the
 loaded module as its first argument: a workload can be read, and listed, without importing anything.
@@ -27,12 +27,12 @@ Loss = Callable[..., Any]
 
 
 def is_rival(contender: str) -> bool:
-    """Whether it is another framework's; the name of a contender begins with that of its framework."""
+    """Return whether a contender is another framework; its name begins with that of the framework."""
     return contender.partition(" ")[0] in _RIVALS
 
 
 def is_traced(contender: str) -> bool:
-    """Whether its arrays are NumPy's, which `tracemalloc` sees. Torch and XLA have own allocators."""
+    """Return whether `tracemalloc` sees its arrays; torch and XLA have allocators of their own."""
     return contender.partition(" ")[0] not in _OWN_ALLOCATORS
 
 
@@ -69,14 +69,14 @@ def load(name: str) -> ModuleType:
 def gradients_by(
     losses: Mapping[str, Loss], params: Sequence[np.ndarray], data: Sequence[np.ndarray]
 ) -> dict[str, Callable[[], Call]]:
-    """Contenders whose call computes a loss and its gradients by all params.
+    """Return contenders whose call computes a loss and its gradients with respect to all params.
 
     Parameters
     ----------
     losses : mapping of str to callable
-        For each framework ``loss(framework, *params, *data)``, a scalar. ``"tape"`` records it anew at
-        every call, ``"tape compiled"`` at the first one; ``"torch 1 thread"`` keeps to one where the
-        others may use more.
+        For each framework ``loss(framework, *params, *data)``, a scalar. ``"tape"`` records it on a
+        `Trace` at every call, ``"tape value_and_grad"`` by that transform, ``"tape compiled"`` at the
+        first call only; ``"torch 1 thread"`` keeps to one where the others may use more.
     params, data : sequence of numpy.ndarray
         Handed over as the framework's own arrays, converted beforehand.
 
@@ -95,6 +95,17 @@ def _with_tape(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarr
         trace = tape.Trace()
         root = loss(tape, *[trace.param(param) for param in params], *data)
         return [root.value, *trace.backward_param_grads(root)]
+
+    return call
+
+
+def _with_value_and_grad(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
+    tape = load("tape")
+    function = tape.value_and_grad(partial(loss, tape), argnums=tuple(range(len(params))))
+
+    def call() -> list[Any]:
+        value, gradients = function(*params, *data)
+        return [value, *gradients]
 
     return call
 
@@ -123,7 +134,7 @@ def _with_torch(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndar
 
 
 def _with_torch_in_one_thread(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.ndarray]) -> Call:
-    """Small arrays gain nothing from more threads in PyTorch, and may lose a lot."""
+    """Limit PyTorch to one thread: more gain nothing on small arrays, and may lose a lot."""
     call = _with_torch(loss, params, data)
     torch = load("torch")
     threads = torch.get_num_threads()
@@ -164,6 +175,7 @@ def _with_autograd(loss: Loss, params: Sequence[np.ndarray], data: Sequence[np.n
 
 _ADAPTERS: dict[str, Callable[[Loss, Sequence[np.ndarray], Sequence[np.ndarray]], Call]] = {
     "tape": _with_tape,
+    "tape value_and_grad": _with_value_and_grad,
     "tape compiled": _with_compiled_tape,
     "torch": _with_torch,
     "torch 1 thread": _with_torch_in_one_thread,

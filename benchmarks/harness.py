@@ -2,7 +2,7 @@
 
 A `Case` is one computation with several contenders. Machines drift (clock rates, other jobs), so
 contenders take turns in blocks of a few milliseconds, in an order that rotates, and are compared
-round by round: what slows a whole round slows everyone, and the ratio stays. This file knows arrays
+round by round: a slowdown of a whole round affects all of them, and the ratio stays. This file knows arrays
 and clocks. It must never know a framework, a workload, or how results are printed.
 """
 
@@ -51,31 +51,37 @@ class NotAvailableError(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One computation, and who computes it.
+    """One computation and the contenders that compute it.
 
     Attributes
     ----------
     label : str
-        Tells it from the other cases of its workload.
+        Distinguishes it from the other cases of its workload.
     contenders : mapping of str to callable
-        ``contenders[name]()`` imports what it needs, sets up its data and returns the call to measure,
+        ``contenders[name]()`` imports its modules, sets up its data and returns the call to measure,
         which returns a flat list of results: arrays, or anything `numpy.asarray` takes. It raises
         `NotAvailableError` if a module is missing.
     reference : callable, or mapping of str to callable, optional
-        The results that are right; a mapping has them by contender, where contenders compute different
+        The correct results; a mapping from contender to results where contenders compute different
         things. By default those of the contender ``"numpy"``.
     tolerance : float, optional
         Allowed error relative to the largest element; by default 1,000 roundings of the dtype.
     unit, units
-        Times are reported per unit; one call is so many of them.
+        Times are reported per unit; one call does that many.
     memory : {"call", "unit", "none"}
-        Whether peak memory is that of a call, is spread over its units, or would not be meaningful.
+        Whether peak memory is reported per call, per unit, or not at all.
     baseline : str
         The contender whose time the others are divided by.
     figures : mapping of str to mapping
         Whole numbers to show beside the times, by column and contender: callables that are called once.
     is_large : bool
         Whether it takes seconds rather than milliseconds. The tests leave it out.
+    overhead : mapping of str to str
+        For a contender, the one that does everything but the computation: its time is subtracted in each
+        round. It is one of the contenders, with a reference of its own.
+    table : str
+        The title of the table of which this case is one row, its contenders side by side; by default each
+        contender has a row.
     """
 
     label: str
@@ -88,11 +94,13 @@ class Case:
     baseline: str = BASELINE
     figures: Mapping[str, Mapping[str, Callable[[], int]]] = field(default_factory=dict)
     is_large: bool = False
+    overhead: Mapping[str, str] = field(default_factory=dict)
+    table: str = ""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A contender that is ready: made, called once, and found right."""
+    """A contender that is ready: set up, called once, and its result checked."""
 
     name: str
     call: Call
@@ -110,7 +118,10 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of one contender. ``seconds`` is per unit, the other figures are per call."""
+    """The measurements of one contender. ``seconds`` is per unit, the other figures are per call.
+
+    Its overhead has been subtracted from ``seconds`` and ``ratio``.
+    """
 
     name: str
     seconds: float
@@ -124,13 +135,13 @@ class Timing:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What was measured of one case."""
+    """The measurements of one case."""
 
     case: Case
     rounds: int
     timings: list[Timing]
     missing: dict[str, str] = field(default_factory=dict)
-    """Contenders that are not available, and why."""
+    """Contenders that are not available, with the reason."""
 
 
 def measure(
@@ -155,7 +166,8 @@ def measure(
     seconds : float
         Time to spend on the rounds. Set-up, first calls and the memory pass come on top.
     only : collection of str, optional
-        The contenders to measure; all by default. The reference is computed all the same.
+        The contenders to measure, with what is subtracted from them; all by default. The reference is
+        computed all the same.
     memory_of : collection of str
         The contenders whose memory `tracemalloc` sees.
     clock : callable
@@ -172,13 +184,16 @@ def measure(
     MismatchError
         If a contender's first result is not the reference's.
     """
+    if only is not None:
+        only = {*only, *(empty for name, empty in case.overhead.items() if name in only)}
     contenders, missing = prepare(case, only=only, clock=clock)
     if not contenders:
         return CaseResult(case, 0, [], missing)
     with _quiet_heap():
         block = seconds / (rounds * len(contenders))
         calls = [_calls_per_block(contender.call, block, clock) for contender in contenders]
-        times = _interleave(contenders, calls, rounds, seconds, clock, on_round)
+        gross = _interleave(contenders, calls, rounds, seconds, clock, on_round)
+    times = {name: _without(gross.get(case.overhead.get(name, "")), spent) for name, spent in gross.items()}
     baseline = times.get(case.baseline)
     timings = [
         Timing(
@@ -206,13 +221,13 @@ def measure(
 def prepare(
     case: Case, *, only: Collection[str] | None = None, clock: Clock = time.perf_counter
 ) -> tuple[list[Contender], dict[str, str]]:
-    """Make the contenders, time the first call of each, and compare its result to the reference.
+    """Set up the contenders, time the first call of each, and compare its result with the reference.
 
     Returns
     -------
     contenders : list of Contender
     missing : dict of str to str
-        Those that are not available, and why.
+        Those that are not available, with the reason.
 
     Raises
     ------
@@ -221,7 +236,7 @@ def prepare(
     """
     reference = case.reference
     if reference is None and _REFERENCE in case.contenders:
-        # Made anew, so that contenders which update their data in place all start from the same.
+        # A fresh one, so that contenders which update their data in place all start from the same values.
         reference = case.contenders[_REFERENCE]()
     right: dict[Call, list[np.ndarray]] = {}
     contenders = []
@@ -286,7 +301,7 @@ def _check(who: str, result: list[np.ndarray], expected: list[np.ndarray], toler
 
 @contextmanager
 def _quiet_heap() -> Iterator[None]:
-    """Hide what exists now from the garbage collector.
+    """Hide all present objects from the garbage collector.
 
     The collector stays on, as it is for users, but a contender that makes many objects does not pay
     for walking over the modules that the other contenders have imported.
@@ -338,6 +353,10 @@ def _interleave(
             times[contender.name].append(_block_seconds(contender.call, count, clock) / count)
         on_round()
     return times
+
+
+def _without(overhead: list[float] | None, times: list[float]) -> list[float]:
+    return times if overhead is None else list(np.subtract(times, overhead))
 
 
 def _ratio(times: list[float], baseline: list[float]) -> Ratio:

@@ -1,4 +1,4 @@
-"""What the numbers were measured on, and how many threads they may use.
+"""The machine that is measured on, and the number of threads that libraries may use.
 
 Thread counts are read once, when a library loads: `limit_threads` comes before the first import of
 NumPy, so this file imports the standard library alone.
@@ -48,12 +48,12 @@ def limit_threads(count: int) -> None:
 
 
 def thread_limit() -> int | None:
-    """How many threads libraries were told to use; None if that is theirs to choose."""
+    """Return the number of threads that libraries are limited to; None if each chooses its own."""
     return _limit
 
 
 def facts() -> dict[str, Any]:
-    """The machine and the versions, ready for JSON."""
+    """Return the machine and the versions of libraries, as plain data for JSON."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -67,7 +67,7 @@ def facts() -> dict[str, Any]:
 
 
 def header(machine: dict[str, Any]) -> str:
-    """The facts in a few lines."""
+    """Return the facts as a few lines of text."""
     count = machine["threads"]
     threads = (
         "threads as each library chooses" if count is None else f"{count} thread{'s' * (count > 1)} used"
@@ -102,11 +102,11 @@ def _version(package: str) -> str | None:
 
 
 def _blas() -> str | None:
-    """The BLAS of NumPy and of SciPy, and the kernels they chose; None without threadpoolctl, an option."""
+    """Return the BLAS of NumPy and of SciPy with their kernels; None without threadpoolctl."""
     if importlib.util.find_spec("threadpoolctl") is None:
         return None
     for package in ("numpy", "scipy.linalg"):
-        importlib.import_module(package)  # which loads it
+        importlib.import_module(package)  # this loads it
     threadpoolctl = importlib.import_module("threadpoolctl")
     found: dict[str, None] = {}
     for library in threadpoolctl.threadpool_info():

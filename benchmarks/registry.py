@@ -1,7 +1,7 @@
 """The workloads by name.
 
 A workload is a function from a seed to a list of cases, decorated with `workload`, in any file of
-``benchmarks/workloads``: that file is all it takes to add one.
+``benchmarks/workloads``: adding that file registers it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MakeCases = Callable[[int], list[Case]]
 
 @dataclass(frozen=True)
 class Workload:
-    """A name, a line about it, its cases for a seed, and whether it runs when none is named."""
+    """A name, a one-line summary, the cases for a seed, and whether it runs by default."""
 
     name: str
     summary: str
@@ -38,7 +38,7 @@ def workload(name: str, *, is_default: bool = True) -> Callable[[MakeCases], Mak
     Parameters
     ----------
     name : str
-        What the command line calls it.
+        The name on the command line.
     is_default : bool
         Whether it runs when the command line names none.
 
@@ -59,7 +59,7 @@ def workload(name: str, *, is_default: bool = True) -> Callable[[MakeCases], Mak
 
 
 def all_workloads() -> dict[str, Workload]:
-    """Every workload there is."""
+    """Return all workloads by name."""
     for module in pkgutil.iter_modules(workloads.__path__):
         importlib.import_module(f"{workloads.__name__}.{module.name}")
     return dict(_registered)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from benchmarks.harness import BASELINE, CaseResult, Timing
 
@@ -13,18 +16,20 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 
 
 def legend() -> str:
-    """What the columns mean."""
+    """Return an explanation of the columns."""
     return (
-        f"time: median over rounds. vs {BASELINE}, or who else is named there: median of the ratios within\n"
-        "each round, and their quartiles. first: the first call in this process, with compiling, tracing\n"
-        "and what is loaded on demand, but without importing the framework.\n"
+        f"time: median over rounds. vs {BASELINE}, or the baseline named there: median of the ratios within\n"
+        "each round, and their quartiles. first: the first call in this process, including compilation,\n"
+        "tracing and lazy loading, but without importing the framework.\n"
         "peak: what one call allocates through Python and NumPy; n/a where tracemalloc cannot see it.\n"
+        "Where contenders stand side by side: the median time of each, and the median ratio; subtracted is\n"
+        "what a call costs without the computation.\n"
         "Before timing, every result was checked against the hand-written one."
     )
 
 
 def table(name: str, summary: str, results: list[CaseResult]) -> str:
-    """The results of a workload.
+    """Return the results of a workload as text.
 
     Parameters
     ----------
@@ -38,6 +43,17 @@ def table(name: str, summary: str, results: list[CaseResult]) -> str:
     str
         Several lines.
     """
+    lines = [f"{name}: {summary}"]
+    for title in dict.fromkeys(result.case.table for result in results):
+        group = [result for result in results if result.case.table == title]
+        lines += _side_by_side(title, group) if title else _one_below_another(group)
+    missing = {reason for result in results for reason in result.missing.values()}
+    lines += [f"  {reason}" for reason in sorted(missing)]
+    return "\n".join(lines)
+
+
+def _one_below_another(results: list[CaseResult]) -> list[str]:
+    """Return a table with a row for each contender."""
     has_labels = len(results) > 1
     head = ["case"] if has_labels else []
     unit, baseline = results[0].case.unit, results[0].case.baseline
@@ -50,22 +66,49 @@ def table(name: str, summary: str, results: list[CaseResult]) -> str:
                 f"{timing.figures[column]:,}" if column in timing.figures else "" for column in columns
             ]
             rows.append([*label, timing.name, *_figures(timing, result), *counted])
-    lines = [f"{name}: {summary}"]
-    if len(rows) > 1:
-        lines += _aligned(rows, left=2 if has_labels else 1)
-    missing = {reason for result in results for reason in result.missing.values()}
-    lines += [f"  {reason}" for reason in sorted(missing)]
-    return "\n".join(lines)
+    return _aligned(rows, left=2 if has_labels else 1) if len(rows) > 1 else []
+
+
+def _side_by_side(title: str, results: list[CaseResult]) -> list[str]:
+    """Return a table with a row for each case: the time of each contender and its ratio to the baseline.
+
+    The last row has the medians over all cases; below stand the medians of what was subtracted.
+    """
+    subtracted = dict.fromkeys(empty for result in results for empty in result.case.overhead.values())
+    measured = [{timing.name: timing for timing in result.timings} for result in results]
+    found = dict.fromkeys(name for timings in measured for name in timings)
+    columns: list[tuple[str, list[str]]] = [("", [*(result.case.label for result in results), "median"])]
+    for name in (name for name in found if name not in subtracted):
+        timings = [timings.get(name) for timings in measured]
+        columns.append((name, _column([timing and timing.seconds for timing in timings], _time)))
+        if name != results[0].case.baseline:
+            ratios = [timing and timing.ratio and timing.ratio.median for timing in timings]
+            columns.append(("ratio", _column(ratios, _relative)))
+    rows = [[head, *cells] for head, cells in columns]
+    lines = [f"  {title}", *_aligned([list(row) for row in zip(*rows, strict=True)], left=1)]
+    costs = []
+    for name in (name for name in subtracted if name in found):
+        seconds = np.median([timings[name].seconds for timings in measured if name in timings])
+        costs.append(f"{name} {_time(float(seconds))}")
+    return [*lines, *([f"  subtracted: {', '.join(costs)}"] if costs else [])]
+
+
+def _column(numbers: list[float | None], shown: Callable[[float], str]) -> list[str]:
+    """Format the numbers as cells, with their median below; empty where there is none."""
+    present = [number for number in numbers if number is not None]
+    cells = ["" if number is None else shown(number) for number in numbers]
+    return [*cells, shown(float(np.median(present))) if present else ""]
 
 
 def as_data(name: str, summary: str, results: list[CaseResult]) -> dict[str, Any]:
-    """The results of a workload, ready for JSON; times in seconds, sizes in bytes."""
+    """Return the results of a workload as plain data for JSON; times in seconds, sizes in bytes."""
     return {
         "workload": name,
         "summary": summary,
         "cases": [
             {
                 "case": result.case.label,
+                **({"table": result.case.table} if result.case.table else {}),
                 "unit": result.case.unit,
                 "units_per_call": result.case.units,
                 "rounds": result.rounds,
@@ -100,23 +143,27 @@ def _figures(timing: Timing, result: CaseResult) -> list[str]:
     else:
         peak = _scaled(timing.peak_bytes, _SIZES)
     return [
-        _scaled(timing.seconds, _TIMES),
+        _time(timing.seconds),
         "n/a" if ratio is None else _relative(ratio.median),
         ""
         if ratio is None or timing.name == result.case.baseline
         else f"{_relative(ratio.low)} - {_relative(ratio.high)}",
-        _scaled(timing.first_seconds, _TIMES),
+        _time(timing.first_seconds),
         peak,
     ]
 
 
 def _relative(ratio: float) -> str:
-    """Two decimals, or two digits where that would be less."""
+    """Format with two decimals, or two significant digits if that is more."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
 
 
+def _time(seconds: float) -> str:
+    return _scaled(seconds, _TIMES)
+
+
 def _scaled(quantity: float, units: tuple[tuple[str, float], ...]) -> str:
-    """Three digits and the unit that suits."""
+    """Format with three digits and a fitting unit."""
     for unit, scale in units:
         if quantity >= 0.9995 * scale:
             return f"{quantity / scale:#.3g}".rstrip(".") + f" {unit}"
@@ -125,7 +172,7 @@ def _scaled(quantity: float, units: tuple[tuple[str, float], ...]) -> str:
 
 
 def _aligned(rows: list[list[str]], left: int) -> list[str]:
-    """Columns side by side, the first ``left`` of them aligned left and the others right."""
+    """Join columns, the first ``left`` of them left-aligned and the others right-aligned."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [
         "  "

@@ -11,6 +11,7 @@ from tape.core.sites import name_scope
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.expressions import Expression, expression
+from tape.inplace import protocol as _protocol  # noqa: F401  # enters itself in the table
 from tape.inspect.nonfinite import find_nonfinite
 from tape.inspect.profiling import profile
 from tape.inspect.watching import debug

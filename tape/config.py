@@ -1,7 +1,7 @@
-"""What tape runs on, and what holds it back: `show_config`, and the number of threads large arrays use.
+"""The configuration of tape: `show_config`, and the number of threads for large arrays.
 
-Everything is found out when asked, nothing at import. Each kind of advice is a function of plain facts, so
-that it can be tested without the machine it is about.
+Everything is determined on demand, nothing at import. Each kind of advice is a function of plain facts, so
+that it can be tested on any machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tape.system.memory import keep_freed
 __all__ = ["Config", "num_threads", "show_config", "usable_cores"]
 
 _MOST_THREADS = 8
-"""More do not help unasked: passes over large arrays wait for memory, which a few cores use up."""
+"""The default limit: passes over large arrays wait for memory, which a few cores saturate."""
 
 _SIMD_NAMES = {"X86_V2": "SSE4.2", "X86_V3": "AVX2", "X86_V4": "AVX-512"}
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -35,28 +35,28 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, repr=False)
 class Config:
-    """What tape runs on. ``print`` shows it as a table.
+    """The configuration of tape. It prints as a table.
 
     Attributes
     ----------
     tape, python, numpy, numba, scipy : str
         Versions.
     cores : int
-        How many this process may use: its affinity, and the CPU quota of its container.
+        The number of cores that this process may use: its affinity and the CPU quota of its container.
     simd : str
-        The widest instructions that NumPy's loops use.
+        The widest instruction set that NumPy's loops use.
     products : tape.system.blas.Library
         The BLAS that products of compiled programs use.
     numpy_products : tape.system.blas.Library
-        The one NumPy uses, in code that is not compiled. Usually another copy.
+        The BLAS of NumPy, used by code that is not compiled. Usually another copy.
     threads : int
-        How many large arrays use, as `num_threads` says.
+        The number of threads for large arrays, by `num_threads`.
     kernel_cache : str or None
-        The folder that compiled numba kernels, and their index, are kept in; None if there is none.
+        The folder of compiled numba kernels and their index; None if there is none.
     keeps_freed : bool
         Whether freed memory stays in the process for the next arrays.
     holding_back : tuple of str
-        What costs speed here, each with what to do about it.
+        Causes of lost speed, each with a remedy.
     """
 
     tape: str
@@ -97,19 +97,19 @@ class Config:
 
 
 def show_config() -> Config:
-    """What tape runs on, and whether anything is holding speed back.
+    """Return what tape runs on, and what holds its speed back.
 
-    Loads SciPy's BLAS if that has not been done, which takes about 0.3 s.
+    Loads SciPy's BLAS if necessary, which takes about 0.3 s.
 
     Returns
     -------
     Config
-        Print it; its attributes are for programs.
+        It prints as a table; programs read its attributes.
 
     Raises
     ------
     OptionError
-        If TAPE_NUM_THREADS is no positive number.
+        If TAPE_NUM_THREADS is not a positive number.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def show_config() -> Config:
         *_process_advice(_compiles_its_source(), os.environ),
     ]
     return Config(
-        tape=sys.modules["tape"].__version__,  # importing it here would turn the layers upside down
+        tape=sys.modules["tape"].__version__,  # an import would violate the layers
         python=platform.python_version(),
         numpy=np.__version__,
         numba=numba.__version__,
@@ -152,16 +152,16 @@ def show_config() -> Config:
 
 
 def num_threads() -> int:
-    """How many threads work on large arrays: elementwise, reductions.
+    """Return the number of threads for large arrays, in elementwise operations and reductions.
 
-    TAPE_NUM_THREADS in the environment decides; else OMP_NUM_THREADS, which job schedulers and process
-    pools set; else it is the number of usable cores, at most 8. Small arrays use one. Asks the
-    system anew each time, which takes about 0.1 ms.
+    It is TAPE_NUM_THREADS from the environment; else OMP_NUM_THREADS, which job schedulers and process
+    pools set; else the number of usable cores, at most 8. Small arrays use one thread. Every call asks the
+    system, which takes about 0.1 ms.
 
     Raises
     ------
     OptionError
-        If TAPE_NUM_THREADS is no positive number.
+        If TAPE_NUM_THREADS is not a positive number.
 
     Examples
     --------
@@ -173,17 +173,19 @@ def num_threads() -> int:
     if asked is not None:
         if not asked.strip().isdecimal() or int(asked) < 1:
             raise OptionError(
-                f"TAPE_NUM_THREADS={asked!r} is no positive number. Set it to 1 or more, or unset it."
+                f"TAPE_NUM_THREADS={asked!r} is not a positive number. Set it to 1 or more, or unset it."
             )
         return int(asked)
-    others = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list: one for each nesting
+    others = (
+        os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    )  # it has a number per nesting level
     if others.isdecimal() and int(others) >= 1:
         return int(others)
     return min(usable_cores(), _MOST_THREADS)
 
 
 def usable_cores() -> int:
-    """How many cores this process may use: its affinity, and its container's CPU quota rounded up.
+    """Return the number of cores this process may use: its affinity, and its container's quota rounded up.
 
     Examples
     --------
@@ -202,9 +204,9 @@ def _affinity() -> int:
 
 
 def _cpu_quota(cgroups: Path) -> float | None:
-    """The CPU time a second that the container may use, in cores; None if there is no limit.
+    """Return the CPU quota of the container, in cores; None if there is no limit.
 
-    Both versions of Linux's control groups are read, at the place where a container sees its own.
+    Both versions of Linux's control groups are read, at the path where a container sees its own.
     """
     with suppress(OSError, ValueError):
         quota, period = (cgroups / "cpu.max").read_text().split()
@@ -216,7 +218,7 @@ def _cpu_quota(cgroups: Path) -> float | None:
 
 
 def _simd() -> str:
-    """The widest set of instructions among those NumPy was built for and found on this CPU."""
+    """Return the widest instruction set that NumPy was built for and that this CPU has."""
     details: Any = np.show_config(mode="dicts")
     extensions = (details or {}).get("SIMD Extensions", {})
     names = [*extensions.get("baseline", ()), *extensions.get("found", ())]
@@ -224,13 +226,13 @@ def _simd() -> str:
 
 
 def _kernel_cache() -> str | None:
-    """Where compiled code is kept."""
+    """Return the folder of compiled code."""
     folder = cache_folder()
     return None if folder is None else str(folder)
 
 
 def _compiles_its_source() -> bool:
-    """Whether Python may not keep tape's bytecode, and has none from before."""
+    """Return whether Python may not write the bytecode of tape, and has none from before."""
     cached = sys.modules[__name__].__spec__
     path = cached.cached if cached else None
     return sys.dont_write_bytecode and not (path and Path(path).exists())
@@ -246,13 +248,13 @@ def _blas_advice(
     whose = " and ".join(f"{name} ({kernels})" for name, kernels in slow.items())
     if "OPENBLAS_CORETYPE" in environment:
         remedy = f"OPENBLAS_CORETYPE is {environment['OPENBLAS_CORETYPE']}, set it to SkylakeX"
-    elif len(slow) == 1:  # NumPy was there before tape; or its BLAS knows the CPU, and SciPy's does not
+    elif len(slow) == 1:  # NumPy was imported before tape, or only SciPy's BLAS does not know the CPU
         remedy = "start Python with OPENBLAS_CORETYPE=SkylakeX"
     elif environment.get("TAPE_BLAS_CORETYPE") == "0":
         remedy = "unset TAPE_BLAS_CORETYPE, or start Python with OPENBLAS_CORETYPE=SkylakeX"
     else:
         remedy = (
-            "SciPy's BLAS was loaded before tape could choose: import tape before anything of SciPy, "
+            "SciPy's BLAS was loaded before tape could choose: import tape before SciPy, "
             "or start Python with OPENBLAS_CORETYPE=SkylakeX, which helps NumPy, too"
         )
     return [f"this CPU has AVX-512, but products of {whose} do not use it: {remedy}"]
@@ -280,7 +282,7 @@ def _kernel_advice(kernel_cache: str | None, is_disabled: bool, optimisation: in
         advice.append(f"numba optimises less than it could, at level {optimisation}: unset NUMBA_OPT")
     if kernel_cache is None or not os.access(kernel_cache, os.W_OK):
         advice.append(
-            "there is no folder to keep compiled code in, so every process compiles it anew: set "
+            "there is no folder to keep compiled code in, so every process compiles it again: set "
             "TAPE_CACHE_DIR to a folder of your own, that you can write to and nobody else (chmod 700)"
         )
     return advice
@@ -289,7 +291,7 @@ def _kernel_advice(kernel_cache: str | None, is_disabled: bool, optimisation: in
 def _simd_advice(flags: frozenset[str], environment: Mapping[str, str]) -> list[str]:
     advice = []
     if flags and "avx2" not in flags:
-        advice.append("this CPU has no AVX2: another machine, or another CPU model of the virtual one, has")
+        advice.append("this CPU has no AVX2: use another machine, or another CPU model of the virtual one")
     if environment.get("NPY_DISABLE_CPU_FEATURES"):
         disabled = environment["NPY_DISABLE_CPU_FEATURES"]
         advice.append(f"NumPy's loops may not use {disabled}: unset NPY_DISABLE_CPU_FEATURES")

@@ -1,8 +1,8 @@
-"""Every exception the library raises, and the words they share.
+"""Every exception that the library raises, and the wording that messages share.
 
-Each error says what happened, where (the user's own line), and what to do next. All derive from
+Each error says what happened, where (the line of user code), and what to do next. All derive from
 `TapeError` and from the built-in a NumPy user would expect to catch, so `except ValueError` keeps
-working. This file knows nothing of traces or operations.
+working. This file must never know traces or operations.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ _SITE = dirname(dirname(np.__file__))
 _FOREIGN = (
     join(dirname(__file__), ""),
     *(join(_SITE, name, "") for name in ("numpy", "scipy", "optree")),
-    # between the user's code and ours when a context manager is, or what copies or computes with anything
+    # lie between user code and ours, as context managers and copying do
     *(
         join(dirname(os.__file__), f"{name}.py")
         for name in ("contextlib", "copy", "fractions", "functools", "pickle", "random", "statistics")
     ),
-    "<frozen ",  # what starts `python -m tape`
+    "<frozen ",  # starts `python -m tape`
 )
 
 
 class TapeError(Exception):
-    """Base of every exception raised by tape.
+    """Base of every exception that tape raises.
 
     The message ends with the line of user code that led here, when there is one.
     """
@@ -69,71 +69,71 @@ class TapeError(Exception):
 
 
 class ShapeError(TapeError, ValueError):
-    """Shapes, axes or sizes that do not fit the operation."""
+    """Raised when shapes, axes or sizes do not fit the operation."""
 
 
 class DTypeError(TapeError, TypeError):
-    """A dtype the operation, or a derivative, is not defined for."""
+    """Raised when an operation, or a derivative, is not defined for a dtype."""
 
 
 class OutOfBoundsError(TapeError, IndexError):
-    """An index that is out of range, or of a kind NumPy does not accept."""
+    """Raised when an index is out of range, or of a kind that NumPy does not accept."""
 
 
 class SeedError(TapeError, ValueError):
-    """A seed (or tangent) that does not fit what it is meant for, or holds NaN."""
+    """Raised when a seed or tangent does not have the shape or dtype of its node, or holds NaN."""
 
 
 class TraceMismatchError(TapeError, ValueError):
-    """Vars of two traces met where one trace was expected."""
+    """Raised when Vars of two traces meet where one trace is expected."""
 
 
 class TraceDroppedError(TapeError, ReferenceError):
-    """A Var was used after its trace had been freed."""
+    """Raised when a Var is used after its trace has been freed."""
 
 
 class UnreachableParamError(TapeError, ValueError):
-    """A root does not depend on a param whose gradient was asked for."""
+    """Raised when a root does not depend on a param whose gradient is requested."""
 
 
 class UnsupportedError(TapeError, TypeError):
-    """A NumPy function, or an option of one, that has no derivative rule here."""
+    """Raised for a NumPy function, or an option of one, without a derivative rule."""
 
 
 class ConversionError(TapeError, TypeError):
-    """A Var was about to become a plain array or number, losing its derivative."""
+    """Raised when converting a Var to a plain array or number would lose its derivative."""
 
 
 class InPlaceError(TapeError, TypeError):
-    """An attempt to write into a recorded value, or into an array that is read-only."""
+    """Raised when a write to a recorded value, or to a read-only array, is attempted."""
 
 
 class MissingAttributeError(TapeError, AttributeError):
-    """An attribute or method of ndarray that Var does not have."""
+    """Raised for an attribute or method of ndarray that Var does not have."""
 
 
 class ConvergenceError(TapeError, ArithmeticError):
-    """An iteration or integration did not arrive."""
+    """Raised when an iteration or integration does not converge."""
 
 
 class NonFiniteError(TapeError, FloatingPointError):
-    """A NaN or an infinity was made out of finite numbers, on a trace that checks."""
+    """Raised when finite numbers produce a NaN or an infinity, on a trace with ``check=True``."""
 
 
 class SingularMatrixError(TapeError, np.linalg.LinAlgError):
-    """A system of linear equations that has no unique solution."""
+    """Raised when a system of linear equations has no unique solution."""
 
 
 class OptionError(TapeError, ValueError):
-    """A setting that is out of range or not among the choices."""
+    """Raised when an option is out of range or not among the choices."""
 
 
 class DerivativeError(TapeError, AssertionError):
-    """A derivative that differs from what it was checked against."""
+    """Raised when a derivative differs from the one it is checked against."""
 
 
 class ExpressionError(TapeError, SyntaxError):
-    """A text that is no expression: what is refused, the line it stands in, and where in it.
+    """Raised when a text is not a valid expression; it holds the reason, the line and the column.
 
     Python shows the place as it does for its own syntax errors; `line` and `column` count from 1.
     """
@@ -154,7 +154,7 @@ class ExpressionError(TapeError, SyntaxError):
         return type(self), (self.reason, self.text, self.line, self.column, self.end_offset - self.column)
 
     def __str__(self) -> str:
-        start = max(self.column - 60, 0)  # of a long line only what is around the place
+        start = max(self.column - 60, 0)  # of a long line only the part around the place
         shown = "".join(c if c.isprintable() else " " for c in self.text[start : start + 100])
         carets = "^" * max(1, min(self.end_offset - self.column, len(shown) - (self.column - 1 - start)))
         indent = " " * (self.column - 1 - start)
@@ -162,36 +162,36 @@ class ExpressionError(TapeError, SyntaxError):
 
 
 class ProgramError(TapeError, ValueError):
-    """A program that is not sound: an instruction does not fit its operands, or reaches beyond its memory."""
+    """Raised when a program is invalid: an instruction does not fit its operands or exceeds its memory."""
 
 
 class ProgramFileError(ProgramError):
-    """A file that holds no program, or a damaged one."""
+    """Raised when a file does not hold a program, or a damaged one."""
 
 
 class ConstantResultWarning(UserWarning):
-    """A function returned something that does not depend on what it is differentiated by."""
+    """Warns that the result of a function does not depend on its differentiated arguments."""
 
 
 class LostDerivativeWarning(UserWarning):
-    """A number was taken out of a trace that is then differentiated: no derivative flows through it."""
+    """Warns that a sweep cannot see a number that was taken out of its trace."""
 
 
 class NotCompiledWarning(UserWarning):
-    """Everything runs on plain NumPy, because compiled code cannot run here."""
+    """Warns that compiled code cannot run here, so that everything runs on plain NumPy."""
 
 
 class PathLimitWarning(UserWarning):
-    """A compiled function branches in more ways than there may be programs: further ones run in Python."""
+    """Warns that a compiled function has more paths than programs are allowed; the rest runs in Python."""
 
 
 def is_foreign(filename: str) -> bool:
-    """Whether a file is this package's or one of those it runs on, rather than the user's."""
+    """Return whether a file belongs to this package or its dependencies, and not to the user."""
     return filename.startswith(_FOREIGN)
 
 
 def user_place() -> str:
-    """The innermost ``file:line`` outside this package and NumPy, or an empty string."""
+    """Return the innermost ``file:line`` outside of this package and NumPy, or an empty string."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
@@ -202,7 +202,7 @@ def user_place() -> str:
 
 
 def user_depth() -> int:
-    """How many frames, counted from the caller, lie between it and the user's code."""
+    """Return the number of frames between the caller and user code."""
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and is_foreign(frame.f_code.co_filename):
         depth, frame = depth + 1, frame.f_back
@@ -210,7 +210,7 @@ def user_depth() -> int:
 
 
 def describe(operand: Any) -> str:
-    """One operand in a few characters: ``float32[3, 4]`` for arrays, the value for scalars."""
+    """Describe an operand in a few characters: ``float32[3, 4]`` for arrays, the value for scalars."""
     if hasattr(operand, "dtype") and hasattr(operand, "shape"):
         return f"{operand.dtype}{list(operand.shape)}"
     text = repr(operand)
@@ -218,12 +218,12 @@ def describe(operand: Any) -> str:
 
 
 def describe_all(operands: Iterable[Any]) -> str:
-    """Several operands, in order, separated by commas."""
+    """Describe several operands, in order, separated by commas."""
     return ", ".join(describe(operand) for operand in operands)
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """What a message about an unknown name ends with: the known ones that are spelled nearly so.
+    """Return a suggestion for a message about an unknown name: known names with a similar spelling.
 
     Examples
     --------
@@ -240,29 +240,29 @@ def near(name: str, known: Iterable[str]) -> str:
 def _advice(complaint: str) -> str:
     if any(word in complaint for word in ("broadcast", "shape", "match", "align")):
         return "Compare the shapes; reshape or expand_dims makes them line up"
-    return "Check the values against what the operation takes"
+    return "Check the values that the operation accepts"
 
 
 def explain(op_name: str, operands: Iterable[Any], error: Exception) -> TapeError:
-    """The tape error for what NumPy raised inside an operation.
+    """Convert an error that NumPy raised inside an operation to an error of tape.
 
     Parameters
     ----------
     op_name : str
         The operation that failed.
     operands : iterable
-        What it was called with; shapes and dtypes go into the message.
+        Its operands; the message shows their shapes and dtypes.
     error : Exception
-        What NumPy said.
+        The error of NumPy.
 
     Returns
     -------
     TapeError
-        Of the class that matches ``error``; raise it ``from error``.
+        An error of the class that matches ``error``; raise it ``from error``.
     """
     what = f"{op_name}({describe_all(operands)}): {str(error).rstrip(' .')}"
     if isinstance(error, np.linalg.LinAlgError):
-        return SingularMatrixError(f"{what}. Add a multiple of the identity, or look at its null space")
+        return SingularMatrixError(f"{what}. Add a multiple of the identity, or check its null space")
     if isinstance(error, ValueError):  # np.exceptions.AxisError is a ValueError and an IndexError
         return ShapeError(f"{what}. {_advice(str(error))}")
     if isinstance(error, IndexError):

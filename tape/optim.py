@@ -1,6 +1,6 @@
 """Optimizers: `SGD` and `Adam` update arrays of parameters in place, from their gradients.
 
-They know arrays and nothing of traces. All checks are here, and come before anything changes; the
+They work on arrays, and must never know traces. All checks are here, and run before anything changes; the
 arithmetic is in `tape.kernels.update`.
 """
 
@@ -22,35 +22,35 @@ __all__ = ["SGD", "Adam"]
 
 
 class _Optimizer:
-    """What all optimizers share: the parameters, the learning rate, and the checks of both."""
+    """The base of all optimizers: the parameters, the learning rate, and the checks of both."""
 
     def __init__(self, params: Any, lr: float) -> None:
         self.lr = lr
-        # Most parameters come as one list: for that, optree (50 ms to import) is not needed.
+        # Most parameters come as one list, which does not need optree (50 ms to import).
         self._is_flat = isinstance(params, (list, tuple)) and all(isinstance(p, np.ndarray) for p in params)
         if self._is_flat:
             leaves = list(params)
         else:
             leaves, self._structure = tree.flatten(params)
         if not leaves:
-            raise errors.TapeError("the tree of parameters is empty: there is nothing to optimize")
+            raise errors.TapeError("the tree of parameters is empty. Pass at least one array")
         for i, leaf in enumerate(leaves):
             _check_param(leaf, self._name(i, "params"))
         self._check_memory(leaves)
-        # Kernels take one axis. The view of an array without gaps is made once, here.
+        # Kernels take one axis. The flat view of a contiguous array is made once, here.
         arrays = [np.asarray(leaf) for leaf in leaves]
         self._hold(leaves, [(-1,) if array.flags.c_contiguous else array.shape for array in arrays])
 
     def _hold(self, leaves: list[Any], shapes: Sequence[tuple[int, ...]]) -> None:
-        """Keep the parameters, and views of them in these shapes."""
+        """Store the parameters, and views of them in these shapes."""
         self._leaves = leaves
         self._ids = frozenset(map(id, leaves))
         self._arrays = [np.asarray(leaf).reshape(shape) for leaf, shape in zip(leaves, shapes, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle: the parameters, without the views of them that steps work on."""
+        """Return the state to pickle: the parameters, without the views that steps work on."""
         state = {name: value for name, value in vars(self).items() if name not in ("_ids", "_arrays")}
-        if not self._is_flat:  # a structure is known where its dataclasses are: here they are themselves
+        if not self._is_flat:  # a structure may name dataclasses, which pickle finds by the tree itself
             state["_structure"] = tree.restore(self._structure, range(len(self._leaves)))
         return state | {"shapes": [array.shape for array in self._arrays]}
 
@@ -71,7 +71,7 @@ class _Optimizer:
         self._lr = _checked("lr", lr)
 
     def step(self, grads: Any) -> None:
-        """Update every parameter, in place; after an error nothing has changed.
+        """Update every parameter in place; after an error nothing has changed.
 
         After the first step no memory is allocated, as long as parameters and gradients are
         contiguous (C order) and of dtype float32 or float64.
@@ -88,7 +88,7 @@ class _Optimizer:
         ShapeError
             If the structure or a shape differs.
         DTypeError
-            If a dtype differs, or a gradient is no array.
+            If a dtype differs, or a gradient is not an array.
         ConversionError
             If a gradient is a Var.
         TapeError
@@ -106,17 +106,17 @@ class _Optimizer:
         self._update(self._matched(grads))
 
     def _update(self, gradients: list[np.ndarray]) -> None:
-        """One step, with gradients in the shapes of ``self._arrays``."""
+        """Apply one step, with gradients in the shapes of ``self._arrays``."""
         raise NotImplementedError
 
     def _zeros(self) -> list[np.ndarray]:
-        """A state of zeros for each parameter."""
+        """Return zeros for each parameter."""
         return [np.zeros_like(array, update.working_dtype(array.dtype)) for array in self._arrays]
 
     # ---- checks --------------------------------------------------------------------------------
 
     def _matched(self, grads: Any) -> list[np.ndarray]:
-        """The gradients, one a parameter and in the shapes of ``self._arrays``."""
+        """Return the gradients, one for each parameter, in the shapes of ``self._arrays``."""
         matched = []
         for i, (gradient, leaf, array) in enumerate(
             zip(self._flatten_like_params(grads), self._leaves, self._arrays, strict=True)
@@ -156,13 +156,13 @@ class _Optimizer:
         leaves, structure = tree.flatten(grads)
         if structure != self._structure:
             raise errors.ShapeError(
-                f"the gradients are {tree.told(structure)}, and the parameters "
-                f"{tree.told(self._structure)}. Give both the same structure"
+                f"the gradients are {tree.describe(structure)}, and the parameters "
+                f"{tree.describe(self._structure)}. Give both the same structure"
             )
         return leaves
 
     def _check_memory(self, leaves: list[np.ndarray]) -> None:
-        """Refuse arrays that overlap: the step of one would move the other."""
+        """Check that no arrays overlap: a step of one would change the other."""
         spans = sorted((*byte_bounds(leaf), i) for i, leaf in enumerate(leaves) if leaf.size)
         for k, (_, end, i) in enumerate(spans):
             for start, _, j in spans[k + 1 :]:
@@ -177,12 +177,12 @@ class _Optimizer:
                     )
 
     def _name(self, i: int, root: str) -> str:
-        """What the user would type for a leaf: ``params['layer'][0]``."""
+        """Return the name of a leaf: ``params['layer'][0]``."""
         return f"{root}[{i}]" if self._is_flat else tree.names(self._structure, root)[i]
 
 
 class SGD(_Optimizer):
-    """Stochastic gradient descent, with momentum if wanted.
+    """Stochastic gradient descent, with optional momentum.
 
     For each parameter p with gradient g and velocity v, which starts at zero::
 
@@ -198,7 +198,7 @@ class SGD(_Optimizer):
     lr : float
         Learning rate, zero or positive. The attribute ``lr`` may be set between steps.
     momentum : float
-        How much of the velocity lasts from step to step, at least 0 and below 1.
+        The factor of the velocity from step to step, at least 0 and below 1.
     weight_decay : float
         Zero or positive; the gradient of ``weight_decay / 2 * sum(p**2)`` is added.
     nesterov : bool
@@ -211,7 +211,7 @@ class SGD(_Optimizer):
     TapeError
         If there is no parameter, or two share memory.
     DTypeError
-        If a parameter is no array of floats.
+        If a parameter is not an array of floats.
     InPlaceError
         If a parameter is read-only.
     ConversionError
@@ -220,8 +220,8 @@ class SGD(_Optimizer):
     Notes
     -----
     Momentum as in Sutskever et al., "On the importance of initialization and momentum in deep
-    learning" (2013), in the form of `torch.optim.SGD`: the learning rate is outside of the velocity,
-    so that changing it takes effect at once. float16 parameters have a float32 velocity.
+    learning" (2013), in the form of `torch.optim.SGD`: the learning rate is not part of the
+    velocity, so that a change takes effect at once. float16 parameters have a float32 velocity.
 
     Examples
     --------
@@ -248,7 +248,7 @@ class SGD(_Optimizer):
         self._weight_decay = _checked("weight_decay", weight_decay)
         self._is_nesterov = bool(nesterov)
         if self._is_nesterov and not self._momentum:
-            raise errors.OptionError("nesterov needs a momentum above 0")
+            raise errors.OptionError("nesterov needs a positive momentum")
         super().__init__(params, lr)
         self._velocities = self._zeros() if self._momentum else []
 
@@ -290,7 +290,7 @@ class Adam(_Optimizer):
         Learning rate, zero or positive: about the length of a step in each element. The attribute
         ``lr`` may be set between steps.
     betas : pair of float
-        How much of the two averages lasts from step to step, each at least 0 and below 1.
+        The factors of the two averages from step to step, each at least 0 and below 1.
     eps : float
         Zero or positive; keeps elements without gradient from being divided by zero.
     weight_decay : float
@@ -303,7 +303,7 @@ class Adam(_Optimizer):
     TapeError
         If there is no parameter, or two share memory.
     DTypeError
-        If a parameter is no array of floats.
+        If a parameter is not an array of floats.
     InPlaceError
         If a parameter is read-only.
     ConversionError
@@ -336,7 +336,7 @@ class Adam(_Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise errors.OptionError(f"betas is a pair of numbers, not {errors.describe(betas)}")
+            raise errors.OptionError(f"betas must be a pair of numbers, not {errors.describe(betas)}")
         self._beta1 = _checked("betas[0]", betas[0], below=1.0)
         self._beta2 = _checked("betas[1]", betas[1], below=1.0)
         self._eps = _checked("eps", eps)
@@ -354,7 +354,7 @@ class Adam(_Optimizer):
 
     def _update(self, gradients: list[np.ndarray]) -> None:
         self._steps += 1
-        # Section 2 of the paper: both corrections folded into the learning rate and eps
+        # Section 2 of the paper: both corrections are part of the learning rate and eps
         correction = sqrt(1 - self._beta2**self._steps)
         rate = self._lr * correction / (1 - self._beta1**self._steps)
         beta1, beta2, eps, decay = self._beta1, self._beta2, self._eps * correction, self._weight_decay
@@ -365,15 +365,15 @@ class Adam(_Optimizer):
 
 
 def _checked(name: str, number: Any, below: float = float("inf")) -> float:
-    """A setting as a float, within ``0 <= number < below``."""
+    """Return a setting as a float, checked to be within ``0 <= number < below``."""
     if isinstance(number, Handle):
         raise errors.ConversionError(
-            f"{name} is {number!r}, and a step has no derivative by it. Pass its .value"
+            f"{name} is {number!r}, and steps are not differentiable. Pass its .value"
         )
     try:
         converted = float(number)
     except (TypeError, ValueError):
-        raise errors.OptionError(f"{name} is a number, not {errors.describe(number)}") from None
+        raise errors.OptionError(f"{name} must be a number, not {errors.describe(number)}") from None
     if not 0 <= converted < below:
         limit = "finite" if below == float("inf") else f"below {below:g}"
         raise errors.OptionError(f"{name} is {converted}; it must be at least 0 and {limit}")
@@ -390,19 +390,17 @@ def _check_param(leaf: Any, name: str) -> None:
         )
     if not isinstance(leaf, np.ndarray) or complaint(leaf) is not None or leaf.dtype.kind != "f":
         raise errors.DTypeError(
-            f"{name} is {type(leaf).__name__} {errors.describe(leaf)}. A parameter is an array of floats, "
-            "e.g. np.array(0.5)"
+            f"{name} is {type(leaf).__name__} {errors.describe(leaf)}. A parameter must be an array of "
+            "floats, e.g. np.array(0.5)"
         )
     if not leaf.flags.writeable:
         raise errors.InPlaceError(f"{name} is read-only, and would be updated in place. Pass a copy")
 
 
 def _as_array(gradient: Any, name: str) -> np.ndarray:
-    """A gradient that is not quite an ndarray as one."""
+    """Convert a gradient that is not an ndarray to one."""
     if isinstance(gradient, Handle):
-        raise errors.ConversionError(
-            f"{name} is {gradient!r}. A step has no derivative: pass its .value, or np.stack what you need"
-        )
+        raise errors.ConversionError(f"{name} is {gradient!r}. Steps are not differentiable: pass its .value")
     if isinstance(gradient, (np.ndarray, np.floating)) and complaint(gradient) is None:
         return np.asarray(gradient)
     raise errors.DTypeError(

@@ -1,8 +1,8 @@
 """Trees: nested dicts, lists, tuples, namedtuples, dataclasses and None, with arrays as their leaves.
 
-`optree` does the work, and is imported when the first tree comes by; a lone array, by far the most
-frequent tree, needs none of it. Dataclasses are registered as they are met: their fields are branches,
-but for those declared with ``field(metadata={"static": True})``, which stay as they are.
+`optree` does the work, and is imported for the first tree; a lone array, by far the most frequent tree, does
+not need it. Dataclasses are registered on first use: their fields are branches, except those declared with
+``field(metadata={"static": True})``, which are part of the structure.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tape.core.node import Handle
 
 __all__ = [
     "LEAF",
+    "describe",
     "fields_of",
     "flatten",
     "flatten_up_to",
@@ -28,7 +29,6 @@ __all__ = [
     "names",
     "restore",
     "size",
-    "told",
     "too_deep",
 ]
 
@@ -41,24 +41,24 @@ _PLAIN = frozenset({np.ndarray, float, int, bool, np.float64, np.float32})
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """The leaves of a tree, and its structure.
+    """Return the leaves of a tree, and its structure.
 
     Parameters
     ----------
     tree : Any
-        What is no dict, list, tuple, namedtuple, dataclass or None is a leaf.
+        Anything but a dict, list, tuple, namedtuple, dataclass or None is a leaf.
 
     Returns
     -------
     leaves : list
-        In the order of fields and indices; dicts in that of their sorted keys.
+        The leaves in the order of fields and indices; those of dicts by sorted keys.
     structure
-        For `restore`; two are equal if the trees are alike, dicts in any order. It prints itself.
+        The argument of `restore`. Equal for trees of the same structure, with dicts in any order.
 
     Raises
     ------
     UnsupportedError
-        If there are too many levels.
+        If the tree has too many levels.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     """
     if type(tree) in _PLAIN or isinstance(tree, Handle):
         return [tree], LEAF
-    import optree  # late: it takes a tenth as long to import as all the rest
+    import optree  # here, since its import takes a tenth of that of all others
 
     try:
         leaves, structure = optree.tree_flatten(tree, namespace=_NAMESPACE)
@@ -86,42 +86,42 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def too_deep() -> errors.UnsupportedError:
-    """The error to raise for a tree of too many levels."""
+    """Return the error for a tree of too many levels."""
     return errors.UnsupportedError(
-        "a tree is nested more deeply than Python's recursion goes. Use lists of more parts and fewer levels"
+        "a tree is nested more deeply than Python's recursion limit. Use fewer levels of longer lists"
     )
 
 
 def restore(structure: Any, leaves: Sequence[Any]) -> Any:
-    """The tree of this structure with other leaves."""
+    """Return the tree of a structure with these leaves."""
     return leaves[0] if structure is LEAF else structure.unflatten(leaves)
 
 
 def flatten_up_to(structure: Any, tree: Any) -> list[Any]:
-    """What a tree has in the places of the leaves of a structure, be it None.
+    """Return the subtrees at the leaves of a structure; any of them may be None.
 
     Raises
     ------
     ValueError
-        If there is no such place.
+        If the tree does not have that structure.
     """
     return [tree] if structure is LEAF else structure.flatten_up_to(tree)
 
 
 def size(structure: Any) -> int:
-    """How many leaves a tree of this structure has."""
+    """Return the number of leaves of a structure."""
     return 1 if structure is LEAF else structure.num_leaves
 
 
 def names(structure: Any, root: str) -> list[str]:
-    """What to call each leaf: ``root['w'][0]`` and so on."""
+    """Return a name for each leaf: ``root['w'][0]`` and so on."""
     if structure is LEAF:
         return [root]
     return [accessor.codify(root) for accessor in structure.accessors()]
 
 
-def told(structure: Any) -> str:
-    """A structure in a message, without what `optree` adds."""
+def describe(structure: Any) -> str:
+    """Describe a structure for messages, without the prefixes of `optree`."""
     if structure is LEAF:
         return "one array"
     text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
@@ -129,13 +129,13 @@ def told(structure: Any) -> str:
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The tree with a function applied to every leaf."""
+    """Return the tree with a function applied to every leaf."""
     leaves, structure = flatten(tree)
     return restore(structure, [function(leaf) for leaf in leaves])
 
 
 def is_plain(structure: Any) -> bool:
-    """Whether all branches are tuples, lists, dicts, their like in `collections`, dataclasses or None."""
+    """Return whether all branches are tuples, lists, dicts, those of `collections`, dataclasses or None."""
     return structure is LEAF or structure.walk(range(structure.num_leaves), _are_plain, lambda _: True)
 
 
@@ -148,7 +148,7 @@ _BRANCHES = frozenset({tuple, list, dict, OrderedDict, defaultdict, type(None)})
 
 
 def fields_of(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of those fields of a dataclass that are branches, and of those that are static."""
+    """Return the names of the fields of a dataclass that are branches, and of those that are static."""
     fields = dataclasses.fields(kind)
     static = tuple(f.name for f in fields if f.metadata.get("static"))
     return tuple(f.name for f in fields if f.name not in static), static
@@ -163,7 +163,7 @@ _registered: set[type] = set()
 
 
 def _register(optree: Any, kind: type) -> None:
-    """Make the fields of a dataclass branches, once."""
+    """Register the fields of a dataclass as branches, once."""
     branches, static = fields_of(kind)
 
     def take_apart(instance: Any) -> Any:
@@ -171,7 +171,7 @@ def _register(optree: Any, kind: type) -> None:
         return children, _Static(getattr(instance, name) for name in static), branches
 
     def put_together(rest: Any, children: Any) -> Any:
-        instance: Any = object.__new__(kind)  # not __init__, which may convert what is not an array here
+        instance: Any = object.__new__(kind)  # not by __init__, which may convert leaves that are not arrays
         for name, value in zip((*branches, *static), (*children, *rest), strict=True):
             object.__setattr__(instance, name, value)
         return instance

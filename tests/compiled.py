@@ -5,7 +5,7 @@ import pytest
 
 import tape
 from tape import tree
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
 
 RNG = np.random.default_rng(4)
 

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.core import scope
+from tape.core import interpreter
 from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.interpreters.batching import Batch, Lanes
@@ -142,7 +142,7 @@ def test_what_is_no_batch_is_repeated():
     with Lanes(2) as lanes:
         np.testing.assert_array_equal(lanes.values(np.arange(3.0)), [[0, 1, 2], [0, 1, 2]])
         np.testing.assert_array_equal(lanes.values(np.float64(3)), [3, 3])
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 # ---- operations of users ---------------------------------------------------------------------------
@@ -232,17 +232,17 @@ def test_batches_within_batches():
 
 
 def test_a_batch_is_closed_when_it_is_done_with_and_when_that_fails():
-    before = scope.innermost()
+    before = interpreter.innermost_open()
     with Lanes(2) as lanes:
-        assert scope.is_open(lanes)
-    assert not scope.is_open(lanes)
+        assert interpreter.is_open(lanes)
+    assert not interpreter.is_open(lanes)
     with pytest.raises(ZeroDivisionError), Lanes(2) as lanes:
         raise ZeroDivisionError
-    assert not scope.is_open(lanes)
+    assert not interpreter.is_open(lanes)
     tape.jacobian(lambda x: x * x, mode="rev")(np.ones(3))
     with pytest.raises(errors.ShapeError):
         tape.jacobian(lambda x: np.exp(x) @ np.ones(2))(np.ones(3))
-    assert scope.innermost() is before
+    assert interpreter.innermost_open() is before
 
 
 def test_a_batch_has_no_single_answer():

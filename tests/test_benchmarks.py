@@ -126,6 +126,21 @@ def test_a_case_may_have_another_baseline(bench: Bench) -> None:
     assert [timing.ratio.median for timing in result.timings if timing.ratio] == pytest.approx([1, 2])
 
 
+def test_overhead_is_subtracted_round_by_round(bench: Bench) -> None:
+    def slow_down() -> None:
+        bench.slowness *= 2
+
+    case = bench.case({"numpy": 2.0, "tape": 7.0, "empty": 1.0}, overhead={"tape": "empty"}, baseline="numpy")
+    result = measure(
+        case, rounds=5, seconds=90.0, only=["numpy", "tape"], clock=bench.clock, on_round=slow_down
+    )
+    by_name = {timing.name: timing for timing in result.timings}
+    assert by_name["tape"].ratio is not None
+    assert by_name["tape"].ratio.median == pytest.approx(3)
+    assert by_name["tape"].seconds == pytest.approx(6 * 4)
+    assert by_name["empty"].seconds == pytest.approx(4)
+
+
 def test_rounds_end_with_the_time_but_not_before_the_fifth(bench: Bench) -> None:
     result = measure(bench.case({"tape": 1.0}), rounds=100, seconds=0.001, clock=bench.clock)
     assert result.rounds == 5
@@ -239,6 +254,20 @@ def test_figures_are_columns(bench: Bench) -> None:
     assert data["contenders"][1]["ratio_to_numpy"] == pytest.approx(1)
 
 
+def test_cases_of_one_table_are_its_rows(bench: Bench) -> None:
+    costs = {"numpy": 0.002, "tape": 0.007, "empty": 0.001}
+    settings = {"overhead": {"tape": "empty"}, "baseline": "numpy", "table": "title"}
+    results = [measure(bench.case(costs, **settings), rounds=3, seconds=1.0, clock=bench.clock)] * 2
+    lines = table("name", "summary", results).splitlines()
+    assert lines[:2] == ["name: summary", "  title"]
+    assert lines[2].split() == ["numpy", "tape", "ratio"]
+    for line, label in zip(lines[3:6], ("stub", "stub", "median"), strict=True):
+        assert line.split() == [label, "2.00", "ms", "6.00", "ms", "3.00"]
+    assert lines[6:] == ["  subtracted: empty 1.00 ms"]
+    (data, _) = as_data("name", "summary", results)["cases"]
+    assert data["table"] == "title"
+
+
 def test_data_is_json(bench: Bench) -> None:
     result = measure(bench.case({"tape": 1.0, "numpy": 2.0}), rounds=3, seconds=1.0, clock=bench.clock)
     data = json.loads(json.dumps(as_data("name", "summary", [result])))
@@ -261,7 +290,7 @@ def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
         assert f" {name} " in printed
     for name in ("call", "compile-time", "elementwise", "gmm", "lstm"):
         assert f" {name} " in printed
-    for name in ("embedding", "lenet", "nn", "nn-forward", "stencil", "transformer"):
+    for name in ("embedding", "lenet", "nn", "nn-forward", "operations", "stencil", "transformer"):
         assert f" {name} " in printed
 
 

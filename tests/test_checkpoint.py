@@ -10,7 +10,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.core import scope
+from tape.core import interpreter
 from tape.transforms import checkpoint
 from tests.oracles import assert_close, assert_same
 
@@ -407,7 +407,7 @@ def test_a_function_that_does_not_do_the_same_again(derive):
     other_tree = changing(lambda x: (x, x), lambda x: (x,))
     with pytest.raises(errors.ShapeError, match=r"returned a tree .* before"):
         derive(lambda x: other_tree(x)[0])(1.0)
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 @pytest.mark.parametrize("fails_in", [1, 2])
@@ -427,8 +427,8 @@ def test_what_the_function_raises_comes_through(fails_in):
 
     with pytest.raises(KeyError, match="mine"):
         tape.grad(f)(1.0)
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN
 
 
 def test_a_pullback_that_outlives_what_it_closes_over():
@@ -448,7 +448,7 @@ def test_a_pullback_that_outlives_what_it_closes_over():
 def test_the_function_sees_plain_arrays_and_raises_what_numpy_does():
     with pytest.raises(ValueError, match="could not be broadcast"):
         tape.grad(lambda x: checkpoint(lambda x: np.sum(x + np.ones(4)))(x))(X)
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 def test_a_constant_result_is_constant():

@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tape.transforms import checkpoint_loop
 from tape.transforms._revolve import forward_steps, repetitions, split
 from tests.oracles import assert_close, assert_same
@@ -274,24 +274,24 @@ def bad_body(after: Any, state: Any = 1.0) -> Any:
         (
             bad_body(lambda s: (s, s)),
             errors.ShapeError,
-            "in step 0, made a state .* must return the structure",
+            "in step 0, returned a state .* must keep the structure",
         ),
-        (bad_body(lambda s: None), errors.ShapeError, "in step 0, made a state"),
+        (bad_body(lambda s: None), errors.ShapeError, "in step 0, returned a state"),
         (
             bad_body(lambda s: np.ones(2)),
             errors.ShapeError,
-            r"made float64\[2\] of state, .*Shapes must stay",
+            r"returned float64\[2\] for state, .*must keep the shapes",
         ),
-        (bad_body(lambda s: np.float32(1)), errors.DTypeError, r"made float32\[\] of state, .*astype"),
-        (bad_body(lambda s: 1), errors.DTypeError, "made 1 of state"),
-        (bad_body(lambda s: 0.5 * s, 1), errors.DTypeError, "made 0.5 of state, .*Start with a float"),
+        (bad_body(lambda s: np.float32(1)), errors.DTypeError, r"returned float32\[\] for state, .*astype"),
+        (bad_body(lambda s: 1), errors.DTypeError, "returned 1 for state"),
+        (bad_body(lambda s: 0.5 * s, 1), errors.DTypeError, "returned 0.5 for state, .*Start with a float"),
         (
             bad_body(lambda s: {"a": [s["a"][0][:1]]}, {"a": [np.ones(2)]}),
             errors.ShapeError,
-            r"of state\['a'\]\[0\], which is float64\[2\]",
+            r"for state\['a'\]\[0\], which is float64\[2\]",
         ),
         (lambda: checkpoint_loop(np.add, 1.0, -1, 1), errors.OptionError, "steps is -1"),
-        (lambda: checkpoint_loop(np.add, 1.0, 2.0, 1), errors.OptionError, "steps is 2.0. It is an int"),
+        (lambda: checkpoint_loop(np.add, 1.0, 2.0, 1), errors.OptionError, "steps is 2.0. It must be an int"),
         (lambda: checkpoint_loop(np.add, 1.0, 2, 0), errors.OptionError, "snapshots is 0. .* 1 or more"),
         (lambda: checkpoint_loop(np.add, 1.0, 2, None), errors.OptionError, "snapshots is None"),
     ],
@@ -299,8 +299,8 @@ def bad_body(after: Any, state: Any = 1.0) -> Any:
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN
 
 
 @pytest.mark.parametrize("recording", [False, True])
@@ -317,5 +317,5 @@ def test_what_the_body_raises_comes_through(derive, recording):
 
     with pytest.raises(KeyError, match="mine"):
         derive(f)(1.0)
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN

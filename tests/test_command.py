@@ -109,7 +109,7 @@ def test_the_version(capsys):
         (["--verison"], "tape: there is no option --verison. Did you mean --version?"),
         (["config", "--all"], "tape config: there is no option --all."),
         (["config", "more"], "tape config: there is no argument more."),
-        (["completion", "tcsh"], "tape completion: argument SHELL: invalid choice: 'tcsh'"),
+        (["completion", "ksh"], "tape completion: argument SHELL: invalid choice: 'ksh'"),
     ],
 )
 def test_what_is_not_there_is_named_with_what_is_near(capsys, arguments, said):

@@ -1,15 +1,24 @@
-"""Completion scripts name everything the parsers take, and bash can read its own."""
+"""Completion scripts name everything the parsers take, and shells complete with them."""
 
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
+from tape import errors
 from tape.command.completion import script
 from tape.command.parser import COMMANDS, parser_of
 
+pytest.importorskip("shtab", reason="completion needs shtab: pip install shtab")
 SHELLS = ("bash", "zsh", "fish")
+
+
+def test_without_shtab_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(errors.UnsupportedError, match=r"shtab.*pip install 'tape\[completion\]'"):
+        script("bash")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -33,9 +42,8 @@ def test_shells_accept_their_script(shell):
 def completed(*words):
     """What bash offers for the last word."""
     line = " ".join(f"'{word}'" for word in words)
-    commands = (
-        f"{script('bash')}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _tape; echo ${{COMPREPLY[@]}}"
-    )
+    state = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}"
+    commands = f"{script('bash')}\n{state}; _shtab_tape; echo ${{COMPREPLY[@]}}"
     found = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
     return found.stdout.split()
 
@@ -46,6 +54,17 @@ def test_bash_completes(tmp_path):
     assert completed("tape", "--v") == ["--version"]
     assert completed("tape", "grad", "a*b", "--or") == ["--order"]
     assert completed("tape", "plot", "--o") == ["--order", "--out"]
-    assert completed("tape", "completion", "") == ["-h", "--help", "bash", "zsh", "fish"]
+    assert completed("tape", "completion", "") == ["bash", "zsh", "fish", "tcsh", "powershell"]
     (tmp_path / "graph.dot").touch()
     assert completed("tape", "grad", "--dot", f"{tmp_path}/g") == [f"{tmp_path}/graph.dot"]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("tape gr", ["grad"]), ("tape plot --o", ["--order", "--out"]), ("tape completion z", ["zsh"])],
+)
+def test_fish_completes(line, words):
+    commands = f"{script('fish')}\ncomplete -C '{line}'"
+    found = subprocess.run(["fish", "-c", commands], capture_output=True, text=True, check=True)
+    assert [row.split("\t")[0] for row in found.stdout.splitlines()] == words

@@ -222,15 +222,15 @@ def test_the_jacobian_of_a_jacobian():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: tape.jacobian(np.exp)(Z), errors.DTypeError, "exp makes complex .* holomorphic=True"),
-        (lambda: tape.jacobian(np.conj, holomorphic=True)(Z), errors.DTypeError, "conj.* is not: along i"),
+        (lambda: tape.jacobian(np.exp)(Z), errors.DTypeError, "exp maps complex .* holomorphic=True"),
+        (lambda: tape.jacobian(np.conj, holomorphic=True)(Z), errors.DTypeError, "conj.* is not holomorphic"),
         (lambda: tape.jacobian(np.exp, holomorphic=True)(T), errors.DTypeError, "exp is float64.*convert"),
         (lambda: tape.jacobian(np.real, holomorphic=True)(Z), errors.DTypeError, "real is float64"),
-        (lambda: tape.jacobian(np.real, mode="fwd")(Z), errors.OptionError, "'fwd' takes two .* Take 'rev'"),
+        (lambda: tape.jacobian(np.real, mode="fwd")(Z), errors.OptionError, "'fwd' takes two .* Use 'rev'"),
         (
             lambda: tape.jacobian(lambda t: np.exp(1j * t), mode="rev")(T),
             errors.OptionError,
-            "'rev' takes two .* Take 'fwd'",
+            "'rev' takes two .* Use 'fwd'",
         ),
     ],
 )
@@ -362,7 +362,7 @@ def test_a_real_start_stays_real(call):
 
 
 def test_times_are_real():
-    with pytest.raises(errors.DTypeError, match=r"t is complex128.*Times are real"):
+    with pytest.raises(errors.DTypeError, match=r"t is complex128.*It must hold real"):
         tape.odeint(lambda y, t: y, 1.0, [0.0, 1j])
 
 
@@ -493,6 +493,6 @@ def test_programs_that_only_pass_complex_numbers_on_can_be_saved(tmp_path):
 
 
 def test_integers_are_no_numbers_to_differentiate_by():
-    with pytest.raises(errors.DTypeError, match="Derivatives are by floats"):
+    with pytest.raises(errors.DTypeError, match="Only floats are differentiated"):
         tape.grad(lambda n: np.real(n * 1j))(3)
     assert_close(ops.real(1j * 2), 0.0)

@@ -79,7 +79,7 @@ def test_threads_as_set(monkeypatch, settings, expected):
 @pytest.mark.parametrize("value", ["0", "-1", "many", "", "1.5"])
 def test_threads_that_are_no_number_are_refused(monkeypatch, value):
     monkeypatch.setenv("TAPE_NUM_THREADS", value)
-    with pytest.raises(OptionError, match=r"TAPE_NUM_THREADS=.*no positive number\. Set it to"):
+    with pytest.raises(OptionError, match=r"TAPE_NUM_THREADS=.*not a positive number\. Set it to"):
         num_threads()
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import tape
 from tape import errors, ops
+from tape.core.table import UFUNC_METHODS
 from tape.ops.reduction.cumulative import _recurrence
-from tape.ops.reduction.methods import METHODS
 from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, vjp
 
 RNG = np.random.default_rng(3)
@@ -89,10 +89,10 @@ def test_nan_stays_the_running_extreme():
     assert_same(vjp(ops.cummax, [x], np.ones(3))[0], np.array([1.0, 2, 0]))
 
 
-@pytest.mark.parametrize("ufunc", METHODS["accumulate"], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("ufunc", UFUNC_METHODS["accumulate"], ids=lambda ufunc: ufunc.__name__)
 def test_ufuncs_accumulate(ufunc):
     x = RNG.normal(size=(3, 4))
-    f = METHODS["accumulate"][ufunc]
+    f = UFUNC_METHODS["accumulate"][ufunc]
     for axis in (0, 1, -1):
         assert_same(f(x, axis=axis), ufunc.accumulate(x, axis=axis))
 

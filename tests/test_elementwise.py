@@ -5,7 +5,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.core.op import NUMPY
+from tape.core.table import OPERATIONS
 from tests.naive_program import compiled_for
 from tests.op_table import arithmetic, bits, elementary, limits, rounding, selection, windows
 from tests.oracles import (
@@ -27,7 +27,7 @@ UFUNCS = {value for value in vars(np).values() if isinstance(value, np.ufunc)}
 
 
 def test_every_elementwise_ufunc_of_numpy_is_known():
-    unknown = {ufunc for ufunc in UFUNCS if ufunc.signature is None} - NUMPY.keys()
+    unknown = {ufunc for ufunc in UFUNCS if ufunc.signature is None} - OPERATIONS.keys()
     assert unknown <= {np.isnat}  # of dates
 
 
@@ -35,7 +35,7 @@ def test_every_elementwise_ufunc_of_numpy_is_known():
     "name", sorted(name for name in vars(ops) if isinstance(getattr(np, name, None), np.ufunc))
 )
 def test_aliases_are_the_ufunc_they_name(name):
-    protocol, function = NUMPY[getattr(np, name)], getattr(ops, name)
+    protocol, function = OPERATIONS[getattr(np, name)], getattr(ops, name)
     assert getattr(protocol, "op", protocol) is getattr(function, "op", function)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 import tape
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
 from tape.core.op import Op
 from tests.oracles import assert_close
 

@@ -135,12 +135,12 @@ def test_every_function_runs_with_the_arguments_it_says(name):
     needs_matrix = name in ("det", "inv", "trace", "solve", "matmul", "dot")
     value = np.array([[0.5, 0.25], [0.1, 0.75]]) if needs_matrix else 0.5
     names = [f"v{k}" for k in range(function.least)]
-    written = ["1" if k in function.whole else name for k, name in enumerate(names)]
+    written = ["1" if k in function.integers else name for k, name in enumerate(names)]
     f = expression(f"{name}({', '.join(written)})")
     with np.errstate(all="ignore"):
         result = f(*[value] * len(f.variables))
     assert np.asarray(result).dtype.kind in "fcb"
-    if function.is_claim:
+    if function.is_boolean:
         assert np.asarray(result).dtype == bool
 
 
@@ -245,7 +245,7 @@ REFUSED = [
     ("A.T", 1, 2, "transpose(a)"),
     ("2x", 1, 2, "write 2*x"),
     ("a b", 1, 3, "write a*b"),
-    ("2(x)", 1, 2, "a number is no function: write 2*(...)"),
+    ("2(x)", 1, 2, "a number is not a function: write 2*(...)"),
     ("(a)(b)", 1, 4, "only names can be called"),
     ("sin(x)(y)", 1, 7, "only names can be called"),
     ("x[0]", 1, 2, "subscripts"),
@@ -269,7 +269,7 @@ REFUSED = [
     ("()", 1, 2, "something is missing before )"),
     ("sin()", 1, 1, "sin takes 1 argument, not 0"),
     ("1 + clip(x, 1, 2, 3)", 1, 5, "clip takes 1 to 3 arguments, not 4"),
-    ("round(x, 1.5)", 1, 10, "whole number"),
+    ("round(x, 1.5)", 1, 10, "literal integer"),
     ("", 1, 1, "nothing to compute"),
     ("\n  # only this\n", 1, 1, "nothing to compute"),
     ("a =", 1, 3, "something is missing after ="),
@@ -294,8 +294,8 @@ REFUSED = [
     ("a > 0 & b > 0", 1, 5, "write and"),
     ("~a", 1, 1, "write not"),
     ("a is b", 1, 3, "write == for numbers"),
-    ("a in b", 1, 3, "refused"),
-    ("True", 1, 1, "True is no number"),
+    ("a in b", 1, 3, "compare with each value"),
+    ("True", 1, 1, "True is not a number"),
     ("1if a else 2", 1, 2, "a blank is missing"),
     ("0x1F", 1, 2, "decimals"),
     ("007", 1, 1, "leading zeros"),
@@ -306,7 +306,7 @@ REFUSED = [
     ("a\0", 1, 2, "U+0000"),
     ("a\fb", 1, 2, "U+000C"),
     ("\ufb01(x)", 1, 1, "LATIN SMALL LIGATURE FI"),
-    ("1 + \u017fin(x)", 1, 5, "LATIN SMALL LETTER LONG S, is refused: only ASCII is read: write s"),
+    ("1 + \u017fin(x)", 1, 5, "LATIN SMALL LETTER LONG S, is not supported: only ASCII is read: write s"),
     ("x + \u0430", 1, 5, "CYRILLIC SMALL LETTER A"),
     ("x # caf\u00e9", 1, 8, "only ASCII"),
     ("x\u200b", 1, 2, "ZERO WIDTH SPACE"),
@@ -323,8 +323,8 @@ REFUSED = [
     (" and ".join(["x"] * 15_000), 1, 6003, "more than 1000 operators"),
     ("9" * 5000, 1, 1, "5000 characters"),
     ("x + 1 @ 2", 1, 5, "cannot be computed: matmul"),
-    ("yn(10*10, x)", 1, 4, "whole number up to 100"),
-    ("round(x, 1000)", 1, 10, "whole number up to 100"),
+    ("yn(10*10, x)", 1, 4, "literal integer, up to 100"),
+    ("round(x, 1000)", 1, 10, "literal integer, up to 100"),
 ]
 
 

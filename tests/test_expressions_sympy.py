@@ -98,6 +98,8 @@ TEXTS = {
     "(x + y)**(-2)": "1/(x + y)**2",
     "Max(x, y, 1)": "max(1, x, y)",
     "Mod(x + 1, y)*2": "2*((x + 1) % y)",
+    "-Mod(x, y) + 1": "1 - (x % y)",
+    "Mod(x, y)**2/3": "(x % y)**2/3",
     "2**(-x)": "2**(-x)",
     "E**x + pi*I": "exp(x) + 1j*pi",
     "Abs(x)*oo": "inf*absolute(x)",
@@ -140,6 +142,9 @@ def test_deep_ones_get_lines():
             parts.map(lambda part: sympy.exp(-(part**2))),
             parts.map(lambda part: 1 / (2 + sympy.cos(part))),
             parts.map(lambda part: (1 + part**2) ** sympy.Rational(-3, 2)),
+            parts.map(lambda part: -sympy.Mod(part, sympy.Rational(7, 3))),
+            st.tuples(parts, parts).map(lambda p: p[0] / sympy.cot(2 + sympy.cos(p[1]) / 9)),
+            st.tuples(parts, parts).map(lambda p: sympy.Piecewise((p[0], x < y), (-p[1], True)) * y),
         ),
         max_leaves=8,
     )

@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.core import scope
+from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER, OUTER, TRANSFORMS, A, X
 
@@ -274,9 +274,17 @@ def test_the_solution_has_the_dtype_of_the_start():
         ),
         (lambda: tape.fixed_point(lambda x: -x, 1.0, max_steps=9), errors.ConvergenceError, "give a solver"),
         (lambda: tape.fixed_point(lambda x: x * np.inf, 2.0), errors.ConvergenceError, "by inf"),
-        (lambda: tape.root(lambda x: x, 1), errors.DTypeError, "root: x0 holds no floats.*asarray"),
-        (lambda: tape.root(lambda x: x, {"a": 1.0, "b": 2}), errors.DTypeError, r"x0\['b'\] holds no floats"),
-        (lambda: tape.fixed_point(lambda x: x, ()), errors.DTypeError, "fixed_point: x0 holds no floats"),
+        (lambda: tape.root(lambda x: x, 1), errors.DTypeError, "root: x0 does not hold floats.*asarray"),
+        (
+            lambda: tape.root(lambda x: x, {"a": 1.0, "b": 2}),
+            errors.DTypeError,
+            r"x0\['b'\] does not hold floats",
+        ),
+        (
+            lambda: tape.fixed_point(lambda x: x, ()),
+            errors.DTypeError,
+            "fixed_point: x0 does not hold floats",
+        ),
         (lambda: tape.root(lambda x: (x, x), 1.0), errors.ShapeError, "returned a tree"),
         (lambda: tape.root(lambda x: np.ones(3) * x, 1.0), errors.ShapeError, r"shape \[3\]"),
         (lambda: tape.fixed_point(lambda x: (x, x), 1.0), errors.ShapeError, "tree"),
@@ -294,8 +302,8 @@ def test_the_solution_has_the_dtype_of_the_start():
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
-    assert scope.innermost() is None
-    assert not scope.REGIONS
+    assert interpreter.innermost_open() is None
+    assert not interpreter.OPEN
 
 
 @pytest.mark.parametrize("derive", [tape.grad, lambda f: lambda x: tape.jvp(f, (x,), (x,))])
@@ -314,7 +322,7 @@ def test_what_function_and_solver_raise_comes_through():
     for f in (lambda a: tape.root(fails, 1.0, a), lambda a: tape.root(np.subtract, 1.0, a, solver=fails)):
         with pytest.raises(KeyError, match="mine"):
             tape.grad(f)(1.0)
-        assert scope.innermost() is None
+        assert interpreter.innermost_open() is None
 
 
 def test_taylor_series():

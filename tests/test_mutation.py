@@ -163,13 +163,13 @@ def example_map():
             "tests/test_other.py": Part(
                 tests=["tests/test_other.py::a", "tests/test_other.py::b"],
                 times=[0.1, 0.2],
-                lines={"tape/core/op.py": {5: 0b11, 9: 0b10}},
-                at_import={"tape/core/op.py": [1, 2, 3]},
+                lines={"tape/core/node.py": {5: 0b11, 9: 0b10}},
+                at_import={"tape/core/node.py": [1, 2, 3]},
             ),
-            "tests/test_trace.py": Part(
-                tests=["tests/test_trace.py::slow", "tests/test_trace.py::quick"],
+            "tests/test_node.py": Part(
+                tests=["tests/test_node.py::slow", "tests/test_node.py::quick"],
                 times=[30.0, 0.5],
-                lines={"tape/core/op.py": {5: 0b11}},
+                lines={"tape/core/node.py": {5: 0b11}},
             ),
         }
     )
@@ -177,26 +177,28 @@ def example_map():
 
 def test_tests_are_those_that_execute_the_line_or_else_the_statement():
     tests_of = example_map().tests_of
-    assert tests_of("tape/core/op.py", [9], (9, 9)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
-    assert tests_of("tape/core/op.py", [10], (8, 10)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
-    assert tests_of("tape/core/op.py", [20], (20, 20)) == [{}]
+    assert tests_of("tape/core/node.py", [9], (9, 9)) == [{"tests/test_other.py": ["tests/test_other.py::b"]}]
+    assert tests_of("tape/core/node.py", [10], (8, 10)) == [
+        {"tests/test_other.py": ["tests/test_other.py::b"]}
+    ]
+    assert tests_of("tape/core/node.py", [20], (20, 20)) == [{}]
     assert tests_of("tape/else.py", [9], (9, 9)) == [{}]
 
 
 def test_what_is_executed_at_import_is_tried_by_all_that_use_the_module():
-    direct, others = example_map().tests_of("tape/core/op.py", [2], (1, 3))
+    direct, others = example_map().tests_of("tape/core/node.py", [2], (1, 3))
     assert direct == {}
     assert sum(map(len, others.values())) == 4
 
 
 def test_mirroring_files_come_first_and_quick_tests_before_slow_ones():
     coverage = example_map()
-    stages = coverage.tests_of("tape/core/op.py", [5], (5, 5))
-    batches = coverage.batches("tape/core/op.py", stages, 60)
-    assert batches[0] == ["tests/test_trace.py::quick"]
-    assert batches[-1] == ["tests/test_trace.py::slow"]
+    stages = coverage.tests_of("tape/core/node.py", [5], (5, 5))
+    batches = coverage.batches("tape/core/node.py", stages, 60)
+    assert batches[0] == ["tests/test_node.py::quick"]
+    assert batches[-1] == ["tests/test_node.py::slow"]
     assert sum(map(len, batches)) == 4
-    assert sum(map(len, coverage.batches("tape/core/op.py", stages, 0.6))) == 2
+    assert sum(map(len, coverage.batches("tape/core/node.py", stages, 0.6))) == 2
 
 
 def test_what_becomes_machine_code():

@@ -8,7 +8,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tests.oracles import assert_close, assert_same, derivative, jvp, scalar, vjp
 
 # ---- nesting -------------------------------------------------------------------------------------
@@ -135,9 +135,9 @@ def test_traces_in_threads_do_not_nest_into_each_other():
     around = []
 
     def open_one():
-        around.append(scope.innermost())
+        around.append(interpreter.innermost_open())
         with tape.Trace():
-            around.append(scope.innermost())
+            around.append(interpreter.innermost_open())
 
     with tape.Trace() as outermost:
         thread = threading.Thread(target=open_one)

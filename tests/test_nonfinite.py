@@ -70,7 +70,7 @@ def test_what_is_finite_is_false_and_infinite_masks_are_no_culprits(f) -> None:
         assert found.origin is None
         assert "constant" in str(found)
     else:
-        assert "all is finite" in str(found)
+        assert "all values are finite" in str(found)
 
 
 def test_the_index_and_the_operands_there_are_told() -> None:
@@ -173,7 +173,7 @@ def test_a_function_that_is_one_node_is_the_next_to_look_at() -> None:
         return np.log(x)
 
     text = str(tape.find_nonfinite(tape.checkpoint(inner), ZERO))
-    assert "Take tape.find_nonfinite of inner itself" in text
+    assert "Run tape.find_nonfinite on inner itself" in text
     assert "log" in str(tape.find_nonfinite(inner, ZERO))
 
 
@@ -207,7 +207,7 @@ def test_a_program_says_what_it_was_given() -> None:
     compiled(ZERO)
     (program,) = compiled.programs.values()
     assert tape.find_nonfinite(program, ZERO * np.nan).given == (
-        "in0 holds nan at [0], float64[2] of nothing finite",
+        "in0 holds nan at [0], float64[2] without finite elements",
     )
 
 

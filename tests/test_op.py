@@ -7,9 +7,10 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tape.core.dispatch import call_function
-from tape.core.functions import elementwise
-from tape.core.op import NUMPY, Op
+from tape.core.elementwise import elementwise
+from tape.core.numpy_protocol import call_function
+from tape.core.op import Op
+from tape.core.table import OPERATIONS
 from tests.oracles import assert_close, assert_same, jvp, vjp
 
 X = np.array([1.0, 2.0, 3.0])
@@ -346,7 +347,7 @@ def test_an_error_of_the_users_in_what_numpy_calls():
     with pytest.raises(TypeError, match="has no len") as caught, tape.Trace() as trace:
         call_function(mine, (trace.param(X),), {})
     assert not isinstance(caught.value, errors.TapeError)
-    del NUMPY[mine]
+    del OPERATIONS[mine]
     assert op.name == "mine"
 
 

@@ -267,7 +267,7 @@ TRANSFORMS = [
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("given", [3, "f", X, [cubes]], ids=["int", "str", "array", "list"])
 def test_what_is_not_callable_is_refused_at_once(transform, given):
-    with pytest.raises(errors.UnsupportedError, match="in place of a function"):
+    with pytest.raises(errors.UnsupportedError, match="expects a function"):
         transform(given)
 
 

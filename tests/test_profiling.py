@@ -38,7 +38,7 @@ def test_calls_and_bytes_are_counted_in_both_directions() -> None:
     assert counted["matmul", "forward"] == (1, 32)
     assert counted["matmul", "backward"] == (1, 24 + 96)
     assert counted["sum", "forward"] == (1, 8)
-    assert counted["sum", "backward"][1] == 0  # a view of one number
+    assert counted["sum", "backward"] == (1, 32)  # so small an array is written faster than a view is made
 
 
 def test_time_goes_to_where_it_is_spent() -> None:

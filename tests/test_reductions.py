@@ -7,7 +7,7 @@ import pytest
 
 import tape
 from tape import errors, ops
-from tape.ops.reduction.methods import METHODS
+from tape.core.table import UFUNC_METHODS
 from tests.oracles import (
     assert_close,
     assert_same,
@@ -297,10 +297,10 @@ def test_nothing_to_choose_from_but_an_initial_value():
     assert gradients[1] == 11
 
 
-@pytest.mark.parametrize("ufunc", METHODS["reduce"], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("ufunc", UFUNC_METHODS["reduce"], ids=lambda ufunc: ufunc.__name__)
 def test_ufuncs_reduce(ufunc):
     x = X[:4, :5]
-    f = METHODS["reduce"][ufunc]
+    f = UFUNC_METHODS["reduce"][ufunc]
     for axis in (0, 1, None):
         if ufunc is np.logaddexp and axis is None:
             continue  # which NumPy refuses
@@ -315,7 +315,7 @@ def test_ufuncs_reduce(ufunc):
 
 @pytest.mark.parametrize("indices", [[0, 3, 5], [4, 2, 2, 0], [5], [0, 4, 1, 5, 2]])
 def test_sums_between_indices(indices):
-    x, f = X[:6, :3], METHODS["reduceat"][np.add]
+    x, f = X[:6, :3], UFUNC_METHODS["reduceat"][np.add]
     assert_same(f(x, indices), np.add.reduceat(x, indices))
     assert_same(f(x.T, indices, axis=-1), np.add.reduceat(x.T, indices, axis=-1))
     seed = RNG.normal(size=(len(indices), 3))

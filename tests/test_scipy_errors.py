@@ -90,7 +90,7 @@ def test_what_is_no_scalar_is_refused_here(method):
 
 @pytest.mark.parametrize(("solver", "method"), [(minimize, "Newton"), (root, "newton"), (minimize, 3)])
 def test_unknown_methods_are_refused(solver, method):
-    with refused(errors.OptionError, repr(method), "There are"):
+    with refused(errors.OptionError, repr(method), "Use one of"):
         solver(lambda x: x**2, 1.0, method=method)
 
 
@@ -137,7 +137,7 @@ def test_bounds_that_do_not_fit_are_refused(bounds):
 
 
 def test_constraints_that_are_none_are_refused():
-    with refused(errors.OptionError, "is no constraint"):
+    with refused(errors.OptionError, "is not a constraint"):
         minimize(quadratic, START, constraints=[circle])
 
 

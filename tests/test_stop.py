@@ -9,7 +9,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tests.oracles import assert_close, assert_same
 
 X = np.array([0.5, -1.2, 2.0])
@@ -167,7 +167,7 @@ def test_regions_nest_and_the_same_one_may_be_opened_again():
         return a * b * c
 
     assert tape.grad(f)(2.0) == 4 * 4 * 4
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 def test_a_region_ends_with_an_exception():
@@ -181,7 +181,7 @@ def test_a_region_ends_with_an_exception():
         return x * x
 
     assert tape.grad(f)(3.0) == 6
-    assert not scope.REGIONS
+    assert not interpreter.OPEN
 
 
 def test_recursion_in_a_decorated_function():
@@ -191,7 +191,7 @@ def test_recursion_in_a_decorated_function():
 
     assert tape.grad(lambda x: x * power(x, 3))(2.0) == 8
     assert power.__name__ == "power"
-    assert not scope.REGIONS
+    assert not interpreter.OPEN
 
 
 def test_a_region_is_that_of_its_thread():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.core.op import NUMPY
+from tape.core.table import OPERATIONS
 from tape.support import markdown, probe, report
 from tape.support.samples import SAMPLES, arguments
 
@@ -39,7 +39,7 @@ def resolved(name):
 def test_every_function_with_an_operation_has_a_sample():
     sampled = {resolved(name) for name in SAMPLES if name.startswith("np.")}
     namespaces = {np, np.linalg, np.fft}
-    known = {f for f in NUMPY if any(f in vars(space).values() for space in namespaces)}
+    known = {f for f in OPERATIONS if any(f in vars(space).values() for space in namespaces)}
     assert known <= sampled
     named = {name.rpartition(".special.")[2] for name in SAMPLES if ".special." in name}
     assert named == set(tape.ops.special.__all__)
@@ -71,13 +71,13 @@ def test_the_table_in_the_documentation_is_the_one_that_is_found(found):
 def test_a_wrong_rule_is_found_out(monkeypatch):
     """Derivatives count only where they are those of differences."""
     wrong = tape.Op(np.exp, vjp=[lambda g, out, x: g * x], jvp=[lambda t, out, x: t * out])
-    monkeypatch.setitem(NUMPY, np.exp, wrong)
+    monkeypatch.setitem(OPERATIONS, np.exp, wrong)
     one = probe("np.exp(x)")
     assert (one.status, one.vjp, one.jvp) == ("derivative", False, True)
 
 
 def test_a_wrong_value_is_found_out(monkeypatch):
-    monkeypatch.setitem(NUMPY, np.exp, tape.Op(np.expm1, name="exp"))
+    monkeypatch.setitem(OPERATIONS, np.exp, tape.Op(np.expm1, name="exp"))
     assert probe("np.exp(x)").status == "none"
 
 

@@ -168,7 +168,7 @@ def test_a_rule_that_gives_nan():
 def test_one_element_of_many():
     text = report(check_grads, cube(vjp=doubled_at(777)), (RNG.uniform(1, 2, 1000),), modes="rev")
     assert "args[0][777]" in text
-    assert re.search(r"1 of \d+ elements off \(\d+ of its 1000 were looked at\)", text)
+    assert re.search(r"1 of \d+ elements off \(\d+ of its 1000 were checked\)", text)
 
 
 def test_every_argument_that_is_off_is_told():
@@ -181,8 +181,8 @@ def test_every_argument_that_is_off_is_told():
 @pytest.mark.parametrize(
     ("check", "rules", "who"),
     [
-        (check_vjp, {"jvp": lambda x: slope(x) * (1 + 1e-9)}, "the forward mode does not fit it"),
-        (check_jvp, {"vjp": lambda x: slope(x) * (1 + 1e-9)}, "the reverse mode does not fit it"),
+        (check_vjp, {"jvp": lambda x: slope(x) * (1 + 1e-9)}, "the forward mode differs from it"),
+        (check_jvp, {"vjp": lambda x: slope(x) * (1 + 1e-9)}, "the reverse mode differs from it"),
     ],
 )
 def test_modes_that_do_not_fit_each_other(check, rules, who):

@@ -8,7 +8,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 
 
 @dataclass
@@ -110,7 +110,7 @@ BAD_INPUT = [
     (lambda: tape.hvp(lambda x: x @ x)(), errors.TapeError, ["hvp"]),
     (lambda: tape.gnvp(named)(ONES, np.ones(4)), errors.SeedError, ["tangent", "argument 0 of named", "[4]"]),
     (lambda: tape.divergence(lambda x: x[0])(ONES), errors.ShapeError, ["divergence", "(3,)", "()"]),
-    (lambda: tape.divergence(two)(ONES), errors.ShapeError, ["divergence", "two", "alike"]),
+    (lambda: tape.divergence(two)(ONES), errors.ShapeError, ["divergence", "two", "the same structure"]),
     # options and pairs
     (lambda: tape.jacobian(named, mode="forward"), errors.OptionError, ["mode", "'forward'", "'fwd'"]),
     (lambda: tape.rop(named, 1.0, 1.0, method="lop"), errors.OptionError, ["method", "'lop'", "double_lop"]),
@@ -123,7 +123,7 @@ BAD_INPUT = [
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")  # not what is told here
 @pytest.mark.parametrize(("call", "error", "words"), BAD_INPUT, ids=[place_of(row[0]) for row in BAD_INPUT])
 def test_bad_input(call, error, words):
-    before = scope.innermost()
+    before = interpreter.innermost_open()
     with pytest.raises(error) as caught:
         call()
     assert isinstance(caught.value, errors.TapeError)
@@ -131,7 +131,7 @@ def test_bad_input(call, error, words):
     for word in words:
         assert word in message
     assert message.endswith(f"{place_of(call)}]")
-    assert scope.innermost() is before
+    assert interpreter.innermost_open() is before
 
 
 INTS = np.array([1, 2])

@@ -12,7 +12,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.core import scope
+from tape.core import interpreter
 from tape.core.op import Op
 from tests.oracles import assert_close, assert_same
 
@@ -169,7 +169,7 @@ def test_an_exception_leaves_nothing_open(f, mode):
         try:
             call()
         except ZeroDivisionError:  # the traceback is alive here, and all it refers to
-            left_open.append(scope.innermost())
+            left_open.append(interpreter.innermost_open())
     assert left_open == [None] * len(calls)
 
 
@@ -184,7 +184,7 @@ def test_generators_may_take_derivatives_between_their_values():
         return [next(steps) for _ in range(3)][-1]
 
     assert tape.grad(f)(1.0) == pytest.approx(0.64)
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 # ---- results that do not depend on the argument ----------------------------------------------------

@@ -1,6 +1,7 @@
 """The animation: what is seen in which frame, that it is XML and GIF, and that it tells what sweeps do."""
 
 import re
+import shutil
 import sys
 import tempfile
 from itertools import pairwise
@@ -20,7 +21,10 @@ from tests.odd_traces import network, odd_traces, product, state
 from tests.tiers import rounds
 
 SVG = "{http://www.w3.org/2000/svg}"
-LAYOUTS = pytest.mark.parametrize("layout", ["graph", "arc"])
+GRAPHVIZ = pytest.mark.skipif(
+    shutil.which("dot") is None, reason="Graphviz is not installed: apt install graphviz"
+)
+LAYOUTS = pytest.mark.parametrize("layout", [pytest.param("graph", marks=GRAPHVIZ), "arc"])
 
 
 def opacity(svg: str, name: str, at: float) -> float:
@@ -189,6 +193,7 @@ def test_without_animation_the_end_is_seen():
     assert "prefers-color-scheme:dark" in svg
 
 
+@GRAPHVIZ
 def test_inactive_nodes_are_grey_and_get_no_adjoint():
     trace = tape.Trace()
     y = trace.param(2.0) * np.sin(trace.input(1.0, name="data"))
@@ -226,9 +231,10 @@ def test_nested_traces_show_what_is_below_and_stay_as_they_are():
     assert (state(inner), len(outer)) == before
 
 
-@settings(deadline=None, max_examples=rounds(50))
-@given(odd_traces(), st.sampled_from(["graph", "arc"]), st.sampled_from(["TB", "LR"]))
-def test_whatever_is_in_it_it_is_xml(trace, layout, direction):
+@LAYOUTS
+@settings(deadline=None, max_examples=rounds(25))
+@given(trace=odd_traces(), direction=st.sampled_from(["TB", "LR"]))
+def test_whatever_is_in_it_it_is_xml(layout, trace, direction):
     with np.errstate(all="ignore"):
         animation = animate(trace, layout=layout, direction=direction)
     svg = ElementTree.fromstring(animation.data)
@@ -252,7 +258,9 @@ def test_two_in_one_page_leave_each_other_alone():
 # ---- GIFs --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("make", "layout"), [(network, "graph"), (product, "arc")])
+@pytest.mark.parametrize(
+    ("make", "layout"), [pytest.param(network, "graph", marks=GRAPHVIZ), (product, "arc")]
+)
 def test_gif_has_all_frames_and_their_times(make, layout, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="GIFs need Pillow: pip install pillow")
     trace, y = make()
@@ -291,6 +299,17 @@ def test_a_gif_without_pillow_says_what_to_install(monkeypatch, tmp_path):
     assert animate(trace, tmp_path / "tape.svg", root=y).format == "svg"
 
 
+# ---- without Graphviz --------------------------------------------------------------------------------
+
+
+def test_without_graphviz_rows_are_drawn_unless_a_graph_is_asked_for(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    trace, y = product()
+    assert animate(trace, root=y).data == animate(trace, root=y, layout="arc").data
+    with pytest.raises(errors.UnsupportedError, match=r"apt install graphviz.*layout='arc'"):
+        animate(trace, root=y, layout="graph")
+
+
 # ---- what can go wrong -------------------------------------------------------------------------------
 
 
@@ -301,14 +320,14 @@ def test_a_gif_without_pillow_says_what_to_install(monkeypatch, tmp_path):
         ({"path": "no/such/tape.svg"}, "there is no folder"),
         ({"layout": "circle"}, "'graph' or 'arc', not 'circle'"),
         ({"direction": "RL"}, "'TB' or 'LR', not 'RL'"),
-        ({"passes": []}, "passes are some of"),
-        ({"passes": "forward"}, "passes are some of"),
-        ({"passes": ["forward", "forward"]}, "passes are some of"),
-        ({"passes": ["sideways"]}, "passes are some of"),
-        ({"seconds": 0}, "seconds is how long"),
-        ({"seconds": float("nan")}, "seconds is how long"),
-        ({"pause": -1}, "pause is a time"),
-        ({"precision": 0}, "precision is a number of digits"),
+        ({"passes": []}, "passes must be a list of"),
+        ({"passes": "forward"}, "passes must be a list of"),
+        ({"passes": ["forward", "forward"]}, "passes must be a list of"),
+        ({"passes": ["sideways"]}, "passes must be a list of"),
+        ({"seconds": 0}, "seconds must be a number of seconds, from"),
+        ({"seconds": float("nan")}, "seconds must be a number of seconds, from"),
+        ({"pause": -1}, "pause must be a number of seconds"),
+        ({"precision": 0}, "precision must be a number of digits"),
         ({"limit": 4}, "5 nodes are too many for this picture .* tape.viz.html"),
         ({"ids": range(0)}, "nothing to draw"),
     ],

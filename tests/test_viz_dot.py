@@ -274,7 +274,7 @@ def test_options_that_do_not_fit(options, error, words):
 
 def test_what_is_drawn_is_a_trace():
     y = tape.Trace().param(1.0)
-    for other, words in ((y, "Its trace is its .trace"), ([y], r"not of \[Var"), (3, "not of")):
+    for other, words in ((y, "Pass the .trace of a Var"), ([y], r"got \[Var"), (3, "got 3")):
         with pytest.raises(errors.OptionError, match=words):
             dot(other)
 

@@ -163,8 +163,12 @@ def test_another_number_of_names_is_refused():
 
 
 def test_names_and_traces_are_what_they_should_be():
-    for options in ({"names": 3}, {"names": "w"}, {"trace": 3}):
-        with pytest.raises(errors.OptionError, match="not "):
+    for options, words in (
+        ({"names": 3}, "list of str, not 3"),
+        ({"names": "w"}, "list of str, not 'w'"),
+        ({"trace": 3}, "expected a Trace, got 3"),
+    ):
+        with pytest.raises(errors.OptionError, match=words):
             histograms([np.ones(2)], **options)
 
 
@@ -241,14 +245,14 @@ def test_neither_params_nor_snapshots_are_written_to():
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"points": 1}, errors.OptionError, "points is a whole number, at least 2, not 1"),
+        ({"points": 1}, errors.OptionError, "points must be a whole number, at least 2, not 1"),
         ({"points": 2.5}, errors.OptionError, "at least 2, not 2.5"),
-        ({"span": -1.0}, errors.OptionError, "span is a positive number, not -1.0"),
+        ({"span": -1.0}, errors.OptionError, "span must be a positive number, not -1.0"),
         ({"span": np.nan}, errors.OptionError, "not nan"),
-        ({"dimensions": 3}, errors.OptionError, "dimensions is 1 or 2, not 3"),
+        ({"dimensions": 3}, errors.OptionError, "dimensions must be 1 or 2, not 3"),
         ({"filter_axis": 2}, errors.OptionError, "filter_axis=2"),
-        ({"filter_axis": "a"}, errors.OptionError, "filter_axis is 0 or -1, not 'a'"),
-        ({"seed": "a"}, errors.OptionError, "seed is a whole number, at least 0, not 'a'"),
+        ({"filter_axis": "a"}, errors.OptionError, "filter_axis must be 0 or -1, not 'a'"),
+        ({"seed": "a"}, errors.OptionError, "seed must be a whole number, at least 0, not 'a'"),
         ({"trajectory": 3}, errors.OptionError, "trajectory is 3"),
         ({"directions": [BOWL]}, errors.OptionError, "list of 2"),
         ({"directions": BOWL}, errors.OptionError, "list of 2"),
@@ -275,7 +279,7 @@ def test_params_that_cannot_move_are_refused(params):
 
 @pytest.mark.parametrize("out", [np.ones(2), 1j, None, "low"], ids=repr)
 def test_a_loss_is_one_real_number(out):
-    with pytest.raises(errors.ShapeError, match="A loss is one real number"):
+    with pytest.raises(errors.ShapeError, match="A loss must be one real number"):
         landscape_slice(lambda p: out, BOWL)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape.inspect.watching import OPEN, Watch, Watched, watched
+from tape.inspect.watching import OPEN, Watch, Watching, watched
 from tests.op_table import TWO_OF_EACH, by_operation
 from tests.oracles import is_float, record, unit_directions
 
@@ -46,7 +46,7 @@ def _f(x):
 def test_nodes_are_a_plain_list_unless_watched() -> None:
     assert type(tape.Trace().nodes) is list
     with tape.debug():
-        assert type(tape.Trace().nodes) is Watched
+        assert isinstance(tape.Trace().watching, Watching)
     assert type(tape.Trace().nodes) is list
     assert not OPEN
 
@@ -109,7 +109,7 @@ def test_contexts_nest_and_end_in_any_order() -> None:
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert type(tape.Trace().nodes) is Watched
+    assert isinstance(tape.Trace().watching, Watching)
     second.__exit__(None, None, None)
     assert type(tape.Trace().nodes) is list
 

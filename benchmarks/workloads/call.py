@@ -1,4 +1,4 @@
-"""What a call costs: next to no arithmetic, so that all there is to see is the way in and out."""
+"""The overhead of a call: a function with next to no arithmetic."""
 
 from __future__ import annotations
 

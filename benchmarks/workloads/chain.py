@@ -83,7 +83,7 @@ def chain_million(seed: int) -> list[Case]:
 def _contenders(
     loss: Callable[..., Any], params: list[Any], by_hand: Callable[[], list[Any]]
 ) -> dict[str, Callable[[], Call]]:
-    """No JAX: XLA needs minutes to compile a chain that is not a loop, and a loop is no chain."""
+    """Return the contenders. JAX is left out: XLA needs minutes to compile a chain that is not a loop."""
     frameworks = ("tape", "torch", "autograd")
     return {"numpy": lambda: by_hand, **gradients_by(dict.fromkeys(frameworks, loss), params, [])}
 
@@ -107,7 +107,7 @@ def _chain_by_hand(length: int) -> list[Any]:
 
 
 def _forward_by_hand(length: int) -> tuple[float, list[float]]:
-    """The last value, and what each product multiplied."""
+    """Return the last value, and the operand of each product."""
     v, a, b = _START
     before = []
     for _ in range(length // 2):

@@ -1,8 +1,8 @@
 """The gradient through a long loop: recorded as usual, or with `tape.checkpoint_loop` and 20 snapshots.
 
-100 undamped pendulums of one stiffness take symplectic Euler steps; differentiated are where they end,
-by where they start and by the stiffness. Peak memory is the point: of what Python and NumPy allocate, as
-everywhere, and resident in a process of its own.
+100 undamped pendulums of one stiffness take symplectic Euler steps; their final state is
+differentiated with respect to the initial one and the stiffness. Peak memory is what matters here: that of
+Python and NumPy, as everywhere, and the resident memory of a separate process.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ _MAKERS: dict[str, Callable[..., Call]] = {
 
 
 def body_calls(name: str, steps: int, seed: int) -> int:
-    """How often one gradient calls the body of the loop."""
+    """Return how often one gradient calls the body of the loop."""
     calls = 0
 
     def count() -> None:
@@ -135,7 +135,7 @@ def body_calls(name: str, steps: int, seed: int) -> int:
 
 
 def resident_growth(name: str, steps: int, seed: int) -> int:
-    """By how many kB one gradient raises the peak of resident memory in a new process; 0 if unknown."""
+    """Return by how many kB a gradient raises the peak resident memory of a new process; 0 if unknown."""
     program = (
         f"from benchmarks.workloads import checkpointing as c; print(c.grown({name!r}, {steps}, {seed}))"
     )
@@ -144,7 +144,7 @@ def resident_growth(name: str, steps: int, seed: int) -> int:
 
 
 def grown(name: str, steps: int, seed: int) -> int:
-    """The same in this process, once a short loop has loaded what any gradient needs."""
+    """Return the same for this process, after a short loop that loads the modules any gradient needs."""
     _MAKERS[name](50, seed)()
     call = _MAKERS[name](steps, seed)
     before = _peak_resident()
@@ -153,7 +153,7 @@ def grown(name: str, steps: int, seed: int) -> int:
 
 
 def _peak_resident() -> int:
-    """In kB. Not getrusage, which starts from the peak of the process that this one was forked from."""
+    """Return the peak in kB; not by getrusage, which starts from the peak of the parent process."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:  # not Linux

@@ -1,4 +1,4 @@
-"""From a function to its first gradient: what is recorded, traced or compiled is so anew at every call."""
+"""The time from a function to its first gradient: every call records, traces and compiles again."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _case(label: str, tape_loss: Loss, jax_loss: Loss, params: Arrays, data: Arr
 
 
 def _first_with_tape(loss: Loss, params: Arrays, data: Arrays) -> tuple[Any, list[Any]]:
-    """A new function, and what its first call returns."""
+    """Return a new compiled function, and the result of its first call."""
     tape = load("tape")
     function = tape.compile(tape.value_and_grad(partial(loss, tape), tuple(range(len(params)))))
     value, gradients = function(*params, *data)
@@ -82,7 +82,7 @@ def _with_jax(loss: Loss, params: Arrays, data: Arrays) -> Call:
     arguments = [jax.numpy.asarray(array) for array in (*params, *data)]
 
     def call() -> list[Any]:
-        # What JAX keeps is found by the identity of the function: a new partial is compiled anew.
+        # JAX caches by the identity of the function: a new partial is compiled again.
         function = jax.jit(jax.value_and_grad(partial(loss, jax), tuple(range(len(params)))))
         value, gradients = function(*arguments)
         return [value.block_until_ready(), *gradients]

@@ -1,4 +1,4 @@
-"""The curve fit that rustograd uses as its benchmark: a whole fit, of small operations only.
+"""The curve fit that rustograd uses as its benchmark: a whole fit, made of small operations.
 
 80 points of 0.75 exp(-(x - 1.2)^2 / 0.35), the model scale * exp(-(x - mu)^2 / sigma^2), the sum of
 squared residuals, 100 steps of gradient descent. Every contender must arrive at the same parameters.
@@ -57,7 +57,7 @@ def _by_hand() -> list[Any]:
 
 
 def _fit_in_one_loop(x: Any, y: Any, mu: float, sigma: float, scale: float) -> tuple[float, float, float]:
-    """A pass over the points an epoch, for a compiler of loops: what one would write in C or Rust."""
+    """Run the fit as one scalar loop over the points in each epoch, as one would write it in C or Rust."""
     for _ in range(_EPOCHS):
         sum_mu = sum_sigma = sum_scale = 0.0
         inverse = 1 / sigma

@@ -1,7 +1,7 @@
-"""What a derivative costs next to the function: a deep perceptron of equal layers, by all of its weights.
+"""The cost of derivatives relative to the function: a deep perceptron of equal layers, by all of its weights.
 
-Loss: the mean square of what the last layer returns. The derivatives by hand are the reference, and
-contenders too: what NumPy needs for them at least.
+The loss is the mean square of the last layer. The derivatives by hand are the reference, and contenders
+too: the least time that NumPy needs for them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _case(label: str, depth: int, width: int, dtype: type, seed: int, *, is_larg
 
 
 def loss(numpy: Any, params: Layers, x: Any) -> Any:
-    """The function, in any namespace with the names of NumPy."""
+    """Return the loss, in any namespace with the names of NumPy."""
     for w, b in params:
         x = numpy.tanh(x @ w + b)
     return numpy.mean(x**2)
@@ -123,7 +123,7 @@ def _gradient_by_hand(params: Layers, x: np.ndarray) -> Layers:
     for k in range(len(params) - 1, -1, -1):
         d_out *= _slope(outs[k + 1])
         gradients.append((outs[k].T @ d_out, d_out.sum(axis=0)))
-        if k:  # nobody wants the derivative by x
+        if k:  # the derivative by x is not needed
             d_out = d_out @ params[k][0].T
     return gradients[::-1]
 

@@ -1,4 +1,4 @@
-"""Functions that work element by element: what counts is how often memory is passed over.
+"""Elementwise functions: their cost is the number of passes over memory.
 
 Two of them, of 17 operations each. Exponentials and roots have SIMD loops in every library; sines and
 cosines of doubles have none in NumPy and XLA, nor log1p in XLA: they take most of the second one's time.
@@ -70,7 +70,7 @@ def _waving(numpy: Any, x: Any) -> Any:
 
 
 def _in_blocks(by_hand: Block, x: np.ndarray) -> Call:
-    """``by_hand(block, out)`` returns the sum over a block, and puts the gradient in ``out``."""
+    """Run ``by_hand(block, out)``, which returns the sum over a block and writes the gradient to ``out``."""
 
     def call() -> list[Any]:
         value = 0.0

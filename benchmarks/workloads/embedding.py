@@ -1,4 +1,4 @@
-"""Rows of a large table, looked up: the gradient is as large as the table, and nearly all zeros."""
+"""Lookups in a large table: the gradient is as large as the table, and nearly all zeros."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The formulas are those of ``src/python/modules/PyTorch/gmm_objective.py`` in
 https://github.com/microsoft/ADBench, with the sign of the prior as GradBench corrected it
 (https://github.com/gradbench/gradbench, ``evals/gmm``). With lower triangular Q of a component, exp(q) on
-its diagonal, ``log p(x) = logsumexp_k(alpha + sum(q) - |Q (x - mean)|^2 / 2)`` up to what x has no part in.
+its diagonal, ``log p(x) = logsumexp_k(alpha + sum(q) - |Q (x - mean)|^2 / 2)`` up to terms
+independent of x.
 
 Every contender computes Q x - Q mean instead of Q (x - mean), with the points on the last axis: the
 fastest of the forms that were tried, in NumPy, JAX and PyTorch alike.
@@ -44,7 +45,7 @@ def gmm(seed: int) -> list[Case]:
 
 
 def _entries(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where in a row of icf each element of Q is, and which are there: those below the diagonal."""
+    """Return the position in a row of icf of each element of Q, and a mask of those below the diagonal."""
     columns, rows = np.triu_indices(d, 1)
     index, is_below = np.zeros((d, d), int), np.zeros((d, d))
     index[rows, columns] = d + np.arange(len(rows))
@@ -53,7 +54,7 @@ def _entries(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _constant(n: int, k: int, d: int) -> float:
-    """What does not depend on any parameter."""
+    """Return the terms that depend on no parameter."""
     freedom = d + _M + 1
     prior = freedom * d * math.log(_GAMMA / math.sqrt(2)) - multigammaln(freedom / 2, d)
     return -n * d / 2 * math.log(2 * math.pi) + k * float(prior)

@@ -37,7 +37,7 @@ def _case(n: int, seed: int) -> Case:
 
 
 def rosenbrock(x: Any) -> Any:
-    """The function, for the arrays of any framework."""
+    """Return the function's value, for the arrays of any framework."""
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 

@@ -45,7 +45,7 @@ def _case(order: int) -> Case:
 
 
 def operations(f: Callable[[Any], Any]) -> int:
-    """How many nodes that are not leaves ``f(x)`` records, of sweeps too."""
+    """Return how many nodes ``f(x)`` records, sweeps included and leaves not."""
     with load("tape").Trace() as trace:
         f(trace.param(_X))
     return sum(node.op is not None for node in trace.nodes)

@@ -1,4 +1,4 @@
-"""What it costs to import the package: whole processes, each in a fresh interpreter."""
+"""The time of importing the package: whole processes, each a fresh interpreter."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _params(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def _patches(x: np.ndarray) -> np.ndarray:
-    """(batch, rows, columns, channels) to a row of 5 x 5 x channels for every place of the kernel."""
+    """Convert (batch, rows, columns, channels) to a row of 5 x 5 x channels for each place of the kernel."""
     windows = np.lib.stride_tricks.sliding_window_view(x, (_KERNEL, _KERNEL), axis=(1, 2))
     return windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, _KERNEL**2 * x.shape[-1])
 
@@ -66,7 +66,7 @@ def _halves(x: np.ndarray) -> np.ndarray:
 
 
 def _layer(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The patches, the kernel as a matrix, what goes into the pooling, and what comes out of relu."""
+    """Return the patches, the kernel as a matrix, the input of the pooling, and the output of relu."""
     patches = _patches(x)
     matrix = w.transpose(2, 3, 1, 0).reshape(-1, len(b))
     side = x.shape[1] - _KERNEL + 1
@@ -76,7 +76,7 @@ def _layer(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...
 
 
 def _layer_adjoint(d_out: np.ndarray, out: np.ndarray, is_largest: np.ndarray) -> np.ndarray:
-    """From the adjoint of what comes out of relu to that of the convolution, a row for every patch."""
+    """Convert the adjoint of relu's output to that of the convolution, a row for every patch."""
     d_pooled = d_out * (out > 0)
     return (is_largest * d_pooled[:, :, None, :, None]).reshape(-1, out.shape[-1])
 

@@ -6,7 +6,7 @@ lstm_objective.py`` in https://github.com/microsoft/ADBench, as GradBench took t
 hidden state, its input and its hidden state; predictions are scored by ``y - log(sum(exp(y)) + 2)``.
 
 The sum over the sequence is taken after the loop, in one operation, by every contender. In the loop, each
-computes the gates in the way that is fastest for it: together where a call costs more than its arithmetic.
+computes the gates in its fastest way: together where a call costs more than its arithmetic.
 """
 
 from __future__ import annotations

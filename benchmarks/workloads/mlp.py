@@ -1,8 +1,12 @@
-"""Perceptrons: the loss and its gradient by all params, as in one step of training."""
+"""Perceptrons: the loss and its gradient by all params, as in one step of training.
+
+The small one comes in two formulations: with the cross-entropy written out in NumPy, as most code has it, and
+as one call of each framework's own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import pairwise
 from typing import Any
 
@@ -14,18 +18,39 @@ from benchmarks.registry import workload
 
 Data = tuple[list[np.ndarray], np.ndarray, np.ndarray]
 
+_EVERY_TAPE = ("tape", "tape value_and_grad", "tape compiled")
+
 
 @workload("mlp")
 def mlp(seed: int) -> list[Case]:
-    """MLP 64-32-10, tanh, cross-entropy, batch 32, float32: value and gradient."""
-    losses = {
-        "tape compiled": tape_tanh,
-        "tape": tape_tanh,
+    """MLP 64-32-10, tanh, cross-entropy, batch 32: value and gradient, the loss written out or one call."""
+    written_out = {
+        **dict.fromkeys(_EVERY_TAPE, _tape_written_out),
+        "torch": _torch_written_out,
+        "jax": _jax_written_out,
+        "autograd": _autograd_written_out,
+    }
+    one_call = {
+        **dict.fromkeys(_EVERY_TAPE, tape_tanh),
         "torch": _torch_tanh,
         "jax": jax_tanh,
         "autograd": _autograd_tanh,
     }
-    return [_case("", make_data((64, 32, 10), 32, seed), by_hand_tanh, losses)]
+    return [
+        _case(
+            f"{formulation}, {np.dtype(dtype)}",
+            make_data((64, 32, 10), 32, seed, dtype),
+            by_hand_tanh,
+            losses,
+            takes_one_hot=takes_one_hot,
+            baseline="numpy",
+        )
+        for formulation, losses, takes_one_hot in (
+            ("written out", written_out, written_out.keys()),
+            ("cross_entropy", one_call, {"autograd"}),
+        )
+        for dtype in (np.float32, np.float64)
+    ]
 
 
 @workload("mlp-large")
@@ -44,37 +69,45 @@ def mlp_large(seed: int) -> list[Case]:
             make_data(sizes, batch, seed),
             _by_hand_relu,
             losses,
+            takes_one_hot={"autograd"},
+            baseline="tape compiled",
         )
         for sizes, batch in (((784, 256, 128, 10), 128), ((784, 1024, 1024, 10), 256))
     ]
 
 
-def make_data(sizes: tuple[int, ...], batch: int, seed: int) -> Data:
+def make_data(sizes: tuple[int, ...], batch: int, seed: int, dtype: Any = np.float32) -> Data:
     """Weights and biases in turns, inputs, and the labels they should get."""
     rng = np.random.default_rng(seed)
     params = []
     for fan_in, fan_out in pairwise(sizes):
-        params.append((rng.standard_normal((fan_in, fan_out)) / fan_in**0.5).astype(np.float32))
-        params.append((0.1 * rng.standard_normal(fan_out)).astype(np.float32))
-    x = rng.standard_normal((batch, sizes[0])).astype(np.float32)
+        params.append((rng.standard_normal((fan_in, fan_out)) / fan_in**0.5).astype(dtype))
+        params.append((0.1 * rng.standard_normal(fan_out)).astype(dtype))
+    x = rng.standard_normal((batch, sizes[0])).astype(dtype)
     return params, x, rng.integers(sizes[-1], size=batch)
 
 
 def _case(
-    label: str, data: Data, by_hand: Callable[..., list[Any]], losses: dict[str, Callable[..., Any]]
+    label: str,
+    data: Data,
+    by_hand: Callable[..., list[Any]],
+    losses: dict[str, Callable[..., Any]],
+    *,
+    takes_one_hot: Collection[str],
+    baseline: str,
 ) -> Case:
+    """A case whose contenders get class indices, or one-hot labels if they are in ``takes_one_hot``."""
     params, x, labels = data
 
     def make_by_hand() -> Call:
         rows = np.arange(len(labels))
         return lambda: by_hand(*params, x, rows, labels)
 
-    # autograd differentiates a product with one-hot targets faster than it does an index.
-    one_hot = np.eye(params[-1].size, dtype=np.float32)[labels]
+    one_hot = np.eye(params[-1].size, dtype=x.dtype)[labels]
     contenders = {"numpy": make_by_hand}
     for name, loss in losses.items():
-        contenders |= gradients_by({name: loss}, params, [x, one_hot if name == "autograd" else labels])
-    return Case(label, contenders, baseline="tape compiled")
+        contenders |= gradients_by({name: loss}, params, [x, one_hot if name in takes_one_hot else labels])
+    return Case(label, contenders, baseline=baseline)
 
 
 # ---- by hand: as few passes over memory as NumPy allows, everything in place that can be ----------
@@ -135,16 +168,45 @@ def _by_hand_relu(
     ]
 
 
+# ---- the loss written out, in the same words for every framework -----------------------------------
+
+
+def _written_out(numpy: Any, w1: Any, b1: Any, w2: Any, b2: Any, x: Any, one_hot: Any) -> Any:
+    logits = numpy.tanh(x @ w1 + b1) @ w2 + b2
+    shifted = logits - numpy.max(logits, axis=1, keepdims=True)
+    log_probabilities = shifted - numpy.log(numpy.sum(numpy.exp(shifted), axis=1, keepdims=True))
+    return -numpy.mean(numpy.sum(log_probabilities * one_hot, axis=1))
+
+
+def _tape_written_out(tape: Any, *operands: Any) -> Any:
+    return _written_out(np, *operands)
+
+
+def _jax_written_out(jax: Any, *operands: Any) -> Any:
+    return _written_out(jax.numpy, *operands)
+
+
+def _autograd_written_out(autograd: Any, *operands: Any) -> Any:
+    return _written_out(autograd.numpy, *operands)
+
+
+def _torch_written_out(torch: Any, w1: Any, b1: Any, w2: Any, b2: Any, x: Any, one_hot: Any) -> Any:
+    logits = torch.tanh(x @ w1 + b1) @ w2 + b2
+    shifted = logits - torch.amax(logits, dim=1, keepdim=True)
+    log_probabilities = shifted - torch.log(torch.sum(torch.exp(shifted), dim=1, keepdim=True))
+    return -torch.mean(torch.sum(log_probabilities * one_hot, dim=1))
+
+
 # ---- the frameworks, each in its own idiom ---------------------------------------------------------
 
 
 def tape_tanh(tape: Any, w1: Any, b1: Any, w2: Any, b2: Any, x: Any, labels: Any) -> Any:
-    return tape.ops.softmax_cross_entropy(np.tanh(x @ w1 + b1) @ w2 + b2, labels)
+    return tape.nn.cross_entropy(np.tanh(x @ w1 + b1) @ w2 + b2, labels)
 
 
 def _tape_relu(tape: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any, x: Any, labels: Any) -> Any:
     relu = tape.ops.relu
-    return tape.ops.softmax_cross_entropy(relu(relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3, labels)
+    return tape.nn.cross_entropy(relu(relu(x @ w1 + b1) @ w2 + b2) @ w3 + b3, labels)
 
 
 def _torch_tanh(torch: Any, w1: Any, b1: Any, w2: Any, b2: Any, x: Any, labels: Any) -> Any:

@@ -1,7 +1,7 @@
 """Each function of `tape.nn` against PyTorch's of the same name, at sizes of layers in use.
 
-Names and arguments are the same, so one function is called with either library. What PyTorch computes is
-the reference: results are compared in both precisions before anything is timed.
+Names and arguments are the same, so one function is called with either library. PyTorch's results are the
+reference, compared in both precisions before anything is timed.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def nn_forward(seed: int) -> list[Case]:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A function, what it is differentiated by, and the data that come after that."""
+    """A function, the arguments it is differentiated by, and the data that follow them."""
 
     label: str
     function: Layer
@@ -229,7 +229,7 @@ def _torch_pullback(layer: Layer, params: Any, data: Any) -> Call:
 
 
 def _seed(out: Any) -> np.ndarray:
-    """A cotangent of either sign, the same for all."""
+    """Return a cotangent with elements of either sign, the same for all contenders."""
     return np.random.default_rng(0).standard_normal(np.shape(out)).astype(out.dtype)
 
 

@@ -1,19 +1,19 @@
-"""What the reverse rule of each function costs, in calls of the function itself.
+"""The cost of the reverse rule of each function, relative to the function itself.
 
-The cheap gradient principle (Baur and Strassen 1983) allows four; a product of matrices takes two. It
-counts arithmetic. What takes longer here:
+The cheap gradient principle (Baur and Strassen 1983) allows a factor of four; a product of matrices takes
+two. It counts arithmetic. These take longer here:
 
-- What only looks at an array in another way, or reads a little of it, where the adjoint is an array of
-  its whole size: views (ravel, reshape, transpose, flip, split, unstack, broadcast_to, real, ...),
-  diagonal, trace, compress, take and take_along_axis of a few elements.
-- Sums of products that make little of much (products of a matrix and a vector, vdot, vecdot, tensordot over
-  all axes: 5 to 9; extremes of a whole array: 5). They read an array once, which takes a fifth of what
-  writing one to fresh memory does.
-- Small problems, where it is Python that takes time: cross of 252 rows, atleast_1d and logspace of numbers,
+- Functions that return a view, or read a few elements, where the adjoint is an array of the whole size: views
+  (ravel, reshape, transpose, flip, split, unstack, broadcast_to, real, ...), diagonal, trace, compress, take
+  and take_along_axis of a few elements.
+- Contractions of large arrays to small ones (products of a matrix and a vector, vdot, vecdot, tensordot over
+  all axes: 5 to 9; extremes of a whole array: 5). They read an array once, which takes a fifth of
+  the time of writing one to fresh memory.
+- Small problems, dominated by Python: cross of 252 rows, atleast_1d and logspace of numbers,
   poly and polydiv (a chain of small operations), apply_along_axis (a recording for each row).
 - Factorizations: cholesky (n**3 / 3 operations) has a rule of two triangular solves and a product (4 n**3);
-  the rules of det and slogdet invert the matrix and ask for its condition (7, 5); that of solve_triangular
-  makes a matrix out of vectors (4.5).
+  the rules of det and slogdet invert the matrix and compute its condition number (7, 5); that of
+  solve_triangular builds a matrix from vectors (4.5).
 - Special functions whose derivatives SciPy computes more slowly than themselves: digamma (zeta), j1 and yv
   (jv and yv of two orders), exprel, boxcox and their inverses (hyp1f1).
 """
@@ -36,14 +36,14 @@ _TABLES = frozenset(
         *("poly", "polydiv", "polymul", "roots"),
     )
 )
-"""Functions of vectors that take time for every pair of elements, or make a result of every pair."""
+"""Functions of vectors whose time or result is quadratic in their length."""
 
 
 @workload("rules", is_default=False)
 def rules(seed: int) -> list[Case]:
     """Each function forwards, and its reverse rule, at 10**5 elements (square matrices of 252 x 252).
 
-    Functions of vectors get them of that length, unless they take time for every pair of elements.
+    Vectors have that length too, unless the function is quadratic in it.
     """
     from tape.support.samples import SAMPLES
 
@@ -52,7 +52,7 @@ def rules(seed: int) -> list[Case]:
 
 
 def _case(name: str, sample: str) -> Case | None:
-    """None for a function without derivative."""
+    """Return the case of a function; None if it has no derivative."""
     import tape
     from tape.support.probe import Subject
 

@@ -1,4 +1,4 @@
-"""A stencil written in place: the heat equation on a line, its conductivity differing from place to place."""
+"""A stencil written in place: the heat equation on a line, with a conductivity that varies along it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A block of a transformer, normalised before its two parts: attention and a perceptron."""
+"""A transformer block with pre-normalisation: attention and a perceptron."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _case(
 
 
 def _gelu_by_tanh(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The function and its derivative."""
+    """Return gelu and its derivative."""
     slope = np.float32((2 / np.pi) ** 0.5)
     square = x * x
     half = 0.5 * np.tanh(slope * x * (1 + np.float32(0.044715) * square))
@@ -85,7 +85,7 @@ def _gelu_by_erf(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _norm(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of mean 0 and variance 1, and what they were multiplied with."""
+    """Return the rows with mean 0 and variance 1, and the factors that scaled them."""
     centred = x - x.mean(axis=-1, keepdims=True)
     scale = 1 / np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + np.float32(_EPS))
     centred *= scale
@@ -98,7 +98,7 @@ def _norm_adjoint(d_rows: np.ndarray, rows: np.ndarray, scale: np.ndarray) -> np
 
 
 def _by_hand(gelu: Gelu, *arguments: Any) -> list[Any]:
-    """Matrices have a row for each step of each sequence; the attention is (batch, head, step, ...)."""
+    """Return the loss and its gradients; matrices have a row for each step of each sequence."""
     g1, c1, w_in, b_in, w_out, b_out, g2, c2, w_up, b_up, w_down, b_down, x, target = arguments
     x = x.reshape(-1, _WIDTH)
     rows1, _ = _norm(x)

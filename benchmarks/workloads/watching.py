@@ -1,4 +1,4 @@
-"""What it costs to be watched: noting the line of every node, and looking for NaN, against neither."""
+"""The cost of ``sites=True`` (the line of every node) and ``check=True`` (a search for NaN)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def watching(seed: int) -> list[Case]:
 
 
 def _case(label: str, run: Callable[[Any], list[Any]], **options: Any) -> Case:
-    """What is right is what comes out unwatched."""
+    """Return the case; the reference is the result without either."""
     contenders = {kind: lambda how=how: _watched(run, how) for kind, how in _KINDS.items()}
     return Case(label, contenders, reference=lambda: _watched(run, {})(), **options)
 

@@ -1,7 +1,7 @@
 """The command line: ``python -m tape`` and the script ``tape``; `main` runs it.
 
-One file a subcommand (`grad`, `plot`, `ops`, `config`, `bench`, `completion`), each with its arguments, its
-help and what it does. Only what draws (`tape.viz`, matplotlib) is imported when it is asked for.
+Each subcommand (`grad`, `plot`, `ops`, `config`, `bench`, `completion`) has a file with its arguments, its
+help and its function. `tape.viz` and matplotlib are imported only by the subcommands that draw.
 """
 
 from tape.command.entry import main

@@ -1,4 +1,4 @@
-"""``tape bench``: the benchmarks of the repository, which are no part of the installed package."""
+"""``tape bench``: run the benchmarks of the repository, which are not installed with the package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BENCH"]
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    """All arguments are passed on."""
+    """Add no arguments: all are passed on."""
 
 
 def _run(options: Namespace) -> int:
@@ -36,7 +36,7 @@ def _run(options: Namespace) -> int:
 
 
 def _checkout() -> Path | None:
-    """The repository this package is in, if it is in one."""
+    """Return the root of the repository this package is in; None if it is installed elsewhere."""
     root = Path(tape.__file__).parent.parent
     return root if (root / "benchmarks" / "__main__.py").is_file() else None
 

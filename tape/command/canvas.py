@@ -1,4 +1,4 @@
-"""A picture made of characters: dots of braille, or one mark a cell where there is no braille.
+"""A character canvas: braille dots, or one ASCII mark a cell.
 
 Knows nothing of axes or numbers: points are given in dots, from the top left.
 """
@@ -17,18 +17,18 @@ _BLANK_BRAILLE = 0x2800
 
 @dataclass(frozen=True)
 class Marks:
-    """The characters a picture is made of.
+    """The character set of a chart.
 
     Attributes
     ----------
     dots : tuple of int
         Dots of a cell, across and down.
     letters : str
-        What stands for each curve where a cell has one dot; empty for braille.
+        The mark of each curve, for cells of one dot; empty for braille.
     patterns : tuple of (int, int)
-        How each curve is dashed: so many dots on, so many off.
+        The dashes of each curve: dots on, dots off.
     vertical, left_tick, corner, horizontal, tick, zero : str
-        What axes are drawn with.
+        The characters of axes.
     """
 
     dots: tuple[int, int]
@@ -47,14 +47,14 @@ ASCII = Marks((1, 1), "*+ox#@", ((1, 0),), "|", "+", "+", "-", "+", ".")
 
 
 class Canvas:
-    """Cells that curves are drawn on.
+    """A grid of character cells to draw curves on.
 
     Parameters
     ----------
     columns, rows : int
-        How many cells.
+        The number of cells.
     marks : Marks
-        What cells are made of.
+        The character set.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Canvas:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many dots, across and down."""
+        """The number of dots, across and down."""
         rows, columns = self.owners.shape
         return columns * self.marks.dots[0], rows * self.marks.dots[1]
 
@@ -87,7 +87,7 @@ class Canvas:
         x, y : numpy.ndarray, shape [points]
             In dots, finite; what lies outside is not drawn.
         curve : int
-            Whose line it is: which says how it is dashed, and who owns the cells.
+            The number of the curve, which decides its dashes and owns the cells.
         """
         across, down = self.size
         path = _rasterised(x, np.clip(y, -1.0, down))  # no further: a steep line has dots enough as it is
@@ -100,12 +100,12 @@ class Canvas:
         self.owners[cells] = curve
 
     def text(self) -> list[str]:
-        """The rows, trailing blanks left out."""
+        """Return the rows, without trailing blanks."""
         rows, columns = self.owners.shape
         return ["".join(self.character(r, c) or " " for c in range(columns)).rstrip() for r in range(rows)]
 
     def character(self, row: int, column: int) -> str:
-        """What stands in a cell; empty if nothing does."""
+        """Return the character of a cell; empty if nothing is drawn there."""
         owner = int(self.owners[row, column])
         if owner < 0:
             return ""
@@ -115,7 +115,7 @@ class Canvas:
 
 
 def _rasterised(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The dots a line goes through, shape [dots, 2], none twice in a row."""
+    """Return the dots of a polyline, shape [dots, 2], without repetitions."""
     points = np.stack([x, y], 1)
     counts = np.maximum(np.ceil(np.abs(np.diff(points, axis=0)).max(1, initial=0.0)), 1).astype(int)
     first = np.repeat(np.cumsum(counts) - counts, counts)

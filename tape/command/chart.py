@@ -1,4 +1,8 @@
-"""Curves as text for a terminal: axes with ticks, a legend, colours if wanted."""
+"""Curves as text for a terminal: axes with ticks, a legend, colours.
+
+Drawn here and by no library: uniplot rounds tick labels (2 for 2.5) and tells curves apart by colour alone,
+plotext draws through one global figure; here curves have dashes, and no line crosses a pole.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,16 @@ _PIECE = 5
 
 
 def chart(curves: Sequence[Curve], columns: int, rows: int, marks: Marks, *, is_coloured: bool) -> list[str]:
-    """A picture of curves that share their axes.
+    """Draw curves that share their axes.
 
     Parameters
     ----------
     curves : sequence of Curve
-        Over the same x, each with a finite point; their orders say how they are dashed and coloured.
+        Over the same x, each with a finite point; their orders decide dashes and colours.
     columns, rows : int
-        The size of all, in characters; no less than 24 and 6.
+        The size of the chart in characters, at least 24 and 6.
     marks : Marks
-        What it is made of.
+        The character set.
     is_coloured : bool
         Whether to use the terminal's colours.
 
@@ -86,7 +90,7 @@ def chart(curves: Sequence[Curve], columns: int, rows: int, marks: Marks, *, is_
 
 
 def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Round numbers between two limits, and how they are written.
+    """Return round numbers between two limits, with their labels.
 
     Parameters
     ----------
@@ -118,7 +122,7 @@ def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
 
 
 def _runs(curve: Curve) -> list[slice]:
-    """The stretches to draw in one go: finite, and without a pole between."""
+    """Return the slices to draw in one go: finite, and without a pole inside."""
     is_finite = np.isfinite(curve.y)
     joined = is_finite[:-1] & is_finite[1:] & ~curve.breaks
     starts = np.flatnonzero(is_finite & ~np.concatenate([[False], joined]))
@@ -127,7 +131,7 @@ def _runs(curve: Curve) -> list[slice]:
 
 
 def _legend(curves: Sequence[Curve], marks: Marks, is_coloured: bool) -> str:
-    """A piece of each line, and what it is."""
+    """Return the legend: a piece of each line, and its label."""
     entries = []
     for curve in curves:
         piece = Canvas(_PIECE, 1, marks)
@@ -138,7 +142,7 @@ def _legend(curves: Sequence[Curve], marks: Marks, is_coloured: bool) -> str:
 
 
 def _cells(canvas: Canvas, row: int, blank: str, is_coloured: bool) -> str:
-    """One row of the canvas, each stretch of one curve in its colour."""
+    """Return one row of the canvas, each stretch of one curve in its colour."""
     parts = []
     owners = canvas.owners[row].tolist()
     for owner, columns in groupby(range(len(owners)), owners.__getitem__):
@@ -156,7 +160,7 @@ def _painted(text: str, colour: int, is_coloured: bool) -> str:
 
 
 def _foot(x: np.ndarray, columns: int, marks: Marks) -> list[str]:
-    """The axis below, and what stands under its ticks."""
+    """Return the horizontal axis and the labels of its ticks."""
     low, high = float(x[0]), float(x[-1])
     axis, words = [marks.horizontal] * columns, [" "] * (columns + 8)
     free_from = 0

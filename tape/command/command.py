@@ -1,4 +1,4 @@
-"""What a subcommand is: its words for `--help`, its arguments, and the function that runs it.
+"""`Command`: the declaration of a subcommand.
 
 Knows nothing of the subcommands themselves; each has a file of its own beside this one.
 """

@@ -1,4 +1,4 @@
-"""``tape config``: what tape runs on here, and what holds speed back."""
+"""``tape config``: print versions, hardware and caches, and advice on speed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CONFIG"]
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    """It takes none."""
+    """Add no arguments."""
 
 
 def _run(options: Namespace) -> int:

@@ -1,6 +1,6 @@
-"""The derivatives `tape grad` reports: one trace for the first ones, and all higher ones up to an order.
+"""The derivatives that `tape grad` reports: first order from one trace, higher orders by transforms.
 
-Knows nothing of how they are shown.
+Knows nothing of how they are printed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MOST_TERMS = 10_000
 
 @dataclass
 class Derivatives:
-    """An expression at a point, and what is known of it there.
+    """An expression at a point, with its value and derivatives there.
 
     Attributes
     ----------
     f : Expression
-        What it is.
+        The expression.
     values : dict of str to array
-        What its variables are.
+        The values of its variables.
     trace : Trace
         The tape, swept backwards once if anything flows.
     root : Var or None
@@ -43,9 +43,9 @@ class Derivatives:
     value : array
         The result.
     partials : dict of str to array
-        The gradient by each variable that was asked for; of the sum of the elements of an array.
+        The gradient by each chosen variable; of an array, that of the sum of its elements.
     tangents : dict of str to array
-        The direction asked for; empty if none was.
+        The direction of ``tangent``; empty if there is none.
     tangent : array or None
         The derivative along it.
     higher : dict of str to array
@@ -64,7 +64,7 @@ class Derivatives:
 
     @property
     def differentiated(self) -> str:
-        """What the partials are of, in words: the value, or the sum of its elements."""
+        """What the partials differentiate, in words: the value, or the sum of its elements."""
         shape = np.shape(self.value)
         return f"sum of {np.size(self.value)} elements" if shape else "value"
 
@@ -72,18 +72,18 @@ class Derivatives:
 def differentiate(
     f: Expression, values: dict[str, Any], wanted: Sequence[str], *, sites: bool = False
 ) -> Derivatives:
-    """Run an expression on a trace, and sweep backwards.
+    """Evaluate an expression on a trace and run a backward pass.
 
     Parameters
     ----------
     f : Expression
-        What to differentiate.
+        The expression.
     values : dict of str to array
         One for each variable, in their order.
     wanted : sequence of str
         The variables to differentiate by; the others are inputs.
     sites : bool
-        Whether nodes shall know their place in the text.
+        Whether to record the place of nodes in the text.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def differentiate(
 
 
 def along(found: Derivatives, tangents: Mapping[str, Any]) -> None:
-    """Add the derivative along a direction, by a forward sweep over the same trace.
+    """Add the derivative along a direction, by a forward-mode pass over the same trace.
 
     Parameters
     ----------
@@ -187,8 +187,9 @@ def higher(found: Derivatives, order: int) -> None:
     else:
         arrays = ", ".join(f"{name} {describe(found.values[name])}" for name in names)
         raise errors.OptionError(
-            f"--order {order} with arrays ({arrays}): above order 2, derivatives are by numbers, or by one "
-            "array that the result has the shape of. Take --order 2 for the Hessian, or --wrt one variable"
+            f"--order {order} with arrays ({arrays}): above order 2, only derivatives by numbers, or by one "
+            "array of the shape of the result, are computed. Take --order 2 for the Hessian, or --wrt one "
+            "variable"
         )
 
 
@@ -231,6 +232,6 @@ def _second(found: Derivatives, names: list[str]) -> dict[str, Any]:
 
 
 def _leibniz(found: Derivatives, names: Sequence[str]) -> str:
-    """``d3f/da2 db`` for a, a, b."""
+    """Return the name of a derivative: ``d3f/da2 db`` for a, a, b."""
     by = " ".join(f"d{n}{names.count(n) if names.count(n) > 1 else ''}" for n in dict.fromkeys(names))
     return f"d{len(names)}f/{by}"

@@ -1,4 +1,4 @@
-"""`main`: runs a command line, and turns whatever goes wrong into a message and an exit status."""
+"""`main`: run a command line, and turn exceptions into a message and an exit status."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _report(arguments: list[str], error: Exception, status: int) -> int:
-    """Say what went wrong, without the place in Python code: nobody's code but ours has run."""
+    """Print an error, without the place in Python code: the user has written none."""
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     else:

@@ -1,4 +1,4 @@
-"""Curves as a picture file: drawn as `tape.viz.training` draws, and imported only when one is asked for."""
+"""Plots as picture files, in the style of `tape.viz.training`; imports matplotlib."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def save(curves: Sequence[Curve], text: str, name: str, path: Path | None) -> No
 
 
 def _with_gaps(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
-    """The points of a curve, with NaN put in wherever it is broken."""
+    """Return the points of a curve, with NaN inserted wherever it is broken."""
     after = np.flatnonzero(curve.breaks) + 1
     return np.insert(curve.x, after, np.nan), np.insert(curve.y, after, np.nan)

@@ -63,7 +63,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 up; what argparse makes of other text is a usage error."""
+    """Parse a positive integer; anything else is a usage error."""
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text.strip()!r} is not a whole number from 1 up")
     return int(text)
@@ -104,7 +104,7 @@ def _run(options: Namespace) -> int:
 
 
 def _check_files(options: Namespace) -> None:
-    """See that files can be written, before anything is computed."""
+    """Check that files can be written, before anything is computed."""
     if options.html is None and options.dot in (None, _STDOUT):
         return
     from tape.viz.drawing import checked_path

@@ -1,4 +1,4 @@
-"""``tape ops``: the support table, tried out on the spot."""
+"""``tape ops``: the table of supported functions, measured when it is printed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _run(options: Namespace) -> int:
 
 
 def _chosen(asked: list[str], known: list[str]) -> list[str]:
-    """The names that are meant: each that is known as it stands, or all that have it for a part."""
+    """Return the functions meant by the arguments: exact names, or all that contain the text."""
     chosen: dict[str, None] = {}
     for name in asked:
         exact = [one for one in known if one in (name, f"np.{name}", f"scipy.special.{name}")]

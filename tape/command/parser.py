@@ -1,11 +1,11 @@
-"""The parsers of the subcommands, the overview of them all, and what is said about wrong command lines."""
+"""The parsers of the subcommands, the overview of them all, and messages for wrong command lines."""
 
 from __future__ import annotations
 
-from argparse import Action, ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from textwrap import fill
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tape import errors
 from tape.command.bench import BENCH
@@ -45,32 +45,16 @@ exit status:
 
 
 class Parser(ArgumentParser):
-    """A parser that remembers what was declared, and raises `OptionError` instead of leaving the program.
-
-    Attributes
-    ----------
-    declared : list of argparse.Action
-        Its arguments, in order.
-    """
-
-    def __init__(self, **settings: Any) -> None:
-        self.declared: list[Action] = []
-        super().__init__(**settings)
-
-    def add_argument(self, *names: str, **settings: Any) -> Action:
-        """As argparse's, and remembered."""
-        action = super().add_argument(*names, **settings)
-        self.declared.append(action)
-        return action
+    """A parser that raises `OptionError` instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print."""
+        """Raise the message that argparse would print."""
         raise errors.OptionError(f"{message}. See {self.prog} --help")
 
     @property
     def options(self) -> list[str]:
-        """All its options, with their dashes."""
-        return [name for action in self.declared for name in action.option_strings]
+        """All options, with their dashes."""
+        return list(self._option_string_actions)
 
 
 def _formatter(prog: str) -> HelpFormatter:
@@ -78,7 +62,7 @@ def _formatter(prog: str) -> HelpFormatter:
 
 
 def parser_of(command: Command) -> Parser:
-    """The parser of a subcommand.
+    """Return the parser of a subcommand.
 
     Examples
     --------
@@ -100,13 +84,13 @@ def parser_of(command: Command) -> Parser:
 
 
 def overview() -> str:
-    """What ``tape --help`` prints."""
+    """Return the text of ``tape --help``."""
     lines = [f"  {command.name:<12}  {command.summary}" for command in COMMANDS]
     return _OVERVIEW.format(subcommands="\n".join(lines))
 
 
 def parse(arguments: Sequence[str]) -> tuple[Command, Namespace]:
-    """The subcommand a command line names, and its options.
+    """Parse a command line into its subcommand and options.
 
     Parameters
     ----------
@@ -116,7 +100,7 @@ def parse(arguments: Sequence[str]) -> tuple[Command, Namespace]:
     Returns
     -------
     Command, argparse.Namespace
-        Of one whose arguments are for another program they are its ``rest``.
+        Arguments that are passed on to another program are its ``rest``.
 
     Raises
     ------
@@ -150,6 +134,6 @@ def parse(arguments: Sequence[str]) -> tuple[Command, Namespace]:
 
 
 def _shielded(text: str) -> str:
-    """An argument that begins with a minus sign, as ``-x**2``, so that it is not taken for an option."""
+    """Protect an argument that begins with a minus sign, as ``-x**2``, from being read as an option."""
     is_option = text.startswith("--") or text in ("-", "-h")
     return f" {text}" if text.startswith("-") and not is_option else text

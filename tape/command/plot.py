@@ -72,7 +72,7 @@ def _run(options: Namespace) -> int:
 
 
 def _point_values(given: dict[str, str], variables: list[str]) -> tuple[str, np.ndarray, dict[str, Any]]:
-    """The variable that runs, its grid, and the values of the others."""
+    """Return the variable of the horizontal axis, its grid, and the values of the others."""
     running = [name for name, text in given.items() if len(pieces(text, ":")) > 1]
     if len(running) != 1:
         name = (variables or ["x"])[0]
@@ -97,7 +97,9 @@ def _point_values(given: dict[str, str], variables: list[str]) -> tuple[str, np.
 def _grid(name: str, text: str) -> np.ndarray:
     parts = pieces(text, ":")
     if len(parts) > 3:
-        raise errors.OptionError(f"{name}={text} is no range. Write {name}=FROM:TO or {name}=FROM:TO:POINTS")
+        raise errors.OptionError(
+            f"{name}={text} is not a range. Write {name}=FROM:TO or {name}=FROM:TO:POINTS"
+        )
     low, high = (parsed_number(part, name) for part in parts[:2])
     points = _POINTS
     if len(parts) == 3:

@@ -1,4 +1,4 @@
-"""What `tape grad` found, as text for people and as JSON for programs."""
+"""The report of `tape grad`, as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_SHOWN = 100
 
 
 def as_text(found: Derivatives) -> str:
-    """The value, the derivatives, and the tape.
+    """Format the value, the derivatives and the tape.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def as_text(found: Derivatives) -> str:
 
 
 def facts(found: Derivatives) -> str:
-    """The value and the derivatives, without the tape.
+    """Format the value and the derivatives, without the tape.
 
     Numbers are written so that reading them back gives the same number.
     """
@@ -69,7 +69,7 @@ def _aligned(rows: list[tuple[str, str]]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    """A number by ``repr``, an array with as many digits as it takes to read it back."""
+    """Format a number by ``repr``, an array with as many digits as it takes to read it back."""
     array = np.asarray(value)
     if array.ndim == 0:
         return repr(array.item())
@@ -83,7 +83,7 @@ def _shown(value: Any) -> str:
 
 
 def _not_finite(found: Derivatives) -> str:
-    """Where NaN or infinity came from and what usually cures it; empty if all results are finite."""
+    """Say where NaN or infinity came from and how to avoid it; empty if all results are finite."""
     results = [found.value, *found.partials.values(), *found.higher.values()]
     if all(np.all(np.isfinite(result)) for result in results):
         return ""
@@ -94,8 +94,8 @@ def _not_finite(found: Derivatives) -> str:
     if origin is None:
         return "not finite: derivatives of higher order alone"
     excerpt = [] if origin.site is None else [f"    {line}" for line in origin.site.excerpt]
-    told = [*origin.circumstances, origin.cure]
-    filled = [fill(line, 78, initial_indent="  ", subsequent_indent="  ") for line in told]
+    details = [*origin.circumstances, origin.cure]
+    filled = [fill(line, 78, initial_indent="  ", subsequent_indent="  ") for line in details]
     return "\n".join([f"not finite: {origin.headline}", *excerpt, *filled])
 
 
@@ -103,7 +103,7 @@ def _not_finite(found: Derivatives) -> str:
 
 
 def as_json(found: Derivatives) -> dict[str, Any]:
-    """Everything that was found, in what JSON can hold.
+    """Convert everything that was computed to what JSON can hold.
 
     Returns
     -------

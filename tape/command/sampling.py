@@ -1,6 +1,6 @@
-"""A function of one variable and its derivatives on a grid, and what part of them a picture shows.
+"""A function of one variable and its derivatives on a grid, and the range that a plot shows.
 
-Knows nothing of how pictures are drawn.
+Knows nothing of how plots are drawn.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from tape.transforms import taylor
 __all__ = ["FAR", "Curve", "limits", "panels", "sample"]
 
 FAR = 1e300
-"""What is as large as this is not drawn; differences of what is smaller do not overflow."""
+"""Larger values are not drawn; differences of smaller ones do not overflow."""
 
 _NEAR = 1e-290
 """Curves that reach no further than this are flat."""
 
 _CHECKED = 5
-"""At how many points of the grid the function is evaluated alone, to see that it works point by point."""
+"""The number of points where the function is evaluated alone, to check that it works point by point."""
 
 _STEEP = 20.0
-"""How many times the spread of nearly all values the rest may reach before it is cut off."""
+"""Values further out than this many times the spread of most values are cut off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One curve of a picture.
+    """One curve of a plot.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Curve:
 
     @property
     def label(self) -> str:
-        """``f``, ``f'``, ``f''``, ``f'''``, ``f(4)``, ..."""
+        """The name of the curve: ``f``, ``f'``, ``f''``, ``f'''``, ``f(4)``, ..."""
         return "f" + "'" * self.order if self.order < 4 else f"f({self.order})"
 
     @property
@@ -60,7 +60,7 @@ class Curve:
 
 
 def sample(f: Callable[[Any], Any], x: np.ndarray, order: int, text: str) -> list[Curve]:
-    """A function and its derivatives, all in one sweep of power series over the whole grid.
+    """Evaluate a function and its derivatives, all in one sweep of power series over the whole grid.
 
     One more derivative than asked for tells where a curve is broken: where it rises at two points and
     yet is lower at the second, there is a pole or a jump between them.
@@ -74,7 +74,7 @@ def sample(f: Callable[[Any], Any], x: np.ndarray, order: int, text: str) -> lis
     order : int
         The highest derivative wanted.
     text : str
-        What to call the function in messages.
+        The name of the function in messages.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def _breaks(y: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """The values a picture of these curves reaches from and to: poles are cut off, the rest has room.
+    """Return the vertical range of a plot of these curves: poles are cut off, a margin is added.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def _range(curve: Curve) -> tuple[float, float]:
 
 
 def panels(curves: Sequence[Curve]) -> list[list[Curve]]:
-    """Curves that can share an axis: all of them, or each by itself if one would flatten another.
+    """Group curves that can share an axis: all of them, or each alone if one would flatten another.
 
     Examples
     --------

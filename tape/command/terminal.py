@@ -1,4 +1,4 @@
-"""What a terminal can show: colours, and characters beyond ASCII."""
+"""The abilities of a terminal: colours, and characters beyond ASCII."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["has_colours", "writes_braille"]
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Whether colours are welcome: a terminal, and nobody asks for none (https://no-color.org).
+    """Whether to use colours: on a terminal, unless turned off (https://no-color.org).
 
     Examples
     --------
@@ -22,7 +22,7 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def writes_braille(stream: TextIO) -> bool:
-    """Whether what is written there can hold braille and lines."""
+    """Whether the encoding of a stream has braille and line characters."""
     try:
         "⣿│".encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:

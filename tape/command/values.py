@@ -34,7 +34,7 @@ _MOST_DIMENSIONS = 32
 
 
 def expression_text(text: str) -> str:
-    """The expression an argument stands for: itself, standard input for ``-``, a file for ``@FILE``."""
+    """Return the text of an expression argument: standard input for ``-``, a file for ``@FILE``."""
     try:
         if text.strip() == "-":
             if sys.stdin is None:  # as after `<&-`
@@ -48,7 +48,7 @@ def expression_text(text: str) -> str:
 
 
 def is_assignment(text: str) -> bool:
-    """Whether this is ``name=value``.
+    """Whether a text has the form ``name=value``.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def is_assignment(text: str) -> bool:
 
 
 def assignments(texts: Iterable[str]) -> dict[str, str]:
-    """``name=value`` arguments as names and texts.
+    """Parse ``name=value`` arguments into names and texts.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def assignments(texts: Iterable[str]) -> dict[str, str]:
     Raises
     ------
     OptionError
-        If one is no assignment, or a name has two values.
+        If one is not an assignment, or a name has two values.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def assignments(texts: Iterable[str]) -> dict[str, str]:
 
 
 def check_names(given: Iterable[str], variables: Sequence[str], what: str) -> None:
-    """See that names are variables of the expression.
+    """Check that names are variables of the expression.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def check_names(given: Iterable[str], variables: Sequence[str], what: str) -> No
 
 
 def pieces(text: str, separator: str = ",") -> list[str]:
-    """What stands between separators, those within brackets left alone.
+    """Split a text at separators outside of brackets.
 
     Examples
     --------
@@ -139,14 +139,14 @@ def pieces(text: str, separator: str = ",") -> list[str]:
 
 
 def parsed_number(text: str, name: str) -> Any:
-    """One number: as Python writes it, or an expression without variables.
+    """Parse one number: a literal, or an expression without variables.
 
     Parameters
     ----------
     text : str
         Such as ``"1e-3"`` or ``"2*pi"``.
     name : str
-        Whose value it is, for messages.
+        The name of the variable, for messages.
 
     Returns
     -------
@@ -183,14 +183,14 @@ def parsed_number(text: str, name: str) -> Any:
 
 
 def value(text: str, name: str) -> Any:
-    """The value an assignment gives: a number, a nested list, or what a file holds.
+    """Parse the value of an assignment: a number, a nested list, or the contents of a file.
 
     Parameters
     ----------
     text : str
-        What stands right of the equals sign.
+        The text right of the equals sign.
     name : str
-        What stands left of it, for messages.
+        The name left of it, for messages.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def value(text: str, name: str) -> Any:
     Raises
     ------
     OptionError
-        If it is none of these, or does not hold numbers.
+        If it is anything else, or does not hold numbers.
     ExpressionError
         If it is an expression with a mistake.
 
@@ -226,7 +226,7 @@ def value(text: str, name: str) -> Any:
 
 
 def _listed(text: str, name: str, depth: int) -> Any:
-    """A number, or a list of what its pieces are."""
+    """Parse a number, or a nested list."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return parsed_number(text, name)
@@ -237,7 +237,7 @@ def _listed(text: str, name: str, depth: int) -> Any:
 
 
 def _loaded(path: str, name: str) -> np.ndarray:
-    """The array in a ``.npy`` file, or the table of numbers in any other."""
+    """Load the array in a ``.npy`` file, or the table of numbers in any other."""
     try:
         if path.endswith(".npy"):
             with open(path, "rb") as file:

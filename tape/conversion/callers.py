@@ -1,8 +1,8 @@
-"""Which call is turning a Var into a plain number, and what to call in its place: words for messages.
+"""The call that converts a Var to a plain number, and its recorded counterpart, for messages.
 
-C code asks a Var for its number without saying who asks. The user's frame knows: the instruction it is at is
-a call, and those before it that belong to the same expression have loaded the function. Nothing here decides
-whether a number may be had.
+C code calls the conversion methods of a Var without naming itself. The user's frame has the name: its current
+instruction is a call, and the instructions before it in the same expression have loaded the function. Whether
+the conversion is allowed is not decided here.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ _REMAINDERS = frozenset(
 
 
 class Caller:
-    """The code that asked a Var for a plain number: Python outside of this package, or C code it called."""
+    """The code that converts a Var to a plain number: Python outside of this package, or C code it called."""
 
     def __init__(self) -> None:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back
         self._frame = frame
-        self._instruction = (-1, 0)  # its code and argument
+        self._instruction = (-1, 0)  # its opcode and argument
         if frame is not None:
             code, at = frame.f_code.co_code, frame.f_lasti
             self._instruction = code[at], code[at + 1]
 
     @property
     def is_numpy(self) -> bool:
-        """Whether a function of NumPy's that is written in Python has asked."""
+        """Whether the caller is a NumPy function written in Python."""
         return self._frame is not None and self._frame.f_code.co_filename.startswith(_NUMPY)
 
     @property
     def is_storing(self) -> bool:
-        """Whether it was ``array[index] = var``."""
+        """Whether the call is ``array[index] = var``."""
         return self._instruction[0] == _STORE_SUBSCR
 
     @property
     def is_formatting(self) -> bool:
-        """Whether it was ``"..." % var``: with a number on the left the Var itself would have been asked."""
+        """Whether the call is ``"..." % var``; a number on the left would dispatch to the Var itself."""
         return self._instruction in _REMAINDERS
 
     @cached_property
@@ -70,12 +70,12 @@ class Caller:
 
     @property
     def counterpart(self) -> str:
-        """Advice on what to call instead, as an imperative; empty if there is none."""
+        """Advice to call a counterpart, as an imperative; empty if there is none."""
         return counterpart_of(self._called[1])
 
     @cached_property
     def _called(self) -> tuple[list[str], str, bool]:
-        """The call as it is written, its title (see `_title`), and whether it is a method of some object."""
+        """The call as written, its title (see `_title`), and whether it is a method of an object."""
         frame = self._frame
         while frame is not None and errors.is_foreign(frame.f_code.co_filename):
             frame = frame.f_back
@@ -90,7 +90,7 @@ _CALLED = "(...)"
 
 
 def _names_called(frame: FrameType) -> list[str]:
-    """The dotted name in the call that a frame is at: ``["math", "erf"]``; empty if it is at no such call."""
+    """Return the dotted name of the current call of a frame: ``["math", "erf"]``; empty if there is none."""
     names: list[str] = []
     instructions = list(dis.get_instructions(frame.f_code))
     before = [i for i in instructions if i.offset <= frame.f_lasti]
@@ -99,7 +99,7 @@ def _names_called(frame: FrameType) -> list[str]:
         return names
     for instruction in before[:-1]:
         if instruction.positions is None or instruction.positions[:3:2] != at.positions[:3:2]:
-            continue  # of another expression: this one's function stands where it begins
+            continue  # the start of another expression: the function of this one is loaded here
         name = instruction.argval
         if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             names.append(name)
@@ -113,9 +113,9 @@ def _names_called(frame: FrameType) -> list[str]:
 
 
 def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
-    """The object that a dotted name stands for, after the one it is an attribute of; None if unknown."""
+    """Return the object of a dotted name, after the one that it is an attribute of; None if unknown."""
     owner, found = None, None
-    names = [*names[:-1], names[-1].removesuffix(_CALLED)]  # what np.vectorize(f) returns is of that type
+    names = [*names[:-1], names[-1].removesuffix(_CALLED)]  # the type of np.vectorize(f)
     for space in (frame.f_locals, frame.f_globals, vars(builtins)):
         if names[0] in space:
             found = space[names[0]]
@@ -124,15 +124,15 @@ def _looked_up(frame: FrameType, names: list[str]) -> tuple[Any, Any]:
         owner = found
         if found is None:
             break
-        is_module = isinstance(found, ModuleType)  # of others, no property may run
+        is_module = isinstance(found, ModuleType)  # on other types a property might run
         found = getattr(found, name, None) if is_module else inspect.getattr_static(found, name, None)
     return owner, found
 
 
 def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
-    """The name of a callable with its public module; and whether it is a method of an object."""
+    """Return the name of a callable with its public module, and whether it is a method of an object."""
     if function is None:
-        return "", False  # nobody knows
+        return "", False  # unknown
     if type(owner).__module__.startswith("scipy.stats") and isinstance(getattr(owner, "name", None), str):
         return f"scipy.stats.{owner.name}.{name}", False  # distributions are objects, used as namespaces
     of_type = getattr(function, "__objclass__", None)
@@ -141,12 +141,12 @@ def _title(owner: Any, function: Any, name: str) -> tuple[str, bool]:
     if isinstance(function, np.ufunc):
         return f"{'np' if hasattr(np, function.__name__) else 'scipy.special'}.{function.__name__}", False
     if not hasattr(function, "__qualname__"):
-        function = type(function)  # an object that can be called, such as np.vectorize makes
+        function = type(function)  # a callable object, such as np.vectorize returns
     return _public(function), owner is not None and not isinstance(owner, (ModuleType, type))
 
 
 def _public(thing: Any) -> str:
-    """The name of a function or class, with the module that users know it by."""
+    """Return the name of a function or class with its public module."""
     name = getattr(thing, "__qualname__", "")
     if getattr(np, name, None) is thing:
         return f"np.{name}"
@@ -156,7 +156,7 @@ def _public(thing: Any) -> str:
 
 
 _NAMED_BY_MODULE = frozenset({"cmath", "decimal", "fractions", "math", "np", "random", "scipy", "statistics"})
-"""Where what is called is told by its module, however it was imported."""
+"""Modules whose functions are named in full, however they were imported."""
 
 _RENAMED = {
     "acos": "np.arccos", "acosh": "np.arccosh", "asin": "np.arcsin", "asinh": "np.arcsinh",
@@ -166,7 +166,7 @@ _RENAMED = {
     "lgamma": "scipy.special.gammaln", "phase": "np.angle", "polar": "np.abs and np.angle", "pow": "np.power",
     "rect": "r * np.exp(1j * phi)", "sumprod": "np.dot", "ulp": "np.spacing",
 }  # fmt: skip
-"""The names elsewhere of functions of `math` and `cmath`, where that is not NumPy's function of that name."""
+"""The counterparts of functions of `math` and `cmath`, where NumPy has none of the same name."""
 
 _ADVICE = {
     "float": "Compute with the Var itself",
@@ -213,7 +213,7 @@ _ADVICE = {
 
 
 def counterpart_of(title: str) -> str:
-    """Advice on what to call in place of a function that takes plain numbers, as an imperative.
+    """Return advice to call a recorded counterpart of a function that takes plain numbers, as an imperative.
 
     Parameters
     ----------

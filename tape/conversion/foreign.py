@@ -1,7 +1,7 @@
-"""Arrays that are not NumPy's own: which ones are refused, and to which ones an operator leaves the work.
+"""Arrays of other libraries and subclasses: those that are refused, and those that operators defer to.
 
-Operations compute with the plain ndarray inside of an array. Where a subclass has an arithmetic of its own,
-as `numpy.matrix` and masked arrays have, that would be another result than the one the user sees elsewhere.
+Operations compute with the plain ndarray inside of an array. For a subclass with an arithmetic of its own,
+such as `numpy.matrix` and masked arrays, that would differ from its own results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ARITHMETIC = (
 
 
 def complaint(value: Any) -> str | None:
-    """Describe an array whose arithmetic is not that of ndarrays, and what to do; None for others.
+    """Describe an array whose arithmetic is not that of ndarrays, with a remedy; None for others.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def complaint(value: Any) -> str | None:
         return "a masked array. Fill it, and multiply by the mask"
     if _has_own_arithmetic(kind):
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return f"a {name}, whose arithmetic is its own. Pass np.asarray(...) of it"
+        return f"a {name}, which has an arithmetic of its own. Pass np.asarray(...) of it"
     return None
 
 
@@ -52,7 +52,7 @@ def _has_own_arithmetic(kind: type) -> bool:
 
 
 def defers_to(other: Any) -> bool:
-    """Whether an operator leaves it to the other operand: one with an ``__array_ufunc__`` of its own.
+    """Return whether an operator defers to the other operand, which has an ``__array_ufunc__`` of its own.
 
     Examples
     --------

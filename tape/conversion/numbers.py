@@ -1,8 +1,9 @@
-"""Ways from a Var to a plain number or array: which are open, and what is remembered or said where not.
+"""Conversions of a Var to a plain number or array: those that are allowed, refused, or reported.
 
-What has no derivative converts freely: integers, bools, and what depends on no param. Any other number would
-take no derivative along. A strict trace, as transforms open, refuses; another one remembers the line, and its
-sweeps warn if what they start from was computed later. `Var` asks here; `Trace` keeps what is `Taken`.
+Values without a derivative convert freely: integers, bools, and Vars that depend on no param. Any other
+conversion loses the derivative. A strict trace, as transforms open, refuses it; another one stores the line,
+and its sweeps warn if their root was computed later. `Var` calls the checks here; `Trace` keeps the `Taken`
+numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.callers import Caller
-from tape.core import scope
+from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Handle
 
 __all__ = [
@@ -33,11 +34,11 @@ __all__ = [
 ]
 
 _INTEGERS = "biu"
-_CURE = "where the number alone is wanted, take it from tape.stop_gradient(v)"
+_CURE = "if only the number is needed, convert tape.stop_gradient(v)"
 
 
 class Taken:
-    """The numbers that were taken out of a trace: where, and how much was recorded by then.
+    """The plain numbers that were taken out of a trace: the places, and the number of nodes by then.
 
     Examples
     --------
@@ -55,11 +56,11 @@ class Taken:
         self._counts: dict[tuple[str, str, bool], int] = {}
 
     def add(self, how: str, count: int, is_active: bool) -> None:
-        """Remember that the user's line took a number, when there were ``count`` nodes."""
+        """Store that the user's line took a number, when there were ``count`` nodes."""
         self._counts.setdefault((how, errors.user_place(), is_active), count)
 
     def before(self, root: int, *, inactive: bool = False) -> list[str]:
-        """List conversions before a node was recorded; on request also those without a derivative."""
+        """List conversions before a node was recorded, with ``inactive`` also those without a derivative."""
         return [
             f"{how} at {place}"
             for (how, place, is_active), count in self._counts.items()
@@ -67,23 +68,23 @@ class Taken:
         ]
 
     def warn(self, doing: str, root: int, *, inactive: bool = False) -> None:
-        """Warn about numbers that what is done to a root does not see as depending on anything."""
+        """Warn about numbers that were taken before a root was computed: a sweep cannot see them."""
         found = self.before(root, inactive=inactive)
         if found:
             what = "the root was computed" if doing != "replay" else "all was recorded"
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             warnings.warn(
                 f"{doing}: before {what}, plain numbers were taken out of the trace by "
-                f"{', '.join(found[:3])}{more}. What was computed with them does not depend on anything any "
-                "more. Compute with the Var itself, np.log(v) for math.log(v); .value in place of float() "
-                f"says that the number alone is meant [at {errors.user_place()}]",
+                f"{', '.join(found[:3])}{more}. Results computed with them have no derivative. Compute "
+                "with the Var itself, np.log(v) for math.log(v); or use .value in place of float() if only "
+                f"the number is needed [at {errors.user_place()}]",
                 errors.LostDerivativeWarning,
                 stacklevel=errors.user_depth(),
             )
 
 
 def is_free(var: Any) -> bool:
-    """Whether a Var has no derivative to lose, at any depth of nesting.
+    """Return whether a Var has no derivative to lose, at any depth of nesting.
 
     Examples
     --------
@@ -108,30 +109,30 @@ def is_free(var: Any) -> bool:
 
 
 def has_derivative(var: Any) -> bool:
-    """Whether a Var depends on a param of its own trace, and nobody has said that this shall not be seen."""
+    """Return whether a Var depends on a param of its own trace, outside of `tape.no_grad`."""
     trace = var.trace_ref()
-    if trace is None or not var.node.is_active:  # nobody can sweep over a trace that is gone
+    if trace is None or not var.node.is_active:  # a freed trace has no sweeps
         return False
-    region = scope.region_above(trace.level) if scope.REGIONS else None
-    return region is None or not region.is_constant
+    over = interceptor(trace.level) if OPEN else None
+    return over is None or not over.is_constant
 
 
 def check_number(var: Any, how: str) -> None:
-    """Raise if a number that is taken from a Var would lose its derivative, or let its trace remember.
+    """Check that a conversion to a number loses no derivative; store it if the trace is not strict.
 
     Parameters
     ----------
     var : Var
-        Of one element.
+        A Var of one element.
     how : str
-        What takes it: ``float()``, ...
+        The conversion: ``float()``, ...
 
     Raises
     ------
     ConversionError
-        On a strict trace; on any other in a function of NumPy's that does not ask about this argument.
+        On a strict trace; on others in a NumPy function that does not dispatch on this argument.
     InPlaceError
-        If it is written into a plain array.
+        If it is written to a plain array.
     """
     if var.node.value.dtype.kind in _INTEGERS:
         return
@@ -145,12 +146,13 @@ def check_number(var: Any, how: str) -> None:
     if is_active:
         if caller.is_numpy and not trace.is_strict:
             raise errors.ConversionError(
-                f"{var!r} was about to become a plain number{_within(caller)}, which does not ask about this "
-                f"argument: its derivative would be lost. {_advice(caller, 'Call the function in tape.ops')}"
+                f"{var!r} was about to become a plain number{_within(caller)}, which does not dispatch on "
+                "this argument: its derivative would be lost. "
+                f"{_advice(caller, 'Call the function in tape.ops')}"
             )
         if caller.is_storing:
             raise errors.InPlaceError(
-                f"{var!r} was about to be written into a plain array, which would lose its derivative. "
+                f"{var!r} was about to be written to a plain array, which would lose its derivative. "
                 "Make the array with np.zeros_like(x) of a Var x, or np.zeros(shape, like=x); or collect the "
                 "Vars in a list and np.stack them"
             )
@@ -171,12 +173,12 @@ _OTHERWISE = {
 
 
 def check_array(var: Any) -> None:
-    """Raise if a Var that becomes a plain array would lose its derivative, or let its trace remember.
+    """Check that converting a Var to an array loses no derivative.
 
     Raises
     ------
     ConversionError
-        If it has one.
+        If it has a derivative.
     """
     refuse_tried(var)
     if var.node.value.dtype.kind in _INTEGERS:
@@ -197,18 +199,18 @@ def check_array(var: Any) -> None:
 
 
 def tried(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function in which no Var may become a plain array, for those who can join Vars themselves.
+    """Call a function, and raise if it converts a Var to a plain array; for callers that then join Vars.
 
     Raises
     ------
     ConversionError
-        If one was about to, whether it has a derivative or not.
+        If it converts a Var, whether that has a derivative or not.
     """
     return function(*args, **kwargs)
 
 
 def refuse_tried(var: Any) -> None:
-    """Raise if a Var is about to become a plain array in a function that is only `tried`."""
+    """Raise if a function that is called by `tried` converts a Var to a plain array."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and errors.is_foreign(frame.f_code.co_filename):
         if frame.f_code is tried.__code__:
@@ -217,13 +219,13 @@ def refuse_tried(var: Any) -> None:
 
 
 def check_hash(var: Any) -> None:
-    """Raise if a Var becomes a key or an element of a set where numbers are meant.
+    """Check that a Var on a strict trace is not used as a key or an element of a set in place of a number.
 
     Raises
     ------
     ConversionError
-        If it is a number on a strict trace: a transform calls code that was written for plain numbers, of
-        which equal ones are one key.
+        If it is a scalar on a strict trace: a transform calls code that was written for plain numbers, where
+        equal ones are one key.
     """
     trace = var.trace_ref()
     if trace is not None and trace.is_strict and not var.ndim:
@@ -235,12 +237,12 @@ def check_hash(var: Any) -> None:
 
 
 def freed(argument: Any) -> Any:
-    """An argument with plain arrays in place of the Vars in it, if none of these has a derivative.
+    """Return an argument with plain arrays in place of its Vars, if none of these has a derivative.
 
     Raises
     ------
     NotFree
-        If one has.
+        If any Var has a derivative.
     """
     if isinstance(argument, (list, tuple)):
         parts = [freed(part) for part in argument]
@@ -253,7 +255,7 @@ def freed(argument: Any) -> Any:
 
 
 class NotFree(Exception):
-    """A Var has a derivative: for those who would go on without it."""
+    """Raised by `freed` if a Var has a derivative; callers handle it."""
 
 
 def _within(caller: Caller) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint, defers_to
+from tape.core.interpreter import lift
 from tape.core.node import Handle
-from tape.core.scope import recorded
 
-__all__ = ["FAST", "as_operand", "as_recorded", "other_operand", "plain_operands"]
+__all__ = ["FAST", "as_operand", "lift_all", "other_operand", "plain_operands", "tell_places"]
 
 _PYTHON_SCALARS = (float, int, bool, complex)
 FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32, np.complex128, np.complex64})
@@ -48,10 +48,10 @@ def as_operand(operand: Any) -> Any:
     return operand if operand.ndim else operand[()]
 
 
-def as_recorded(operands: Sequence[Any]) -> Sequence[Any] | None:
-    """Operands without Vars, arrays as Vars of the program that is being recorded; None if none is."""
+def lift_all(operands: Sequence[Any]) -> Sequence[Any] | None:
+    """Return plain operands, arrays as Vars of the program that is being recorded; None if none is."""
     if any(type(operand) is np.ndarray and operand.dtype.kind in "fiubc" for operand in operands):
-        seen = [recorded(operand) if type(operand) is np.ndarray else operand for operand in operands]
+        seen = [lift(operand) if type(operand) is np.ndarray else operand for operand in operands]
         return seen if any(isinstance(operand, Handle) for operand in seen) else None
     return None
 
@@ -69,3 +69,12 @@ def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:
         if type(operand) not in _PYTHON_SCALARS:
             return [as_operand(operand) for operand in operands]
     return [np.asarray(operand)[()] for operand in operands]
+
+
+def tell_places(error: Exception, operands: Sequence[Any]) -> None:
+    """Add to an error where its operands were recorded, as far as their traces know."""
+    for k, operand in enumerate(operands):
+        site = operand.node.site if isinstance(operand, Handle) else None
+        if site is not None:
+            shown = errors.describe(operand.node.value)
+            error.add_note(f"operand {k}, {shown}, is node %{operand.id}, recorded at {site}: {site.text}")

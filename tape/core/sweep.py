@@ -7,13 +7,16 @@ given has been checked already; values are only ever added together, all else is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tape import errors
 from tape.core.node import Handle, Node, settled
 from tape.kernels.accumulate import Scattered, accumulate
+
+if TYPE_CHECKING:
+    from tape.inspect.watching import Watching
 
 __all__ = ["forget_values", "pull_back", "push_forward", "recompute", "rerun", "unshared"]
 
@@ -23,6 +26,7 @@ def pull_back(
     seeds: Mapping[int, Any],
     *,
     where: object,
+    watching: Watching | None = None,
     keep_all: bool = False,
     consume: bool = False,
 ) -> list[Any]:
@@ -39,6 +43,8 @@ def pull_back(
         The adjoints to start from, by node id.
     where : object
         What errors name as the place of a node.
+    watching : Watching, optional
+        Who is told of each rule that runs.
     keep_all : bool
         Keep the adjoints of all nodes; otherwise only those of leaves, and the others are freed as
         soon as they are used up.
@@ -55,9 +61,6 @@ def pull_back(
     is_ours = bytearray(count)
     for i, seed in seeds.items():
         adjoints[i] = seed
-    watched = getattr(nodes, "swept_from", None)
-    if watched is not None:
-        watched(seeds.values())
     visited: list[Any] = nodes
     if consume:
         visited = nodes[:count]
@@ -72,7 +75,7 @@ def pull_back(
         if pull is None:
             continue
         try:
-            contributions = pull(node, adjoint)
+            contributions = pull(node, adjoint) if watching is None else watching.pull(node, adjoint, visited)
         except Exception as error:
             error.add_note(f"in the vjp of {_place(node, i, where)}")
             raise
@@ -114,7 +117,12 @@ def unshared(adjoints: Sequence[Any], seeds: Mapping[int, Any]) -> list[Any]:
 
 
 def push_forward(
-    nodes: list[Node], seeds: Mapping[int, Any], roots: Sequence[int], *, where: object
+    nodes: list[Node],
+    seeds: Mapping[int, Any],
+    roots: Sequence[int],
+    *,
+    where: object,
+    watching: Watching | None = None,
 ) -> list[Any]:
     """The tangents of some nodes; all others are freed as soon as they are used up.
 
@@ -128,6 +136,8 @@ def push_forward(
         Of which nodes.
     where : object
         What errors name as the place of a node.
+    watching : Watching, optional
+        Who is told of each rule that runs.
 
     Returns
     -------
@@ -140,7 +150,6 @@ def push_forward(
         if i < count:
             tangents[i] = seed
     length = len(nodes)
-    watched = getattr(nodes, "push_forward", None)
     first = min(seeds, default=count) + 1
     last_use = _last_uses(nodes, first, count, roots)
     for i in range(first, count):
@@ -155,10 +164,10 @@ def push_forward(
         else:
             continue
         try:
-            if watched is None:
+            if watching is None:
                 tangents[i] = node.call.op.push_forward(node, incoming)  # type: ignore[union-attr]
             else:
-                tangents[i] = watched(node, incoming)
+                tangents[i] = watching.push(node, incoming, nodes)
         except Exception as error:
             error.add_note(f"in the jvp of {_place(node, i, where)}")
             raise
@@ -219,6 +228,8 @@ def rerun(
         Of which nodes.
     where : object
         What errors name as the place of a node.
+    watching : Watching, optional
+        Who is told of each rule that runs.
 
     Returns
     -------
@@ -259,11 +270,10 @@ def forget_values(nodes: Sequence[Node]) -> None:
             node.inputs = tuple(part for p, x in pairs for part in (p, x if p is None else None))
 
 
-def recompute(nodes: Sequence[Node], *, where: object) -> None:
+def recompute(nodes: Sequence[Node], *, where: object, watching: Watching | None = None) -> None:
     """Compute every value anew from the leaves; on an error nothing has changed."""
     values: list[Any] = []
     inputs: list[tuple[Any, ...]] = []
-    watched = getattr(nodes, "replayed", None)
     for node in nodes:
         renewed: list[Any] = []
         for parent, operand in zip(node.parents, node.operands, strict=True):
@@ -271,8 +281,8 @@ def recompute(nodes: Sequence[Node], *, where: object) -> None:
         inputs.append(tuple(renewed))
         try:
             values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
-            if watched is not None:
-                watched(len(values) - 1, values[-1], inputs[-1])
+            if watching is not None:
+                watching.replayed(node, len(values) - 1, values[-1], inputs[-1])
         except Exception as error:
             error.add_note(f"in the replay of {_place(node, len(values), where)}")
             raise

@@ -15,21 +15,27 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.numbers import Taken
-from tape.core import checks, scope
+from tape.core import checks, interpreter
+from tape.core.interpreter import OPEN, Interpreter
 from tape.core.node import Handle, Leaf, Node, settled
+from tape.core.operands import as_operand, tell_places
 from tape.core.sweep import pull_back, push_forward, recompute, unshared
+from tape.core.table import INTERNAL
+from tape.core.var import Var
+from tape.inplace.aliases import share
 from tape.inspect import watching
 from tape.inspect.listing import Shown
 
 if TYPE_CHECKING:
     from tape.core.op import Op
-    from tape.core.var import Var
     from tape.program.replay import TraceProgram
 
 __all__ = ["Trace"]
 
+_new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
-class Trace(Shown):
+
+class Trace(Interpreter, Shown):
     """A tape: records operations while Python runs, then sweeps over them.
 
     Parameters
@@ -70,12 +76,11 @@ class Trace(Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("__weakref__", "_handles", "_is_enclosing", "_params", "adjoints", "is_strict", "level",
-                 "name", "nodes", "ref", "root", "stack", "taken")  # fmt: skip
+    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_is_enclosing", "_params", "adjoints",
+                 "is_plain", "is_strict", "level", "name", "nodes", "ref", "root", "stack", "taken",
+                 "watching")  # fmt: skip
 
-    is_batch: ClassVar[bool] = False  # `tape.interpreters.batching` looks like a trace, and records nothing
-    handle: ClassVar[type[Handle]] = Handle  # `tape.core.var` puts Var here; this floor stays below it
-    compiler: ClassVar[Callable[[Trace, Any], Any]]  # as `tape.program` does this
+    var_type: ClassVar[type[Var]] = Var
 
     stack: list[Any]  # while it is open: the scopes of the thread that opened it
 
@@ -85,11 +90,14 @@ class Trace(Shown):
         self.name = name
         self.is_strict = strict
         self.taken: Taken | None = None
-        self.nodes: list[Node] = watching.nodes_for(sites, check) if sites or check or watching.OPEN else []
+        self.nodes: list[Node] = []
+        self.watching = watching.watch_for(sites, check) if sites or check or watching.OPEN else None
+        self.is_plain = self.watching is None
         self.level = 0
         self.ref = weakref.ref(self)
         self._is_enclosing = False
-        around = scope.innermost()
+        self._has_other_leaves = False  # set, and not replayed yet
+        around = interpreter.innermost_open()
         if around is not None:
             self._nest_in(around, around.level + 1)
         self._params: list[int] = []  # ids: handles may be written to, and move on
@@ -98,18 +106,18 @@ class Trace(Shown):
         self.root: Var | None = None
 
     def __enter__(self) -> Trace:
-        if scope.is_open(self):
+        if interpreter.is_open(self):
             raise errors.TraceMismatchError(f"{self!r} is open already. Open another Trace inside it")
-        around = scope.innermost()
+        around = interpreter.innermost_open()
         if around is None and not self._is_enclosing:
-            self.level = scope.next_level()
+            self.level = interpreter.next_level()
         elif around is not None and (self.level <= around.level or not self._is_enclosing):
-            self._nest_in(around, scope.next_level())
-        scope.push(self)
+            self._nest_in(around, interpreter.next_level())
+        interpreter.push(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        scope.remove(self)
+        interpreter.pop(self)
 
     def __copy__(self, *ignored: object) -> NoReturn:
         raise errors.UnsupportedError(
@@ -145,7 +153,7 @@ class Trace(Shown):
         >>> tape.Trace().param(3.0, name="a")
         Var(3.0, name='a', id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fc" or scope.RECORDERS:
+        if type(value) is not np.ndarray or value.dtype.kind not in "fc" or OPEN:
             value = self._leaf_value(value, is_param=True)
         param = self.push(Leaf(value, True, name))
         self._params.append(param.id)
@@ -177,7 +185,7 @@ class Trace(Shown):
         >>> tape.Trace().input([1, 2, 3])
         Var([1 2 3], id=0)
         """
-        if type(value) is not np.ndarray or value.dtype.kind not in "fiubc" or scope.RECORDERS:
+        if type(value) is not np.ndarray or value.dtype.kind not in "fiubc" or OPEN:
             value = self._leaf_value(value, is_param=False)
         return self.push(Leaf(value, False, name))
 
@@ -185,12 +193,49 @@ class Trace(Shown):
         """Append a node whose parents are on the tape already, and return its handle."""
         nodes = self.nodes
         id = len(nodes)
+        if self.watching is not None:
+            self.watching.recorded(node, id)
+        var = _new(self.var_type)
+        var.trace_ref = self.ref
+        var.id = id
+        var.node = node
+        var.share = None
         nodes.append(node)
-        return self.handle(self.ref, id, node)  # type: ignore[return-value]
+        return var
 
-    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """What an operation does on this trace: compute, and append a node."""
-        return op.push_node(self, operands, attrs)
+    def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Record an operation: compute it, and append a node; nothing changes if that fails."""
+        ref = self.ref
+        inputs: list[Any] = []
+        active = []
+        is_nested = False
+        for operand in operands:
+            if isinstance(operand, Handle) and operand.trace_ref is ref:
+                parent = operand.node
+                value = parent.value
+                inputs += (operand.id, value)
+                active.append(parent.call.pull is not None or parent.is_param)
+            else:
+                value = settled(as_operand(operand))
+                if OPEN and type(value) is np.ndarray:
+                    value = interpreter.lift(value)
+                inputs += (None, value)
+                active.append(False)
+            is_nested = is_nested or isinstance(value, Handle)
+        values = inputs[1::2]
+        try:
+            value = op(*values, **attrs) if is_nested else op.compute(values, attrs)
+        except errors.TapeError as error:
+            tell_places(error, operands)
+            raise
+        node = _new(Node)
+        node.value = value
+        node.call = op.call(attrs, tuple(active))
+        node.inputs = tuple(inputs)
+        var = self.push(node)
+        if op.view is not None and inputs[0] is not None:
+            share(var, operands[0])
+        return var
 
     def take(self, how: str, is_active: bool) -> None:
         """Remember that the user's line took a plain number out of a node, that depends on a param or not."""
@@ -219,7 +264,7 @@ class Trace(Shown):
             raise errors.OutOfBoundsError(
                 f"node {index} of {self!r}: ids run from 0 to {len(self.nodes) - 1}"
             ) from None
-        return self.handle(self.ref, id, self.nodes[id])  # type: ignore[return-value]
+        return self.var_type(self.ref, id, self.nodes[id])
 
     def __iter__(self) -> Iterator[Var]:
         return (self[i] for i in range(len(self.nodes)))
@@ -277,7 +322,7 @@ class Trace(Shown):
         root_id, seed = checks.start_of(self, root, seed)
         if self.taken is not None:
             self.taken.warn("backward", root_id)
-        adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
+        adjoints = pull_back(self.nodes, {root_id: seed}, where=self, watching=self.watching, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
         return adjoints
@@ -366,7 +411,15 @@ class Trace(Shown):
         >>> [float(gradient) for gradient in tr.pull_back({y.id: np.float64(1), z.id: np.float64(10)})]
         [62.0]
         """
-        adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
+        if self.is_plain and not OPEN and not self._has_other_leaves:
+            known = INTERNAL["swept"](self, seeds)
+            if known is not None:
+                return known
+        return self.sweep(seeds, consume=consume)
+
+    def sweep(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
+        """Do what `pull_back` does, node by node."""
+        adjoints = pull_back(self.nodes, seeds, where=self, watching=self.watching, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
 
     def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
@@ -438,7 +491,7 @@ class Trace(Shown):
         >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
         [20.0, 60.0]
         """
-        return push_forward(self.nodes, seeds, roots, where=self)
+        return push_forward(self.nodes, seeds, roots, where=self, watching=self.watching)
 
     # ---- replaying ---------------------------------------------------------------------------
 
@@ -476,6 +529,7 @@ class Trace(Shown):
         value = self._leaf_value(value, leaf.node.is_param)
         checks.check_replacement(leaf, value)
         leaf.node.value = value
+        self._has_other_leaves = True
 
     def replay(self) -> None:
         """Recompute every value, in order, from the current leaves.
@@ -495,7 +549,8 @@ class Trace(Shown):
         """
         if self.taken is not None:
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
-        recompute(self.nodes, where=self)
+        recompute(self.nodes, where=self, watching=self.watching)
+        self._has_other_leaves = False
         self.adjoints = self.root = None
 
     def compile(self, root: Var) -> TraceProgram:
@@ -523,14 +578,14 @@ class Trace(Shown):
         LostDerivativeWarning
             If plain numbers were taken out of the trace before the root was computed.
         """
-        return type(self).compiler(self, root)
+        return INTERNAL["compile"](self, root)
 
     # ---- helpers -----------------------------------------------------------------------------
 
     def _leaf_value(self, value: Any, is_param: bool) -> Any:
-        value = checks.leaf_value(self, scope.resolve(value), is_param)
-        if type(value) is np.ndarray and self not in scope.RECORDERS:
-            value = scope.recorded(value)
+        value = checks.leaf_value(self, interpreter.resolve(value), is_param)
+        if type(value) is np.ndarray and self not in OPEN:
+            value = interpreter.lift(value)
         if isinstance(value, Handle):
             if self.level <= value.trace.level:
                 self._nest_in(value.trace, value.trace.level + 1)

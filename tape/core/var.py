@@ -1,62 +1,67 @@
 """Var: what makes a handle behave like an ndarray.
 
-Operators, attributes and methods each call the operation of that name; what NumPy's two protocols do is
-in `tape.core.dispatch`. Nothing is computed here.
+Operators, methods and NumPy's protocols are syntax here: each looks up its operation in the table
+(`tape.core.table`). Nothing is computed here.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tape import errors, ops
+from tape import errors
 from tape.conversion.numbers import check_array, check_hash, check_number
-from tape.core.dispatch import call_function, call_ufunc
 from tape.core.node import Handle, plain, settled
-from tape.core.op import NUMPY
+from tape.core.numpy_protocol import call_function, call_ufunc, create, is_creation
 from tape.core.operands import other_operand
-from tape.core.trace import Trace
+from tape.core.table import INTERNAL, OPERATIONS
 from tape.inplace.aliases import Stale, is_array
-from tape.inplace.writing import augmented, overwrite, write, writing
 from tape.inspect.listing import short
-from tape.ops.structure.creation import beside
-from tape.ops.structure.updating import At
 
 __all__ = ["Var"]
 
-_CREATION: dict[Any, str] = {
-    getattr(np, name): name
-    for name in (
-        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "eye",
-        "frombuffer", "fromfunction", "fromiter", "full", "identity", "ones", "require", "tri", "zeros",
-    )
-}  # fmt: skip
-_CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
-"""What makes arrays, beside a Var if it is given one as ``like=``: the name in `tape.numpy`."""
+
+def _operator(key: Any) -> Callable[[Any, Any], Any]:
+    """Return a method for an operator of two operands."""
+
+    def method(self: Any, other: Any) -> Any:
+        return OPERATIONS[key](self, other)
+
+    return method
 
 
-def _reflected(op: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """An operator of two operands, for a Var on its right."""
+def _reflected(key: Any) -> Callable[[Any, Any], Any]:
+    """Return a method for an operator of two operands, the Var being the right one."""
 
-    def reflected(self: Any, other: Any) -> Any:
-        return op(other, self)
+    def method(self: Any, other: Any) -> Any:
+        return OPERATIONS[key](other, self)
 
-    return reflected
+    return method
 
 
-def _or_into(op: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """A method: the operation, or NumPy's function where the result is to be written over another array."""
+def _unary(key: Any) -> Callable[[Any], Any]:
+    """Return a method for an operator of one operand."""
 
-    @wraps(op)
-    def method(self: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return op(self, *args, **kwargs)
-        return function(self, *args, out=out, **kwargs)
+    def method(self: Any) -> Any:
+        return OPERATIONS[key](self)
 
+    return method
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that does what a NumPy function does with this as its first argument."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            return call_function(function, (self, *args), kwargs)
+        return OPERATIONS[function](self, *args, **kwargs)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"As `numpy.{function.__name__}` of this."
     return method
 
 
@@ -120,30 +125,30 @@ class Var(Handle):
     @property
     def T(self) -> Var:
         """The axes in reverse order."""
-        return ops.transpose(self)
+        return OPERATIONS[np.transpose](self)
 
     @property
     def mT(self) -> Var:
         """The last two axes exchanged."""
-        return ops.matrix_transpose(self)
+        return OPERATIONS[np.matrix_transpose](self)
 
     @property
     def real(self) -> Var:
         """The real part."""
-        return ops.real(self)
+        return OPERATIONS[np.real](self)
 
     @real.setter
     def real(self, value: Any) -> None:
-        write(self.real, ..., value)
+        self.real[...] = value
 
     @property
     def imag(self) -> Var:
         """The imaginary part."""
-        return ops.imag(self)
+        return OPERATIONS[np.imag](self)
 
     @imag.setter
     def imag(self, value: Any) -> None:
-        write(self.imag, ..., value)
+        self.imag[...] = value
 
     @property
     def nbytes(self) -> int:
@@ -204,9 +209,7 @@ class Var(Handle):
             raise errors.OptionError(
                 f"the Array API has no version {api_version!r} here. The latest is '2024.12'"
             )
-        from tape import numpy
-
-        return numpy
+        return import_module("tape.numpy")
 
     @property
     def device(self) -> str:
@@ -305,166 +308,162 @@ class Var(Handle):
 
     # ---- operators -----------------------------------------------------------------------------
 
-    # Operations of one or two operands are plain functions, and become methods as they are. What NumPy
-    # calls returns NotImplemented where the other operand is to compute.
-    __add__ = NUMPY[np.add]
-    __sub__ = NUMPY[np.subtract]
-    __mul__ = NUMPY[np.multiply]
-    __truediv__ = NUMPY[np.divide]
-    __pow__ = NUMPY[np.power]
-    __matmul__ = NUMPY[np.matmul]
-    __lt__ = NUMPY[np.less]
-    __le__ = NUMPY[np.less_equal]
-    __gt__ = NUMPY[np.greater]
-    __ge__ = NUMPY[np.greater_equal]
-    __neg__ = ops.negative
-    __pos__ = ops.positive
-    __abs__ = ops.absolute
-    __invert__ = ops.invert
-    __and__ = NUMPY[np.bitwise_and]
-    __or__ = NUMPY[np.bitwise_or]
-    __xor__ = NUMPY[np.bitwise_xor]
+    # What the table has for a ufunc returns NotImplemented where the other operand is to compute.
+    __add__, __radd__ = _operator(np.add), _reflected(np.add)
+    __sub__, __rsub__ = _operator(np.subtract), _reflected(np.subtract)
+    __mul__, __rmul__ = _operator(np.multiply), _reflected(np.multiply)
+    __truediv__, __rtruediv__ = _operator(np.divide), _reflected(np.divide)
+    __floordiv__, __rfloordiv__ = _operator(np.floor_divide), _reflected(np.floor_divide)
+    __mod__, __rmod__ = _operator(np.remainder), _reflected(np.remainder)
+    __pow__, __rpow__ = _operator(np.power), _reflected(np.power)
+    __matmul__, __rmatmul__ = _operator(np.matmul), _reflected(np.matmul)
+    __and__, __rand__ = _operator(np.bitwise_and), _reflected(np.bitwise_and)
+    __or__, __ror__ = _operator(np.bitwise_or), _reflected(np.bitwise_or)
+    __xor__, __rxor__ = _operator(np.bitwise_xor), _reflected(np.bitwise_xor)
+    __lshift__, __rlshift__ = _operator(np.left_shift), _reflected(np.left_shift)
+    __rshift__, __rrshift__ = _operator(np.right_shift), _reflected(np.right_shift)
 
-    __floordiv__ = NUMPY[np.floor_divide]
-    __mod__ = NUMPY[np.remainder]
-    __lshift__ = NUMPY[np.left_shift]
-    __rshift__ = NUMPY[np.right_shift]
-    __round__ = ops.round
+    __lt__ = _operator(np.less)
+    __le__ = _operator(np.less_equal)
+    __gt__ = _operator(np.greater)
+    __ge__ = _operator(np.greater_equal)
 
-    __radd__ = _reflected(NUMPY[np.add])
-    __rsub__ = _reflected(NUMPY[np.subtract])
-    __rmul__ = _reflected(NUMPY[np.multiply])
-    __rtruediv__ = _reflected(NUMPY[np.divide])
-    __rpow__ = _reflected(NUMPY[np.power])
-    __rmatmul__ = _reflected(NUMPY[np.matmul])
-    __rand__ = _reflected(NUMPY[np.bitwise_and])
-    __ror__ = _reflected(NUMPY[np.bitwise_or])
-    __rxor__ = _reflected(NUMPY[np.bitwise_xor])
-    __rfloordiv__ = _reflected(NUMPY[np.floor_divide])
-    __rmod__ = _reflected(NUMPY[np.remainder])
-    __rlshift__ = _reflected(NUMPY[np.left_shift])
-    __rrshift__ = _reflected(NUMPY[np.right_shift])
+    __neg__ = _unary(np.negative)
+    __pos__ = _unary(np.positive)
+    __abs__ = _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+
+    def __round__(self, ndigits: int = 0) -> Var:
+        return OPERATIONS[np.round](self, ndigits)
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
-        return NotImplemented if other_operand(other) is NotImplemented else ops.divmod(self, other)
+        is_theirs = other_operand(other) is NotImplemented
+        return NotImplemented if is_theirs else OPERATIONS[np.divmod](self, other)
 
     def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
-        return NotImplemented if other_operand(other) is NotImplemented else ops.divmod(other, self)
+        is_theirs = other_operand(other) is NotImplemented
+        return NotImplemented if is_theirs else OPERATIONS[np.divmod](other, self)
 
     def __eq__(self, other: object) -> Var:  # type: ignore[override]
-        return NotImplemented if other is None or isinstance(other, str) else NUMPY[np.equal](self, other)
+        is_theirs = other is None or isinstance(other, str)
+        return NotImplemented if is_theirs else OPERATIONS[np.equal](self, other)
 
     def __ne__(self, other: object) -> Var:  # type: ignore[override]
-        return NotImplemented if other is None or isinstance(other, str) else NUMPY[np.not_equal](self, other)
+        is_theirs = other is None or isinstance(other, str)
+        return NotImplemented if is_theirs else OPERATIONS[np.not_equal](self, other)
 
     def __getitem__(self, index: Any) -> Var:
-        return ops.getitem(self, index)
+        return OPERATIONS[operator.getitem](self, index)
 
     # ---- writing: the handle moves on to another node ----------------------------------------------
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        OPERATIONS[operator.setitem](self, index, value)
 
     def __delitem__(self, index: Any) -> NoReturn:
         raise errors.InPlaceError(f"{self!r} keeps its shape. Use np.delete, which makes a new array")
 
+    __iadd__ = _operator(operator.iadd)
+    __isub__ = _operator(operator.isub)
+    __imul__ = _operator(operator.imul)
+    __itruediv__ = _operator(operator.itruediv)
+    __ifloordiv__ = _operator(operator.ifloordiv)
+    __imod__ = _operator(operator.imod)
+    __ipow__ = _operator(operator.ipow)
+    __imatmul__ = _operator(operator.imatmul)
+    __iand__ = _operator(operator.iand)
+    __ior__ = _operator(operator.ior)
+    __ixor__ = _operator(operator.ixor)
+    __ilshift__ = _operator(operator.ilshift)
+    __irshift__ = _operator(operator.irshift)
+
     @property
-    def at(self) -> At:
+    def at(self) -> Any:
         """Updates that return a new array: ``x.at[index].set(v)``, and ``add``, ``multiply``, ``min``, ..."""
-        return At(self)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        write(self, index, value)
-
-    __iadd__ = augmented(ops.add, added=lambda y: y)
-    __isub__ = augmented(ops.subtract, added=ops.negative)
-    __imul__ = augmented(ops.multiply)
-    __itruediv__ = augmented(ops.divide)
-    __ifloordiv__ = augmented(ops.floor_divide)
-    __imod__ = augmented(ops.remainder)
-    __ipow__ = augmented(ops.power)
-    __imatmul__ = augmented(ops.matmul)
-    __iand__ = augmented(ops.bitwise_and)
-    __ior__ = augmented(ops.bitwise_or)
-    __ixor__ = augmented(ops.bitwise_xor)
-    __ilshift__ = augmented(ops.left_shift)
-    __irshift__ = augmented(ops.right_shift)
+        return OPERATIONS[np.ufunc.at](self)
 
     def fill(self, value: Any) -> None:
         """Write one number over all elements."""
-        write(self, ..., value)
+        self[...] = value
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-        """Write the elements over themselves in the order of `tape.ops.sort`."""
-        with writing(self):
-            overwrite(self, ops.sort(self, axis, kind, order, stable=stable))
+        """Write the elements over themselves in the order of `numpy.sort`."""
+        INTERNAL["write_function"](self, np.sort, (self, axis, kind, order), {"stable": stable})
 
-    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
-        """Write the elements over themselves in the order of `tape.ops.partition`."""
-        with writing(self):
-            overwrite(self, ops.partition(self, kth, axis, kind, order))
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """Write the elements over themselves in the order of `numpy.partition`."""
+        INTERNAL["write_function"](self, np.partition, (self, kth, axis, kind, order), {})
 
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
         """Write at positions counted in C order, as `numpy.put` does."""
         np.put(self, indices, values, mode)  # type: ignore[arg-type]
 
-    # ---- methods: the operations whose first argument this is ------------------------------------
+    # ---- methods: NumPy's functions whose first argument this is -----------------------------------
 
-    all = _or_into(ops.all, np.all)
-    any = _or_into(ops.any, np.any)
-    argmax = _or_into(ops.argmax, np.argmax)
-    argmin = _or_into(ops.argmin, np.argmin)
-    argpartition = ops.argpartition
-    argsort = ops.argsort
-    astype = ops.astype
-    choose = _or_into(ops.choose, np.choose)
-    cumprod = _or_into(ops.cumprod, np.cumprod)
-    cumsum = _or_into(ops.cumsum, np.cumsum)
-    diagonal = ops.diagonal
-    dot = _or_into(ops.dot, np.dot)
-    max = _or_into(ops.max, np.max)
-    mean = _or_into(ops.mean, np.mean)
-    min = _or_into(ops.min, np.min)
-    nonzero = ops.nonzero
-    prod = _or_into(ops.prod, np.prod)
-    ravel = ops.ravel
-    repeat = ops.repeat
-    round = _or_into(ops.round, np.round)
-    searchsorted = ops.searchsorted
-    squeeze = ops.squeeze
-    std = _or_into(ops.std, np.std)
-    sum = _or_into(ops.sum, np.sum)
-    swapaxes = ops.swapaxes
-    take = _or_into(ops.take, np.take)
-    var = _or_into(ops.var, np.var)
+    all = _method(np.all)
+    any = _method(np.any)
+    argmax = _method(np.argmax)
+    argmin = _method(np.argmin)
+    argpartition = _method(np.argpartition)
+    argsort = _method(np.argsort)
+    astype = _method(np.astype)
+    choose = _method(np.choose)
+    cumprod = _method(np.cumprod)
+    cumsum = _method(np.cumsum)
+    diagonal = _method(np.diagonal)
+    dot = _method(np.dot)
+    max = _method(np.max)
+    mean = _method(np.mean)
+    min = _method(np.min)
+    nonzero = _method(np.nonzero)
+    prod = _method(np.prod)
+    ravel = _method(np.ravel)
+    repeat = _method(np.repeat)
+    round = _method(np.round)
+    searchsorted = _method(np.searchsorted)
+    squeeze = _method(np.squeeze)
+    std = _method(np.std)
+    sum = _method(np.sum)
+    swapaxes = _method(np.swapaxes)
+    take = _method(np.take)
+    var = _method(np.var)
 
     def conjugate(self) -> Var:
-        """`tape.ops.conjugate` of this; of real numbers it is this itself."""
-        return ops.conjugate(self) if self.dtype.kind == "c" else self
+        """As `numpy.conjugate` of this; of real numbers it is this itself."""
+        return OPERATIONS[np.conjugate](self) if self.dtype.kind == "c" else self
 
     conj = conjugate
 
     def copy(self, order: str = "C") -> Var:
-        """`tape.ops.copy` of this; of a number, that number."""
-        return ops.copy(self, order) if is_array(self) else self.again()
+        """As `numpy.copy` of this; of a number, that number."""
+        return OPERATIONS[np.copy](self, order) if is_array(self) else self.again()
 
     def flatten(self, order: str = "C") -> Var:
-        """`tape.ops.ravel` of this, as an array of its own."""
-        return ops.ravel(self, order).again()
+        """As `numpy.ravel` of this, as an array of its own."""
+        return OPERATIONS[np.ravel](self, order).again()
 
-    clip = _or_into(lambda self, min=None, max=None: ops.clip(self, min, max), np.clip)
-    compress = _or_into(
-        lambda self, condition, axis=None: ops.compress(condition, self, axis),
-        lambda self, condition, axis=None, *, out: np.compress(condition, self, axis, out),
-    )
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Var:
+        """As `numpy.clip` of this."""
+        if out is None:
+            return OPERATIONS[np.clip](self, min, max)
+        return np.clip(self, min, max, out=out)
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Var:
+        """As `numpy.compress` of this."""
+        return np.compress(condition, self, axis, out)
 
     def reshape(self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None) -> Var:
-        """`tape.ops.reshape` of this; the shape as one tuple or as several ints."""
+        """As `numpy.reshape` of this; the shape as one tuple or as several ints."""
         wanted: Any = shape[0] if len(shape) == 1 else shape
-        return ops.reshape(self, wanted, order, copy=copy)
+        if order == "C" and copy is None:
+            return OPERATIONS[np.reshape](self, wanted)
+        return OPERATIONS[np.reshape](self, wanted, order, copy=copy)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Var:
-        """`tape.ops.transpose` of this; the axes as one tuple or as several ints."""
+        """As `numpy.transpose` of this; the axes as one tuple or as several ints."""
         if len(axes) == 1 and not isinstance(axes[0], int):
-            return ops.transpose(self, axes[0])
-        return ops.transpose(self, axes or None)  # type: ignore[arg-type]
+            return OPERATIONS[np.transpose](self, axes[0])
+        return OPERATIONS[np.transpose](self, axes or None)
 
     def resize(self, *shape: Any, refcheck: bool = True) -> NoReturn:
         """Refuse: a Var keeps its shape."""
@@ -473,18 +472,13 @@ class Var(Handle):
     # ---- NumPy's protocols -----------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        function = NUMPY.get(ufunc)
+        function = OPERATIONS.get(ufunc)
         if function is not None and method == "__call__" and not kwargs:
             return function(*inputs)
         return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in _CREATION:  # with ``like=self``
-            from tape import numpy
-
-            made = getattr(numpy, _CREATION[func])(*args, **kwargs)
-            return made if isinstance(made, Handle) else beside(self, made)
+        function = OPERATIONS.get(func)
+        if function is None and is_creation(func):  # with ``like=self``
+            return create(self, func, args, kwargs)
         return call_function(func, args, kwargs)
-
-
-Trace.handle = Var

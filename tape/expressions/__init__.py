@@ -1,9 +1,9 @@
-"""Expressions: functions written as text, for texts that come from outside of the program.
+"""Expressions: functions written as text, also for texts from untrusted sources.
 
-`expression` turns ``"sin(a) + 0.2*sin(5*a)"`` into a function that records, differentiates and compiles
-like any other. A text can do nothing but arithmetic: `scan` refuses every character and word that has no
-place in it, `parse` walks over what Python's own parser makes of the rest and writes a flat list of steps,
-and each step names a function of the table in `functions`. Nothing is evaluated or compiled by Python.
+`expression` turns ``"sin(a) + 0.2*sin(5*a)"`` into a function that records, differentiates and compiles like
+any other. A text can do nothing but arithmetic: `scan` admits only its characters and words, `parse` walks
+over the syntax tree of Python's parser and writes a flat list of steps, and each step names a function of
+the table in `functions`, or one the caller passed. Nothing of the text is evaluated or compiled by Python.
 
 Relies on `tape.ops`.
 """

@@ -6,7 +6,8 @@ Relies on `parse` for its steps, and on `functions` for what they do.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,32 @@ from tape.core.node import Handle
 from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
 from tape.core.sites import NOW, Text
-from tape.expressions.functions import FUNCTIONS
+from tape.expressions.functions import FUNCTIONS, own_function
 from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
-from tape.inspect.watching import Watched
 
 __all__ = ["Expression", "expression"]
 
 
 class Expression:
-    """A function written as text; made by `expression`, which says what a text may hold.
+    """A function written as text, made by `expression`.
 
     It is called with its variables, by position in order of first appearance or by name, each a number, an
-    array or a Var; arrays broadcast. Called with numbers alone it returns a number, of Python's own.
+    array or a Var; arrays broadcast. Called with Python numbers alone it returns a Python number.
 
     Attributes
     ----------
     text : str
-        What it was made from.
+        The text.
     variables : tuple of str
-        Its arguments, in order of first appearance.
+        The arguments, in order of first appearance.
+    functions : dict of str to callable
+        The functions of the user's that the text can call.
     steps : tuple of tape.expressions.parse.Step
-        What it does: variables, numbers, and functions of earlier steps.
+        Variables, numbers, and functions of earlier steps.
+    assigned : dict of str to int
+        The step of each name that the text assigns to.
 
     Examples
     --------
@@ -53,24 +57,27 @@ class Expression:
     np.float32(0.1)
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, functions: Mapping[str, Callable[..., Any]] | None = None) -> None:
         self.text = text
+        self.functions = dict(functions or {})
+        own = {name: own_function(name, call) for name, call in self.functions.items()}
         self._source = text.replace("\r\n", "\n").replace("\r", "\n")
-        steps, self._result = parse(self._source)
+        steps, self._result, self.assigned = parse(self._source, FUNCTIONS | own)
         self.steps = tuple(steps)
         self.variables = tuple(step.leaf for step in steps if isinstance(step.leaf, str))
         self.__name__ = self.__qualname__ = "expression"
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.variables])
-        self._slots: list[Any] = [None] * len(steps)  # of all that does not depend on variables, the values
+        self._slots: list[Any] = [None] * len(steps)  # the values of constant steps
         self._arguments = tuple(slot for slot, step in enumerate(steps) if isinstance(step.leaf, str))
         self._calls: list[tuple[int, Callable[..., Any], Step]] = []
+        self._own = _Own(self.functions)
         self._prepare()
         spans = [(place.line, place.column - 1, place.column - 1 + place.width) for *_, place in steps]
         self._site = Text(self._source, "expression", spans)
 
     def _prepare(self) -> None:
-        """Compute what is constant, once; it is a number of Python's own, which leaves float32 what it is."""
+        """Compute constants, as Python numbers, which do not widen float32; list the other calls."""
         constant: set[int] = set()
         for slot, step in enumerate(self.steps):
             if isinstance(step.leaf, str):
@@ -78,6 +85,8 @@ class Expression:
             if step.function is None:
                 self._slots[slot] = step.leaf
                 constant.add(slot)
+            elif step.function in self.functions:  # which may return something else each time
+                self._calls.append((slot, partial(self._own, step.function), step))
             elif constant.issuperset(step.operands):
                 self._slots[slot] = self._constant(step)
                 constant.add(slot)
@@ -99,7 +108,7 @@ class Expression:
         arguments = self._bind(positions, values)
         for slot, value in zip(self._arguments, arguments, strict=True):
             slots[slot] = value
-        is_watched = any(isinstance(x, Handle) and type(x.trace.nodes) is Watched for x in arguments)
+        is_watched = any(isinstance(x, Handle) and x.trace.watching is not None for x in arguments)
         outer = NOW.part
         try:
             for slot, function, step in self._calls:
@@ -108,22 +117,21 @@ class Expression:
                 slots[slot] = self._run(function, step, slots)
         finally:
             NOW.part = outer
-        result = slots[self._result]
-        if all(type(value) in (float, complex) for value in arguments) and hasattr(result, "item"):
-            return result.item()
-        return result
+        return _as_python(slots[self._result], arguments)
 
     def _run(self, function: Callable[..., Any], step: Step, slots: list[Any]) -> Any:
         try:
             return function(*[slots[k] for k in step.operands])
-        except errors.TapeError as error:
-            line = self._source.split("\n")[step.place.line - 1]
-            shown = line[step.place.column - 1 : step.place.column - 1 + step.place.width]
-            error.add_note(f"in the expression, line {step.place.line}, column {step.place.column}: {shown}")
+        except Exception as error:
+            if isinstance(error, errors.TapeError) or step.function in self.functions:
+                line = self._source.split("\n")[step.place.line - 1]
+                shown = line[step.place.column - 1 : step.place.column - 1 + step.place.width]
+                place = f"line {step.place.line}, column {step.place.column}"
+                error.add_note(f"in the expression, {place}: {shown}")
             raise
 
     def _bind(self, positions: tuple[Any, ...], values: dict[str, Any]) -> list[Any]:
-        """The arguments in the order of the variables, numbers as floats."""
+        """Return the arguments in the order of the variables, integers as floats."""
         names = self.variables
         if len(positions) > len(names):
             what = f"{self!r} takes {len(names)} values, not {len(positions)}"
@@ -143,19 +151,22 @@ class Expression:
 
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else f"{self.text[:57]}..."
-        return f"expression({text!r})"
+        functions = f", functions={{{', '.join(map(repr, self.functions))}}}" if self.functions else ""
+        return f"expression({text!r}{functions})"
 
     def __eq__(self, other: object) -> bool:
-        return self.text == other.text if isinstance(other, Expression) else NotImplemented
+        if not isinstance(other, Expression):
+            return NotImplemented
+        return self.text == other.text and self.functions == other.functions
 
     def __hash__(self) -> int:
-        return hash((Expression, self.text))
+        return hash((Expression, self.text, frozenset(self.functions)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Expression, (self.text,)
+        return Expression, (self.text, self.functions)
 
     def to_sympy(self) -> Any:
-        """The same function as an expression of SymPy's; its variables become symbols.
+        """Convert to an expression of SymPy's: variables become symbols, the user's functions undefined ones.
 
         Returns
         -------
@@ -164,7 +175,7 @@ class Expression:
         Raises
         ------
         UnsupportedError
-            If SymPy has no counterpart for a function, such as those of matrices; or is not installed.
+            If SymPy has no counterpart for a function, such as those of matrices, or is not installed.
 
         Examples
         --------
@@ -177,12 +188,12 @@ class Expression:
 
     @classmethod
     def from_sympy(cls, expr: Any) -> Expression:
-        """A function of the symbols in an expression of SymPy's.
+        """Convert an expression of SymPy's to a function of its symbols.
 
         Parameters
         ----------
         expr : sympy.Expr
-            Its symbols must have names that are variables here. Or a number.
+            Or a number. The names of its symbols must be names of variables.
 
         Returns
         -------
@@ -192,7 +203,7 @@ class Expression:
         Raises
         ------
         UnsupportedError
-            If a function or a name has no counterpart here; or SymPy is not installed.
+            If a function or a name has no counterpart here, or SymPy is not installed.
 
         Examples
         --------
@@ -210,28 +221,57 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _operand(value: Any) -> Any:
-    """An argument as operations take it; a plain number is a float."""
+    """Convert an argument to an operand; a plain integer becomes a float."""
     try:
         return float(value) if type(value) in (int, bool) else as_operand(value)
     except OverflowError as error:
         raise errors.DTypeError("a number is too large for a float. Divide it, or give inf") from error
 
 
-def expression(text: str) -> Expression:
-    """A function from text, such as ``"sin(a) + 0.2*sin(5*a)"``.
+def _as_python(value: Any, operands: Iterable[Any]) -> Any:
+    """Return a number computed from Python numbers as one, which does not widen float32."""
+    is_number = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    if is_number and all(type(operand) in (float, complex, bool) for operand in operands):
+        return value.item()
+    return value
 
-    The text is read by Python's parser but never run by it: it becomes a list of operations, and can do
-    nothing else. What is refused is refused with its place. It may hold
+
+class _Own:
+    """Functions of the user's, called by name.
+
+    They are attributes of a callable, because there `tape.compile` looks for the functions that code reaches.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self.__dict__.update(functions)
+
+    def __call__(self, name: str, /, *operands: Any) -> Any:
+        value = self.__dict__[name](*operands)
+        try:
+            return _as_python(value if type(value) is bool else _operand(value), operands)
+        except errors.TapeError as error:
+            raise errors.DTypeError(
+                f"{name} returned {errors.describe(value)}. A function of an expression returns a number or "
+                "an array"
+            ) from error
+
+
+def expression(text: str, functions: Mapping[str, Callable[..., Any]] | None = None) -> Expression:
+    """Make a function from text, such as ``"sin(a) + 0.2*sin(5*a)"``.
+
+    The text is read by Python's parser and never run by it: it becomes a list of operations, and can do
+    nothing else. Errors show their place in the text. It may hold
 
     - numbers, which are floats, complex with ``j``; ``pi e tau euler_gamma inf nan``;
     - variables: any other name of ASCII letters, digits and ``_`` that begins with a letter;
     - ``+ - * / // % **`` and ``@``, the product of matrices;
     - ``== != < <= > >=``, also ``a < b < c``, element by element; ``and``, ``or`` and ``not`` of them, which
-      give truth values of arrays too, and ``& | ~`` of comparisons in parentheses;
+      return truth values of arrays too, and ``& | ~`` of comparisons in parentheses;
     - ``x if c else y``, which computes both and chooses element by element, as ``where(c, x, y)``;
     - calls of every elementwise function of `tape.ops`, `tape.ops.special` and `tape.ops.nn`, by name;
       ``max`` and ``min`` of an array or of several values; ``sum mean prod var std norm dot any all
       logsumexp`` over whole arrays; ``transpose trace det inv solve matmul``;
+    - calls of your own ``functions``;
     - several lines, or statements separated by ``;``, each ``name = ...`` but the last, whose value is the
       result; lines go on in parentheses; comments after ``#``.
 
@@ -240,7 +280,11 @@ def expression(text: str) -> Expression:
     text : str
         At most 100,000 characters and 1,000 operators a statement, nested at most 100 deep. The cost of a
         call is bounded by the number of operations times the size of the broadcast arrays, or of the products
-        of matrices.
+        of matrices, and by the cost of ``functions``.
+    functions : mapping of str to callable, optional
+        Functions that the text may call by these names, with one or more arguments by position: floats,
+        arrays or Vars. They return a number or an array, and are written in NumPy calls or are operations of
+        `tape`, so that they differentiate and compile like all else.
 
     Returns
     -------
@@ -251,8 +295,12 @@ def expression(text: str) -> Expression:
     ------
     ExpressionError
         If the text is no expression; a SyntaxError with line and column.
+    OptionError
+        If a function has a name that is taken or cannot be written, is not callable, or takes no positional
+        argument.
     DTypeError
-        If it is no text.
+        If ``text`` is not a str. When called: if an argument is no number or array, or a function returns
+        something else.
 
     Notes
     -----
@@ -271,6 +319,9 @@ def expression(text: str) -> Expression:
     ... ''')
     >>> float(smooth(np.array([3.0, 4.0]), center=0))
     4.5
+    >>> bump = expression("a * gauss(x - 1)", functions={"gauss": lambda x: np.exp(-(x**2))})
+    >>> round(tape.grad(bump, argnums=1)(2.0, 1.5), 4)
+    np.float64(-1.5576)
     >>> expression("sni(a)")
     Traceback (most recent call last):
     tape.errors.ExpressionError: there is no function sni. Did you mean sin?
@@ -279,4 +330,8 @@ def expression(text: str) -> Expression:
         raise errors.DTypeError(
             f"expression takes text, not {errors.describe(text)}. Write expression('x + 1')"
         )
-    return Expression(text)
+    if not isinstance(functions, Mapping | None):
+        raise errors.OptionError(
+            f"functions maps names to functions, as in {{'f': f}}; it is {errors.describe(functions)}"
+        )
+    return Expression(text, functions)

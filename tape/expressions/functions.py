@@ -1,40 +1,55 @@
-"""What an expression can call: the one table of functions, and the constants.
+"""The functions and constants of expressions: one table of names, and entries for functions of the user's.
 
-Every elementwise operation is in it by what it is (an `Op` that works element by element and takes floats),
-so a new one is as soon as it is declared. Functions around operations, reductions and those of matrices are
-listed by name. Relies on `tape.ops`; nothing that an expression computes with comes from anywhere but here.
+Every elementwise `Op` that takes floats is in the table by itself, so that a new one needs no line here.
+Functions composed of operations, reductions and those of matrices are listed by name. Relies on `tape.ops`.
 """
 
 from __future__ import annotations
 
 import inspect
+import keyword
 import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape import ops
+from tape import errors, ops
 from tape.core import batch_rules
 from tape.core.node import Handle
-from tape.errors import ShapeError
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "Function"]
+__all__ = ["CONSTANTS", "FUNCTIONS", "NAME", "Function", "own_function"]
+
+NAME = re.compile(r"[A-Za-z][A-Za-z_0-9]*", re.ASCII)
+"""What names of variables and functions look like."""
 
 
 class Function(NamedTuple):
-    """One function of the table: what runs, and with how many arguments."""
+    """A function that expressions can call.
 
-    name: str  # the operation's own, where it has several
+    Attributes
+    ----------
+    name : str
+        The name of the operation, which may have aliases.
+    call : callable
+        The function itself.
+    least, most : int
+        The number of arguments.
+    integers : tuple of int
+        The positions of arguments that must be integer literals.
+    """
+
+    name: str
     call: Callable[..., Any]
     least: int
     most: int
-    whole: tuple[int, ...] = ()  # the arguments that must be written out as whole numbers
+    integers: tuple[int, ...] = ()
 
     @property
-    def is_claim(self) -> bool:
-        """Whether it gives truth values, which ``&``, ``|`` and ``~`` are for."""
+    def is_boolean(self) -> bool:
+        """Whether it returns truth values, the operands of ``&``, ``|`` and ``~``."""
         forward = getattr(getattr(self.call, "op", None), "forward", None)
         if isinstance(forward, np.ufunc):
             return all(loop.endswith("?") for loop in forward.types if "O" not in loop)
@@ -49,7 +64,7 @@ CONSTANTS: dict[str, float] = {
     "inf": math.inf,
     "nan": math.nan,
 }
-"""The names that are numbers."""
+"""Names that are numbers."""
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -72,12 +87,13 @@ _OF_ARRAYS = (
     "all", "any", "det", "inv", "logsumexp", "matmul", "mean", "norm", "prod", "solve", "std", "sum", "trace",
     "transpose", "var",
 )  # fmt: skip
-_OF_ORDER = ("kn", "yn")  # whose time grows with the order, which is a whole number
+_OF_ORDER = ("kn", "yn")  # the first argument is an integer that their running time grows with
+_UNBOUNDED = 255
 _ALIASES = {"ln": "log", "lgamma": "gammaln", "logistic": "sigmoid", "ceiling": "ceil", "sgn": "sign"}
 
 
 def _arithmetic(function: Callable[..., Any], operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Arithmetic that leaves Python's numbers what they are, so that they do not widen float32."""
+    """Return arithmetic that keeps Python numbers Python numbers, which do not widen float32."""
 
     def on(*operands: Any) -> Any:
         if any(isinstance(operand, Handle) for operand in operands):
@@ -91,7 +107,7 @@ def _arithmetic(function: Callable[..., Any], operator: Callable[..., Any]) -> C
 def _dot(a: Any, b: Any) -> Any:
     for operand in (a, b):
         if np.ndim(operand) > 2:  # where np.dot makes ever more axes
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"dot: an operand has {np.ndim(operand)} axes. It takes 2; write a @ b for stacks"
             )
     return ops.dot(a, b)
@@ -110,7 +126,7 @@ def _extreme(of_array: Callable[..., Any], of_two: Callable[..., Any]) -> Callab
 
 
 def _elementwise() -> dict[str, Function]:
-    """Every operation that works element by element on floats."""
+    """Return the entries of all elementwise operations on floats."""
     table = {}
     for module in (ops.nn, ops.special, ops):
         for name, call in vars(module).items():
@@ -122,10 +138,10 @@ def _elementwise() -> dict[str, Function]:
             elif any(set(loop.split("->")[0]) <= set("fd") for loop in op.forward.types):
                 count = op.forward.nin
             else:
-                continue  # of integers alone, which numbers in expressions never are
+                continue  # of integers only, and numbers in expressions are floats
             table[name] = Function(op.name, call, count, count)
     for name in _OF_ORDER:
-        table[name] = table[name]._replace(whole=(0,))
+        table[name] = table[name]._replace(integers=(0,))
     for name, symbol in _OPERATORS.items():
         table[name] = table[name]._replace(call=_arithmetic(table[name].call, symbol))
     return table
@@ -137,32 +153,95 @@ def _required(call: Callable[..., Any]) -> int:
 
 
 def _by_signature(name: str) -> Function:
-    """A function of arrays and options, as far as its arguments are numbers."""
+    """Return the entry of a function of arrays and options, up to the first argument that is no number."""
     call = next(
         getattr(place, name) for place in (ops, ops.special, ops.nn, ops.linalg) if hasattr(place, name)
     )
     if name in _OF_ARRAYS:
         count = 2 if name in ("matmul", "solve") else 1
         return Function(name, call, count, count)
-    least, most, whole = 0, 0, [0] if name == "polygamma" else []
+    least, most, integers = 0, 0, [0] if name == "polygamma" else []
     for parameter in inspect.signature(call).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY or isinstance(parameter.default, (str, bool)):
             break
         least += parameter.default is parameter.empty
         if parameter.annotation == "int":
-            whole.append(most)
+            integers.append(most)
         most += 1
-    return Function(name, call, least, most, tuple(whole))
+    return Function(name, call, least, most, tuple(integers))
 
 
 def _table() -> dict[str, Function]:
     table = _elementwise()
     table |= {name: _by_signature(name) for name in (*_AROUND_OPERATIONS, *_OF_ARRAYS)}
     table["dot"] = Function("dot", _dot, 2, 2)
-    table["max"] = Function("max", _extreme(ops.max, ops.maximum), 1, 255)
-    table["min"] = Function("min", _extreme(ops.min, ops.minimum), 1, 255)
+    table["max"] = Function("max", _extreme(ops.max, ops.maximum), 1, _UNBOUNDED)
+    table["min"] = Function("min", _extreme(ops.min, ops.minimum), 1, _UNBOUNDED)
     return table | {alias: table[name] for alias, name in _ALIASES.items()}
 
 
 FUNCTIONS = _table()
-"""Everything that can be called, by name."""
+"""Everything that every expression can call, by name."""
+
+
+def own_function(name: Any, call: Any) -> Function:
+    """Return the entry of a function of the user's.
+
+    Parameters
+    ----------
+    name : str
+        The name it is called by.
+    call : callable
+        A function of one or more positional arguments.
+
+    Returns
+    -------
+    Function
+
+    Raises
+    ------
+    OptionError
+        If the name cannot be written in an expression or is taken, or if the function cannot be called with
+        positional arguments.
+
+    Examples
+    --------
+    >>> from tape.expressions.functions import own_function
+    >>> own_function("f", lambda x, y=1.0: x * y)[2:4]
+    (1, 2)
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name) or keyword.iskeyword(name):
+        raise errors.OptionError(
+            f"functions: {name!r} cannot be written in an expression. Names are ASCII letters, digits and _, "
+            "and begin with a letter"
+        )
+    if name in CONSTANTS or name in FUNCTIONS:
+        kind = "constant" if name in CONSTANTS else "function"
+        raise errors.OptionError(
+            f"functions: {name} is already a {kind} of every expression. Choose another name"
+        )
+    if not callable(call):
+        raise errors.OptionError(f"functions: {name} is {errors.describe(call)}. It must be callable")
+    least, most = _arguments(name, call)
+    return Function(name, call, least, most)
+
+
+def _arguments(name: str, call: Callable[..., Any]) -> tuple[int, int]:
+    """Return the least and the greatest number of positional arguments."""
+    if isinstance(call, np.ufunc):
+        return call.nin, call.nin
+    try:
+        parameters = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return 1, _UNBOUNDED
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if keywords:
+        raise errors.OptionError(
+            f"functions: {name} needs the keyword argument {keywords[0]}, and expressions pass arguments by "
+            f"position. Bind it: functools.partial({name}, {keywords[0]}=...)"
+        )
+    most = _UNBOUNDED if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    if not most:
+        raise errors.OptionError(f"functions: {name} takes no argument. Pass its value as a variable")
+    return max(sum(p.default is p.empty for p in positional), 1), most

@@ -1,19 +1,20 @@
-"""From statements to steps: a walk over Python's syntax tree that knows what is allowed and refuses the rest.
+"""From statements to steps: a walk over Python's syntax tree that compiles arithmetic and refuses the rest.
 
-What comes out is a straight line over numbered slots, as a tape is: a variable, a number, or a function of
-the table with the slots of its operands, each step filling the next slot. Relies on `scan` for what may reach
-Python's parser, and on `functions` for what names mean.
+The result is a straight line over numbered slots, as a tape is: a variable, a number, or a function of
+earlier slots fills the next slot. Relies on `scan` for the text that may reach Python's parser, and on
+`functions` for what names mean.
 """
 
 from __future__ import annotations
 
 import ast
 import cmath
+from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 
 from tape.errors import ExpressionError, near
 from tape.expressions.functions import CONSTANTS, FUNCTIONS, Function
-from tape.expressions.scan import DEPTH, Place, Statement, refuse, statements
+from tape.expressions.scan import Place, Statement, refuse, statements
 
 __all__ = ["Step", "parse"]
 
@@ -46,11 +47,11 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 
 
-_WHOLE = 100  # more digits, or higher orders, make no sense and may take for ever
+_LARGEST_INTEGER = 100  # more digits, or higher orders, make no sense and may take for ever
 
 
 class Step(NamedTuple):
-    """What fills one slot: a variable, a number, or a function of earlier slots."""
+    """The content of one slot: a variable, a number, or a function of earlier slots."""
 
     function: str | None
     operands: tuple[int, ...]
@@ -58,20 +59,37 @@ class Step(NamedTuple):
     place: Place
 
 
-def parse(text: str) -> tuple[list[Step], int]:
-    """The steps of an expression, and the slot of its value.
+class Parsed(NamedTuple):
+    """An expression as a straight line.
+
+    Attributes
+    ----------
+    steps : list of Step
+        Each after its operands; step ``k`` fills slot ``k``.
+    result : int
+        The slot of the value.
+    assigned : dict of str to int
+        The slot of each name that the text assigns to.
+    """
+
+    steps: list[Step]
+    result: int
+    assigned: dict[str, int]
+
+
+def parse(text: str, functions: Mapping[str, Function] = FUNCTIONS) -> Parsed:
+    """Compile an expression to steps.
 
     Parameters
     ----------
     text : str
         Lines end with ``\\n``.
+    functions : mapping of str to Function
+        What it can call.
 
     Returns
     -------
-    steps : list of Step
-        Operands come before what they are used in.
-    result : int
-        Which step makes the value.
+    Parsed
 
     Raises
     ------
@@ -81,38 +99,41 @@ def parse(text: str) -> tuple[list[Step], int]:
     Examples
     --------
     >>> from tape.expressions.parse import parse
-    >>> steps, result = parse("y = sin(x); x * y")
-    >>> for step in steps:
+    >>> parsed = parse("y = sin(x); x * y")
+    >>> for step in parsed.steps:
     ...     print(step.function or step.leaf, step.operands)
     x ()
     sin (0,)
     multiply (0, 1)
+    >>> parsed.assigned
+    {'y': 1}
     """
     lines = statements(text)
     for line in lines[:-1]:
         if line.target is None:
             reason = "nothing uses this value: give it a name, y = ...; the last line is the result"
             refuse(reason, text, line.place)
-    writer = _Writer(text)
+    writer = _Writer(text, functions)
     for line in lines:
         result = writer.run(line)
-    return writer.steps, result
+    return Parsed(writer.steps, result, writer.assigned)
 
 
 class _Writer:
     """The steps so far, and the slot of every name."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, functions: Mapping[str, Function] = FUNCTIONS) -> None:
         self.text = text
+        self.functions = functions
         self.lines = text.split("\n")
         self.steps: list[Step] = []
         self.variables: dict[str, int] = {}
         self.assigned: dict[str, int] = {}
-        self.called: set[str] = set()
+        self.called: set[str] = functions.keys() - FUNCTIONS.keys()  # what can be no variable
         self.statement = Statement(None, "", Place(1, 1, 1), Place(1, 1, 1))
 
     def run(self, statement: Statement) -> int:
-        """Write the steps of one statement; which of them makes its value."""
+        """Append the steps of one statement, and return the slot of its value."""
         self.statement = statement
         try:
             # In parentheses Python's parser takes line breaks; those in the source match.
@@ -123,16 +144,14 @@ class _Writer:
         except SyntaxError as error:
             self.refuse_syntax(error)
         except (RecursionError, MemoryError):
-            reason = (
-                f"too deep for Python's parser here: {DEPTH} levels at most, and few near the recursion limit"
-            )
+            reason = "nested too deep for Python's parser: give parts a name on a line of their own"
             refuse(reason, self.text, statement.place)
         if statement.target is not None:
             self.assign(statement.target, slot)
         return slot
 
     def value(self, node: ast.expr) -> int:
-        """Write the steps of one node of the tree, and return the slot of its value."""
+        """Append the steps of one node of the tree, and return the slot of its value."""
         match node:
             case ast.BinOp():
                 return self.binary(node)
@@ -145,7 +164,7 @@ class _Writer:
             case ast.UnaryOp(op=op, operand=operand):
                 slot = self.value(operand)
                 if isinstance(op, ast.Invert):
-                    self.claim(slot, node, "~", "not")
+                    self.check_boolean(slot, node, "~", "not")
                 return self.step(_UNARY[type(op)], (slot,), node)
             case ast.BoolOp(op=joint, values=values):
                 name = "logical_and" if isinstance(joint, ast.And) else "logical_or"
@@ -162,7 +181,7 @@ class _Writer:
                 return self.refuse(f"{type(node).__name__} has no place in an expression", node)
 
     def binary(self, node: ast.BinOp) -> int:
-        """Long sums nest to the left, as deeply as they are long: they are walked down, not recursed into."""
+        """Append a chain of operators; long sums nest to the left, and are walked without recursion."""
         chain = [node]
         while isinstance(left := chain[-1].left, ast.BinOp):
             chain.append(left)
@@ -171,14 +190,14 @@ class _Writer:
             other = self.value(part.right)
             if (symbol := _LOGICAL.get(type(part.op))) is not None:
                 for operand in (slot, other):
-                    self.claim(operand, part, symbol, "and" if symbol == "&" else "or")
+                    self.check_boolean(operand, part, symbol, "and" if symbol == "&" else "or")
             if type(part.op) not in _BINARY:
                 self.refuse(f"{type(part.op).__name__} has no place in an expression", part)
             slot = self.step(_BINARY[type(part.op)], (slot, other), part)
         return slot
 
     def compare(self, node: ast.Compare) -> int:
-        """``a < b < c`` is ``a < b and b < c``."""
+        """Append comparisons: ``a < b < c`` is ``a < b and b < c``."""
         slot, left = None, self.value(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             if type(op) not in _COMPARISONS:
@@ -193,28 +212,29 @@ class _Writer:
         if not isinstance(node.func, ast.Name) or node.keywords:
             self.refuse("only functions can be called, with arguments in order", node)
         name = node.func.id
-        function = FUNCTIONS.get(name)
+        function = self.functions.get(name)
         if name in CONSTANTS or name in self.variables or name in self.assigned:
             kind = "constant" if name in CONSTANTS else "variable"
             advice = "choose another name for it" if function else f"write {name}*(...) for a product"
             self.refuse(f"{name} is a {kind} here, and cannot be called: {advice}", node.func)
         if function is None:
-            hint = near(name, FUNCTIONS) or f". If it is a variable, write {name}*(...)"
+            hint = near(name, self.functions) or f". If it is a variable, write {name}*(...)"
             self.refuse(f"there is no function {name}{hint}", node.func)
         self.called.add(name)
         count = len(node.args)
         if not function.least <= count <= function.most:
             self.refuse(f"{name} takes {_arguments(function)}, not {count}", node)
         operands = [self.value(argument) for argument in node.args]
-        for position in function.whole:
+        for position in function.integers:
             if position < count:
-                self.make_whole(name, operands[position], node.args[position])
+                self.make_integer(name, operands[position], node.args[position])
         return self.step(name, tuple(operands), node)
 
-    def make_whole(self, name: str, slot: int, node: ast.expr) -> None:
-        """Make the number in a slot an int, which is what options are."""
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, int) or node.value > _WHOLE:
-            self.refuse(f"this argument of {name} is a whole number up to {_WHOLE}, written out", node)
+    def make_integer(self, name: str, slot: int, node: ast.expr) -> None:
+        """Replace the float in a slot by an int, for arguments that must be literals."""
+        limit = _LARGEST_INTEGER
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, int) or node.value > limit:
+            self.refuse(f"this argument of {name} must be a literal integer, up to {limit}", node)
         self.steps[slot] = self.steps[slot]._replace(leaf=node.value)
 
     def name(self, node: ast.Name) -> int:
@@ -233,7 +253,7 @@ class _Writer:
     def number(self, node: ast.Constant) -> int:
         value = node.value
         if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
-            self.refuse("only numbers can be written out", node)
+            self.refuse("only numbers can be literals", node)
         try:
             number = value if isinstance(value, complex) else float(value)
         except OverflowError:
@@ -254,10 +274,10 @@ class _Writer:
             refuse(f"{reason}: swap them, or choose another name", self.text, place)
         self.assigned[name] = slot
 
-    def claim(self, slot: int, node: ast.expr, symbol: str, word: str) -> None:
-        """``&``, ``|`` and ``~`` bind tighter than comparisons: of anything else they are a slip."""
+    def check_boolean(self, slot: int, node: ast.expr, symbol: str, word: str) -> None:
+        """Refuse operands of ``&``, ``|`` and ``~`` that are numbers: these bind tighter than comparisons."""
         function = self.steps[slot].function
-        if function is None or not FUNCTIONS[function].is_claim:
+        if function is None or not self.functions[function].is_boolean:
             example = "~(a > 0)" if symbol == "~" else f"(a > 0) {symbol} (b > 0)"
             self.refuse(f"{symbol} is for comparisons in parentheses, {example}: write {word}", node)
 
@@ -270,19 +290,19 @@ class _Writer:
         return len(self.steps) - 1
 
     def place(self, node: ast.expr) -> Place:
-        """Where a node stands in the text; of several lines, what is in the first."""
+        """Return the place of a node in the text; of several lines, that in the first."""
         line, column = self.in_text(node.lineno, node.col_offset)
         if node.end_lineno == node.lineno and node.end_col_offset is not None:
             return Place(line, column, node.end_col_offset - node.col_offset)
         return Place(line, column, max(1, len(self.lines[line - 1]) - column + 1))
 
     def in_text(self, lineno: int, offset: int) -> tuple[int, int]:
-        """A line, and a column counted from 1, from those of the parenthesized source."""
+        """Convert a line and offset in the parenthesized source to a line, and a column counted from 1."""
         first = self.statement.place
         return first.line + lineno - 1, offset + (first.column - 1 if lineno == 1 else 1)
 
     def refuse_syntax(self, error: SyntaxError) -> NoReturn:
-        """What only Python's parser finds, such as an if without else."""
+        """Raise for what only Python's parser finds, such as an if without else."""
         line, column = self.in_text(error.lineno or 1, (error.offset or 1) - 1)
         line = min(line, len(self.lines))
         column = min(max(column, 1), max(len(self.lines[line - 1]), 1))

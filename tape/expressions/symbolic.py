@@ -1,19 +1,19 @@
-"""Expressions to and from SymPy: tables of names, and a walk over the steps or over SymPy's tree.
+"""Conversion of expressions to and from SymPy: tables of names, a walk over steps, and a printer of SymPy's.
 
-SymPy is imported when one of the two is called, and is no dependency otherwise. Relies on `functions` for
-names.
+SymPy is imported when one of the two is called, and is optional. Relies on `functions` for names.
 """
 
 from __future__ import annotations
 
+import importlib
 import keyword
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tape.errors import UnsupportedError
-from tape.expressions.functions import CONSTANTS, FUNCTIONS
+from tape.expressions.functions import CONSTANTS, FUNCTIONS, NAME
 from tape.system.extras import need
 
 if TYPE_CHECKING:
@@ -123,21 +123,20 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 }
 """Functions that are formulas in SymPy."""
 
-_CALLED = {
-    "acot": "arctan(1/{})",
-    "acsc": "arcsin(1/{})",
-    "asec": "arccos(1/{})",
-    "factorial": "gamma({} + 1)",
-    "sinc": "sinc({}/pi)",
+_REWRITTEN: dict[str, Callable[..., Any]] = {
+    "acot": lambda s, x: s.atan(1 / x),
+    "acsc": lambda s, x: s.asin(1 / x),
+    "asec": lambda s, x: s.acos(1 / x),
+    "cot": lambda s, x: 1 / s.tan(x),
+    "coth": lambda s, x: 1 / s.tanh(x),
+    "csc": lambda s, x: 1 / s.sin(x),
+    "csch": lambda s, x: 1 / s.sinh(x),
+    "factorial": lambda s, x: s.gamma(x + 1),
+    "sec": lambda s, x: 1 / s.cos(x),
+    "sech": lambda s, x: 1 / s.cosh(x),
 }
-_INVERSE = {
-    "cot": "1/tan({})",
-    "coth": "1/tanh({})",
-    "csc": "1/sin({})",
-    "csch": "1/sinh({})",
-    "sec": "1/cos({})",
-    "sech": "1/cosh({})",
-}
+"""Functions of SymPy's in terms of others."""
+
 _COMPARED = {
     "Equality": "==",
     "GreaterThan": ">=",
@@ -156,17 +155,14 @@ _NAMED = {
     "NegativeInfinity": "-inf",
     "NaN": "nan",
     "ImaginaryUnit": "1j",
-    "BooleanTrue": "1 > 0",
-    "BooleanFalse": "1 < 0",
+    "BooleanTrue": "(1 > 0)",
+    "BooleanFalse": "(1 < 0)",
 }
-_HEADS = frozenset({*_NAMED, *_COMPARED, *_JOINED, *_CALLED, *_INVERSE, *_HERE, "Not", "Mod"})
-_VARIABLE = re.compile(r"[A-Za-z][A-Za-z_0-9]*", re.ASCII)
 _DEPTH = 20  # of one line: more would not be read, and texts have a limit
-_CHOICE, _LOGIC, _COMPARISON, _SUM, _PRODUCT, _POWER, _ATOM = range(7)  # how tightly the text of a part binds
 
 
 def to_sympy(steps: Sequence[Step], result: int) -> Any:
-    """The value of steps as an expression of SymPy's: see `Expression.to_sympy`."""
+    """Return the value of steps as an expression of SymPy's: see `Expression.to_sympy`."""
     sympy = need("sympy", "conversions to and from SymPy")
     values: list[Any] = []
     for step in steps:
@@ -174,12 +170,17 @@ def to_sympy(steps: Sequence[Step], result: int) -> Any:
         if step.function is None:
             values.append(_symbol_or_number(sympy, step.leaf))
         else:
-            values.append(_applied(sympy, FUNCTIONS[step.function].name, operands))
+            known = FUNCTIONS.get(step.function)  # a function of the user's stays a symbol
+            values.append(
+                sympy.Function(step.function)(*operands)
+                if known is None
+                else _applied(sympy, known.name, operands)
+            )
     return values[result]
 
 
 def _symbol_or_number(sympy: Any, leaf: Any) -> Any:
-    """A symbol for a variable; exact numbers for those that are known to be exact."""
+    """Return a symbol for a variable, and exact numbers where they are known to be exact."""
     if isinstance(leaf, str):
         return sympy.Symbol(leaf)
     if isinstance(leaf, complex):
@@ -202,153 +203,99 @@ def _applied(sympy: Any, name: str, operands: list[Any]) -> Any:
             f"SymPy refuses {name} of {operands}: {error}. Write it in another way"
         ) from error
     raise UnsupportedError(
-        f"SymPy has nothing for {name} of {len(operands)} operands. Write it in other functions"
+        f"SymPy has no counterpart of {name} with {len(operands)} operands. Write it in other functions"
     )
 
 
 def from_sympy(expr: Any) -> str:
-    """The text of an expression of SymPy's: see `Expression.from_sympy`."""
+    """Return the text of an expression of SymPy's: see `Expression.from_sympy`."""
     sympy = need("sympy", "conversions to and from SymPy")
     if isinstance(expr, str):
         raise UnsupportedError(
             "SymPy evaluates text as Python. Write expression(text), or parse it there yourself"
         )
-    return _Printer(sympy, sympy.sympify(expr)).text
+    expr = sympy.sympify(expr)
+    for name, rewritten in _REWRITTEN.items():
+        expr = expr.replace(getattr(sympy, name), partial(rewritten, sympy))
+    names: dict[Any, str] = {}  # of subexpressions on lines of their own
+    depths: dict[Any, int] = {}
+    lines: list[str] = []
+    taken = {symbol.name for symbol in expr.free_symbols}
+    printer = _printer(sympy, names)
+    for part in sympy.postorder_traversal(expr):
+        depths[part] = 1 + max((depths[arg] for arg in part.args), default=0)
+        if depths[part] > _DEPTH and isinstance(part, sympy.Expr) and part not in names:
+            name = next(name for k in count() if (name := f"t{k}") not in taken)
+            lines.append(f"{name} = {printer.doprint(part)}")
+            taken.add(name)
+            names[part], depths[part] = name, 1
+    return "\n".join([*lines, printer.doprint(expr)])
 
 
-class _Part(NamedTuple):
-    """The text of a part, how tightly it binds, and how deep it is."""
+def _printer(sympy: Any, names: Mapping[Any, str]) -> Any:
+    """Return a printer of SymPy's for the syntax of expressions; some subexpressions have ``names``."""
+    level = importlib.import_module("sympy.printing.precedence").PRECEDENCE
+    wrapped = (sympy.Mod, sympy.Piecewise)  # always in parentheses, which SymPy knows as calls
 
-    text: str
-    binding: int
-    depth: int = 0
+    class Printer(sympy.printing.str.StrPrinter):
+        def doprint(self, expr: Any) -> str:
+            text = str(super().doprint(expr))
+            return text[1:-1] if isinstance(expr, wrapped) and expr not in names else text
 
-    def within(self, binding: int) -> str:
-        """In parentheses, unless it binds as tightly as this."""
-        return self.text if self.binding >= binding else f"({self.text})"
+        def parenthesize(self, item: Any, level: int, strict: bool = False) -> str:
+            if isinstance(item, wrapped):
+                return self._print(item)
+            return str(super().parenthesize(item, level, strict))
 
-
-class _Printer:
-    """The text of every part, parts before what they are in; deep ones get lines of their own."""
-
-    def __init__(self, sympy: Any, expr: Any) -> None:
-        self.sympy = sympy
-        self.lines: list[str] = []
-        self.taken = {symbol.name for symbol in expr.free_symbols}
-        written: dict[Any, _Part] = {}
-        pending = [expr]
-        while pending:  # no recursion: what SymPy derives may be deep
-            part = pending[-1]
-            missing = [] if part in written else [arg for arg in self.parts(part) if arg not in written]
-            if missing:
-                pending.extend(missing)
-                continue
-            pending.pop()
-            if part not in written:
-                written[part] = self.line([written[arg] for arg in self.parts(part)], part)
-        self.text = "\n".join([*self.lines, written[expr].text])
-
-    def parts(self, part: Any) -> tuple[Any, ...]:
-        """What must be written before: the arguments, those of pieces one by one."""
-        head = type(part).__name__
-        is_known = part.is_Symbol or part.is_Rational or part.is_Float or part.is_Add or part.is_Mul
-        if not (is_known or part.is_Pow or part.is_Piecewise or head in _HEADS):
+        def _print(self, expr: Any, **settings: Any) -> str:
+            head = type(expr).__name__
+            if expr in names:
+                return names[expr]
+            if head in _NAMED:
+                return _NAMED[head]
+            if expr.is_Symbol:
+                return _variable(expr.name)
+            if expr.is_Float:
+                return repr(float(expr))
+            if expr.is_Rational or expr.is_Add or expr.is_Mul or expr.is_Pow:
+                return str(super()._print(expr, **settings))
+            if head in _COMPARED:
+                left, right = (self.parenthesize(x, level["Add"], strict=True) for x in expr.args)
+                return f"{left} {_COMPARED[head]} {right}"
+            if head in _JOINED:
+                return str(self.stringify(expr.args, _JOINED[head], level["And"]))
+            if head == "Not":
+                return f"not {self.parenthesize(expr.args[0], level['Relational'], strict=True)}"
+            if head == "Mod":
+                left, right = (self.parenthesize(x, level["Func"], strict=True) for x in expr.args)
+                return f"({left} % {right})"
+            if head == "Piecewise":
+                return self._choice(expr)
+            if head == "sinc":
+                return f"sinc({self._print(expr.args[0] / sympy.pi)})"
+            if head in _HERE:
+                return f"{_HERE[head]}({self.stringify(expr.args, ', ')})"
             raise UnsupportedError(f"{head} of SymPy's has no counterpart here. Write it in other functions")
-        if isinstance(part, self.sympy.Piecewise):
-            return tuple(each for piece in part.args for each in piece.args)
-        if part.is_Add:
-            return tuple(part.as_ordered_terms())  # as SymPy prints them
-        return tuple(part.as_ordered_factors()) if part.is_Mul else part.args
 
-    def line(self, arguments: list[_Part], part: Any) -> _Part:
-        """The text of a part, or the name of the line it was written in."""
-        written = self.write(part, arguments)
-        depth = 1 + max((argument.depth for argument in arguments), default=0)
-        if depth <= _DEPTH:
-            return written._replace(depth=depth)
-        name = next(name for k in count() if (name := f"t{k}") not in self.taken)
-        self.taken.add(name)
-        self.lines.append(f"{name} = {written.text}")
-        return _Part(name, _ATOM)
+        def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+            if expr.exp.is_Rational and expr.exp < 0:
+                return f"1/{self.parenthesize(expr.base**-expr.exp, level['Pow'], strict=True)}"
+            return str(super()._print_Pow(expr, rational))
 
-    def write(self, part: Any, arguments: list[_Part]) -> _Part:
-        head = type(part).__name__
-        texts = [argument.text for argument in arguments]
-        if part.is_Symbol:
-            return _Part(_variable(part.name), _ATOM)
-        if head in _NAMED:
-            return _Part(_NAMED[head], _ATOM if _NAMED[head].isalnum() else _LOGIC)
-        if part.is_Rational or part.is_Float:
-            text = str(part) if part.is_Rational else repr(float(part))
-            return _Part(text, _SUM if part < 0 else _PRODUCT if "/" in text else _ATOM)
-        if part.is_Add:
-            terms = [argument.within(_SUM) for argument in arguments]
-            return _Part(" + ".join(terms).replace(" + -", " - "), _SUM)
-        if part.is_Mul:
-            return _product(self.parts(part), arguments)
-        if part.is_Pow:
-            return _power(part.exp, *arguments)
-        if part.is_Piecewise:
-            return self.choice(part, arguments)
-        if head in _COMPARED:
-            left, right = (argument.within(_SUM) for argument in arguments)
-            return _Part(f"{left} {_COMPARED[head]} {right}", _COMPARISON)
-        if head in _JOINED:
-            return _Part(_JOINED[head].join(argument.within(_COMPARISON) for argument in arguments), _LOGIC)
-        if head == "Not":
-            return _Part(f"not {arguments[0].within(_COMPARISON)}", _LOGIC)
-        if head == "Mod":
-            return _Part(f"{arguments[0].within(_ATOM)} % {arguments[1].within(_ATOM)}", _SUM)
-        if head in _CALLED:
-            return _Part(_CALLED[head].format(*(argument.within(_POWER) for argument in arguments)), _ATOM)
-        if head in _INVERSE:
-            return _Part(_INVERSE[head].format(*texts), _PRODUCT)
-        return _Part(f"{_HERE[head]}({', '.join(texts)})", _ATOM)
+        def _choice(self, expr: Any) -> str:
+            """Print a piecewise expression: ``(a if c else b if d else nan)``."""
+            *pieces, (last, condition) = expr.args
+            if condition != sympy.true:
+                pieces, last = [*pieces, (last, condition)], sympy.nan
+            parts = [f"{self._print(value)} if {self._print(test)} else" for value, test in pieces]
+            return f"({' '.join([*parts, self._print(last)])})"
 
-    def choice(self, part: Any, arguments: list[_Part]) -> _Part:
-        """``a if c else b if d else nan``."""
-        pieces = list(zip(arguments[::2], arguments[1::2], strict=True))
-        last = "nan"
-        if part.args[-1].cond == self.sympy.true:
-            last = pieces.pop()[0].within(_LOGIC)
-        text = [f"{value.within(_LOGIC)} if {condition.within(_LOGIC)} else" for value, condition in pieces]
-        return _Part(" ".join([*text, last]), _CHOICE)
-
-
-def _product(factors: Sequence[Any], arguments: list[_Part]) -> _Part:
-    """Factors in order, and below one bar what they are divided by."""
-    above, below, is_negative = [], [], False
-    for factor, argument in zip(factors, arguments, strict=True):
-        if factor.is_Rational:
-            is_negative ^= bool(factor < 0)
-            above += [str(abs(factor.p))] if abs(factor.p) != 1 else []
-            below += [str(factor.q)] if factor.q != 1 else []
-        elif argument.text.startswith("1/") and argument.binding == _PRODUCT:  # and not a sum, 1/3 - x
-            below.append(argument.text[2:])
-        else:
-            above.append(argument.within(_POWER))
-    text = ("-" if is_negative else "") + ("*".join(above) or "1")
-    if below:
-        text += f"/{below[0]}" if len(below) == 1 else f"/({'*'.join(below)})"
-    return _Part(text, _SUM if is_negative else _PRODUCT)
-
-
-def _power(exponent: Any, base: _Part, power: _Part) -> _Part:
-    if not exponent.is_Rational:
-        return _Part(f"{base.within(_ATOM)}**{power.within(_ATOM)}", _POWER)
-    size = abs(exponent)
-    if size == 1:
-        text = base.within(_POWER)
-    elif size.q == 2 and size.p == 1:
-        text = f"sqrt({base.text})"
-    else:
-        text = f"{base.within(_ATOM)}**{size if size.q == 1 else f'({size})'}"
-    return _Part(f"1/{text}", _PRODUCT) if exponent < 0 else _Part(text, _POWER)
+    return Printer()
 
 
 def _variable(name: str) -> str:
-    if _VARIABLE.fullmatch(name) and name not in CONSTANTS and not keyword.iskeyword(name):
+    if NAME.fullmatch(name) and name not in CONSTANTS and not keyword.iskeyword(name):
         return name
     raise UnsupportedError(
-        f"a symbol is called {name!r}, which is no variable here. Substitute one of another name"
+        f"a symbol is called {name!r}, which cannot be the name of a variable. Substitute another symbol"
     )

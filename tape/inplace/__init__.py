@@ -1,1 +1,1 @@
-"""In-place code on a tape: which handles share memory, and writing."""
+"""In-place code on a tape: handles that share memory, and writes to them."""

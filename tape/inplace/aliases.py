@@ -1,15 +1,14 @@
-"""Which handles share memory, as the arrays they stand for would in NumPy.
+"""Aliases: the handles that share memory, as their arrays would in NumPy.
 
-Nothing on a tape is ever written to: to write to a handle is to let it stand for a new node. NumPy would
-show that to all views of the array and to whatever it is a view of, so a view knows its `Share`: where it
-lies in the memory of the family, and which handle it was taken from. Those it was taken from move on
-with it; views of the elements that were written become stale, and say so when they are used.
-`tape.inplace.writing` does the writing.
+Values on a tape are never written to: a write to a handle moves it to a new node. In NumPy a write shows in
+all views of the array and in its base, so a view has a `Share`: its place in the memory of the family, and
+the handle it is a view of. A write through a view moves these handles too; other views of the written
+elements become stale, and raise when they are used. The writing is in `tape.inplace.writing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any, NoReturn
 from weakref import ref
 
@@ -31,14 +30,16 @@ __all__ = [
     "share",
 ]
 
+_new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
+
 _WORK = 1 << 10
-"""How hard to look for an element that two views have in common."""
+"""The effort limit for finding an element that two views have in common."""
 
 
 class Family:
-    """The views of one array: weakly, as nobody needs a view that is gone.
+    """The views of one array, by weak references.
 
-    The array itself is not among them: whatever is written to, it takes part.
+    The array itself is not included, as every write affects it.
     """
 
     __slots__ = ("_limit", "_members")
@@ -48,14 +49,14 @@ class Family:
         self._limit = 32
 
     def add(self, handle: Handle) -> None:
-        """Take in another handle; now and then those that are gone are dropped."""
+        """Add a handle; from time to time, dead references are dropped."""
         if len(self._members) >= self._limit:
             self._members = [member for member in self._members if member() is not None]
             self._limit = 2 * len(self._members) + 32
         self._members.append(ref(handle))
 
     def written(self, memory: np.ndarray, writers: Container[int]) -> None:
-        """Make handles stale that show memory which was written to through others, of these ids."""
+        """Make those handles stale that show written memory, except the ones with these ids."""
         start, stop = byte_bounds(memory)
         kept = []
         for member in self._members:
@@ -72,16 +73,16 @@ class Family:
 
 
 class Share:
-    """Where a handle lies in the memory of its family.
+    """The place of a handle in the memory of its family.
 
     Attributes
     ----------
     where : numpy.ndarray
-        The memory, as NumPy's arrays would have it. What it holds is of no interest.
+        The memory, laid out as NumPy would. Its content is not used.
     source : Handle or None
-        What it is a view of.
+        The handle it is a view of.
     made : Node or None
-        The node that made the view.
+        The node that computed the view.
     family : Family
     """
 
@@ -96,14 +97,14 @@ class Share:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The first byte of the memory, and the first one behind it."""
+        """The addresses of the first byte of the memory, and of the one after its last."""
         if self._bounds is None:
             self._bounds = byte_bounds(self.where)
         return self._bounds
 
 
 class Stale(Node):
-    """Stands in a handle for a node that it no longer shows: everything asked of it raises."""
+    """Replaces the node of a stale handle; every access raises."""
 
     __slots__ = ("_described",)
 
@@ -122,66 +123,77 @@ class Stale(Node):
 
     @property
     def value(self) -> NoReturn:
-        """Refused."""
+        """Raise, as for all access."""
         self._refuse()
 
     @property
     def call(self) -> NoReturn:  # type: ignore[override]
-        """Refused."""
+        """Raise, as for all access."""
         self._refuse()
 
     @property
     def inputs(self) -> NoReturn:  # type: ignore[override]
-        """Refused."""
+        """Raise, as for all access."""
         self._refuse()
 
 
 def is_array(handle: Handle) -> bool:
-    """Whether a handle stands for what can be written to: numbers of NumPy's and Python's cannot."""
+    """Return whether a handle holds an array, which can be written to; scalars cannot."""
     return isinstance(plain(handle.node.value), np.ndarray)
 
 
 def share(view: Handle, viewed: Handle) -> None:
-    """Note that a handle is a view of another one, if the values share memory.
+    """Register a handle as a view of another one, if their values share memory.
 
     Parameters
     ----------
     view : Handle
-        Just made, by an operation whose first operand is ``viewed``.
+        The new handle, from an operation whose first operand is ``viewed``.
     viewed : Handle
-        Of the same trace.
+        A handle of the same trace.
     """
-    memory, whole = plain(view.node.value), plain(viewed.node.value)
-    if not isinstance(memory, np.ndarray) or not isinstance(whole, np.ndarray):
-        return
+    memory, whole = view.node.value, viewed.node.value
+    if type(memory) is not np.ndarray or type(whole) is not np.ndarray:
+        memory, whole = plain(memory), plain(whole)
+        if not isinstance(memory, np.ndarray) or not isinstance(whole, np.ndarray):
+            return
     known = viewed.share
     where = whole if known is None else known.where
-    if where is not whole:  # it was written to since: what NumPy would take the view of lies elsewhere
+    if where is not whole:  # it was written to since: NumPy's view would be of other memory
         node = view.node
         memory = node.op.forward(where, *map(plain, node.operands[1:]), **node.attrs)  # type: ignore[union-attr]
-    if not isinstance(memory, np.ndarray) or _owner(memory) is not _owner(where):
+        if not isinstance(memory, np.ndarray):
+            return
+    base = memory.base  # nearly always the owner
+    if base is not where and (base is None or base is not where.base) and _owner(memory) is not _owner(where):
         return
     if known is None:
         known = viewed.share = Share(where, None, None, Family())
-    view.share = Share(memory, viewed, view.node, known.family)
-    known.family.add(view)
+    family = known.family
+    part = view.share = _new(Share)
+    part._bounds = None
+    part.where = memory
+    part.source = viewed
+    part.made = view.node
+    part.family = family
+    family.add(view)
 
 
 def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:
-    """The ``view`` of an operation whose result cannot be written to in NumPy, or not on a tape."""
+    """Raise: the ``view`` rule of operations whose result is read-only, in NumPy or on a tape."""
     raise errors.InPlaceError(
-        f"a view, {errors.describe(part)}, was written to that repeats or picks out elements of another "
+        f"a view, {errors.describe(part)}, was written to that repeats or selects elements of another "
         "array. Write to a copy() of it, or to that array at an index"
     )
 
 
 def memory_of(handle: Handle) -> np.ndarray:
-    """What NumPy's array would be like in memory: its strides, and what it shares with others."""
+    """Return an array with the memory layout of NumPy's: its strides, and the memory it shares."""
     return plain(handle.node.value) if handle.share is None else handle.share.where
 
 
 def are_related(x: Any, y: Any) -> bool:
-    """Whether a write to one of two arrays or handles shows in the other, as NumPy has it."""
+    """Return whether a write to one of two arrays or handles would show in the other in NumPy."""
     if isinstance(x, Handle) and isinstance(y, Handle):
         if x is not y and (x.share is None or y.share is None or x.share.family is not y.share.family):
             return False
@@ -190,7 +202,7 @@ def are_related(x: Any, y: Any) -> bool:
 
 
 def overlapping(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether two arrays have an element in common; also where that takes too long to find out."""
+    """Return whether two arrays have an element in common; also if that takes too long to determine."""
     try:
         return np.shares_memory(x, y, max_work=_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

@@ -1,7 +1,7 @@
-"""Writing in place: the handle moves on to a new node, and the old value stays for the backward pass.
+"""In-place writes: the handle moves to a new node, and the old value stays for the backward pass.
 
-What NumPy would show of a write elsewhere is shown here too: a view takes what it is a view of along, and
-other views of the elements that were written become stale (see `tape.inplace.aliases`).
+A write has the same effect on other handles as in NumPy: a write to a view moves the handle it is a view of,
+and other views of the written elements become stale (see `tape.inplace.aliases`).
 """
 
 from __future__ import annotations
@@ -25,53 +25,53 @@ __all__ = ["augmented", "check_fits", "overwrite", "write", "writing"]
 
 
 def write(x: Any, index: Any, value: Any) -> None:
-    """``x[index] = value``.
+    """Record ``x[index] = value``.
 
     Parameters
     ----------
     x : Var
-        Afterwards it stands for the new array.
+        The handle; afterwards it is that of the new array.
     index
-        What NumPy takes as one.
+        Any index that NumPy accepts.
     value : array_like or Var
-        Broadcast and converted as NumPy does it.
+        The value, broadcast and converted as in NumPy.
 
     Raises
     ------
     InPlaceError
-        If ``x`` is a number, or a view that cannot be written to, or ``value`` belongs to a deeper trace.
+        If ``x`` is a scalar, or a read-only view, or ``value`` belongs to a deeper trace.
     ShapeError, OutOfBoundsError
-        If the value does not fit, or the index.
+        If the value or the index does not fit.
     """
     with writing(x):
         region: np.ndarray | None = None
         if x.share is not None:
             region = _named(x.share.where, index)
             if region is not None and _is_there(value, region, x.share.family):
-                return  # of x[i] += v: adding to the view has written it already
+                return  # in x[i] += v the addition has written the view already
         _move(x, set_at(x, value, index), region)
 
 
 def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = False) -> None:
-    """Write all elements of an array, as ``out=`` does.
+    """Record a write to all elements of an array, as ``out=`` does.
 
     Parameters
     ----------
     x : Var
-        Afterwards it stands for the new array.
+        The handle; afterwards it is that of the new array.
     new : Var, array or number
-        Of the shape of ``x``, or with ``repeats`` one that broadcasts to it.
+        The new elements, of the shape of ``x``, or with ``repeats`` of one that broadcasts to it.
     casting : str
-        Which conversions to the dtype of ``x`` are allowed, in NumPy's words.
+        The conversions to the dtype of ``x`` that are allowed, by NumPy's rule of that name.
     repeats : bool
         Whether ``new`` may be smaller than ``x``.
 
     Raises
     ------
     InPlaceError
-        As `write`.
+        As for `write`.
     ShapeError, DTypeError
-        If the elements do not fit, or cannot be converted.
+        If the shape does not fit, or the dtype cannot be converted.
     """
     with writing(x):
         check_fits(x, new, casting, repeats=repeats)
@@ -83,12 +83,12 @@ def overwrite(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = F
 
 
 def check_fits(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = False) -> None:
-    """See that an array can be written over another one; arguments and errors are those of `overwrite`."""
+    """Check that an array can be written over another one; arguments and errors as for `overwrite`."""
     shape = np.shape(new)
     if shape != x.shape and not (repeats and broadcasts(shape, x.shape)):
         raise errors.ShapeError(
             f"an array of shape {list(shape)} was to be written over one of shape {list(x.shape)}, which "
-            "keeps its shape. Write x = x + y for x += y where x shall grow"
+            "keeps its shape. Write x = x + y for x += y if x is to grow"
         )
     dtype = np.result_type(new) if not isinstance(new, Handle) else new.dtype  # type: ignore[attr-defined]
     if not np.can_cast(dtype, x.dtype, casting):
@@ -101,14 +101,14 @@ def check_fits(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = 
 def augmented(
     op: Callable[[Any, Any], Any], added: Callable[[Any], Any] | None = None
 ) -> Callable[[Any, Any], Any]:
-    """What ``x += y`` and its like do.
+    """Return the method for ``x += y`` or another augmented assignment.
 
     Parameters
     ----------
     op : callable
         The operation without the ``=``.
     added : callable, optional
-        Of ``y``: what is added to floats, if that is what the operation does to them.
+        A function of ``y`` that returns what is added to floats, if the operation is an addition.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def augmented(
 
     def method(self: Any, other: Any) -> Any:
         if self.trace.is_batch or not is_array(self):
-            return NotImplemented  # numbers are not changed: Python adds, and gives the sum the name
+            return NotImplemented  # scalars are immutable: Python binds the name to the sum
         other = other_operand(other)
         if other is NotImplemented:
             return other
@@ -134,12 +134,12 @@ def augmented(
 
 @contextmanager
 def writing(x: Any) -> Iterator[None]:
-    """See that a handle can be written to; if that fails on the way, take back what was recorded for it."""
+    """Check that a handle can be written to; if the write fails, undo what was recorded for it."""
     if x.trace.is_batch:
         raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
     if not is_array(x):
         raise errors.InPlaceError(
-            f"{x!r} is a number, and NumPy's cannot be written to either. Give it a new value: x = ..."
+            f"{x!r} is a number, which cannot be written to, as in NumPy. Assign a new value: x = ..."
         )
     nodes = x.trace.nodes
     count = len(nodes)
@@ -151,18 +151,18 @@ def writing(x: Any) -> Iterator[None]:
 
 
 def _named(memory: np.ndarray, index: Any) -> np.ndarray | None:
-    """What an index names of some memory; None where that is no view."""
+    """Return the view of some memory at an index; None if that is not a view."""
     static, arrays = parsed(index)
     if arrays or any(isinstance(part, (bool, np.bool_)) for part in static):
         return None
     try:
         return memory[static if any(part is ... for part in static) else (*static, ...)]
     except IndexError:
-        return None  # writing there says why
+        return None  # the write raises with the reason
 
 
 def _is_slice(x: Any) -> bool:
-    """Whether a handle stands for the floats at ``source[index]``."""
+    """Return whether a handle is the float view ``source[index]``."""
     share = x.share
     if x.dtype.kind not in "fc" or share is None or share.made is None or share.made.op is not getitem_op:
         return False
@@ -170,7 +170,7 @@ def _is_slice(x: Any) -> bool:
 
 
 def _add_to_slice(x: Any, value: Any) -> None:
-    """Add to elements of what ``x`` is a slice of: the others are not touched, nor their adjoints."""
+    """Add to the slice ``x`` of its source, without touching other elements and their adjoints."""
     shape = np.shape(value)
     if not broadcasts(shape, x.shape):
         raise errors.ShapeError(
@@ -182,7 +182,7 @@ def _add_to_slice(x: Any, value: Any) -> None:
 
 
 def _is_there(value: Any, region: np.ndarray, family: Family) -> bool:
-    """Whether a view lies exactly at a region of its family's memory."""
+    """Return whether a view is exactly a region of its family's memory."""
     if not isinstance(value, Handle) or value.share is None or value.share.family is not family:
         return False
     where = value.share.where
@@ -194,10 +194,10 @@ def _is_there(value: Any, region: np.ndarray, family: Family) -> bool:
 
 
 def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None) -> None:
-    """Let a handle stand for a new node, with all that NumPy would show of it elsewhere.
+    """Move a handle to a new node, with the effects on other handles as in NumPy.
 
-    Nothing has changed if that fails. ``region`` is the memory that is written, by default all of it;
-    ``whole`` what the source of ``x`` becomes, if that is known.
+    On failure nothing changes. ``region`` is the memory that is written, by default all of it; ``whole`` is
+    the new value of the source of ``x``, if it is known.
     """
     if not isinstance(new, Handle) or new.trace_ref is not x.trace_ref:
         raise errors.InPlaceError(
@@ -220,38 +220,38 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
         share = source.share
     for handle, new in moves.values():
         if isinstance(handle.node, Stale):
-            share.family.add(handle)  # it shows what is there again
+            share.family.add(handle)  # its content is up to date again
         handle.id, handle.node = new.id, new.node
     share.family.written(written, moves)
 
 
 def _with_part(source: Any, share: Any, part: Any) -> Any:
-    """What an array becomes of which a view is written to."""
+    """Return the new value of an array after a write to a view of it."""
     if isinstance(source.node, Stale):
         source = _taken_again(source)
     return share.made.op.view(source, part, *_others(share, source), **share.made.attrs)
 
 
 def _taken_again(view: Any) -> Any:
-    """A view of what its source is now."""
+    """Return the same view of the present value of its source."""
     share = view.share
     source = _taken_again(share.source) if isinstance(share.source.node, Stale) else share.source
     return share.made.op(source, *_others(share, source), **share.made.attrs)
 
 
 def _others(share: Any, source: Any) -> list[Any]:
-    """The operands of a view but for what it is taken of, as they may come out in another replay."""
+    """Return the operands of a view except its source, as recorded values that a replay recomputes."""
     node = share.made
     pairs = zip(node.parents[1:], node.operands[1:], strict=True)
     return [value if id is None else source.trace[id] for id, value in pairs]
 
 
 def _laid_out_as(x: Any, new: Any) -> Any:
-    """A new value as an array that lies in memory as the old one: what is a view of it depends on that."""
+    """Return a new value with the memory layout of the old one, which determines its views."""
     memory = memory_of(x)
     axes = slowest_first(memory)
-    if x.share is None and not memory.transpose(axes).flags.c_contiguous:  # what has gaps keeps them
+    if x.share is None and not memory.transpose(axes).flags.c_contiguous:  # gaps are kept
         x.share = Share(memory, None, None, Family())
-    if not new.ndim:  # of arithmetic of arrays without axes, NumPy makes numbers
+    if not new.ndim:  # NumPy returns scalars from arithmetic of arrays without axes
         return laid_out(new, order="C")
     return own(new, axes)

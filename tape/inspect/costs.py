@@ -1,8 +1,8 @@
-"""How much arithmetic a node stands for: floating-point operations, estimated from shapes.
+"""Estimates of the floating-point operations of a node, from shapes.
 
-One table, by the name of the operation; what is not in it takes one for each element of its result. Only
-shapes and static arguments are read, never values. Knows nothing of traces, and no operation by more
-than its name.
+One table by the name of the operation; operations that are not in it count one for each element of the
+result. Only shapes and static arguments are read, never values. This file must never know traces, nor more
+of an operation than its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rule = Callable[[Shape, Sequence[Shape], Mapping[str, Any]], float]
 
 
 def flops(node: Node) -> int:
-    """The floating-point operations of one node, forwards.
+    """Return the floating-point operations of one node, forwards.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ def flops(node: Node) -> int:
         0 for leaves, and for operations that only move elements. For all others an estimate by the
         textbook count, with complex numbers counted as if they were real:
 
-        - Elementwise operations take one for each element of the result, whether they add or work out an
-          exponential, a Bessel function or a GELU in one go.
+        - Elementwise operations take one for each element of the result, for a sum as for an exponential, a
+          Bessel function or a fused GELU.
         - Products of matrices take 2 m n k, an einsum the same for each operand after the first, from
           left to right, and half of that where nothing is summed; convolutions two for each element of
           the result and of the kernel behind it.
-        - Reductions take one for each element that goes in, a few if they need several passes (``var``
+        - Reductions take one for each element of the operand, a few if they need several passes (``var``
           four, ``softmax`` five); sorting n log2 n, a Fourier transform 5 n log2 n.
-        - Factorizations take what Golub and Van Loan, Matrix Computations (4th edition), give for them:
+        - Factorizations take the counts of Golub and Van Loan, Matrix Computations (4th edition):
           n^3/3 for Cholesky, 2 n^3/3 for LU, 4 m n^2 - 4 n^3/3 for QR with Q, 9 n^3 for a symmetric
           eigendecomposition, 25 n^3 for a general one, 6 m n^2 + 20 n^3 for a thin singular value
-          decomposition. What depends on the values (iterations, pivots) is not known to them.
+          decomposition. Work that depends on the values (iterations, pivots) is not counted.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def flops(node: Node) -> int:
     shapes = [np.shape(plain(operand)) for operand in node.inputs[1::2]]
     try:
         return int(rule(out, shapes, node.call.attrs))
-    except (IndexError, KeyError, TypeError, ValueError):  # a user's operation that has the name of another
+    except (IndexError, KeyError, TypeError, ValueError):  # a user's operation with the name of another one
         return prod(out)
 
 
@@ -75,12 +75,12 @@ def flops(node: Node) -> int:
 
 
 def _passes(count: float, results: float = 0) -> Rule:
-    """So many operations for each element of the first operand, and for each of the result."""
+    """Return a rule that counts operations per element of the first operand and of the result."""
     return lambda out, shapes, attrs: count * prod(shapes[0]) + results * prod(out)
 
 
 def _rows(count: float, per_row: float) -> Rule:
-    """So many for each element, and for each row along the axes that are worked on together."""
+    """Return a rule that counts operations per element, and per row along the reduced axes."""
 
     def rule(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
         size, axes = prod(shapes[0]), attrs.get("axis")
@@ -98,7 +98,7 @@ def _sorting(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> f
 
 
 def _searching(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
-    """A binary search in the longest of the operands, for each element of the result."""
+    """Count a binary search in the longest of the operands, for each element of the result."""
     return prod(out) * log2(max(2, *map(prod, shapes)))
 
 
@@ -107,7 +107,7 @@ def _product(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> f
 
 
 def _einsum(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
-    """Each operand multiplied to what is left of those before it, and summed over what ends there."""
+    """Count products from left to right, each summed over the indices that no later operand has."""
     inputs, result = attrs["subscripts"].split("->")
     terms = inputs.split(",")
     lengths: dict[str, int] = {}
@@ -126,7 +126,7 @@ def _einsum(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> fl
 
 
 def _convolution(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
-    """Two for each element of the convolution's result and of the kernel behind it."""
+    """Count two for each pair of an element of the result and one of the kernel behind it."""
     return 2 * prod(out) * prod(shapes[1][1:])
 
 
@@ -148,10 +148,10 @@ def _fourier(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> f
 
 
 def _matrices(count: Callable[[int, int], float]) -> Rule:
-    """``count(long, short)`` by the sides of each matrix in the first operand."""
+    """Return a rule that adds up ``count(long, short)`` over the matrices in the first operand."""
 
     def rule(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
-        *batch, rows, columns = 1, 1, *shapes[0]  # a vector is a matrix, too
+        *batch, rows, columns = 1, 1, *shapes[0]  # a vector counts as a matrix
         return prod(batch) * count(max(rows, columns), min(rows, columns))
 
     return rule
@@ -179,7 +179,7 @@ _UNPACKING = (
     "eigenvalues", "eigenvectors", "left_singular_vectors", "right_singular_vectors", "singular_values",
     "q of qr", "r of qr", "sign of slogdet", "logabsdet", "residuals", "rank",
 )  # fmt: skip
-"""Parts of the result of a factorization, which the node before has worked out."""
+"""Parts of the result of a factorization, which the node before has computed."""
 _REDUCTIONS = (
     "sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "count_nonzero", "sum_to", "fold",
     "nansum", "nanprod", "nanmax", "nanmin", "nanargmax", "nanargmin", "bincount", "histogram",

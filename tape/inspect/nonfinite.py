@@ -1,4 +1,4 @@
-"""`find_nonfinite`: where the first NaN or infinity of a function or a program comes from.
+"""`find_nonfinite`: the origin of the first NaN or infinity in a function or a program.
 
 A function runs on a watched trace (`tape.inspect.watching`), gradients inside it on watched traces of their
 own. A program runs once with every intermediate value among its results.
@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, tree
 from tape.core.node import Node, plain
 from tape.inspect.watching import watched
-from tape.inspect.watching.finite import Finite, Origin, all_finite, first_bad, told_of
+from tape.inspect.watching.finite import Finite, Origin, all_finite, describe_operand, first_bad
 from tape.program import Program
 from tape.program.describe import Names
 from tape.program.intermediates import intermediates
@@ -29,18 +29,18 @@ __all__ = ["NonFinite", "find_nonfinite"]
 
 @dataclass(frozen=True)
 class NonFinite:
-    """What `find_nonfinite` has found: true if there is a NaN or an infinity; printed, it is a report.
+    """The result of `find_nonfinite`: true if there is a NaN or an infinity; it prints as a report.
 
     Attributes
     ----------
     name : str
-        Of the function or program.
+        The name of the function or program.
     origin : Origin or None
-        The operation that made the first one out of finite numbers; None if there is none.
+        The operation that produced the first one from finite numbers; None if there is none.
     given : tuple of str
-        Arguments and constants that hold some, when they reach the result and nothing else is to blame.
+        Arguments and constants that hold some, if they reach the result and there is no origin.
     results : tuple of str
-        Results and gradients that hold some, when no operation was seen to make it and none was given.
+        Results and gradients that hold some, if there is no origin and ``given`` is empty.
     """
 
     name: str
@@ -56,45 +56,45 @@ class NonFinite:
             return f"{self.name}: {self.origin}"
         if self.given:
             return "\n".join(
-                [f"{self.name}: what it is given is not finite", *(f"  {it}" for it in self.given)]
+                [f"{self.name}: its arguments or constants are not finite", *(f"  {it}" for it in self.given)]
             )
         if self.results:
             return "\n".join(
                 [
-                    f"{self.name}: no operation on the tape has made it, but",
+                    f"{self.name}: no operation on the tape produced it, but",
                     *(f"  {it}" for it in self.results),
                     "  Finite contributions to a gradient may add up to more than its dtype holds: scale the "
                     "numbers. What is computed of plain arrays is not seen: pass those as arguments, floats",
                 ]
             )
-        return f"{self.name}: all is finite"
+        return f"{self.name}: all values are finite"
 
     __repr__ = __str__
 
 
 def find_nonfinite(f: Callable[..., Any], *args: Any, derivative: bool = True) -> NonFinite:
-    """Find the first operation, forwards or backwards, that makes NaN or infinity out of finite numbers.
+    """Find the first operation, forwards or backwards, that produces NaN or infinity from finite numbers.
 
     Parameters
     ----------
     f : callable
-        A function of trees, gradients of any order included; a compiled function, of which the Python code is
+        A function of trees, which may take gradients of any order; a compiled function, whose Python code is
         run; or a `Program`.
     *args
-        What it is called with. Of a program made by `Trace.compile` none: the present leaves count.
+        Its arguments. A program made by `Trace.compile` takes none: it runs on the present leaves.
     derivative : bool
-        Whether a backward pass from the results is looked at, too. Programs have theirs in them, if any.
+        Whether to run a backward pass from the results too. A program contains its own, if any.
 
     Returns
     -------
     NonFinite
-        False if all is finite. Printed, it tells the operation, its operands where it happened, the line, and
-        what usually cures it.
+        False if all values are finite. It prints the operation, the operands at the element in question, the
+        line, and a likely remedy.
 
     Raises
     ------
     TapeError
-        Whatever ``f`` raises.
+        Any error that ``f`` raises.
 
     Examples
     --------
@@ -118,12 +118,12 @@ def find_nonfinite(f: Callable[..., Any], *args: Any, derivative: bool = True) -
         try:
             trial = Trial(f, name, args, derivative)
         except errors.NonFiniteError:
-            if finite.origin is None:  # somebody else's
+            if finite.origin is None:  # raised by another watch
                 raise
-        if finite.origin is not None:  # which ``f`` may have caught
+        if finite.origin is not None:  # ``f`` may have caught it
             return NonFinite(name, finite.origin)
     results = tuple(
-        f"{what} holds {_told_bad(value)}"
+        f"{what} holds {_describe_bad(value)}"
         for what, value in trial.results
         if is_float(value) and not all_finite(value)
     )
@@ -137,28 +137,29 @@ def _bad_arguments(args: tuple[Any, ...]) -> list[str]:
     leaves, structure = tree.flatten(args)
     names = tree.names(structure, "args")
     return [
-        f"{name} holds {_told_bad(leaf)}"
+        f"{name} holds {_describe_bad(leaf)}"
         for name, leaf in zip(names, leaves, strict=True)
         if is_float(leaf) and not all_finite(leaf)
     ]
 
 
 def _bad_constants(nodes: Sequence[Node]) -> list[str]:
-    """The constants among operands that are not finite, by the node that has them."""
+    """Return descriptions of the constant operands that are not finite, by node."""
     found = []
     for id, node in enumerate(nodes):
         place = f"node %{id}, at {node.site}" if node.site else f"node %{id}"
         for k, (parent, operand) in enumerate(zip(node.parents, node.operands, strict=True)):
             if parent is None and is_float(operand) and not all_finite(operand):
-                found.append(f"operand {k} of {node.op!r} ({place}), a constant, holds {_told_bad(operand)}")
+                held = _describe_bad(operand)
+                found.append(f"operand {k} of {node.op!r} ({place}), a constant, holds {held}")
     return found
 
 
-def _told_bad(value: Any) -> str:
+def _describe_bad(value: Any) -> str:
     array = np.asarray(plain(value))
     index = first_bad(array, ())
     assert index is not None
-    return f"{array[index]} at {list(index)}, {told_of(array)}" if index else f"{array[()]}"
+    return f"{array[index]} at {list(index)}, {describe_operand(array)}" if index else f"{array[()]}"
 
 
 def _in_program(program: Program, args: tuple[Any, ...]) -> NonFinite:
@@ -178,7 +179,7 @@ def _in_program(program: Program, args: tuple[Any, ...]) -> NonFinite:
             made = f"%{id} = {names.made(id)}"
             origin = Origin(op, "forward", None, value, index, None, operands, None, value, None, made)
             return NonFinite(program.name, origin)
-    bad = {id: f"{names.value(id)} holds {_told_bad(x)}" for id, x in values.items() if not all_finite(x)}
+    bad = {id: f"{names.value(id)} holds {_describe_bad(x)}" for id, x in values.items() if not all_finite(x)}
     results = tuple(bad[out] for out in program.plan.outputs if out in bad)
     given = tuple(text for id, text in bad.items() if not instructions[id].operands) if results else ()
     return NonFinite(program.name, given=given, results=() if given else results)

@@ -1,8 +1,8 @@
-"""`profile`: where the time of a function goes, by operation and by line, forwards and backwards.
+"""`profile`: the time of a function by operation and by line, forwards and backwards.
 
-A watch (`tape.inspect.watching`) looks at the clock whenever a node has been recorded and a rule has run. All
-of the time is booked: what passes until a node has been recorded belongs to the node, with what Python took;
-what passes in and after a rule belongs to that.
+A watch (`tape.inspect.watching`) reads the clock after each recorded node and each rule. All of the time is
+booked: the time until a node is recorded belongs to that node, Python's share included; the time in and after
+a rule belongs to that rule.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _ELSEWHERE = "(elsewhere)"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one operation took on one line in one direction.
+    """The cost of one operation on one line in one direction.
 
     Attributes
     ----------
     op : str
-        The operation; ``"(elsewhere)"`` for time that belongs to none: leaves, and between the passes.
+        The operation; ``"(elsewhere)"`` for time that belongs to none, such as that between the passes.
     site : Site or None
         The line that called it.
     phase : {"forward", "backward", "tangent"}
-        Whether that was computing it, its vjp, or its jvp.
+        Whether the entry is for its forward, its vjp, or its jvp.
     calls : int
-        How often it ran.
+        The number of calls.
     seconds : float
-        How long that took in all.
+        Their total time.
     bytes : int
-        The memory of what it made: values, contributions to adjoints, or tangents. Views take none.
+        The memory of the results: values, contributions to adjoints, or tangents. Views take none.
     """
 
     op: str
@@ -64,16 +64,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table: all entries of one operation, or of one line of code.
+    """A row of the table: all entries of one operation, or of one line of code.
 
     Attributes
     ----------
     name : str
         The operation, or file and line.
     text : str
-        The line itself.
+        The source line.
     calls, bytes : int
-        In all.
+        Totals.
     forward, backward : float
         Seconds, forward mode counted as forward.
     """
@@ -87,22 +87,22 @@ class Row:
 
     @property
     def seconds(self) -> float:
-        """In both directions."""
+        """The seconds in both directions."""
         return self.forward + self.backward
 
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """What a function took; printed, it is two tables. `tape.viz.flame` draws it.
+    """The profile of a function; it prints as two tables, and `tape.viz.flame` draws it.
 
     Attributes
     ----------
     name : str
-        Of the function.
+        The name of the function.
     seconds : float
         The whole run, which is the sum of all entries.
     entries : tuple of Entry
-        The longest first.
+        The entries, longest first.
     """
 
     name: str
@@ -110,11 +110,11 @@ class Profile:
     entries: tuple[Entry, ...]
 
     def by_op(self) -> list[Row]:
-        """A row for each operation, the longest first."""
+        """Return a row for each operation, longest first."""
         return _rows(self.entries, lambda entry: (entry.op, ""))
 
     def by_line(self) -> list[Row]:
-        """A row for each line of code, the longest first."""
+        """Return a row for each line of code, longest first."""
         return _rows(self.entries, _line_of)
 
     def __str__(self) -> str:
@@ -139,14 +139,14 @@ class _Account:
 
 @dataclass
 class _Clock(Watch):
-    """Books the time between what it is told."""
+    """A watch that books the time between events."""
 
     accounts: dict[tuple[str, Site | None, Phase], _Account] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._pulled: _Account | None = None  # whose contributions are being added
+        self._pulled: _Account | None = None  # the rule whose contributions are being added
         self.begin = self._last = perf_counter()
-        self.own = 0.0  # seconds that looking takes
+        self.own = 0.0  # seconds spent in the watch itself
 
     def recorded(self, node: Node, id: int) -> None:
         """Book the time since the last event to the operation, or to the rule that has recorded it."""
@@ -165,7 +165,7 @@ class _Clock(Watch):
         self._leave(now)
 
     def pulling(self, node: Node, nodes: Sequence[Node]) -> None:
-        """Book the time since the last rule to that: its contributions were added."""
+        """Book the time since the last rule to that rule, whose contributions were added."""
         now = perf_counter()
         account = self._pulled or self._elsewhere("backward")
         account.seconds += now - self._last
@@ -184,7 +184,7 @@ class _Clock(Watch):
         self._leave(now)
 
     def pushing(self, node: Node, nodes: Sequence[Node]) -> None:
-        """Book the time since the last event to what is between the passes."""
+        """Book the time since the last event as between the passes."""
         now = perf_counter()
         self._elsewhere("forward").seconds += now - self._last
         self._leave(now)
@@ -199,7 +199,7 @@ class _Clock(Watch):
         self._leave(now)
 
     def stop(self) -> float:
-        """Book what is left; the seconds of the whole run."""
+        """Book the remaining time; return the seconds of the whole run."""
         now = perf_counter()
         self._elsewhere("backward").seconds += now - self._last
         return now - self.begin - self.own
@@ -226,34 +226,34 @@ def profile(
     derivative: bool = True,
     progress: bool = False,
 ) -> Profile | ProgramProfile:
-    """Where the time of a function goes: time, calls and memory of each operation and each line.
+    """Measure time, calls and memory of each operation and each line of a function.
 
     Parameters
     ----------
     f : callable
-        A function of trees, training steps and gradients included. Of a compiled function, or a `Program`,
-        the instructions are timed: see `Program.profile`.
+        A function of trees, which may take gradients. For a compiled function or a `Program` the instructions
+        are timed: see `Program.profile`.
     *args
-        What it is called with.
+        Its arguments.
     repeats : int
-        How often it runs; the fastest run counts. By default 5 times, what is compiled 20 times.
+        The number of runs, of which the fastest counts. By default 5, for compiled functions 20.
     derivative : bool
-        Whether a backward pass from the results is part of it; not of what is compiled.
+        Whether to include a backward pass from the results; ignored for compiled functions.
     progress : bool
         Whether to show a progress bar.
 
     Returns
     -------
     Profile
-        Printed, a table by operation and one by line. Times hold what Python does there; places and times
-        are noted as the tape is recorded, which takes about two microseconds a node and is left out.
+        It prints as a table by operation and one by line. Times include Python's; the cost of measuring,
+        about two microseconds a node, is left out.
 
     Raises
     ------
     OptionError
         If ``repeats`` is less than 1.
     TapeError
-        Whatever ``f`` raises.
+        Any error that ``f`` raises.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def profile(
         return f.profile(*args) if repeats is None else f.profile(*args, repeats=repeats)
     repeats = 5 if repeats is None else repeats
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise errors.OptionError(f"repeats is {repeats!r}. It is an int, 1 or more")
+        raise errors.OptionError(f"profile: repeats is {repeats!r}. It must be an int, 1 or more")
     name = name_of(f)
     best: Profile | None = None
     with progress_bar(progress, name, repeats, "run") as bar:
@@ -298,7 +298,7 @@ def _timed(f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: 
 
 
 def _own_bytes(value: Any, sources: Sequence[Any]) -> int:
-    """The memory of a value, unless it is a view of what it was made of."""
+    """Return the memory of a value; 0 if it is a view of an operand."""
     array = plain(value.values if isinstance(value, Scattered) else value)
     arrays = (plain(source) for source in sources)
     if any(isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in arrays):

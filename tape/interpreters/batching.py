@@ -14,14 +14,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tape import errors, ops
-from tape.core import scope
+from tape.core import interpreter
+from tape.core.interpreter import Interpreter
 from tape.core.node import Handle, Leaf
 from tape.core.var import Var
 
 __all__ = ["Batch", "Lanes", "one_by_one"]
 
 
-class Lanes:
+class Lanes(Interpreter):
     """The size of a batch, with a level of its own: what a `Batch` has in place of a trace.
 
     Parameters
@@ -45,18 +46,18 @@ class Lanes:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.level = scope.next_level()
+        self.level = interpreter.next_level()
         self.ref = weakref.ref(self)
 
     def __repr__(self) -> str:
         return f"<a batch of {self.size}>"
 
     def __enter__(self) -> Lanes:
-        scope.push(self)
+        interpreter.push(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        scope.remove(self)
+        interpreter.pop(self)
 
     def batch(self, values: Any) -> Batch:
         """Values along the first axis of an array or Var, as one."""
@@ -68,7 +69,7 @@ class Lanes:
             return result.node.value
         return ops.broadcast_to(result, (self.size, *np.shape(result)))
 
-    def run(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def process(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """What an operation makes of batches among its operands."""
         is_batched = [isinstance(x, Handle) and x.trace_ref is self.ref for x in operands]
         raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]

@@ -1,17 +1,17 @@
-"""NumPy's names, for whole programs: ``import tape.numpy as np``.
+"""A drop-in for the NumPy namespace: ``import tape.numpy as np``.
 
 NumPy's own functions record when they are given a Var, so nearly every name here is NumPy's own object,
-constants, dtypes and errors included. What NumPy does not hand on has a version of its own:
+constants, dtypes and errors included. Where NumPy does not dispatch, this package has a version of its own:
 
-- `array`, `asarray` and their like take Vars, and nested lists of Vars and numbers; so do `full`,
+- `array`, `asarray` and related functions take Vars, and nested lists of Vars and numbers; so do `full`,
   `arange`, `fromiter`, `require`, `from_dlpack`, `r_`, `c_`, `vectorize` and `ndenumerate`;
 - functions take lists of Vars where NumPy takes lists of numbers: ``np.sum([x, y])``. Ufuncs remain
   NumPy's own and do not: ``np.exp(np.array([x, y]))``;
-- what makes arrays takes a number as ``like=``, which NumPy refuses: ``np.zeros(3, like=x)`` is beside x
-  where x is a Var, and a plain array where it is a float;
-- `ndarray` is a stand-in of which Vars are instances too.
+- creation functions take a number as ``like=``, which NumPy refuses: ``np.zeros(3, like=x)`` is a Var if x is
+  a Var, and a plain array if it is a float;
+- `ndarray` is a type that has Vars as instances too.
 
-On plain arguments all of them return what NumPy returns and raise what NumPy raises. The namespace
+On plain arguments all of them return and raise the same as NumPy. The namespace
 follows the Python Array API standard, 2024.12, as far as NumPy does; the differences are NumPy's.
 
 Examples

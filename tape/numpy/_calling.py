@@ -1,4 +1,4 @@
-"""What goes through arrays element by element in Python."""
+"""Functions that visit the elements of an array in Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ndenumerate", "vectorize"]
 
 
 def ndenumerate(arr: Any) -> Any:
-    """The indices and elements of an array, in order.
+    """Iterate over the indices and elements of an array.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def ndenumerate(arr: Any) -> Any:
     Returns
     -------
     iterator
-        Of pairs: a tuple of int, and a number or a Var.
+        Pairs of a tuple of int, and a number or a Var.
 
     Examples
     --------
@@ -44,15 +44,15 @@ def ndenumerate(arr: Any) -> Any:
 
 
 class vectorize(np.vectorize):
-    """`numpy.vectorize`, which also calls the function with elements of Vars, one at a time.
+    """Like `numpy.vectorize`, and calls the function with elements of Vars, one at a time, too.
 
-    As in NumPy, and unless ``otypes`` says otherwise, all results get the dtype of the first one: a
-    function whose first result is the int 0 gives ints, which have no derivative.
+    As in NumPy, unless ``otypes`` is given, all results get the dtype of the first one: a function whose
+    first result is the int 0 returns ints, which have no derivative.
 
     Raises
     ------
     UnsupportedError
-        When called with a Var and made with a ``signature``.
+        When called with a Var, if there is a ``signature``.
     ShapeError
         When called with a Var if there are no elements, or the function returns arrays.
 
@@ -71,7 +71,7 @@ class vectorize(np.vectorize):
             return super().__call__(*args, **kwargs)
         if self.signature is not None:
             raise UnsupportedError(
-                "vectorize with a signature, called with a Var. Write a loop and np.stack the results"
+                "vectorize: a signature does not support Vars. Write a loop and np.stack the results"
             )
         varying = {key: asarray(part) for key, part in given.items() if key not in self.excluded}
         shape = np.broadcast_shapes(*(part.shape for part in varying.values()))
@@ -89,6 +89,6 @@ class vectorize(np.vectorize):
         return tuple(self._whole(parts, shape, k) for k, parts in enumerate(zip(*results, strict=True)))
 
     def _whole(self, results: Any, shape: tuple[int, ...], position: int) -> Any:
-        """What the function returned for each element, in their shape."""
+        """Return the results for all elements as an array."""
         dtype = np.dtype(self.otypes[position]) if self.otypes else np.result_type(array(results[0]))
         return ops.reshape(array(list(results), dtype), shape)

@@ -1,4 +1,4 @@
-"""What makes an array of something: of plain data NumPy's own, of Vars and nested lists of Vars recorded."""
+"""Conversion to arrays: by NumPy for plain data, recorded for Vars and nested lists of Vars."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ Shape = tuple[int, ...]
 
 _ORDERS = {"C": {"C", "CONTIGUOUS", "C_CONTIGUOUS"}, "F": {"F", "FORTRAN", "F_CONTIGUOUS"}}
 _OWN = {"O", "OWNDATA"}
-"""What `require` can be asked for, in NumPy's words."""
+"""The requirements that `require` accepts, as NumPy spells them."""
 
 
 # ---- nested lists ----------------------------------------------------------------------------------
 
 
 def holds_vars(nested: Any) -> bool:
-    """Whether this is a list or tuple in which, at any depth, there is a Var."""
+    """Return whether a value is a list or tuple that holds a Var at any depth."""
     return isinstance(nested, (list, tuple)) and any(
         isinstance(part, Handle) or holds_vars(part) for part in nested
     )
 
 
 def starts_with_var(nested: Any) -> bool:
-    """Whether the first element of a nested list is a Var: asked first, as an exception costs much more."""
+    """Return whether the first element of a nested list is a Var; this check is cheaper than an exception."""
     while isinstance(nested, (list, tuple)) and nested:
         nested = nested[0]
     return isinstance(nested, Handle)
 
 
 def joined(nested: Sequence[Any]) -> Any:
-    """A nested list of Vars and numbers as one array: where they are of one shape, by a single `stack`."""
+    """Join a nested list of Vars and numbers to one array; parts of one shape by a single `stack`."""
     shape, leaves = _leaves(nested)
     if not leaves:
         return np.empty(shape)
@@ -69,7 +69,7 @@ def joined(nested: Sequence[Any]) -> Any:
 
 
 def _leaves(nested: Any) -> tuple[Shape, list[Any]]:
-    """The shape of a nested list as an array, and what is in it, in order."""
+    """Return the shape of a nested list as an array, and its leaves in order."""
     if not isinstance(nested, (list, tuple)):
         leaf = as_operand(nested)
         return getattr(leaf, "shape", ()), [leaf]
@@ -79,9 +79,9 @@ def _leaves(nested: Any) -> tuple[Shape, list[Any]]:
         of_part, inside = _leaves(part)
         if shape is not None and of_part != shape:
             raise ShapeError(
-                f"a nested list is no regular array: beside parts of shape {list(shape)} there is "
-                f"{describe(part)}, of shape {list(of_part)}. Make all parts of one list alike, or join them "
-                "with np.concatenate or np.block"
+                f"a nested list is not a regular array: beside parts of shape {list(shape)} there is "
+                f"{describe(part)}, of shape {list(of_part)}. Give all parts of one list the same shape, or "
+                "join them with np.concatenate or np.block"
             )
         shape = of_part
         leaves += inside
@@ -92,7 +92,7 @@ def _leaves(nested: Any) -> tuple[Shape, list[Any]]:
 
 
 def model(like: Any) -> Any:
-    """What ``like=`` is to NumPy, which refuses numbers and lists there: those make plain arrays.
+    """Return the ``like=`` to pass to NumPy, which refuses numbers and lists: None for these.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def model(like: Any) -> Any:
 
 
 def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have the decorated run on Vars and on nested lists of Vars, and a function of NumPy's otherwise.
+    """Run the decorated function on Vars and nested lists of Vars, and the one of NumPy otherwise.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
     Returns
     -------
     callable
-        The decorator. What it decorates gets a Var as its first argument.
+        The decorator. The decorated function gets a Var as its first argument.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
                     if not args or not holds_vars(args[0]):
                         return function(*args, **kwargs)
             if kwargs.get("copy", True) is False:
-                raise OptionError("a list of Vars becomes an array by copying. Leave out copy=False")
+                raise OptionError("a list of Vars needs a copy to become an array. Leave out copy=False")
             return recorded(joined(args[0]), *args[1:], **kwargs)
 
         return call
@@ -149,13 +149,13 @@ def or_numpy(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
 
 
 def check_device(device: Any) -> None:
-    """Refuse devices other than the one there is."""
+    """Check that a device is the CPU."""
     if device not in (None, "cpu"):
-        raise OptionError(f"device={device!r}: there is none but 'cpu'")
+        raise OptionError(f"device={device!r} is not available. The only device is 'cpu'")
 
 
 def lies_in(a: Any, order: str | None) -> bool:
-    """Whether an array of NumPy's in the place of a Var would lie in memory in this order."""
+    """Return whether a NumPy array in place of a Var would have this memory order."""
     flags = memory_of(a).flags
     return {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order or "K", True)
 
@@ -176,39 +176,39 @@ def array(
     ndmax: int = 0,
     like: Any = None,
 ) -> Any:
-    """An array of what is given, Vars among it.
+    """Convert to an array; the argument may be or hold Vars.
 
     Parameters
     ----------
     object : array_like or Var, or nested list or tuple of these
-        Parts of one list have one shape.
+        The data; parts of one list must have the same shape.
     dtype : dtype_like, optional
-        By default that to which all parts are promoted, as in NumPy.
+        By default the one that all parts promote to, as in NumPy.
     copy : bool, optional
-        True makes an array of its own; False raises where one has to be made; None makes one where needed.
+        True always copies; False raises if a copy is needed; None copies if needed.
     order, subok
-        How it lies in memory, and whether a plain array may be of a subclass.
+        The memory order, and whether a plain array may be of a subclass.
     ndmin : int
-        How many axes there are at least; new ones are put in front.
+        The smallest number of axes; new ones come first.
     ndmax : int
-        How many there are at most, where NumPy has this option; 0 for no limit. NumPy makes arrays of
-        lists of what is nested deeper.
+        The largest number of axes, where NumPy has this option; 0 for no limit. NumPy turns deeper levels
+        into lists as elements.
     like : array_like or Var, optional
-        Makes no difference where there is a Var already.
+        Has no effect if there is a Var.
 
     Returns
     -------
     numpy.ndarray or Var
-        A Var if there is a Var anywhere.
+        A Var if the argument is or holds one.
 
     Raises
     ------
     ShapeError
         If parts of a list that holds a Var differ in shape, or there are more axes than ``ndmax``.
     DTypeError
-        If such a list holds anything but numbers, or ``dtype`` is no type of numbers.
+        If such a list holds anything but numbers, or ``dtype`` is not numeric.
     OptionError
-        If ``copy`` is False for such a list, or another dtype or order takes a copy.
+        If ``copy`` is False and such a list, another dtype or another order needs a copy.
 
     Examples
     --------
@@ -223,9 +223,9 @@ def array(
     if (copy and converted is object) or not lies_in(converted, order):
         converted = ops.copy(converted, order or "K")
     if copy is False and converted is not object:
-        raise OptionError("array: another dtype or order takes a copy, and copy=False forbids one")
+        raise OptionError("array: another dtype or order needs a copy, which copy=False forbids")
     if 0 < ndmax < converted.ndim:
-        raise ShapeError(f"array: {describe(converted)} has more axes than ndmax={ndmax}. Leave that out")
+        raise ShapeError(f"array: {describe(converted)} has more axes than ndmax={ndmax}. Leave out ndmax")
     missing = ndmin - converted.ndim
     return ops.reshape(converted, (1,) * missing + converted.shape) if missing > 0 else converted
 
@@ -239,7 +239,7 @@ def _asarray(
     copy: bool | None = None,
     like: Any = None,
 ) -> Any:
-    """What is given as an array, as it is if it is one; arguments and errors as `array`.
+    """Convert to an array, without a copy if it is one; arguments and errors as for `array`.
 
     Examples
     --------
@@ -258,9 +258,9 @@ asanyarray = or_numpy(np.asanyarray)(_asarray)
 
 
 def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """What is given as an array of one axis at least, in C order.
+    """Convert to an array of at least one axis, in C order.
 
-    Arguments and errors as `array`.
+    Arguments and errors as for `array`.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def _contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 
 def _fortran(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """The same in Fortran order."""
+    """Convert to an array of at least one axis, in Fortran order."""
     return array(a, dtype, copy=None, order="F", ndmin=1)
 
 
@@ -283,7 +283,7 @@ asfortranarray = or_numpy(np.asfortranarray)(_fortran)
 
 @or_numpy(np.asarray_chkfinite)
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
-    """`asarray` that refuses NaN and infinity.
+    """Convert to an array, and check that all elements are finite.
 
     Raises
     ------
@@ -299,24 +299,26 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> An
     True
     """
     if not ops.all(ops.isfinite(a)):
-        raise OptionError(f"asarray_chkfinite: {a!r} holds NaN or infinity. Look for where they come from")
+        raise OptionError(
+            f"asarray_chkfinite: {a!r} holds NaN or infinity. Find their origin with tape.find_nonfinite"
+        )
     return array(a, dtype, copy=None, order=order)
 
 
 @or_numpy(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """What is given as an array with certain properties: of a Var, its dtype and order in memory.
+    """Convert to an array with given properties; for a Var, its dtype and memory order.
 
     Parameters
     ----------
     a : array_like or Var, or nested list of these
-        Any shape.
+        The data, of any shape.
     dtype : dtype_like, optional
         As for `array`.
     requirements : str or sequence of str, optional
-        How a plain array lies in memory; see NumPy.
+        The memory layout of a plain array; see NumPy.
     like : array_like or Var, optional
-        Makes no difference where there is a Var already.
+        Has no effect if there is a Var.
 
     Returns
     -------
@@ -332,5 +334,5 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     wanted = {str(one).upper() for one in requirements or ()}
     orders = [order for order, names in _ORDERS.items() if wanted & names]
     if len(orders) > 1:
-        raise OptionError("require: an array does not lie in C order and in Fortran order")
+        raise OptionError("require: C order and Fortran order exclude each other")
     return array(a, dtype, copy=bool(wanted & _OWN) or None, order=orders[0] if orders else None)

@@ -1,4 +1,4 @@
-"""Arrays made from numbers, which may be Vars, where NumPy does not ask about them."""
+"""Creation of arrays from numbers that may be Vars, where NumPy does not dispatch."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def full(
     device: str | None = None,
     like: Any = None,
 ) -> Any:
-    """An array of one value throughout, which may be a Var.
+    """Return an array filled with a value, which may be a Var.
 
     Parameters
     ----------
     shape : int or sequence of int
-        Of the result.
+        The shape of the result.
     fill_value : array_like or Var, or nested list of these
-        Broadcasts to the shape.
+        The value; it broadcasts to the shape.
     dtype : dtype_like, optional
         By default that of the value.
     order, device
-        How and where a plain array lies in memory; see NumPy.
+        The memory order and device of a plain array; see NumPy.
     like : array_like or Var, optional
-        Makes no difference if the value is a Var already.
+        Has no effect if the value is a Var.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def full(
     ShapeError
         If the value is a Var and does not broadcast.
     OptionError
-        If it is one and ``device`` is not "cpu".
+        If the value is a Var and ``device`` is not "cpu".
 
     Examples
     --------
@@ -70,27 +70,27 @@ def full(
 
 
 def arange(*args: Any, **kwargs: Any) -> Any:
-    """Numbers in equal steps, ``arange([start,] stop[, step], dtype=None, *, device=None, like=None)``.
+    """Return evenly spaced numbers: ``arange([start,] stop[, step], dtype=None, *, device=None, like=None)``.
 
     Parameters
     ----------
     *args, **kwargs
-        ``start``, ``stop`` and ``step``, numbers or Vars: from the first, by default 0, in steps of the
-        last, by default 1, to before the second. ``dtype`` is by default that to which these and int are
-        promoted; ``device`` can be "cpu" only, and ``like`` makes no difference to Vars.
+        ``start``, ``stop`` and ``step``, numbers or Vars: the first number, by default 0; the
+        end, which is excluded; and the step, by default 1. ``dtype`` is by default the one that these and int
+        promote to; ``device`` can only be "cpu", and ``like`` has no effect on Vars.
 
     Returns
     -------
     numpy.ndarray or Var
-        A Var if ``start`` or ``step`` is one. The derivative is for a fixed number of elements; by
-        ``stop``, which has a say in nothing else, it is zero.
+        A Var if ``start`` or ``step`` is one. The derivative is for a fixed number of elements; with
+        respect to ``stop``, which determines only that number, it is zero.
 
     Raises
     ------
     ShapeError
-        If there is a Var, and something with axes.
+        If there is a Var, and any argument has axes.
     OptionError
-        If there is one, and the step is zero or ``device`` another.
+        If there is a Var, and the step is zero or ``device`` is not "cpu".
 
     Examples
     --------
@@ -120,9 +120,9 @@ def _arange(
     check_device(device)
     for number in (start, stop, step):
         if np.ndim(number):
-            raise ShapeError(f"arange: {number!r} has axes. It takes numbers")
+            raise ShapeError(f"arange: {number!r} has axes. Pass numbers")
     if step == 0:
-        raise OptionError("arange: the step is zero. It must lead from start to stop")
+        raise OptionError("arange: the step is zero. Pass a positive or negative number")
     if dtype is None:
         dtype = np.result_type(int, *(asarray(number).dtype for number in (start, stop, step)))
     count = max(0, int(ops.ceil((stop - start) / step)))
@@ -132,28 +132,28 @@ def _arange(
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    """An array of what an iterator gives, Vars among it.
+    """Return an array of the elements of an iterable, which may be Vars.
 
     Parameters
     ----------
     iter : iterable
-        Of numbers, or of Vars without axes.
+        Numbers, or Vars without axes.
     dtype : dtype_like
-        Of the result.
+        The dtype of the result.
     count : int
-        How many to take; by default all.
+        The number of elements to take; by default all.
     like : array_like or Var, optional
-        Makes no difference if there is a Var already.
+        Has no effect if there is a Var.
 
     Returns
     -------
     numpy.ndarray or Var
-        A Var if one was among them.
+        A Var if any element is one.
 
     Raises
     ------
     ShapeError
-        If there is a Var among them, and there are fewer than ``count`` or some have axes.
+        If any element is a Var, and there are fewer than ``count`` or some have axes.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
     if not any(isinstance(item, Handle) for item in items):
         return np.fromiter(items, dtype, count, like=model(like))
     if len(items) < count:
-        raise ShapeError(f"fromiter: {len(items)} elements, and count={count}. Give as many")
+        raise ShapeError(f"fromiter: {len(items)} elements, and count={count}. Both must agree")
     whole = array(items, dtype)
     if whole.ndim != 1:
         raise ShapeError(f"fromiter: elements of shape {list(whole.shape[1:])}. Use np.stack for these")
@@ -176,14 +176,14 @@ def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = No
 
 @or_numpy(np.from_dlpack)
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Any:
-    """An array of what another library made, or a Var as it is.
+    """Return an array that shares the memory of another library's, or a Var unchanged.
 
     Parameters
     ----------
     x : object with ``__dlpack__``, or Var
-        Lists are none.
+        An array of any library; lists do not have ``__dlpack__``.
     device : "cpu", optional
-        The only one there is.
+        The only device.
     copy : bool, optional
         As for `array`.
 
@@ -194,7 +194,7 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     Raises
     ------
     OptionError
-        For a Var, if ``device`` is another.
+        For a Var, if ``device`` is not "cpu".
 
     Examples
     --------

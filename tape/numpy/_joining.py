@@ -1,4 +1,4 @@
-"""`r_` and `c_`: arrays, numbers and ranges joined between brackets."""
+"""`r_` and `c_`: arrays, numbers and ranges, joined by indexing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["c_", "r_"]
 
 
 class _Joiner:
-    """NumPy's `r_` or `c_`, with Vars among what is joined.
+    """NumPy's `r_` or `c_`, which also join Vars.
 
     Parameters
     ----------
     numpy : object
-        NumPy's own, which does everything without Vars.
+        NumPy's own object, for items without Vars.
     axis, ndmin, place : int
-        Along which axis to join, how many axes there are at least, and where among new ones (of length
-        one) those go that there are: what NumPy calls ``trans1d``.
+        The axis to join along, the smallest number of axes, and the position of the original axes among
+        new ones of length one, which NumPy calls ``trans1d``.
     """
 
     def __init__(self, numpy: Any, axis: int, ndmin: int, place: int) -> None:
@@ -44,11 +44,11 @@ class _Joiner:
         axis, ndmin, place = self._defaults
         if isinstance(items[0], str):
             if items[0] in ("r", "c"):
-                raise UnsupportedError(f"r_[{items[0]!r}, ...] makes a matrix. Leave out {items[0]!r}")
+                raise UnsupportedError(f"r_[{items[0]!r}, ...] returns a matrix. Leave out {items[0]!r}")
             axis, ndmin, place = [*map(int, items[0].split(",")), ndmin, place][:3]
             items = items[1:]
         parts = [np.r_[item] if isinstance(item, slice) else item for item in items]
-        # Numbers of Python's own do not widen what they stand beside.
+        # Python numbers do not widen the dtype of the others.
         is_number = [type(part) in (bool, int, float, complex) for part in parts]
         parts = [part if weak else asarray(part) for part, weak in zip(parts, is_number, strict=True)]
         dtype = np.result_type(*parts)
@@ -57,7 +57,7 @@ class _Joiner:
 
 
 def _placed(x: Any, ndmin: int, place: int) -> Any:
-    """With new axes, of which so many (from behind, if negative) come before the old ones."""
+    """Return an array with new axes, ``place`` of them (from the end, if negative) before the old ones."""
     new = ndmin - x.ndim
     if new <= 0:
         return x

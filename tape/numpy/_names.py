@@ -1,4 +1,4 @@
-"""How a module hands on the names of another, and functions of NumPy's that take lists of Vars."""
+"""Modules that forward the names of another one, and functions of NumPy that take lists of Vars."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _OF_SEQUENCES: dict[Callable[..., Any], int] = {
     np.stack: 1,
     np.vstack: 1,
 }
-"""Functions of which the first so many arguments are lists of arrays, and not arrays themselves."""
+"""Functions whose first arguments, as many as given, are lists of arrays and not arrays."""
 
 
 def names_of(
     source: ModuleType, target: dict[str, Any]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a module that hands on what another one has.
+    """Return the ``__getattr__`` and ``__dir__`` of a module that forwards the names of another one.
 
     Parameters
     ----------
     source : module
-        Where names are looked up.
+        The module to look names up in.
     target : dict
-        The ``globals()`` of the module that hands them on; each is kept there once it was asked for.
+        The ``globals()`` of the module that forwards them; names are stored there on first use.
 
     Returns
     -------
@@ -79,9 +79,9 @@ _CREATION: tuple[Any, ...] = (np.empty, np.eye, np.frombuffer, np.fromfunction, 
 
 
 def _beside_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's that makes arrays, for a ``like=`` that is a number, which NumPy refuses.
+    """Wrap a creation function of NumPy to accept a number as ``like=``, which NumPy refuses.
 
-    A plain array comes of it, so that code that writes beside a Var in training runs on numbers, too.
+    It returns a plain array, so that code with ``like=`` a Var runs on numbers too.
     """
 
     @wraps(function)
@@ -92,10 +92,10 @@ def _beside_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's that also takes lists of Vars, where it takes lists of numbers.
+    """Wrap a function of NumPy to take lists of Vars where it takes lists of numbers.
 
-    Beyond the first element they are looked for when NumPy has failed to convert one: looking through all
-    would cost as much as many a function does on plain lists.
+    Elements after the first are searched for Vars only when NumPy fails to convert them: a search of all
+    would cost as much as many functions on plain lists.
     """
     count = _OF_SEQUENCES.get(function, 0)
 

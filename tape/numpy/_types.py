@@ -1,4 +1,4 @@
-"""The type of arrays, as programs ask for it."""
+"""The type of arrays, for ``isinstance`` in user code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ndarray"]
 
 
 class _ArrayType(type):
-    """What `ndarray` says of the instances it has."""
+    """The metaclass of `ndarray`, which defines its instances."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is ndarray:
@@ -26,10 +26,10 @@ class _ArrayType(type):
 
 
 class ndarray(np.ndarray, metaclass=_ArrayType):
-    """`numpy.ndarray`, of which Vars are instances too.
+    """`numpy.ndarray`, with Vars as instances too.
 
-    Programs ask ``isinstance(x, np.ndarray)`` to tell arrays from lists and numbers, and every Var, with
-    axes or without, belongs to the arrays. Called, it makes a `numpy.ndarray`.
+    User code calls ``isinstance(x, np.ndarray)`` to distinguish arrays from lists and numbers; every Var,
+    with axes or without, counts as an array. Calling it creates a `numpy.ndarray`.
 
     Examples
     --------
@@ -41,5 +41,5 @@ class ndarray(np.ndarray, metaclass=_ArrayType):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Make a plain array, or one of a subclass; arguments as of `numpy.ndarray`."""
+        """Create a plain array, or one of a subclass; arguments as for `numpy.ndarray`."""
         return np.ndarray.__new__(np.ndarray if cls is ndarray else cls, *args, **kwargs)

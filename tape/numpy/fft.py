@@ -1,4 +1,4 @@
-"""The names of `numpy.fft`, for Vars and lists of Vars too; what records is in `tape.ops.fft`."""
+"""The names of `numpy.fft`, for Vars and lists of Vars too; their operations are in `tape.ops.fft`."""
 
 import numpy as _numpy
 

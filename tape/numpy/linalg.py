@@ -1,4 +1,4 @@
-"""The names of `numpy.linalg`, for Vars and lists of Vars too; what records is in `tape.ops.linalg`."""
+"""The names of `numpy.linalg`, for Vars and lists of Vars too; their operations are in `tape.ops.linalg`."""
 
 import numpy as _numpy
 

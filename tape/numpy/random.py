@@ -1,6 +1,6 @@
-"""The names of `numpy.random`, as they are: random numbers have no derivative.
+"""The names of `numpy.random`, unchanged: random numbers have no derivative.
 
-A distribution whose parameters are Vars is drawn from by what is left when they are taken out:
+For a distribution whose parameters are Vars, draw standard numbers and transform them:
 ``mean + scale * np.random.standard_normal(n)``.
 """
 

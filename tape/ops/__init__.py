@@ -4,8 +4,8 @@ The names are NumPy's: here those of its main namespace, in `linalg`, `fft` and 
 `numpy.linalg`, `numpy.fft` and `scipy.special`.
 
 Where a new one goes: into the file of its family in one of the folders, as one line of
-`tape.core.functions.elementwise` or a `tape.Op` with its rules, and as one line into the table of that family
-in ``tests/op_table``.
+`tape.core.elementwise.elementwise` or a `tape.Op` with its rules, and as one line into the table of that
+family in ``tests/op_table``.
 """
 
 from tape.ops import fft, linalg, nn, special  # noqa: F401
@@ -27,6 +27,7 @@ from tape.ops.products.products import *  # noqa: F403
 from tape.ops.products.roots import *  # noqa: F403
 from tape.ops.products.signal import *  # noqa: F403
 from tape.ops.products.tensors import *  # noqa: F403
+from tape.ops.reduction import methods as _methods  # noqa: F401  # enters itself in the table
 from tape.ops.reduction.counting import *  # noqa: F403
 from tape.ops.reduction.cumulative import *  # noqa: F403
 from tape.ops.reduction.differences import *  # noqa: F403

@@ -10,6 +10,7 @@ from tape import errors
 from tape.core.checks import fail_unreached, start_of
 from tape.core.node import Handle, Leaf
 from tape.core.sweep import rerun
+from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.program.program import Program
@@ -107,4 +108,4 @@ def compile_trace(trace: Trace, root: Var) -> TraceProgram:
     return program
 
 
-Trace.compiler = staticmethod(compile_trace)
+INTERNAL["compile"] = compile_trace

@@ -1,8 +1,8 @@
 """Solvers of `scipy.optimize` with exact derivatives: `minimize`, `least_squares`, `root`, `curve_fit`.
 
-Each is in a file of its own. SciPy is handed functions of one float64 vector, and their derivatives
-(`_functions`); the caller's functions see trees (`_layout`). SciPy is imported when the first solver is
-called. Nothing here computes a derivative: that is `tape.transforms`.
+Each is in a file of its own. SciPy gets functions of one float64 vector, and their derivatives
+(`_functions`); the caller's functions get trees (`_layout`). SciPy is imported when the first solver is
+called. Derivatives are computed by `tape.transforms`, and not here.
 """
 
 from tape.scipy._curve_fit import curve_fit

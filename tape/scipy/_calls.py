@@ -1,4 +1,4 @@
-"""What else a caller hands to a solver: options, a callback, the wish to see how far it is."""
+"""The further arguments of a solver: options, a callback, a progress bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tape.system.progress import progress_bar
 
 
 def refuse_derivatives(where: str, given: Iterable[str], exact: Sequence[str]) -> None:
-    """Raise if derivatives are among what is given."""
+    """Check that no derivatives are among the options."""
     for name in given:
         if name in exact:
             raise errors.OptionError(
@@ -25,16 +25,16 @@ def refuse_derivatives(where: str, given: Iterable[str], exact: Sequence[str]) -
 
 
 def check_options(where: str, given: Iterable[str], allowed: Sequence[str], exact: Sequence[str]) -> None:
-    """Raise if there are options a solver does not take."""
+    """Check that a solver takes the options."""
     refuse_derivatives(where, given, exact)
     for name in given:
         if name not in allowed:
-            advice = "; settings of the method go into options={...}" if "options" in allowed else ""
+            advice = "; pass options of the method as options={...}" if "options" in allowed else ""
             raise errors.OptionError(f"{where}: no option {name!r}. It takes {', '.join(allowed)}{advice}")
 
 
 def with_tree(callback: Callable[..., Any] | None, unknowns: Unknowns) -> Callable[..., Any] | None:
-    """A callback of the vector that passes on the tree."""
+    """Wrap a callback of the tree as one of the vector."""
     if callback is None:
         return None
     signature = inspect.signature(callback)
@@ -49,7 +49,7 @@ def with_tree(callback: Callable[..., Any] | None, unknowns: Unknowns) -> Callab
     def on_vector(x: np.ndarray, *rest: Any) -> Any:
         try:
             signature.bind(x, *rest)
-        except TypeError:  # trust-constr and root have more to say than others
+        except TypeError:  # trust-constr and root pass more than others
             rest = ()
         return callback(unknowns.restore(x), *rest)
 
@@ -58,7 +58,7 @@ def with_tree(callback: Callable[..., Any] | None, unknowns: Unknowns) -> Callab
 
 @contextmanager
 def watched(is_shown: bool, title: str) -> Iterator[Callable[[Any], Any]]:
-    """Something to call with every value of the objective, or all residuals; it returns them."""
+    """Return a function that shows every value of the objective, or all residuals, and returns them."""
     with progress_bar(is_shown, title, unit="evaluations") as bar:
 
         def seen(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`curve_fit`: the parameters of a model, and their covariance."""
+"""`curve_fit`: fit the parameters of a model, with their covariance."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def curve_fit(
     progress: bool = False,
     **options: Any,
 ) -> tuple[Any, Any]:
-    """`scipy.optimize.curve_fit` with the exact Jacobian, for a tree of parameters.
+    """Fit a model as `scipy.optimize.curve_fit` does, with the exact Jacobian and a tree of parameters.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ def curve_fit(
         ``model(x, p)``, plain NumPy code that returns an array of the shape of ``y``; ``p`` is a tree
         like ``p0``, of float64.
     x : Any
-        Passed on to the model as it is.
+        Data that is passed on to the model.
     y : array_like
-        What the model should return; any shape.
+        The data to fit, of any shape.
     p0 : tree of floats
-        Where to start: as ``x0`` of `minimize`.
+        The initial guess, as ``x0`` of `minimize`.
     sigma : array_like, optional
         Standard deviations of ``y``: one, or an array of its shape; or the covariance matrix of all of
         its elements.
     absolute_sigma : bool
-        Whether ``sigma`` is meant as it is; otherwise only the ratios count.
+        Whether ``sigma`` is absolute; otherwise only its ratios count.
     bounds, progress
         As for `minimize`.
     **options
@@ -57,12 +57,12 @@ def curve_fit(
     p : tree
         The best parameters, in shapes and dtypes of ``p0``.
     covariance : tree of trees
-        ``covariance[a][b]`` has the shapes of ``p[a]`` and ``p[b]``, one behind the other.
+        ``covariance[a][b]`` has the shape of ``p[a]``, followed by that of ``p[b]``.
 
     Raises
     ------
     DTypeError, ShapeError, ConversionError, OptionError
-        As `minimize`; ShapeError also if the model returns another shape than that of ``y``.
+        As `minimize`; ShapeError also if the model does not return the shape of ``y``.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def curve_fit(
 
         vector, covariance = optimize.curve_fit(
             predictions,
-            None,  # the model has x, as the caller gave it
+            None,  # x is passed to the model by closure
             y.ravel(),
             unknowns.start,
             sigma,

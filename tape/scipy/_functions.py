@@ -1,4 +1,4 @@
-"""The caller's functions of trees as functions of vectors, with their derivatives as SciPy takes them."""
+"""Conversion of functions of trees to functions of vectors, with derivatives in the form SciPy expects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tape.transforms.vjp import vjp
 
 
 class Latest:
-    """A function that remembers its latest value: solvers ask for that of the starting point again."""
+    """A function that caches its latest value, since solvers evaluate the starting point again."""
 
     def __init__(self, function: Callable[[np.ndarray], Any]) -> None:
         self._function = function
@@ -44,14 +44,14 @@ class _Function:
         unknowns.refuse_vars(self._args, "args")
 
     def result(self, x: Vector) -> Any:
-        """What the caller's function returns."""
+        """Return the result of the caller's function."""
         out = self._f(self._unknowns.unpack(x), *self._args)
         if isinstance(x, np.ndarray):
             self.refuse_recorded(out)
         return out
 
     def refuse_recorded(self, out: Any) -> None:
-        """Raise if what was made of plain arrays is recorded: SciPy would go on without its derivatives."""
+        """Check that a result from plain arrays is not recorded: SciPy would lose its derivatives."""
         for leaf in tree.flatten(out)[0]:
             if isinstance(leaf, Handle):
                 raise errors.ConversionError(
@@ -69,7 +69,7 @@ class Objective(_Function):
         returned = f"{self._unknowns.where}: {self.__name__} returned"
         _, structure = tree.flatten(out)
         if structure is not tree.LEAF or np.shape(out) != ():
-            what = errors.describe(out) if structure is tree.LEAF else f"a tree {tree.told(structure)}"
+            what = errors.describe(out) if structure is tree.LEAF else f"a tree {tree.describe(structure)}"
             raise errors.ShapeError(
                 f"{returned} {what}, not a scalar. Sum it, or use tape.scipy.least_squares for residuals"
             )
@@ -79,9 +79,9 @@ class Objective(_Function):
 
 
 class Residuals(_Function):
-    """A function that returns a tree, and here its vector."""
+    """A function that returns a tree, converted to a vector."""
 
-    layout: Layout  # of the tree; known after the first call with an array
+    layout: Layout  # of the tree; known after the first call
 
     def __init__(self, f: Callable[..., Any], unknowns: Unknowns, args: Any = ()) -> None:
         super().__init__(f, unknowns, args)
@@ -102,7 +102,7 @@ class Residuals(_Function):
         return flat[0] if len(flat) == 1 else ops.concatenate(flat)
 
     def operator(self, x: np.ndarray) -> Any:
-        """The Jacobian as a LinearOperator: products with it are sweeps."""
+        """Return the Jacobian as a LinearOperator, whose products are sweeps."""
         from scipy.sparse.linalg import LinearOperator
 
         out, forwards = linearize(self, x)
@@ -115,7 +115,7 @@ class Residuals(_Function):
         )
 
     def curvature(self, x: np.ndarray, w: np.ndarray) -> Any:
-        """The Hessian of ``<w, f(x)>`` as a LinearOperator."""
+        """Return the Hessian of ``<w, f(x)>`` as a LinearOperator."""
         from scipy.sparse.linalg import LinearOperator
 
         product = hessian_product(lambda x: ops.sum(w * self(x)))
@@ -123,7 +123,7 @@ class Residuals(_Function):
 
 
 def hessian_product(f: Callable[[Vector], Any]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """The Hessian times a vector: the gradient is recorded once for all vectors of one point."""
+    """Return products with the Hessian; the gradient is recorded once for all vectors of one point."""
     gradient = grad(f)
     linear = Latest(lambda x: linearize(gradient, x)[1])
 
@@ -136,7 +136,7 @@ def hessian_product(f: Callable[[Vector], Any]) -> Callable[[np.ndarray, np.ndar
 
 @contextmanager
 def linear_is_fine() -> Iterator[None]:
-    """The gradient of a linear function is constant, and rightly so."""
+    """Suppress the warning that a gradient is constant, which is correct for a linear function."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.ConstantResultWarning)
         yield

@@ -1,4 +1,4 @@
-"""Trees as vectors: where each leaf lies, the unknowns of a solver, and their bounds."""
+"""Conversion between trees and vectors: the layout of leaves, the unknowns of a solver, and their bounds."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tape.conversion.foreign import complaint
 from tape.core.node import Handle
 
 Shape = tuple[int, ...]
-Vector = Any  # of float64, shape (n,), or a Var like that
+Vector = Any  # float64, shape (n,), or a Var of this type
 
 
 class Layout:
-    """Where the leaves of a tree lie in a vector."""
+    """The layout of the leaves of a tree in a vector."""
 
     def __init__(self, value: Any) -> None:
         leaves, self.structure = tree.flatten(value)
@@ -29,18 +29,18 @@ class Layout:
         self.is_array = [isinstance(leaf, np.ndarray) for leaf in leaves]
 
     def parts(self, vector: Vector) -> list[Any]:
-        """The elements of each leaf."""
+        """Return the elements of each leaf."""
         return [vector[start:stop] for start, stop in pairwise(self.stops)]
 
     def unpack(self, vector: Vector) -> Any:
-        """The tree, of what the vector is made of."""
+        """Return the tree whose leaves are parts of the vector."""
         if self.structure is tree.LEAF and len(self.shapes[0]) == 1:
             return vector
         leaves = [part.reshape(shape) for part, shape in zip(self.parts(vector), self.shapes, strict=True)]
         return tree.restore(self.structure, leaves)
 
     def restore(self, vector: np.ndarray) -> Any:
-        """The tree, of arrays and scalars as they were; floats get the dtypes they had."""
+        """Return the tree with arrays, scalars and float dtypes as in the original."""
         leaves = []
         for part, shape, dtype, is_array in zip(
             self.parts(vector), self.shapes, self.dtypes, self.is_array, strict=True
@@ -51,9 +51,9 @@ class Layout:
 
 
 class Unknowns(Layout):
-    """What a solver looks for: a tree of floats, and the vector to start from.
+    """The unknowns of a solver: a tree of floats, and the vector to start from.
 
-    ``where`` names the solver in messages, ``name`` its argument.
+    Messages name the solver by ``where`` and its argument by ``name``.
     """
 
     def __init__(self, x0: Any, where: str, name: str = "x0") -> None:
@@ -67,16 +67,16 @@ class Unknowns(Layout):
                 )
             if np.asarray(leaf).dtype.kind != "f" or complaint(leaf) is not None:
                 raise errors.DTypeError(
-                    f"{where}: {leaf_name} is {errors.describe(leaf)}. Unknowns are floats: convert it, e.g. "
-                    "np.asarray(value, dtype=float), or pass it as one of the further arguments"
+                    f"{where}: {leaf_name} is {errors.describe(leaf)}. Unknowns must be floats: convert it, "
+                    "e.g. np.asarray(value, dtype=float), or pass it as one of the further arguments"
                 )
         super().__init__(x0)
         if not self.size:
-            raise errors.ShapeError(f"{where}: {name} holds no numbers, so there is nothing to look for")
+            raise errors.ShapeError(f"{where}: {name} holds no numbers. Pass at least one unknown")
         self.start = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in leaves])
 
     def refuse_vars(self, given: Any, name: str) -> None:
-        """Raise if there is a Var in what a solver takes as it is."""
+        """Check that a plain argument of a solver holds no Var."""
         leaves, structure = tree.flatten(given)
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, Handle):
@@ -86,7 +86,7 @@ class Unknowns(Layout):
                 )
 
     def bounds(self, given: Any) -> Any:
-        """Bounds of all elements, as SciPy takes them."""
+        """Return the bounds of all elements in the form SciPy expects."""
         from scipy import optimize
 
         if given is None:
@@ -99,7 +99,7 @@ class Unknowns(Layout):
             pairs = [given] if self.structure is tree.LEAF else self.structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
             raise errors.ShapeError(
-                f"{self.where}: bounds do not fit {self.name}, {tree.told(self.structure)}. Give a tree "
+                f"{self.where}: bounds do not fit {self.name}, {tree.describe(self.structure)}. Give a tree "
                 f"like it, with a pair (low, high) or None at every leaf: {error}"
             ) from error
         names = tree.names(self.structure, "bounds")
@@ -107,7 +107,7 @@ class Unknowns(Layout):
         return optimize.Bounds(*map(np.concatenate, zip(*by_leaf, strict=True)))
 
     def with_trees(self, found: Any) -> Any:
-        """The result of a solver with trees for the solution and the gradient."""
+        """Return the result of a solver with trees for the solution and the gradient."""
         for name in ("x", "jac", "grad"):
             vector = found.get(name)
             if isinstance(vector, np.ndarray) and vector.shape == (self.size,):
@@ -115,7 +115,7 @@ class Unknowns(Layout):
         return found
 
     def _sides(self, given: Any, shape: Shape, name: str) -> list[np.ndarray]:
-        """The lower and the upper bounds of a leaf."""
+        """Return the lower and the upper bounds of a leaf."""
         if given is None:
             given = (None, None)
         elif isinstance(given, Sequence) and len(given) == math.prod(shape) and all(map(_is_pair, given)):
@@ -129,7 +129,7 @@ class Unknowns(Layout):
         return [self._bound(side, free, shape, name) for side, free in zip(given, defaults, strict=True)]
 
     def _bound(self, side: Any, free: float, shape: Shape, name: str) -> np.ndarray:
-        """One side of a pair for every element; ``free`` stands for None."""
+        """Return one side of a pair for every element; ``free`` replaces None."""
         try:
             given = np.asarray(side, object)
             values = np.array([free if value is None else value for value in given.flat], float)
@@ -144,14 +144,14 @@ class Unknowns(Layout):
 
 
 def blocks(rows: Layout, columns: Layout, matrix: np.ndarray) -> Any:
-    """A matrix as a tree of trees."""
+    """Convert a matrix to a tree of trees."""
     result = []
     for part, shape in zip(rows.parts(matrix), rows.shapes, strict=True):
         by_leaf = zip(columns.parts(part.T), columns.shapes, columns.dtypes, columns.is_array, strict=True)
         leaves = []
         for block, inner, dtype, is_array in by_leaf:
             leaf = block.T.reshape((*shape, *inner)).astype(dtype)
-            leaves.append(leaf if is_array else leaf[()])  # as `tape.jacobian` gives it
+            leaves.append(leaf if is_array else leaf[()])  # as `tape.jacobian` returns it
         result.append(tree.restore(columns.structure, leaves))
     return tree.restore(rows.structure, result)
 

@@ -27,9 +27,9 @@ def least_squares(
     progress: bool = False,
     **options: Any,
 ) -> Any:
-    """`scipy.optimize.least_squares` with the exact Jacobian, over a tree.
+    """Minimise a sum of squares as `scipy.optimize.least_squares` does, with the exact Jacobian and trees.
 
-    With ``tr_solver="lsmr"`` no Jacobian is made: products with it are sweeps.
+    With ``tr_solver="lsmr"`` the Jacobian is not computed: products with it are sweeps.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def least_squares(
     -------
     scipy.optimize.OptimizeResult
         With ``x``, ``grad`` and ``active_mask`` as trees like ``x0``, ``fun`` as a tree like the
-        residuals and ``jac`` as `tape.jacobian` gives it (with lsmr a LinearOperator).
+        residuals and ``jac`` as `tape.jacobian` returns it (with lsmr a LinearOperator).
 
     Raises
     ------
@@ -68,7 +68,7 @@ def least_squares(
 
     residuals = Residuals(f, unknowns, args)
     values = Latest(residuals)
-    values(unknowns.start)  # what is wrong with f is told before SciPy is on the way
+    values(unknowns.start)  # errors in f are raised before SciPy runs
     as_operator = options.get("tr_solver") == "lsmr"
     if "callback" in options:
         options["callback"] = with_tree(options["callback"], unknowns)

@@ -1,4 +1,4 @@
-"""`minimize`: which method gets which derivatives, and constraints with theirs."""
+"""`minimize`: the derivatives of each method, and constraints with exact derivatives."""
 
 from __future__ import annotations
 
@@ -33,53 +33,53 @@ def minimize(
     progress: bool = False,
     **options: Any,
 ) -> Any:
-    """`scipy.optimize.minimize` with exact derivatives, over a tree.
+    """Minimise a function as `scipy.optimize.minimize` does, with exact derivatives and trees.
 
     Value and gradient come from one recording. Newton-CG, trust-ncg, trust-krylov and trust-constr get
-    products with the Hessian, of which every point is recorded once; dogleg and trust-exact get the
-    Hessian itself.
+    products with the Hessian, recorded once for every point; dogleg and trust-exact get the Hessian
+    itself.
 
     Parameters
     ----------
     f : callable
         ``f(x, *args)``, plain NumPy code that returns a scalar; ``x`` is a tree like ``x0``, of float64.
     x0 : tree of floats
-        Where to start: an array, a float, or a tree of them. A list of floats is a tree, not an array.
+        The initial guess: an array, a float, or a tree of them. A list of floats is a tree, not an array.
     args : tuple
         Further arguments of ``f``.
     method : str or callable, optional
         One of SciPy's. By default SLSQP with constraints, L-BFGS-B with bounds, otherwise BFGS.
     bounds : scipy.optimize.Bounds or tree of pairs, optional
-        A tree like ``x0`` that has at each leaf a pair ``(low, high)`` of numbers, None, or arrays that
+        A tree like ``x0`` with, at each leaf, a pair ``(low, high)`` of numbers, None, or arrays that
         broadcast to the leaf; or a list of such pairs, one for each element; or None. `Bounds` are those
         of all elements in the order of the leaves.
     constraints : dict, NonlinearConstraint, LinearConstraint, or list of them
         As SciPy's; functions get the tree, may return a tree, and get exact derivatives. The matrix of a
         LinearConstraint is for all elements in the order of the leaves.
     callback : callable, optional
-        Called after every iteration with the tree; with what else SciPy passes, if it takes that. One
-        whose only parameter is ``intermediate_result`` gets an OptimizeResult.
+        Called after every iteration with the tree, and the further arguments of SciPy if it takes them. If
+        its only parameter is ``intermediate_result``, it gets an OptimizeResult.
     progress : bool
-        Show evaluations and the value as they come; needs tqdm.
+        Show the evaluations and their values; needs tqdm.
     **options
-        ``tol`` and ``options``, passed on.
+        ``tol`` and ``options`` of SciPy.
 
     Returns
     -------
     scipy.optimize.OptimizeResult
         With ``x`` and ``jac``, the gradient, as trees of the shapes and dtypes of ``x0`` (trust-constr
-        calls the gradient ``grad``). All else is SciPy's, in the order of the leaves.
+        calls the gradient ``grad``). All other results are SciPy's, in the order of the leaves.
 
     Raises
     ------
     DTypeError
         If a leaf of ``x0`` is not of a float dtype.
     ShapeError
-        If ``f`` returns no scalar, or bounds do not fit ``x0``.
+        If ``f`` does not return a scalar, or bounds do not fit ``x0``.
     ConversionError
         If ``x0``, an argument, a bound or the value of ``f`` is a Var of an enclosing transform.
     OptionError
-        If there is no such method or option, or derivatives are given.
+        If a method or option is unknown, or derivatives are given.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def minimize(
             return seen(float(out)), gradient
 
         objective = Latest(value if kind in _NO_DERIVATIVE else value_and_gradient)
-        objective(unknowns.start)  # what is wrong with f is told before SciPy is on the way
+        objective(unknowns.start)  # errors in f are raised before SciPy runs
         found = optimize.minimize(
             objective,
             unknowns.start,
@@ -126,18 +126,20 @@ def minimize(
 
 
 def _kind_of(method: Any, has_bounds: bool, has_constraints: bool, where: str) -> str | None:
-    """The method that will run, in lower case; None for the caller's own."""
+    """Return the method that will run, in lower case; None for the caller's own."""
     if method is None:
         return "slsqp" if has_constraints else "l-bfgs-b" if has_bounds else "bfgs"
     if callable(method):
         return None
     if not isinstance(method, str) or method.lower() not in _METHODS:
-        raise errors.OptionError(f"{where}: no method {method!r}. There are {', '.join(sorted(_METHODS))}")
+        raise errors.OptionError(
+            f"{where}: unknown method {method!r}. Use one of {', '.join(sorted(_METHODS))}"
+        )
     return method.lower()
 
 
 def _derivatives(f: Objective, kind: str | None) -> dict[str, Any]:
-    """What a method gets besides the objective, which returns the gradient with the value."""
+    """Return the derivatives of a method besides the gradient, which comes with the objective."""
     if kind in _NO_DERIVATIVE:
         return {}
     if kind in _GRADIENT:
@@ -148,7 +150,7 @@ def _derivatives(f: Objective, kind: str | None) -> dict[str, Any]:
 
 
 def _constraint(given: Any, unknowns: Unknowns, kind: str | None) -> Any:
-    """A constraint of the vector, with exact derivatives."""
+    """Return a constraint of the vector, with exact derivatives."""
     from scipy import optimize
 
     where = f"{unknowns.where}: a constraint"
@@ -162,12 +164,12 @@ def _constraint(given: Any, unknowns: Unknowns, kind: str | None) -> Any:
         exact = ("jac", "hess")
         refuse_derivatives(where, [name for name in exact if callable(getattr(given, name))], exact)
         residuals = Residuals(given.fun, unknowns)
-        # All other methods warn that they have no use for second derivatives.
+        # All other methods warn that they do not use second derivatives.
         second = {"hess": residuals.curvature} if kind == "trust-constr" else {}
         return optimize.NonlinearConstraint(
             residuals, given.lb, given.ub, residuals.jacobian, keep_feasible=given.keep_feasible, **second
         )
     raise errors.OptionError(
-        f"{unknowns.where}: {errors.describe(given)} is no constraint. Give a dict with 'type' and 'fun', or "
-        "a scipy.optimize.NonlinearConstraint or LinearConstraint"
+        f"{unknowns.where}: {errors.describe(given)} is not a constraint. Give a dict with 'type' and 'fun', "
+        "or a scipy.optimize.NonlinearConstraint or LinearConstraint"
     )

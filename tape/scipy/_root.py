@@ -1,4 +1,4 @@
-"""`root`: as many residuals as unknowns."""
+"""`root`: solve as many equations as unknowns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def root(
     progress: bool = False,
     **options: Any,
 ) -> Any:
-    """`scipy.optimize.root` over a tree, with the exact Jacobian for the methods that use one.
+    """Solve equations as `scipy.optimize.root` does, with trees, and the exact Jacobian for hybr and lm.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def root(
     x0, args, callback, progress
         As for `minimize`.
     method : str
-        One of SciPy's. hybr and lm get the Jacobian; the others approximate it in their own way.
+        One of SciPy's. hybr and lm get the Jacobian; the others approximate it themselves.
     **options
-        ``tol`` and ``options``, passed on.
+        ``tol`` and ``options`` of SciPy.
 
     Returns
     -------
@@ -63,7 +63,9 @@ def root(
     where = "tape.scipy.root"
     check_options(where, options, allowed=("tol", "options"), exact=("jac",))
     if not isinstance(method, str) or method.lower() not in _METHODS:
-        raise errors.OptionError(f"{where}: no method {method!r}. There are {', '.join(sorted(_METHODS))}")
+        raise errors.OptionError(
+            f"{where}: unknown method {method!r}. Use one of {', '.join(sorted(_METHODS))}"
+        )
     unknowns = Unknowns(x0, where)
     from scipy import optimize
 

@@ -1,1 +1,1 @@
-"""The computer: BLAS, memory, caches on disk, optional packages, progress bars."""
+"""The system: BLAS, memory, caches on disk, optional packages, pickling, progress bars."""

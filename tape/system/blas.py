@@ -1,11 +1,11 @@
-"""The BLAS behind compiled programs: which kernels it uses, and its functions' addresses.
+"""The BLAS of compiled programs: the kernels it uses, and the addresses of its functions.
 
 Products of compiled programs call BLAS without Python. In most installations there are two copies of
-OpenBLAS, NumPy's and SciPy's. OpenBLAS chooses its kernels for the CPU when it is loaded, once; on AVX-512
-CPUs it does not know it takes those for AVX2, and matrix products take 1.7 (large) to 3 times (small) as
-long as they could. Where NumPy's copy, which is loaded first, has chosen well, programs use it. Where not,
-`choose_kernels` loads SciPy's copy with the right choice while that is still possible, and programs use
-that one. Nothing here knows of traces or programs.
+OpenBLAS, NumPy's and SciPy's. OpenBLAS chooses its kernels for the CPU once, when it is loaded; on AVX-512
+CPUs that it does not know it takes those for AVX2, and matrix products take 1.7 (large) to 3 times (small)
+as long. If NumPy's copy, which is loaded first, has the right kernels, programs use it. If not,
+`choose_kernels` loads SciPy's copy with the right kernels while that is still possible, and programs use that
+one. This file must never know traces or programs.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ __all__ = [
 ]
 
 AVX512_FLAGS = frozenset({"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})
-"""What the kernels called SkylakeX are compiled for, as /proc/cpuinfo calls it."""
+"""The CPU flags, as in /proc/cpuinfo, that the SkylakeX kernels need."""
 
 AVX512_KERNELS = "SkylakeX"
 
 _INTEL = {"prescott", "core2", "penryn", "nehalem", "sandybridge", "haswell"}
 _AMD = {"barcelona", "bulldozer", "piledriver", "steamroller", "excavator", "zen"}
 OLDER_KERNELS = frozenset(_INTEL | _AMD)
-"""OpenBLAS's kernel sets for x86 without AVX-512. Any other name may be a newer one: it is left alone."""
+"""OpenBLAS's kernel sets for x86 without AVX-512. Any other name may be newer, and is kept."""
 
 _OPENBLAS_NAMES = tuple(
     f"{prefix}openblas_{{}}{suffix}" for prefix in ("scipy_", "") for suffix in ("", "64_", "_64")
@@ -62,11 +62,11 @@ class Library:
     Attributes
     ----------
     name : str
-        With its version: ``"OpenBLAS 0.3.30"``.
+        The name with the version: ``"OpenBLAS 0.3.30"``.
     kernels : str or None
-        The set of kernels it runs, such as ``"Haswell"``; None if it does not say (only OpenBLAS does).
+        The kernel set, such as ``"Haswell"``; None if unknown (only OpenBLAS reports it).
     threads : int or None
-        How many it may use; None if it does not say.
+        The largest number of threads; None if unknown.
     """
 
     name: str
@@ -81,17 +81,16 @@ class Library:
 
 @functools.cache
 def choose_kernels() -> bool:
-    """Load SciPy's OpenBLAS with the kernels that suit this CPU, if it would choose older ones by itself.
+    """Load SciPy's OpenBLAS with the best kernels for this CPU, if it would choose older ones.
 
-    Runs when tape is imported: 0.3 ms where there is nothing to do, 5 ms where there is. The library is
-    loaded without the rest of SciPy, so that whoever imports `scipy.linalg` later finds it there. The
-    environment is as before afterwards. OPENBLAS_CORETYPE, or TAPE_BLAS_CORETYPE=0, in the environment
-    leaves the choice to OpenBLAS.
+    Runs when tape is imported, and takes 0.3 ms, or 5 ms if it loads the library. That is loaded without the
+    rest of SciPy; a later import of `scipy.linalg` finds it. The environment is unchanged afterwards.
+    OPENBLAS_CORETYPE, or TAPE_BLAS_CORETYPE=0, in the environment leaves the choice to OpenBLAS.
 
     Returns
     -------
     bool
-        Whether it was done.
+        Whether it loaded the library.
 
     Examples
     --------
@@ -100,7 +99,7 @@ def choose_kernels() -> bool:
     True
     """
     path = _scipy_openblas_path()
-    if path is None or not cpu_flags() >= AVX512_FLAGS:  # the cheap questions first
+    if path is None or not cpu_flags() >= AVX512_FLAGS:  # the cheap checks first
         return False
     kernels = kernels_to_ask_for(
         cpu_flags=cpu_flags(),
@@ -118,16 +117,16 @@ def kernels_to_ask_for(
     is_loaded: bool,
     environment: Mapping[str, str],
 ) -> str | None:
-    """The kernel set that OpenBLAS has to be told of, or None if its own choice should stand.
+    """Return the kernel set to request from OpenBLAS, or None to keep its own choice.
 
     Parameters
     ----------
     cpu_flags : collection of str
-        What the CPU can do, as /proc/cpuinfo has it.
+        The flags of the CPU, as in /proc/cpuinfo.
     kernels_by_default : str or None
-        What an OpenBLAS that was not told chose on this machine.
+        The kernel set that OpenBLAS chooses itself on this machine.
     is_loaded : bool
-        Whether the library is loaded already, and its choice made.
+        Whether the library is loaded already, with its kernels chosen.
     environment : mapping
         The environment variables.
 
@@ -147,13 +146,13 @@ def kernels_to_ask_for(
 
 
 def are_older(kernels: str | None) -> bool:
-    """Whether these kernels are known to make no use of AVX-512."""
+    """Return whether these kernels are known not to use AVX-512."""
     return kernels is not None and kernels.lower() in OLDER_KERNELS
 
 
 @functools.cache
 def cpu_flags() -> frozenset[str]:
-    """What CPU and system can do, in the words of /proc/cpuinfo; empty on other systems than Linux."""
+    """Return the flags of the CPU in /proc/cpuinfo; empty on other systems than Linux."""
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith("flags"):
@@ -162,17 +161,17 @@ def cpu_flags() -> frozenset[str]:
 
 
 def blas_function(name: str) -> int:
-    """The address of a BLAS function, with Fortran's calling convention: every argument by reference.
+    """Return the address of a BLAS function, with Fortran's calling convention: every argument by reference.
 
     Parameters
     ----------
     name : str
-        As in the reference BLAS: ``"sgemm"``, ``"ddot"``.
+        The name in the reference BLAS: ``"sgemm"``, ``"ddot"``.
 
     Raises
     ------
     UnsupportedError
-        If this SciPy has no such function.
+        If SciPy does not have this function.
 
     Examples
     --------
@@ -184,17 +183,17 @@ def blas_function(name: str) -> int:
 
 
 def lapack_function(name: str) -> int:
-    """The address of a LAPACK function, with Fortran's calling convention: every argument by reference.
+    """Return the address of a LAPACK function, with Fortran's calling convention: arguments by reference.
 
     Parameters
     ----------
     name : str
-        As in the reference LAPACK: ``"dpotrf"``.
+        The name in the reference LAPACK: ``"dpotrf"``.
 
     Raises
     ------
     UnsupportedError
-        If this SciPy has no such function.
+        If SciPy does not have this function.
 
     Examples
     --------
@@ -206,12 +205,12 @@ def lapack_function(name: str) -> int:
 
 
 def openblas_function(name: str) -> int:
-    """The address of a function of the OpenBLAS that products go through; 0 if it is another library.
+    """Return the address of a function of the OpenBLAS that computes products; 0 for another library.
 
     Parameters
     ----------
     name : str
-        Without its prefix: ``"set_num_threads"``.
+        The name without prefix: ``"set_num_threads"``.
 
     Examples
     --------
@@ -225,7 +224,7 @@ def openblas_function(name: str) -> int:
 
 @functools.cache
 def _address(module: str, name: str) -> int:
-    """NumPy's OpenBLAS has it ready; otherwise SciPy, whose import takes about 0.3 s."""
+    """Return the address in NumPy's OpenBLAS, else in SciPy's, whose import takes about 0.3 s."""
     if _is_numpys():
         handle = _handle(_NUMPY_MODULE)
         for pattern in _FORTRAN_NAMES:
@@ -244,9 +243,9 @@ def _address(module: str, name: str) -> int:
 
 @functools.cache
 def _is_numpys() -> bool:
-    """Whether products go through NumPy's OpenBLAS: it is loaded, and mostly newer than SciPy's.
+    """Return whether products use NumPy's OpenBLAS: it is loaded, and mostly newer than SciPy's.
 
-    Its kernels cannot be chosen any more, though. Where they are older than the CPU, SciPy's copy is better.
+    Its kernels can no longer be chosen. If they are older than the CPU, SciPy's copy is better.
     """
     kernels = numpy_library().kernels
     return kernels is not None and not (cpu_flags() >= AVX512_FLAGS and are_older(kernels))
@@ -257,12 +256,12 @@ def _products_module() -> str:
 
 
 def numpy_library() -> Library:
-    """The BLAS that NumPy's own products use, in code that is not compiled."""
+    """Return the BLAS that NumPy's own products use, in code that is not compiled."""
     return _library(_NUMPY_MODULE, "numpy")
 
 
 def products_library() -> Library:
-    """The BLAS that products of compiled programs use.
+    """Return the BLAS that products of compiled programs use.
 
     Examples
     --------
@@ -287,7 +286,7 @@ def _library(module: str, package: str) -> Library:
 
 
 def _name_when_built(package: str) -> str:
-    """What NumPy or SciPy was built with; the library that is loaded may be another one of that interface."""
+    """Return the BLAS that NumPy or SciPy was built with; the loaded one may be another implementation."""
     details = importlib.import_module(package).show_config(mode="dicts")
     blas = (details or {}).get("Build Dependencies", {}).get("blas", {})
     return " ".join(filter(None, (blas.get("name"), blas.get("version")))) or "unknown"
@@ -302,10 +301,10 @@ def _ask(module: str, name: str, kind: type[Any]) -> Any:
 
 
 def _openblas_function(module: str, name: str) -> Any:
-    """A function of the OpenBLAS that an extension module is linked to, whatever prefix it was built with.
+    """Return a function of the OpenBLAS that an extension module is linked to, with any prefix.
 
-    Asking the extension module itself is exact: the system looks through what the module is linked to and
-    nothing else. Names of loaded files would have to be guessed at, and copies told apart.
+    A lookup through the extension module is exact: the system searches the libraries that it is linked to,
+    and no others. File names would be guesses, and could not distinguish copies.
     """
     handle = _handle(module)
     names = (pattern.format(name) for pattern in _OPENBLAS_NAMES)
@@ -321,7 +320,7 @@ def _handle(module: str) -> ctypes.CDLL | None:
 
 
 def _scipy_openblas_path() -> Path | None:
-    """SciPy's own copy of OpenBLAS. Only wheels for Linux have one that can still be told what to do."""
+    """Return the path of SciPy's own OpenBLAS; only in wheels for Linux can it still be configured."""
     if not sys.platform.startswith("linux"):
         return None
     spec = find_spec("scipy")
@@ -340,10 +339,10 @@ def _is_loaded(path: Path) -> bool:
 
 
 def _load_with_kernels(path: Path, kernels: str) -> bool:
-    os.environ["OPENBLAS_CORETYPE"] = kernels  # Python passes it on to the C library, where OpenBLAS reads it
+    os.environ["OPENBLAS_CORETYPE"] = kernels  # Python sets it in the C library too, where OpenBLAS reads it
     try:
         ctypes.CDLL(str(path))
-    except OSError:  # SciPy will say it better
+    except OSError:  # the import of SciPy will raise a better error
         return False
     finally:
         del os.environ["OPENBLAS_CORETYPE"]

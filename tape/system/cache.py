@@ -1,10 +1,10 @@
-"""The folder where compiled code is kept: the user's own, or none at all.
+"""The cache folder of compiled code, which must belong to the user.
 
-Code that is loaded runs with all rights of the user. So the folder and every file that is read must belong
-to the user, and nobody else may write to them; files are written under names that nobody can guess, and no
-links are followed. Each file begins with a digest: what was cut short or damaged counts as missing.
+Loaded code runs with all rights of the user. So the folder and every file that is read must belong to the
+user and be writable by nobody else; files are written under unpredictable names, and links are not followed.
+Each file begins with a digest: a truncated or damaged one counts as missing.
 
-Whatever goes wrong makes the next process slower, and is never an error.
+A failure makes the next process slower, and is never an error.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _OLD = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _TEMPORARY = ".part"
-_ABANDONED = 3600  # seconds after which an unfinished file is nobody's
+_ABANDONED = 3600  # seconds after which an unfinished file is abandoned
 _POLL = 0.05  # seconds between attempts to take the lock
 
 
 def cache_folder() -> Path | None:
-    """Return the folder where compiled code is kept, made if need be; None if there is none to trust.
+    """Return the folder of compiled code, created if necessary; None if there is none to trust.
 
-    ``TAPE_CACHE_DIR`` says where, else it is ``tape`` in the user's cache folder. It is refused if it
-    belongs to another user, or if others may write to it.
+    It is ``TAPE_CACHE_DIR``, else ``tape`` in the user's cache folder. It is not trusted if it belongs to
+    another user, or if others may write to it.
     """
     folder = _wanted()
     if folder is None:
@@ -71,19 +71,19 @@ def _wanted() -> Path | None:
 
 
 def _is_private(found: os.stat_result) -> bool:
-    """Whether it is this user's, and nobody else may write to it."""
-    if not hasattr(os, "geteuid"):  # the user's folder on Windows is the user's
+    """Return whether a file or folder belongs to this user and is writable by nobody else."""
+    if not hasattr(os, "geteuid"):  # on Windows the user's folder is private
         return True
     return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
 
 
 def read(name: str) -> bytes | None:
-    """Return what was written under a name; None if there is nothing, or nothing to trust.
+    """Return the content of a file; None if it is missing or not to be trusted.
 
     Parameters
     ----------
     name : str
-        Of a file in the folder.
+        The name of a file in the folder.
     """
     folder = cache_folder()
     if folder is None:
@@ -101,16 +101,16 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, content: bytes, most: int) -> None:
-    """Keep something, if that can be done: whole or not at all, whoever else is writing.
+    """Write a file if possible, atomically also with concurrent writers.
 
     Parameters
     ----------
     name : str
-        Of a file in the folder; up to its last ``-`` it says what this is, behind that which version.
+        The name of a file in the folder: an identity, a last ``-``, and a version.
     content : bytes
-        What is kept.
+        The content.
     most : int
-        How many versions are kept, the latest ones.
+        The number of versions to keep, the latest ones.
     """
     folder = cache_folder()
     if folder is None:
@@ -122,7 +122,7 @@ def write(name: str, content: bytes, most: int) -> None:
             file.write(content)
         temporary.replace(folder / name)
         _tidy(folder, name.rpartition("-")[0], most)
-    except (OSError, ValueError):  # a full disk: it is compiled again next time
+    except (OSError, ValueError):  # for instance a full disk: the code is compiled again next time
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
@@ -178,10 +178,10 @@ def _head(content: bytes) -> bytes:
 
 
 def _tidy(folder: Path, what: str, most: int) -> None:
-    """Drop old versions, and what processes that were killed have left."""
+    """Delete old versions, and unfinished files of killed processes."""
     versions = []
     for entry in os.scandir(folder):
-        with suppress(FileNotFoundError):  # others tidy up, too
+        with suppress(FileNotFoundError):  # another process may delete it first
             changed = entry.stat(follow_symlinks=False).st_mtime
             if entry.name.endswith(_TEMPORARY):
                 if changed < time.time() - _ABANDONED:

@@ -1,6 +1,6 @@
-"""What is not installed with tape by itself: imported when it is used, and asked for by name if missing.
+"""Optional dependencies: imported on use, with an error that names the missing package.
 
-Knows nothing of what it is used for.
+This file must never know their uses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tape import errors
 __all__ = ["need"]
 
 _DISTRIBUTIONS = {"PIL": "Pillow"}
-"""What packages are called where they are installed from, unless it is as they are imported."""
+"""The names of packages for pip, where they differ from the names to import."""
 
 
 def need(module: str, what: str, extra: str | None = None, otherwise: str = "") -> ModuleType:
@@ -22,13 +22,13 @@ def need(module: str, what: str, extra: str | None = None, otherwise: str = "") 
     Parameters
     ----------
     module : str
-        As it is imported, such as ``"rich.table"``.
+        The name to import, such as ``"rich.table"``.
     what : str
-        What it is needed for, in the plural: the subject of the message.
+        The feature that needs it, in the plural: the subject of the message.
     extra : str, optional
-        The extra of tape that brings the package.
+        The extra of tape that installs the package.
     otherwise : str
-        What else could be done, for the end of the message.
+        An alternative, for the end of the message.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def need(module: str, what: str, extra: str | None = None, otherwise: str = "") 
     Raises
     ------
     UnsupportedError
-        If it is not installed, with how to install it.
+        If it is not installed; the message says how to install it.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Freed memory is kept for the next arrays, instead of being given back to the system each time.
+"""Settings of the allocator that keep freed memory in the process for the next arrays.
 
-A sweep frees and asks for the same arrays over and over. By default glibc returns larger ones to the
-system at once, and the system clears every page before it hands it out again: a fifth to a third of the
-time of a gradient with arrays of 100 kB to a few MB. `keep_freed` raises two thresholds of the allocator,
-for the whole process; it runs when tape is imported. TAPE_KEEP_FREED=0 in the environment, or any setting
-of the allocator's own, leaves everything as it is, as do other systems than Linux with glibc.
+A sweep frees and allocates arrays of the same sizes again and again. By default glibc returns larger ones to
+the system at once, and the system clears every page before reuse: a fifth to a third of the time of a
+gradient with arrays of 100 kB to a few MB. `keep_freed` raises two thresholds of the allocator, for the whole
+process; it runs when tape is imported. With TAPE_KEEP_FREED=0 in the environment, or with any setting of the
+allocator itself, and on systems other than Linux with glibc, it changes nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["keep_freed"]
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 _KEPT = 256 * 2**20
-"""How much may be kept, in bytes, at the top of the heap."""
+"""The most memory to keep, in bytes, at the top of the heap."""
 _LARGEST = 32 * 2**20
-"""The most that glibc allows: arrays above always go back to the system."""
+"""The largest value that glibc allows: larger arrays always go back to the system."""
 _SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_")
 
 
@@ -29,7 +29,7 @@ def keep_freed() -> bool:
     Returns
     -------
     bool
-        Whether it was done.
+        Whether the settings were changed.
 
     Examples
     --------

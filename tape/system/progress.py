@@ -1,4 +1,4 @@
-"""A progress bar for long work, if it is wanted: tqdm's, which is imported only then."""
+"""An optional progress bar for long work, by tqdm, which is imported only when it is shown."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ __all__ = ["progress_bar"]
 
 
 class _Hidden:
-    """A bar that nobody sees."""
+    """A progress bar that shows nothing."""
 
     def update(self, count: int = 1) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
     def set_postfix_str(self, text: str, refresh: bool = True) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
 
 @contextmanager
 def progress_bar(is_shown: bool, title: str, total: int | None = None, unit: str = "it") -> Iterator[Any]:
-    """Something with tqdm's ``update`` and ``set_postfix_str``.
+    """Return an object with tqdm's ``update`` and ``set_postfix_str``.
 
     Parameters
     ----------
     is_shown : bool
-        Whether there is a bar to see.
+        Whether to show a bar.
     title : str
-        What stands before it.
+        The text before the bar.
     total : int, optional
-        How many updates it takes, if that is known.
+        The number of updates, if known.
     unit : str
-        What is counted.
+        The unit that is counted.
 
     Raises
     ------
     UnsupportedError
-        If it shall be shown, and tqdm is not installed.
+        If it is to be shown, and tqdm is not installed.
 
     Examples
     --------

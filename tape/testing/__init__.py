@@ -1,8 +1,8 @@
 """Checks of derivatives: `check_grads`, `check_jvp` and `check_vjp` compare them with differences.
 
-The function checked is a `_subject`; its derivatives are compared with others in `_comparisons`, among
-them `_differences`; `_report` finds where one went wrong. Everything is public API of `tape.transforms`;
-nothing here knows a rule.
+The function under test is a `_subject`; `_comparisons` compares its derivatives with `_differences` and with
+each other; `_report` locates an error. These checks use the public transforms only, and must never know a
+rule.
 """
 
 from tape.testing._checks import check_grads, check_jvp, check_vjp

@@ -1,7 +1,7 @@
-"""The three checks.
+"""The three checks of derivatives.
 
 The derivative of order n is compared with differences of the one of order n - 1, which has been checked
-before: no precision is lost with the order.
+before: so precision does not decrease with the order.
 """
 
 from __future__ import annotations
@@ -43,34 +43,34 @@ def check_grads(
     Parameters
     ----------
     f : callable
-        Plain NumPy code; arguments and result are trees. Called many times, with arguments that
-        differ by up to four steps in each element. It must not be random.
+        Plain NumPy code; arguments and result are trees. It is called many times, with arguments that
+        differ by up to four steps in each element, and must be deterministic.
     args : tuple or list
-        Its arguments. Floats and complex numbers in them are differentiated by, the latter by their real
-        and imaginary parts; all others are data.
+        Its arguments. Floats and complex numbers are differentiated, the latter by their real and imaginary
+        parts; all others are data.
     order : int
-        The highest order to check; those below are checked first.
+        The highest order to check; lower orders are checked first.
     modes : {"fwd", "rev"} or sequence of them
-        Which sweeps to check.
+        The modes to check.
     rtol : float, optional
-        How much a derivative may be off, relative to the largest of its kind. By default 1e-8 for
-        float64, 5e-4 for float32 and 5e-2 for float16, whichever is the coarsest in play. The
-        rounding errors of the differences are allowed for besides.
+        The tolerance, relative to the largest derivative of its kind. By default 1e-8 for float64, 5e-4
+        for float32 and 5e-2 for float16, by the coarsest dtype involved. The rounding errors of the
+        differences are added to it.
     atol : float
-        How much it may be off besides.
+        An absolute tolerance, added to the relative one.
     step : float, optional
         The step of the differences. By default 1/128 for float64, 1/8 for float32 and 1/4 for float16;
         smaller ones, down to 512 times for float64, are tried before an error is raised.
     seed : int
-        Of the random numbers: directions and cotangents.
+        The seed of random directions and cotangents.
 
     Raises
     ------
     DerivativeError
-        If a derivative is off. An AssertionError, it says which, where and by how much, and whether
-        ``f`` is smooth enough there to tell.
+        If a derivative is wrong. It is an AssertionError, and says which derivative, where and by how much,
+        and whether ``f`` is smooth enough there for differences.
     OptionError
-        If ``order``, ``modes``, ``step`` or ``args`` are none.
+        If ``order``, ``modes``, ``step`` or ``args`` are invalid.
     DTypeError
         If there are no floats among the arguments or in the result.
 
@@ -82,9 +82,9 @@ def check_grads(
     __tracebackhide__ = True
     modes = [modes] if isinstance(modes, str) else list(modes)
     if not modes or any(mode not in _WORDS for mode in modes):
-        raise errors.OptionError(f"modes is {modes!r}. It holds 'fwd', 'rev' or both")
+        raise errors.OptionError(f"modes is {modes!r}. It must hold 'fwd', 'rev' or both")
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 1:
-        raise errors.OptionError(f"order is {order!r}. It is an int, 1 or more")
+        raise errors.OptionError(f"order is {order!r}. It must be an int, 1 or more")
     subject = Subject("check_grads", f, args, rtol, atol, step, seed)
     for count in range(1, order + 1):
         for path in product(modes, repeat=count):
@@ -102,8 +102,8 @@ def check_jvp(
 ) -> None:
     """Check the forward mode against differences, and then against the reverse mode.
 
-    The second check holds to rounding error: ``<w, J v>`` from a forward sweep is ``<J.T w, v>`` from a
-    reverse one. It finds rules that fit each other badly where differences are too coarse to tell.
+    The second check is exact up to rounding: ``<w, J v>`` from a forward sweep is ``<J.T w, v>`` from a
+    reverse one. It finds inconsistent rules where differences are too coarse.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def check_jvp(
     subject = Subject("check_jvp", f, args, rtol, atol, step, seed)
     _check_by_differences(subject, ["fwd"])
     _check_transposition(
-        subject, "the forward mode agrees with differences, the reverse mode does not fit it"
+        subject, "the forward mode agrees with differences, the reverse mode differs from it"
     )
 
 
@@ -158,12 +158,12 @@ def check_vjp(
     subject = Subject("check_vjp", f, args, rtol, atol, step, seed)
     _check_by_differences(subject, ["rev"])
     _check_transposition(
-        subject, "the reverse mode agrees with differences, the forward mode does not fit it"
+        subject, "the reverse mode agrees with differences, the forward mode differs from it"
     )
 
 
 def _check_by_differences(subject: Subject, path: Sequence[str]) -> None:
-    """Check the last of these modes, over the ones before it."""
+    """Check the last of these modes, applied over the others."""
     __tracebackhide__ = True
     *inner, mode = path
     modes = " over ".join(_WORDS[mode] for mode in reversed(path))
@@ -178,7 +178,7 @@ def _check_transposition(subject: Subject, verdict: str) -> None:
 def _check(kind: type[Comparison], subject: Subject, what: str) -> None:
     __tracebackhide__ = True
     with warnings.catch_warnings():
-        # The derivative of a linear function is constant, and rightly so.
+        # The derivative of a linear function is constant, which is correct.
         warnings.simplefilter("ignore", errors.ConstantResultWarning)
         text = report(kind(subject), what)
     if text:

@@ -1,4 +1,4 @@
-"""Derivatives as they are and as they should be: a sweep against differences, or against the other sweep."""
+"""Comparisons of a sweep with differences, or with the sweep in the other mode."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from tape.transforms.vjp import vjp
 
 
 class Slot(NamedTuple):
-    """Part of a derivative, as it should be and as it is."""
+    """Part of a derivative: the expected and the actual values."""
 
     expected: Any
     got: Any
-    tolerance: float  # what the differences leave open included
-    noise: float  # by rounding of the differences alone
+    tolerance: float  # includes the uncertainty of the differences
+    noise: float  # from rounding of the differences alone
 
     @property
     def off(self) -> Any:
-        """How far each element is off; infinitely if one of the two is NaN."""
+        """The error of each element; infinite if one of the two is NaN."""
         with np.errstate(invalid="ignore"):
             distance = np.abs(self.expected - self.got)
         return np.where(self.expected == self.got, 0.0, np.where(np.isnan(distance), np.inf, distance))
 
     @property
     def excess(self) -> float:
-        """How far the worst element is off, in units of the tolerance: it is wrong if more than one."""
+        """The largest error in units of the tolerance; more than one is wrong."""
         off = largest(self.off)
         return off / self.tolerance if off and self.tolerance else (np.inf if off else 0.0)
 
     def by_length(self, length: float) -> Slot:
-        """The slot of a direction of length one, from that of a longer one."""
+        """Return the slot of a direction of length one, from that of a longer one."""
         return Slot(self.expected / length, self.got / length, self.tolerance / length, self.noise / length)
 
 
 class Comparison:
-    """A sweep against a reference, along one direction at a time."""
+    """A comparison of a sweep with a reference, along one direction at a time."""
 
-    source = "differences"  # what the reference is
+    source = "differences"  # describes the reference
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.steps = subject.steps  # to try, one after the other
+        self.steps = subject.steps  # steps to try in turn
 
     def directions(self) -> Arrays:
-        """A direction for every leaf."""
+        """Return a direction for every leaf."""
         return self.subject.directions()
 
     def slots(self, directions: Arrays, step: float) -> list[Slot]:
-        """The derivative along a direction."""
+        """Return the derivative along a direction."""
         raise NotImplementedError
 
     def of(self, column: int, index: Sequence[Any]) -> str:
-        """What an element of a slot is the derivative of."""
+        """Return a description of what an element of a slot is the derivative of."""
         raise NotImplementedError
 
 
 class Forward(Comparison):
-    """A forward sweep against differences: every leaf of the result is a slot."""
+    """Compares a forward sweep with differences: every leaf of the result is a slot."""
 
     def slots(self, directions: Arrays, step: float) -> list[Slot]:
         subject = self.subject
@@ -78,7 +78,7 @@ class Forward(Comparison):
 
 
 class Reverse(Comparison):
-    """A reverse sweep against differences: the one slot is the product of gradient and direction."""
+    """Compares a reverse sweep with differences: its only slot is the product of gradient and direction."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -87,12 +87,12 @@ class Reverse(Comparison):
         self.gradients = vjp(subject.function, *subject.leaves)[1](self.weights)
 
     def directions(self) -> Arrays:
-        """A direction for every leaf, uphill in each element, so that nothing cancels in the product."""
+        """Return a direction for every leaf, with the signs of the gradient, to avoid cancellation."""
         pairs = zip(self.subject.directions(), self.gradients, strict=True)
         return [np.copysign(direction, widened(gradient)) for direction, gradient in pairs]
 
     def reference(self, directions: Arrays, step: float) -> list[Difference]:
-        """How the results move along a direction."""
+        """Return the derivatives of the results along a direction."""
         return differences(self.subject, directions, step)
 
     def slots(self, directions: Arrays, step: float) -> list[Slot]:
@@ -109,7 +109,7 @@ class Reverse(Comparison):
 
 
 class Transposed(Reverse):
-    """A reverse sweep against a forward one: equal but for rounding."""
+    """Compares a reverse sweep with a forward one: equal up to rounding."""
 
     source = "the forward mode"
 
@@ -124,15 +124,15 @@ class Transposed(Reverse):
 
 
 def settled(comparison: Comparison, directions: Arrays) -> list[Slot]:
-    """Every slot at the step where it fits best; smaller steps are not looked at without need."""
+    """Return every slot at the step where it fits best; smaller steps are tried only if needed."""
     best: list[Slot] = []
     for step in comparison.steps:
         slots = comparison.slots(directions, step)
         best = best or slots
         for k, slot in enumerate(slots):
-            # Rounding grows as steps shrink: it must stay far below what it could hide.
+            # Rounding grows as steps shrink: it must stay far below the errors to detect.
             hidden = max(scale(slot.expected), scale(best[k].off))
-            is_first = not np.isfinite(best[k].expected).all()  # larger steps left the domain
+            is_first = not np.isfinite(best[k].expected).all()  # as larger steps left the domain
             if (is_first or slot.noise <= 0.01 * hidden) and slot.excess < best[k].excess:
                 best[k] = slot
         if all(slot.excess <= 1 for slot in best):
@@ -141,7 +141,7 @@ def settled(comparison: Comparison, directions: Arrays) -> list[Slot]:
 
 
 def place(name: str, index: Sequence[Any]) -> str:
-    """What to call an element of an array."""
+    """Return the name of an element of an array."""
     return name + (f"[{', '.join(str(int(i)) for i in index)}]" if len(index) else "")
 
 

@@ -1,4 +1,4 @@
-"""Derivatives by differences: central ones of order 8, and one-sided ones to tell a kink."""
+"""Derivatives by differences: central ones of order 8, and one-sided ones that detect kinks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CENTRAL = [
 RIGHT = list(enumerate((-25 / 12, 4, -3, 4 / 3, -1 / 4)))  # of order 4
 LEFT = [(-k, -weight) for k, weight in RIGHT]
 
-_NOISE = 30.0  # roundings of the function that a difference may suffer from, in units of its epsilon
+_NOISE = 30.0  # rounding errors of the function allowed in a difference, in units of its epsilon
 
 
 class Difference(NamedTuple):
-    """The derivative of a leaf of the result, and how far rounding blurs it."""
+    """The derivative of a leaf of the result, with its rounding error."""
 
     value: Any
     noise: float
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 def differences(
     subject: Subject, directions: Arrays, step: float, stencil: Sequence[tuple[int, float]] = CENTRAL
 ) -> list[Difference]:
-    """The derivative along the directions of every leaf of the result."""
+    """Return the derivative of every leaf of the result along the directions."""
     with np.errstate(all="ignore"):  # a step may leave the domain; then a smaller one is taken
         points = [subject.at(directions, k * step) for k, _ in stencil]
         estimates = []

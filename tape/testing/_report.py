@@ -1,4 +1,4 @@
-"""What is wrong, if anything: which element by which, by how much, and whether differences can tell."""
+"""Reports of wrong derivatives: the elements, the error, and whether differences are reliable there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tape.testing._comparisons import Comparison, Slot, Transposed, place, settl
 from tape.testing._differences import LEFT, RIGHT, differences
 from tape.testing._subject import Arrays, Subject, largest
 
-_LOOK_AT = 64  # how many elements of an argument a report is based on
+_LOOK_AT = 64  # the most elements of an argument that a report checks
 
 
 def report(comparison: Comparison, what: str) -> str | None:
-    """What is wrong, or None."""
+    """Return a report of what is wrong, or None."""
     subject = comparison.subject
     directions = comparison.directions()
     by_leaf = [
@@ -33,7 +33,7 @@ def report(comparison: Comparison, what: str) -> str | None:
     name, leaf = subject.names[worst], np.asarray(subject.leaves[worst])
     by = place(name, np.unravel_index(element, leaf.shape))
     wrong = int(np.sum((off > allowed).any(axis=1)))
-    looked = f" ({len(elements)} of its {leaf.size} were looked at)" if len(elements) < leaf.size else ""
+    looked = f" ({len(elements)} of its {leaf.size} were checked)" if len(elements) < leaf.size else ""
     lines = [
         f"{subject.title}: {what}: the derivative by {name} is wrong",
         f"  worst: by {by}, of {comparison.of(int(column), inside)}",
@@ -52,7 +52,7 @@ def report(comparison: Comparison, what: str) -> str | None:
 
 
 def _elements(comparison: Comparison, directions: Arrays, k: int) -> dict[int, list[Slot]]:
-    """The slots along single elements of a leaf, after halving it to where it is worst if it is large."""
+    """Return the slots along single elements of a leaf; a large one is bisected to its worst part."""
     start, stop = 0, directions[k].size
     while stop - start > _LOOK_AT:
         middle = (start + stop) // 2
@@ -69,14 +69,14 @@ def _elements(comparison: Comparison, directions: Arrays, k: int) -> dict[int, l
 
 
 def _only(directions: Arrays, k: int, part: slice = slice(None)) -> Arrays:
-    """Of all directions that of one leaf, or of some of its elements; the others stand still."""
+    """Return directions that are zero but for one leaf, or some of its elements."""
     kept = [np.zeros_like(direction) for direction in directions]
     kept[k].flat[part] = directions[k].flat[part]
     return kept
 
 
 def _doubts(subject: Subject, directions: Arrays) -> list[str]:
-    """Why the differences may be the ones that are wrong."""
+    """Return the reasons to doubt the differences themselves."""
     first, second = subject.at(directions, 0.0), subject.at(directions, 0.0)
     if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second, strict=True)):
         return ["  two calls with the same arguments gave different results: fix its random numbers"]

@@ -1,4 +1,4 @@
-"""What is checked: a function of floats, its derivatives as further functions, and directions to move in."""
+"""The function under test: a function of floats, its derivatives as functions, and random directions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Arrays = list[Any]
 
 
 class _Precision(NamedTuple):
-    """How exactly a dtype can be checked. Steps are powers of two: arguments move by what they can hold."""
+    """The precision of checks for a dtype. Steps are powers of two, so that arguments change exactly."""
 
     step: float
     rtol: float
-    shrinks: tuple[int, ...]  # for smaller steps, where a function bends too much for the first
+    shrinks: tuple[int, ...]  # for smaller steps, if the function is too curved for the first
 
 
-_PRECISION = {  # by the size of the coarsest dtype
+_PRECISION = {  # keyed by the item size of the coarsest dtype
     2: _Precision(2.0**-2, 5e-2, (1, 2, 4)),
     4: _Precision(2.0**-3, 5e-4, (1, 8, 64)),
     8: _Precision(2.0**-7, 1e-8, (1, 8, 64, 512)),
@@ -32,10 +32,10 @@ _PRECISION = {  # by the size of the coarsest dtype
 
 
 class Subject:
-    """A function of a list of float arrays, returning another, with all that its checks depend on.
+    """A function from a list of float arrays to another, with the settings of its checks.
 
-    Complex arguments and results are two such arrays each: what must be right is every derivative of a real
-    or imaginary part by one.
+    Complex arguments and results are two such arrays each: all derivatives between real and imaginary parts
+    are checked.
     """
 
     def __init__(
@@ -50,12 +50,13 @@ class Subject:
     ) -> None:
         if not isinstance(args, (tuple, list)):
             raise errors.OptionError(
-                f"{check}: args is {errors.describe(args)}. It is a tuple of arguments, (x,) if there is one"
+                f"{check}: args is {errors.describe(args)}. It must be a tuple of arguments, (x,) for a "
+                "single one"
             )
         if step is not None and not 0 < step < np.inf:
-            raise errors.OptionError(f"{check}: step is {step!r}. It is a positive number")
+            raise errors.OptionError(f"{check}: step is {step!r}. It must be a positive number")
         self.title = f"{check}({name_of(f)})"
-        self.magnitude = 0.0  # of what the function is computed from, if that is a derivative
+        self.magnitude = 0.0  # includes the dtypes of the function that this is a derivative of
         self.rng = np.random.default_rng(seed)
         all_leaves, structure = tree.flatten(tuple(args))
         moving = [k for k, leaf in enumerate(all_leaves) if _kind(leaf) in "fc"]
@@ -88,11 +89,11 @@ class Subject:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether the function returns one number."""
+        """Whether the function returns a scalar."""
         return sum(like.size for like in self.likes) == 1
 
     def derived(self, path: Sequence[str]) -> Subject:
-        """The derivative in these modes, along directions and cotangents drawn here, once for all."""
+        """Return the derivative in these modes as a subject, along fixed random directions and cotangents."""
         subject = self
         for mode in path:
             subject = subject._derived(mode)
@@ -113,7 +114,7 @@ class Subject:
         return subject
 
     def at(self, directions: Arrays, distance: float) -> Arrays:
-        """The results of the function after a step along the directions, widened."""
+        """Return the results of the function after a step along the directions, widened."""
         moved = [
             leaf + np.asarray(distance * d, np.asarray(leaf).dtype) if np.any(d) else leaf
             for leaf, d in zip(self.leaves, directions, strict=True)
@@ -123,24 +124,24 @@ class Subject:
     # ---- where to move, and what to look at --------------------------------------------------------
 
     def directions(self) -> Arrays:
-        """A random direction for every leaf."""
+        """Return a random direction for every leaf."""
         return [self._representable(self.rng.uniform(-1, 1, np.shape(leaf)), leaf) for leaf in self.leaves]
 
     def unit(self, k: int, element: int) -> tuple[Arrays, float]:
-        """A direction along one element, and its length: one, unless such steps would be rounded."""
+        """Return a direction along one element, and its length: one, unless such steps would be rounded."""
         directions = [np.zeros(np.shape(leaf)) for leaf in self.leaves]
         lengths = self._representable(np.ones_like(directions[k]), self.leaves[k])
         directions[k].flat[element] = lengths.flat[element]
         return directions, float(lengths.flat[element])
 
     def weights(self) -> Arrays:
-        """A random cotangent; for a scalar result it is 1, so that what is reported is the gradient."""
+        """Return a random cotangent; 1 for a scalar result, so that reports show the gradient."""
         if self.is_scalar:
             return [np.ones_like(like)[()] for like in self.likes]
         return [self.rng.uniform(0.5, 1.5, like.shape).astype(like.dtype)[()] for like in self.likes]
 
     def _representable(self, direction: Any, leaf: Any) -> Any:
-        """A direction rounded (away from zero) such that even the smallest steps are exact."""
+        """Round a direction, away from zero, such that even the smallest steps are exact."""
         grid = np.spacing(2 * (np.abs(np.asarray(leaf)) + 1)).astype(float) / self.steps[-1]
         return np.asarray(np.copysign(np.ceil(np.abs(direction) / grid) * grid, direction))
 
@@ -149,18 +150,18 @@ class Subject:
 
 
 def widened(array: Any) -> Any:
-    """In float64, or more if it has more."""
+    """Convert to float64, or keep a wider dtype."""
     array = np.asarray(array)
     return array.astype(np.result_type(array, np.float64))
 
 
 def largest(array: Any) -> float:
-    """The largest absolute value; 0 if there is none."""
+    """Return the largest absolute value; 0 for an empty array."""
     return float(np.max(np.abs(array), initial=0.0))
 
 
 def scale(array: Any) -> float:
-    """The largest finite absolute value."""
+    """Return the largest finite absolute value."""
     return largest(np.where(np.isfinite(array), array, 0.0))
 
 
@@ -169,12 +170,12 @@ def _kind(leaf: Any) -> str:
 
 
 def _real_parts(leaf: Any) -> Arrays:
-    """A float as it is, a complex number as two of them; of anything else nothing."""
+    """Return the float parts of a value: itself, two for a complex value, none for other dtypes."""
     kind = _kind(leaf)
     return [ops.real(leaf), ops.imag(leaf)] if kind == "c" else [leaf] if kind == "f" else []
 
 
 def _part_names(name: str, leaf: Any) -> list[str]:
-    """What to call these."""
+    """Return the names of the float parts."""
     kind = _kind(leaf)
     return [f"{name}.real", f"{name}.imag"] if kind == "c" else [name] if kind == "f" else []

@@ -1,7 +1,8 @@
-"""Functions of functions: derivatives in either mode and at any order, one file a transform.
+"""Transforms of functions: derivatives in either mode and of any order, one file a transform.
 
-Derivatives start from a function recorded on a trace of its own (`_record`); what becomes one node with
-rules of its own (checkpoint, custom functions, solvers) from a stretch of code run as one (`_segment`).
+Derivatives start from a function recorded on a trace of its own (`_record`). Transforms that record a call as
+one node with rules of its own (checkpoint, custom functions, solvers) build on a segment of code
+(`_segment`).
 """
 
 from tape.transforms.checkpoint import checkpoint

@@ -1,4 +1,4 @@
-"""The functions that transforms return: copied and pickled like those they were made of."""
+"""The functions that transforms return: they copy and pickle like the functions they derive from."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _Options = ParamSpec("_Options")
 def derived(
     make: Callable[Concatenate[Callable[..., Any], _Options], Callable[..., Any]],
 ) -> Callable[Concatenate[Callable[..., Any], _Options], Callable[..., Any]]:
-    """Let what a transform makes of a function be copied and pickled; it refuses what is not callable.
+    """Make the results of a transform copyable and picklable, and check that its argument is callable.
 
     Parameters
     ----------
     make : callable
-        The transform: of a function and options, it returns a function.
+        The transform: it takes a function and options, and returns a function.
 
     Returns
     -------
@@ -48,14 +48,14 @@ def derived(
 
 
 class Derived:
-    """A function that a transform made of another one.
+    """A function that a transform derived from another one.
 
     Parameters
     ----------
     call : callable
-        What it does.
+        The implementation.
     transform : callable
-        ``transform(f, *args, **kwargs)`` made it.
+        The function is the result of ``transform(f, *args, **kwargs)``.
     f, args, kwargs
         The arguments of that call.
     """
@@ -72,7 +72,7 @@ class Derived:
         kwargs: dict[str, Any],
     ) -> None:
         update_wrapper(self, call)
-        if getattr(call, "__wrapped__", None) is not f:  # it is another function, not the same in another way
+        if getattr(call, "__wrapped__", None) is not f:  # otherwise it computes the same as f
             self.__name__ = f"{transform.__name__}({name_of(f)})"
         self.__module__ = getattr(f, "__module__", None) or call.__module__
         self.__qualname__ = getattr(f, "__qualname__", self.__name__)
@@ -80,11 +80,11 @@ class Derived:
         self._parts = (transform, f, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """Call the function."""
         return self._call(*args, **kwargs)
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.__name__ = name  # by which pickle looks for bound methods
+        self.__name__ = name  # pickle looks bound methods up by it
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -101,14 +101,14 @@ def _again(transform: Callable[..., Any], f: Callable[..., Any], args: Any, kwar
 
 
 class WithTape:
-    """A function that goes along a tape it holds, recorded at one point.
+    """A function that sweeps over a tape it holds, recorded at one point.
 
     Parameters
     ----------
     call : callable
-        What it does.
+        The implementation.
     name : str
-        What it is called.
+        Its name in messages.
     """
 
     __name__: str
@@ -119,14 +119,14 @@ class WithTape:
         self._call = call
 
     def __call__(self, *args: Any) -> Any:
-        """What the function returns."""
+        """Call the function."""
         return self._call(*args)
 
     def __repr__(self) -> str:
         return f"<{self.__name__}>"
 
     def __deepcopy__(self, memo: Any) -> WithTape:
-        return self  # as functions are; nothing in it changes
+        return self  # as for functions: it has no state that changes
 
     def __copy__(self) -> WithTape:
         return self

@@ -1,8 +1,8 @@
-"""Power series through a tape, node by node: what `tape.taylor` does, and code that is run again for it.
+"""Power series through a tape, node by node, for `tape.taylor` and for segments that run again.
 
-An operation without a recurrence of its own has the series of its forward rule. With a(t) for the
-operands and c(t) for the result, that rule says ``c' = jvp(a', c, a)`` at every t. Recorded with leaves
-for c, a and a', it is a tape like any other: its series, to one order less, is that of c'.
+For an operation without a recurrence the series follows from its forward rule. With a(t) for the operands and
+c(t) for the result, that rule says ``c' = jvp(a', c, a)`` at every t. Recorded with leaves for c, a and a',
+it is a tape like any other: its series, to one order less, is that of c'.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.fitting import fit_tangent
 from tape.core.node import Handle, Node
 from tape.core.series import Series, scaled
 from tape.core.trace import Trace
@@ -22,7 +23,7 @@ __all__ = ["push_series"]
 def push_series(
     nodes: Sequence[Node], seeds: Mapping[int, Series], order: int, count: int, *, where: object
 ) -> list[Series | None]:
-    """The power series of the first ``count`` nodes along a curve.
+    """Return the power series of the first ``count`` nodes along a curve.
 
     Parameters
     ----------
@@ -33,14 +34,14 @@ def push_series(
     order : int
         The highest power.
     count : int
-        Where to stop.
+        The number of nodes.
     where : object
-        What errors name as the place of a node.
+        The place of a node, for messages.
 
     Returns
     -------
     list
-        By node id; None for what stands still.
+        By node id; None where the series is constant.
     """
     found: list[Series | None] = [None] * count
     for i, seed in seeds.items():
@@ -51,7 +52,7 @@ def push_series(
 
 
 _Known = dict[Any, tuple[Any, Series]]
-"""Series that have been integrated inside of one, with what must stay alive as long as its key holds."""
+"""Series integrated so far; each with the objects whose ids are in its key, which must stay alive."""
 
 
 def _expand(
@@ -63,7 +64,7 @@ def _expand(
     where: object,
     known: _Known | None = None,
 ) -> None:
-    """Find the series of some nodes, from those of their parents."""
+    """Compute the series of some nodes, from those of their parents."""
     if not order:
         return  # values are known
     rest = [None] * order
@@ -89,13 +90,13 @@ def _expand(
             error.add_note(f"in the series of {op!r}, node %{i} of {where!r}")
             raise
         if any(part is not None for part in result[1:]):
-            found[i] = [node.value, *(op.fitted(part, node.value) for part in result[1:])]
+            found[i] = [node.value, *(fit_tangent(part, node.value) for part in result[1:])]
 
 
 def _integrated_once(
     op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any], known: _Known
 ) -> Series:
-    """The same series only once: rules that lead to two functions each, as Bessel's do, meet again below."""
+    """Integrate each series once: rules that lead to two functions each, as Bessel's do, share many."""
     settings = tuple((name, type(value), value) for name, value in attrs.items())
     key = op, settings, tuple(tuple(map(id, a)) for a in series)
     try:
@@ -108,7 +109,7 @@ def _integrated_once(
 
 
 def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any], known: _Known) -> Series:
-    """The series of any operation with a forward rule: coefficient k is that of order k - 1 of c', over k."""
+    """Integrate the forward rule: coefficient k of c is coefficient k - 1 of c', divided by k."""
     order = len(series[0]) - 1
     rest = [None] * (order - 1)
     if order == 1:
@@ -130,7 +131,7 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
             tangents.append(trace.param(velocity))
             seeds[operands[-1].id] = a[:-1]
             seeds[tangents[-1].id] = [velocity, *others]
-        slope = op.fitted(op.tangent(result, operands, tangents, attrs), out)
+        slope = fit_tangent(op.tangent(result, operands, tangents, attrs), out)
     if not isinstance(slope, Handle) or slope.trace_ref is not trace.ref:
         return [out, slope, *rest]
     nodes, count = trace.nodes, slope.id + 1
@@ -142,7 +143,7 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
     if not needs_result[slope.id]:
         derivative = found[slope.id] or [slope.node.value, *rest]
         return [out, *(scaled(1 / k, part) for k, part in enumerate(derivative, start=1))]
-    # What is computed from the result itself can be known one order at a time only.
+    # Nodes that depend on the result itself are known one order at a time only.
     later = [i for i in range(result.id + 1, count) if needs_result[i]]
     c: Series = [out, slope.node.value]
     for k in range(1, order):
@@ -155,7 +156,7 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
 
 
 def _depends_on(nodes: Sequence[Node], leaf: int, count: int) -> bytearray:
-    """Which of the first nodes are computed from a leaf."""
+    """Return which of the first nodes depend on a leaf."""
     depends = bytearray(count)
     depends[leaf] = 1
     for i in range(leaf + 1, count):

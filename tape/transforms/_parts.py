@@ -1,4 +1,4 @@
-"""Trees with complex numbers as lists of real ones: for solvers, whose equations need not be holomorphic."""
+"""Conversion of complex trees to lists of real arrays, for equations that need not be holomorphic."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["RealParts"]
 
 
 class RealParts:
-    """The real parts, and imaginary parts where there are such, of trees alike.
+    """Conversion between trees of one structure and lists of their real and imaginary parts.
 
     Parameters
     ----------
     like : Packing
-        Of a tree that holds floats and complex numbers only.
+        The packing of a tree that holds floats and complex numbers only.
     """
 
     def __init__(self, like: Packing) -> None:
@@ -26,14 +26,14 @@ class RealParts:
         self._is_complex = [dtype.kind == "c" for dtype in like.dtypes]
 
     def split(self, value: Any, name: str) -> list[Any]:
-        """The parts of a tree."""
+        """Return the parts of a tree."""
         parts: list[Any] = []
         for leaf, is_complex in zip(self.like.parts_of(value, name), self._is_complex, strict=True):
             parts += [ops.real(leaf), ops.imag(leaf)] if is_complex else [leaf]
         return parts
 
     def join(self, parts: Sequence[Any]) -> Any:
-        """The tree that has these parts; they may all have further axes."""
+        """Return the tree with these parts; they may all have further axes."""
         remaining = iter(parts)
         return self.like.restore_parts(
             [
@@ -43,7 +43,7 @@ class RealParts:
         )
 
     def inside(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of a tree, returning one, as a function of parts, returning parts."""
+        """Convert a function from trees to trees into one from parts to parts."""
 
         def of_parts(parts: Sequence[Any], *args: Any) -> list[Any]:
             return self.split(f(self.join(parts), *args), name_of(f))
@@ -52,7 +52,7 @@ class RealParts:
         return of_parts
 
     def solver(self, solve: Callable[..., Any]) -> Callable[..., Any]:
-        """A solver ``solve(g, x0)`` for trees, as one for parts."""
+        """Convert a solver ``solve(g, x0)`` of trees into one of parts."""
 
         def solve_parts(g: Callable[..., Any], start: Sequence[Any]) -> list[Any]:
             solution = solve(lambda x: self.join(g(self.split(x, "the solver"))), self.join(start))

@@ -1,4 +1,4 @@
-"""A function recorded on a trace of its own: what all transforms start from.
+"""A function recorded on a trace of its own, from which all transforms start.
 
 Arguments and results are trees. Each leaf of a differentiated argument becomes a param; sweeps take
 and return lists of leaves.
@@ -15,8 +15,8 @@ import numpy as np
 
 from tape import errors, tree
 from tape.conversion.foreign import complaint
-from tape.core import scope
 from tape.core.checks import check_cotangent
+from tape.core.interpreter import OPEN, interceptor, lift, resolve
 from tape.core.node import Handle, settled
 from tape.core.trace import Trace
 
@@ -24,40 +24,39 @@ __all__ = ["Argnums", "Recording", "check_callable", "dtype_of", "float_like", "
 
 Argnums = int | tuple[int, ...] | list[int]
 
-_SETTING = "; a setting in a dataclass is declared with field(metadata={'static': True})"
+_SETTING = "; declare a setting in a dataclass with field(metadata={'static': True})"
 
 _FLOATS = frozenset(map(np.dtype, (np.float64, np.float32, np.complex128, np.complex64)))
 
 
 def name_of(f: Callable[..., Any]) -> str:
-    """What to call a function in a message."""
+    """Return the name of a function for messages."""
     if isinstance(f, partial):
         return name_of(f.func)
     return getattr(f, "__name__", None) or type(f).__name__
 
 
 def check_callable(f: Any, transform: str) -> None:
-    """Refuse what is not callable.
+    """Check that a transform was given a function.
 
     Raises
     ------
     UnsupportedError
-        If it is not.
+        If ``f`` is not callable.
     """
     if not callable(f):
         raise errors.UnsupportedError(
-            f"{transform} was given {errors.describe(f)}, of {type(f)}, in place of a function. Give it one "
-            "that can be called"
+            f"{transform} expects a function, and got {errors.describe(f)}, of {type(f)}. Give it a callable"
         )
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
-    """The dtype of an array, a number or a Var."""
+    """Return the dtype of an array, a number or a Var."""
     return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
 def float_like(value: Any) -> np.dtype[Any]:
-    """The dtype of a derivative: that of the value, float64 if it holds integers."""
+    """Return the dtype of a derivative: that of the value, float64 if it holds integers."""
     dtype = dtype_of(value)
     return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
@@ -78,7 +77,7 @@ class Recording:
     argnums : int or sequence of int
         The positions of the arguments to differentiate by: trees of floats or complex numbers.
     has_aux : bool
-        Whether ``f`` returns a pair, of which the second part is passed on as it is.
+        Whether ``f`` returns a pair, whose second part is passed on unchanged.
     name : str, optional
         Of the function, in messages.
 
@@ -90,7 +89,7 @@ class Recording:
     structures : list
         Of each differentiated argument.
     outs : list
-        The leaves of the result: Vars of the trace, or whatever does not depend on the params.
+        The leaves of the result: Vars of the trace, or values that do not depend on the params.
     out_structure
         That of the result.
     aux : Any
@@ -124,20 +123,20 @@ class Recording:
             out = f(*arguments, **(kwargs or {}))
             if has_aux:
                 out = self._without_aux(out)
-        self.trace.is_strict = False  # nothing more is computed here: a Var that got away may be printed
+        self.trace.is_strict = False  # recording is over: a Var that escaped may be printed
         self.outs, self.out_structure = tree.flatten(out)
-        if scope.REGIONS:
-            self.outs = [scope.resolve(out) for out in self.outs]
+        if OPEN:
+            self.outs = [resolve(out) for out in self.outs]
 
     # ---- what was recorded ---------------------------------------------------------------------
 
     @property
     def value(self) -> Any:
-        """The result of the function, as if nothing had been recorded."""
+        """The result of the function, with plain values in place of Vars of this trace."""
         return tree.restore(self.out_structure, [self.plain(out) for out in self.outs])
 
     def plain(self, leaf: Any) -> Any:
-        """A leaf without this trace: its value, or a Var of an enclosing trace."""
+        """Return a leaf without this trace: its value, or a Var of an enclosing trace."""
         return settled(leaf.node.value if self._is_ours(leaf) else leaf)
 
     @property
@@ -151,12 +150,12 @@ class Recording:
         return self._roots
 
     def scalar(self) -> Any:
-        """The one scalar that the function returned."""
+        """Return the scalar that the function returned; raise if it returned anything else."""
         if self.out_structure is not tree.LEAF:
             raise errors.ShapeError(
-                f"{self.transform}: {self.name} returned {tree.told(self.out_structure)}. It must return one "
-                "scalar; if the rest is extra output, return a pair with has_aux=True; otherwise use "
-                "tape.jacobian or tape.vjp"
+                f"{self.transform}: {self.name} returned {tree.describe(self.out_structure)}. It must return "
+                "one scalar; return auxiliary output as the second part of a pair, with has_aux=True; "
+                "otherwise use tape.jacobian or tape.vjp"
             )
         self.check_dtypes()
         self.check_real()
@@ -169,32 +168,33 @@ class Recording:
         return out
 
     def check_dtypes(self) -> None:
-        """See that the result holds numbers, and what is recorded of it floats or complex numbers."""
+        """Check that the result holds numbers, and its recorded leaves floats or complex numbers."""
         for out in self.outs:
             if self._is_ours(out):
                 if out.node.value.dtype not in _FLOATS and out.dtype.kind not in "fc":
                     raise errors.DTypeError(
                         f"{self.transform}: {self.name} returned {errors.describe(out)}, which has no "
-                        "derivative. Return floats, or pass this on with has_aux=True"
+                        "derivative. Return floats, or return it as auxiliary data with has_aux=True"
                     )
             elif not isinstance(out, Handle) and np.asarray(out).dtype.kind not in "biufc":
                 raise errors.DTypeError(
-                    f"{self.transform}: {self.name} returned {errors.describe(out)}, which is no array of "
-                    "numbers. Return floats (np.stack joins Vars), or pass this on with has_aux=True"
+                    f"{self.transform}: {self.name} returned {errors.describe(out)}, which is not an array "
+                    "of numbers. Return floats (np.stack joins Vars), or return it as auxiliary data with "
+                    "has_aux=True"
                 )
 
     def check_real(self) -> None:
-        """See that no result is complex: a gradient is that of a real number."""
+        """Check that no result is complex: only real results have a gradient."""
         for out in self.outs:
             if dtype_of(self.plain(out)).kind == "c":
                 raise errors.DTypeError(
-                    f"{self.transform}: {self.name} returned {errors.describe(out)}, and what is complex has "
-                    "no gradient. Return its np.real, np.imag or np.abs; or take tape.vjp, with a seed, or "
-                    "tape.jacobian, with holomorphic=True if the argument is complex too"
+                    f"{self.transform}: {self.name} returned {errors.describe(out)}, and a complex result "
+                    "has no gradient. Return its np.real, np.imag or np.abs; or use tape.vjp, with a seed, "
+                    "or tape.jacobian, with holomorphic=True if the argument is complex too"
                 )
 
     def check_real_arguments(self, instead: str) -> None:
-        """See that what is differentiated by is real."""
+        """Check that the differentiated arguments are real."""
         for k, param in enumerate(self.params):
             if param.dtype.kind == "c":
                 raise errors.DTypeError(
@@ -204,27 +204,27 @@ class Recording:
     # ---- sweeps ----------------------------------------------------------------------------------
 
     def pull_back(self, cotangents: Sequence[Any], *, consume: bool = False) -> list[Any]:
-        """The gradients by all params, given an adjoint for every leaf of the result.
+        """Return the gradients of all params, given an adjoint for every leaf of the result.
 
-        With ``consume`` the tape is used up, and its memory freed on the way.
+        With ``consume`` the sweep frees the tape as it goes.
         """
         seeds: dict[int, Any] = {}
         for root, cotangent in zip(self.roots, cotangents, strict=True):
             if root is not None:
-                cotangent = scope.recorded(cotangent)
+                cotangent = lift(cotangent)
                 seeds[root] = seeds[root] + cotangent if root in seeds else cotangent
         gradients = self.trace.pull_back(seeds, consume=consume)
         return [self._as(g, p.node.value) for g, p in zip(gradients, self.params, strict=True)]
 
     def push_forward(self, tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of all leaves of the result, given one for every param."""
-        seeds = {p.id: scope.recorded(t) for p, t in zip(self.params, tangents, strict=True)}
+        """Return the tangents of all leaves of the result, given one for every param."""
+        seeds = {p.id: lift(t) for p, t in zip(self.params, tangents, strict=True)}
         moved = iter(self.trace.push_forward(seeds, [root for root in self.roots if root is not None]))
         parts = [None if root is None else next(moved) for root in self.roots]
         return self.owned(parts, tangents)
 
     def owned(self, parts: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        """Tangents of the result, as arrays that share memory with nothing that was given."""
+        """Return tangents of the result as arrays that share no memory with the given ones."""
         taken = set(map(id, given))
         results = []
         for part, out in zip(parts, self.outs, strict=True):
@@ -235,11 +235,11 @@ class Recording:
         return results
 
     def forget(self) -> None:
-        """Free the tape; what is left can check and restore trees."""
+        """Free the tape; the recording can still check and restore trees."""
         self.trace.nodes.clear()
 
     def lifted(self, derivative: Any) -> Any:
-        """A derivative at Vars is a Var of their trace, even where it does not depend on them."""
+        """Return a derivative at Vars as a Var of their trace, even if it does not depend on them."""
         around = self._around
         if around is None or (isinstance(derivative, Handle) and derivative.trace.level >= around.level):
             return derivative
@@ -251,10 +251,10 @@ class Recording:
         values = [param.node.value for param in self.params]
         traces = [value.trace for value in values if isinstance(value, Handle)]
         trace = max(traces, key=lambda trace: trace.level, default=None)
-        return None if trace is None or scope.region_above(trace.level) else trace
+        return None if trace is None or interceptor(trace.level) else trace
 
     def _as(self, derivative: Any, value: Any) -> Any:
-        """A derivative as the value it is for: zeros if None, an array or a scalar, on the right trace."""
+        """Return a derivative in the form of its value: array or scalar, zeros for None, on its trace."""
         if type(derivative) is np.ndarray and type(value) is np.ndarray:
             return derivative
         if derivative is None:
@@ -268,7 +268,7 @@ class Recording:
     # ---- trees -------------------------------------------------------------------------------------
 
     def restore_args(self, leaves: Sequence[Any]) -> Any:
-        """A list with something for every param, as the arguments: a tuple if argnums are several."""
+        """Arrange a list with one item per param like the arguments: a tuple if argnums is one."""
         parts, start = [], 0
         for structure in self.structures:
             stop = start + tree.size(structure)
@@ -277,37 +277,35 @@ class Recording:
         return parts[0] if self.is_single else tuple(parts)
 
     def tangents(self, given: Any, what: str = "tangent") -> list[Any]:
-        """Checked tangents: one tree for each differentiated argument."""
+        """Return the leaves of the given tangents, checked: one tree for each differentiated argument."""
         parts = [given] if self.is_single else given
         if not isinstance(parts, (tuple, list)) or len(parts) != len(self.structures):
             raise errors.ShapeError(
-                f"{self.transform}: {self.name} is differentiated by {len(self.structures)} arguments, and "
-                f"got {errors.describe(given)} for their {what}s. Give a tuple with one for each"
+                f"{self.transform}: {self.name} is differentiated with respect to {len(self.structures)} "
+                f"arguments, and got {errors.describe(given)} for their {what}s. Give a tuple with one for "
+                "each"
             )
         leaves: list[Any] = []
         for part, structure in zip(parts, self.structures, strict=True):
             flat, given_structure = tree.flatten(part)
             if given_structure != structure:
                 raise errors.ShapeError(
-                    f"{self.transform}: the {what} is a tree {tree.told(given_structure)}, and the "
-                    "argument it is for "
-                    f"{tree.told(structure)}. Give both the same structure"
+                    f"{self.transform}: the {what} is a tree {tree.describe(given_structure)}, and its "
+                    f"argument {tree.describe(structure)}. Give both the same structure"
                 )
             leaves += flat
         return [
-            check_cotangent(
-                self.trace, scope.resolve(leaf), param.node.value, partial(self._leaf_name, k, what)
-            )
+            check_cotangent(self.trace, resolve(leaf), param.node.value, partial(self._leaf_name, k, what))
             for k, (leaf, param) in enumerate(zip(leaves, self.params, strict=True))
         ]
 
     def cotangents(self, given: Any) -> list[Any]:
-        """Checked cotangents: one tree, as the result."""
+        """Return the leaves of the given cotangent, checked: a tree like the result."""
         leaves, structure = tree.flatten(given)
         if structure != self.out_structure:
             raise errors.ShapeError(
-                f"{self.transform}: the cotangent is a tree {tree.told(structure)}, and {self.name} returned "
-                f"{tree.told(self.out_structure)}. Give both the same structure"
+                f"{self.transform}: the cotangent is a tree {tree.describe(structure)}, and {self.name} "
+                f"returned {tree.describe(self.out_structure)}. Give both the same structure"
             )
         checked = []
         for k, (leaf, out) in enumerate(zip(leaves, self.outs, strict=True)):
@@ -315,7 +313,7 @@ class Recording:
             if not self._is_ours(out):
                 value = np.zeros(np.shape(value), float_like(value))
             name = partial(lambda k: f"the cotangent for {self._out_names()[k]}", k)
-            checked.append(check_cotangent(self.trace, scope.resolve(leaf), value, name))
+            checked.append(check_cotangent(self.trace, resolve(leaf), value, name))
         return checked
 
     # ---- helpers -----------------------------------------------------------------------------------
@@ -324,12 +322,12 @@ class Recording:
         return isinstance(leaf, Handle) and leaf.trace_ref is self.trace.ref
 
     def _checked(self, argnums: Argnums, count: int) -> list[int]:
-        """Which arguments to differentiate by, counted from 0."""
+        """Return the positions of the differentiated arguments, counted from 0."""
         positions = []
         for argnum in [argnums] if self.is_single else argnums:  # type: ignore[union-attr]
             if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
                 raise errors.OptionError(
-                    f"{self.transform}: argnums is {argnum!r}. It is an int, or a tuple of ints"
+                    f"{self.transform}: argnums is {argnum!r}. It must be an int, or a tuple of ints"
                 )
             if not -count <= argnum < count:
                 raise errors.OutOfBoundsError(
@@ -352,13 +350,13 @@ class Recording:
                 leaf = self._as_floats(leaf, structure, k, position)
             params.append(self.trace.param(leaf))
         self.structures.append(structure)
-        self.params += [param.again() for param in params]  # as they are now: f may write to its arguments
+        self.params += [param.again() for param in params]  # snapshots: f may write to its arguments
         return tree.restore(structure, params)
 
     def _as_floats(self, leaf: Any, structure: Any, k: int, position: int) -> Any:
-        """A leaf that is not simply a float array, if it holds floats all the same."""
+        """Convert a leaf that is not a plain float array, if it holds floats."""
         if isinstance(leaf, Handle):
-            leaf = scope.resolve(leaf)
+            leaf = resolve(leaf)
         array = leaf
         if (wrong := complaint(leaf)) is not None:
             name = tree.names(structure, f"argument {position} of {self.name}")[k]
@@ -368,12 +366,12 @@ class Recording:
                 array = np.asarray(leaf)
             except ValueError as error:
                 name = tree.names(structure, f"argument {position} of {self.name}")[k]
-                raise errors.ShapeError(f"{name} is no regular array: {error}") from error
+                raise errors.ShapeError(f"{name} is not a regular array: {error}") from error
         if getattr(array, "dtype", np.dtype(float)).kind not in "fc":
             name = tree.names(structure, f"argument {position} of {self.name}")[k]
             raise errors.DTypeError(
-                f"{self.transform}: {name} is {errors.describe(leaf)}. Derivatives are by floats: convert "
-                "it, e.g. np.asarray(value, dtype=float), or differentiate by another argument with argnums"
+                f"{self.transform}: {name} is {errors.describe(leaf)}. Only floats are differentiated: "
+                "convert it, e.g. np.asarray(value, dtype=float), or choose another argument with argnums"
                 + ("" if structure is tree.LEAF else _SETTING)
             )
         return array[()] if isinstance(array, np.ndarray) and not isinstance(leaf, np.ndarray) else array
@@ -382,7 +380,7 @@ class Recording:
         if not isinstance(out, tuple) or len(out) != 2:
             raise errors.ShapeError(
                 f"{self.transform}: {self.name} returned {errors.describe(out)}. With has_aux=True it must "
-                "return a pair: what is differentiated, and what comes along"
+                "return a pair: the result to differentiate, and auxiliary data"
             )
         self.aux = tree.map_leaves(self.plain, out[1])
         return out[0]
@@ -401,9 +399,9 @@ class Recording:
 
     def _warn(self, out: Any, name: str) -> None:
         warnings.warn(
-            f"{name} is {errors.describe(out)}, which does not depend on what {self.name} is "
-            "differentiated by: its derivative is zero. If it should depend on it, see that it is computed "
-            f"with NumPy calls or tape.ops from the arguments [at {errors.user_place()}]",
+            f"{name} is {errors.describe(out)}, which does not depend on the differentiated "
+            f"arguments of {self.name}: its derivative is zero. If it should depend on them, compute it from "
+            f"the arguments with NumPy calls or tape.ops [at {errors.user_place()}]",
             errors.ConstantResultWarning,
             stacklevel=errors.user_depth(),
         )

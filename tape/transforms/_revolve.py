@@ -1,4 +1,4 @@
-"""Where to put snapshots so that a loop is reversed with the fewest steps run again.
+"""The schedule of snapshots that reverses a loop with the fewest repeated steps.
 
 Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000): with s states in memory, of which
 the first is one, ``binomial(s + r, s)`` steps can be reversed running none of them forwards more than
@@ -13,7 +13,7 @@ __all__ = ["forward_steps", "repetitions", "split"]
 
 
 def repetitions(steps: int, states: int) -> int:
-    """The smallest r for which ``binomial(states + r, states) >= steps``.
+    """Return the smallest r for which ``binomial(states + r, states) >= steps``.
 
     Examples
     --------
@@ -28,9 +28,9 @@ def repetitions(steps: int, states: int) -> int:
 
 
 def forward_steps(steps: int, states: int) -> int:
-    """The fewest steps run forwards, counting the first pass, to reverse a loop; each is recorded besides.
+    """Return the fewest forward steps that reverse a loop, the first pass included and recording not.
 
-    This is the bound that tests and benchmarks hold `checkpoint_loop` to.
+    Tests and benchmarks compare `checkpoint_loop` with this bound.
 
     Examples
     --------
@@ -43,10 +43,10 @@ def forward_steps(steps: int, states: int) -> int:
 
 
 def split(steps: int, states: int) -> int:
-    """How many of two or more steps to run before the next snapshot; two or more states are free.
+    """Return how many of two or more steps to run before the next snapshot; two or more states are free.
 
     The steps before it are reversed with as many states, those after it with one less.
     """
     r = repetitions(steps, states)
-    most = comb(states + r - 1, states)  # what can be reversed before it in r - 1 repetitions
+    most = comb(states + r - 1, states)  # steps before it that r - 1 repetitions can reverse
     return max(1, min(most, steps - comb(states + r - 2, states - 1), steps - 1))

@@ -1,4 +1,4 @@
-"""A stretch of Python code as one operation: its results packed, its arguments and captured Vars operands.
+"""A segment of Python code as one operation: its operands are the Vars among its arguments and captured Vars.
 
 The code runs on plain arrays, so that nothing of it is recorded; `Captures` finds the Vars it closes
 over. Rules run it again, on a trace of their own.
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core import scope
+from tape.core.interpreter import Interceptor, resolve
 from tape.core.node import Handle, plain, settled, traced
 from tape.core.op import Op
-from tape.core.scope import Region
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.transforms._expand import push_series
@@ -27,7 +26,7 @@ __all__ = [
     "Captures",
     "Packing",
     "Segment",
-    "StandIns",
+    "Substitution",
     "as_scalar",
     "expand_through",
     "is_float",
@@ -40,7 +39,7 @@ __all__ = [
 
 
 def protected(value: Any) -> Any:
-    """A plain value that nobody can write to: the code it is for may run more than once."""
+    """Return a read-only view of a plain value: the code that gets it may run more than once."""
     if not isinstance(value, np.ndarray) or not value.flags.writeable:
         return value
     view = value.view()
@@ -50,7 +49,7 @@ def protected(value: Any) -> Any:
 
 @contextmanager
 def refusing_writes(name: str) -> Iterator[None]:
-    """What NumPy says of a `protected` array that was written to, as an error of ours."""
+    """Convert NumPy's error about a write to a `protected` array to an `InPlaceError`."""
     try:
         yield
     except ValueError as error:
@@ -63,30 +62,30 @@ def refusing_writes(name: str) -> Iterator[None]:
 
 
 def is_float(value: Any) -> bool:
-    """Whether something can be differentiated by."""
+    """Return whether a value is a float or complex array, number or Var."""
     return isinstance(value, (float, complex)) or getattr(value, "dtype", np.dtype(bool)).kind in "fc"
 
 
 def as_scalar(value: Any) -> Any:
-    """A float or complex number of Python's as NumPy's; anything else is itself."""
+    """Convert a Python float or complex number to a NumPy scalar; return anything else unchanged."""
     is_python = isinstance(value, (float, complex)) and not isinstance(value, np.generic)
     return np.asarray(value)[()] if is_python else value
 
 
-class Captures(Region):
-    """A region in which Vars from outside are plain arrays; it remembers which ones were met."""
+class Captures(Interceptor):
+    """An interpreter that replaces outer Vars by plain arrays and collects them."""
 
-    is_plain = True
+    computes_plainly = True
 
     def __init__(self) -> None:
         self.vars: list[Any] = []
         self._seen: set[int] = set()
 
     def resolve(self, var: Any) -> Any:
-        """The plain value of a Var from outside."""
+        """Map an outer Var to its plain value."""
         if not isinstance(var, Handle):
             return var
-        trace = var.trace_ref()  # None: gone; a `StandIns` further out knows what the Var stands for now
+        trace = var.trace_ref()  # None if it is gone; an outer `Substitution` may replace the Var
         if trace is not None and (trace.level > self.level or trace.is_batch):
             return var
         if id(var.node) not in self._seen:
@@ -94,38 +93,38 @@ class Captures(Region):
             self.vars.append(var.again())
         return protected(plain(var))
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Compute with plain values."""
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute the operation with plain values."""
         return op(*map(self.resolve, operands), **attrs)
 
 
-class StandIns(Region):
-    """A region in which captured Vars are replaced.
+class Substitution(Interceptor):
+    """An interpreter that replaces captured Vars by other values.
 
     Parameters
     ----------
     captured : sequence of Var
-        What the code in the region closes over.
+        The Vars that the code closes over.
     values : sequence
-        What it shall see in their place.
+        Their substitutes.
     """
 
     def __init__(self, captured: Sequence[Any], values: Sequence[Any]) -> None:
         self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
 
     def resolve(self, var: Any) -> Any:
-        """What stands in for a captured Var; anything else is itself."""
+        """Map a captured Var to its substitute; return anything else unchanged."""
         return self._values.get(id(var.node), var) if isinstance(var, Handle) else var
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """Do the operation on what stands in."""
-        return (op.function or op)(*map(self.resolve, operands), **attrs)
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Apply the operation to the substitutes."""
+        return op(*map(self.resolve, operands), **attrs)
 
 
 class Packing:
-    """Float arrays of any shapes as one operand, and back; what holds no floats is kept aside.
+    """Conversion of the float leaves of a tree to one operand, and back; other leaves are kept aside.
 
-    Complex ones count as floats; the operand is complex if there are any.
+    Complex leaves count as floats; the operand is complex if there are any.
 
     Parameters
     ----------
@@ -144,7 +143,7 @@ class Packing:
         self.dtype = np.result_type(*self.dtypes) if likes else np.dtype(float)
 
     def pack(self, parts: Sequence[Any]) -> Any:
-        """The float leaves as one array."""
+        """Return the float leaves as one array."""
         if self.is_single:
             return parts[0]
         if not parts:
@@ -152,7 +151,7 @@ class Packing:
         return ops.concatenate([ops.astype(ops.ravel(part), self.dtype) for part in parts])
 
     def unpack(self, packed: Any) -> list[Any]:
-        """The float leaves from one array."""
+        """Return the float leaves from one array."""
         if self.is_single:
             return [packed]
         parts, start = [], 0
@@ -164,23 +163,23 @@ class Packing:
         return parts
 
     def restore(self, packed: Any) -> Any:
-        """The whole tree, from the packed floats and what was kept aside."""
+        """Return the whole tree, from the packed floats and the leaves kept aside."""
         return self.restore_parts(self.unpack(packed))
 
     def restore_parts(self, parts: Sequence[Any]) -> Any:
-        """The whole tree, from its floats and what was kept aside."""
+        """Return the whole tree, from its float leaves and the leaves kept aside."""
         leaves = list(self.leaves)
         for i, part in zip(self.floats, parts, strict=True):
             leaves[i] = part
         return tree.restore(self.structure, leaves)
 
     def parts_of(self, out: Any, name: str) -> list[Any]:
-        """The float leaves of another tree alike."""
+        """Return the float leaves of another tree of the same structure, shapes and dtypes."""
         leaves, structure = tree.flatten(out)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"{name} returned a tree {tree.told(structure)}, and {tree.told(self.structure)} before. It "
-                "must always return the same structure"
+                f"{name} returned a tree {tree.describe(structure)}, and {tree.describe(self.structure)} "
+                "before. It must always return the same structure"
             )
         parts = [leaves[i] for i in self.floats]
         for part, shape, dtype in zip(parts, self.shapes, self.dtypes, strict=True):
@@ -198,16 +197,16 @@ class Packing:
 
 
 class Segment:
-    """One call of a function, to be run again as often as derivatives need it.
+    """One call of a function, which runs again as often as derivatives need it.
 
-    It is run at once: which Vars it closes over, and so its operands, is known only then.
+    It runs once at construction, which finds the Vars that it closes over, and so its operands.
 
     Parameters
     ----------
     f : callable
         The function; it may close over Vars.
     args, kwargs
-        Its arguments: trees with Vars, or anything else.
+        Its arguments: trees, with or without Vars.
     name : str
         Of the function, in messages.
 
@@ -242,39 +241,39 @@ class Segment:
         self._first: Any = self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
 
     def _refuse_frozen(self) -> None:
-        """Raise if a program would have to compute what is no float."""
+        """Raise if the result holds leaves that are not floats, while a program is being recorded."""
         for i, leaf in enumerate(self.packing.leaves):
             is_number = isinstance(leaf, (int, np.integer, np.bool_, np.ndarray))
             if is_number and i not in self.packing.floats:
                 raise errors.UnsupportedError(
-                    f"{self.name} returns {errors.describe(leaf)}, which is no float and would be frozen "
+                    f"{self.name} returns {errors.describe(leaf)}, which is not a float and would be frozen "
                     "in a compiled function. Return it as a float, or compute it outside"
                 )
 
     def arguments(self, values: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
-        """The arguments of the function, with values in place of the Vars among them."""
+        """Return the arguments of the function, with values in place of the Vars among them."""
         leaves = list(self._leaves)
         for i, value in zip(self.places, values, strict=True):
             leaves[i] = value
         return tree.restore(self._structure, leaves)
 
     def call(self, f: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """What a function like this one makes of its arguments, for other operands."""
+        """Return the result of a function with these arguments, for other operands."""
         count = len(self.places)
         args, kwargs = self.arguments([protected(operand) for operand in operands[:count]])
         with refusing_writes(self.name):
             if not self.captured:
                 return f(*args, **kwargs)
-            with StandIns(self.captured, [protected(operand) for operand in operands[count:]]) as region:
+            with Substitution(self.captured, [protected(operand) for operand in operands[count:]]) as region:
                 return tree.map_leaves(region.resolve, f(*args, **kwargs))
 
     def run(self, *operands: Any) -> Any:
-        """The packed result for other operands."""
+        """Return the packed result for other operands."""
         out = self.packing.pack(self.packing.parts_of(self.call(self.f, operands), self.name))
         return self.checked([out])[0]
 
     def checked(self, results: Sequence[Any]) -> Sequence[Any]:
-        """What a rule has made, if it has not met the very Vars that are differentiated by."""
+        """Check that the results of a rule do not depend on the Vars that are being differentiated."""
         for result in results:
             if isinstance(result, Handle) and result.trace_ref is self.trace:
                 raise errors.UnsupportedError(
@@ -284,29 +283,29 @@ class Segment:
         return results
 
     def forward(self, *operands: Any) -> Any:
-        """The packed result for plain operands; the first one is known already."""
+        """Return the packed result for plain operands; that of the first run is kept."""
         first, self._first = self._first, None
         return self.run(*operands) if first is None else first
 
     def as_node(
         self, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None = None
     ) -> Any:
-        """The result, recorded as one node with these rules; plain if there are no Vars to speak of."""
+        """Return the result, recorded as one node with these rules; plain if there are no operands."""
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
         return self.packing.restore(op(*self.operands) if self.operands else self.forward())
 
 
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
-    """Run on a new trace: the trace, a param for each operand that is a float (others None), the result."""
+    """Run on a new trace; return it, a param for each float operand (None for others), and the result."""
     with Trace(name, strict=True) as trace:
-        operands = [scope.resolve(operand) for operand in operands]
+        operands = [resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else settled(p) for o, p in zip(operands, params, strict=True)))
     return trace, params, out
 
 
 def pull_through(run: Callable[..., Any], g: Any, operands: Sequence[Any], name: str) -> list[Any]:
-    """The contribution to each operand: the vjp of running again."""
+    """Return the contribution to each operand: the vjp of running again."""
     trace, params, out = recorded(run, operands, name)
     if not isinstance(out, Handle) or out.trace_ref is not trace.ref:
         return [None for _ in operands]
@@ -315,7 +314,7 @@ def pull_through(run: Callable[..., Any], g: Any, operands: Sequence[Any], name:
 
 
 def push_through(run: Callable[..., Any], tangents: Sequence[Any], operands: Sequence[Any], name: str) -> Any:
-    """The tangent of the result: the jvp of running again."""
+    """Return the tangent of the result: the jvp of running again."""
     trace, params, out = recorded(run, operands, name)
     if not isinstance(out, Handle) or out.trace_ref is not trace.ref:
         return None
@@ -325,7 +324,7 @@ def push_through(run: Callable[..., Any], tangents: Sequence[Any], operands: Seq
 
 
 def expand_through(run: Callable[..., Any], out: Any, series: Sequence[Any], name: str) -> list[Any]:
-    """The power series of the result: the Taylor rule of running again."""
+    """Return the power series of the result: the Taylor rule of running again."""
     order = len(series[0]) - 1
     trace, params, result = recorded(run, [s[0] for s in series], name)
     if not isinstance(result, Handle) or result.trace_ref is not trace.ref:

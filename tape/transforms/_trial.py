@@ -1,4 +1,4 @@
-"""A function run once forwards and once backwards, for the sake of what there is to see on the way."""
+"""A function run once forwards and once backwards, for tools that watch or profile it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["Trial", "is_float"]
 class Trial:
     """One run of a function on a trace, with every float among its arguments a param.
 
-    Unlike a `Recording` it takes any function: of what can be differentiated, if that is anything, the
-    derivative is taken.
+    Unlike a `Recording` it takes any function: results that are not floats have no derivative, and are no
+    error.
 
     Parameters
     ----------
     f : callable
-        Of trees.
+        A function of trees.
     name : str
-        What to call it.
+        Its name in messages.
     args : tuple
-        What it is called with.
+        Its arguments.
     derivative : bool
-        Whether it is followed by a reverse sweep from ones at all results that are floats.
+        Whether to run a reverse sweep, from ones at all results that are floats.
 
     Attributes
     ----------
     trace : Trace
     results : list of tuple
-        The leaves of the result, then the gradients: what to call each, and its value without nesting.
+        The leaves of the result, then the gradients: the name of each, and its value without nesting.
     """
 
     def __init__(self, f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: bool) -> None:
@@ -61,7 +61,7 @@ class Trial:
 
 
 def is_float(leaf: Any) -> bool:
-    """Whether a value is an array, a number or a Var that can be differentiated by."""
+    """Return whether a value is a float or complex array, number or Var."""
     value = plain(leaf)
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.kind in "fc"

@@ -1,4 +1,4 @@
-"""`checkpoint`: keep nothing of a function's inside, and run it again for its derivatives."""
+"""`checkpoint`: keep no intermediate values of a function, and run it again for its derivatives."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["checkpoint"]
 
 @derived
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, recorded as one node: memory for its inside is needed in sweeps only.
+    """Return a function recorded as one node, whose intermediate values take memory in sweeps only.
 
-    Every derivative runs ``f`` once more. It must do the same each time: no random numbers that are
-    not arguments, and nothing written into those. Vars that it closes over are differentiated like its
+    Every derivative runs ``f`` once more. It must compute the same each time: random numbers are passed
+    as arguments, and arguments are not written to. Vars that it closes over are differentiated like its
     arguments.
 
     Parameters
@@ -29,14 +29,14 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     callable
-        With the arguments and results of ``f``. Results that are no floats are constant.
+        A function with the arguments and results of ``f``. Results that are not floats are constant.
 
     Raises
     ------
     InPlaceError
-        When called, if ``f`` writes into an array that it was given.
+        When called, if ``f`` writes to an array that it was given.
     ShapeError
-        In a sweep, if ``f`` does not return what it did before.
+        In a sweep, if ``f`` returns another structure or other shapes than before.
 
     Examples
     --------

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.core import scope
+from tape.core.interpreter import resolve
 from tape.core.node import Handle, settled
 from tape.core.trace import Trace
 from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
-from tape.transforms._segment import Segment, StandIns, as_scalar, is_float, protected
+from tape.transforms._segment import Segment, Substitution, as_scalar, is_float, protected
 
 __all__ = ["checkpoint_loop"]
 
@@ -25,28 +25,28 @@ Body = Callable[[Any, int], Any]
 def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progress: bool = False) -> Any:
     """Run ``state = body(state, step)`` for ``step`` = 0, 1, ..., as one node of the tape.
 
-    Recorded as usual, a loop keeps what every step computed. This one keeps ``snapshots`` states and
-    runs steps again when derivatives are wanted, as few as possible: binomial checkpointing, after
+    A loop that is recorded as usual keeps the values of every step. This one keeps ``snapshots`` states and
+    runs as few steps as possible again for derivatives: binomial checkpointing, after
     Griewank and Walther, "Algorithm 799: revolve" (ACM TOMS 26, 2000). With s snapshots and r
     repetitions of each step at most, ``binomial(s + r, s)`` steps can be reversed: 10,000 steps with 20
-    snapshots and 4 repetitions. Forward mode needs no snapshots and runs every step once more. A
-    derivative of a reverse sweep is right, but saves nothing: that sweep is recorded in full.
+    snapshots and 4 repetitions. Forward mode needs no snapshots and runs every step once more. Second
+    derivatives are correct, but save no memory: the reverse sweep is recorded in full.
 
     Parameters
     ----------
     body : callable
-        Plain NumPy code, from a state and the number of the step to the next state. It must do the same
-        when it is called again, and write into nothing it is given. Vars that it closes over are
+        Plain NumPy code, from a state and the number of the step to the next state. It must compute the same
+        when it is called again, and not write to its arguments. Vars that it closes over are
         differentiated like the state.
     state : tree
-        The first state. Its floats are differentiated; other leaves, such as counters, come along.
+        The first state. Its floats are differentiated; other leaves, such as counters, are carried along.
     steps : int
-        How many steps, zero or positive.
+        The number of steps, zero or more.
     snapshots : int
-        How many states may be held in memory at a time, the first one included, besides the one in
-        use: at least one.
+        The number of states to hold in memory at a time, the first one included, besides the current one:
+        at least one.
     progress : bool
-        Show a bar for the loop, and one for each sweep over it; needs tqdm.
+        Show a progress bar for the loop and for each sweep over it; needs tqdm.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def checkpoint_loop(body: Body, state: Any, steps: int, snapshots: int, *, progr
     DTypeError
         If ``body`` changes a dtype in the state.
     InPlaceError
-        If ``body`` writes into an array that it was given.
+        If ``body`` writes to an array that it was given.
     OptionError
         If ``steps`` or ``snapshots`` is out of range, or tqdm is missing.
 
@@ -95,7 +95,7 @@ class _Loop:
         self.segment = Segment(self._run, (tree.map_leaves(as_scalar, state),), {}, self.name)
 
     def _run(self, state: Any) -> Any:
-        """All steps; on the way, the snapshots that a reverse sweep wants first."""
+        """Run all steps, and keep the snapshots that a reverse sweep needs first."""
         is_plain = not any(isinstance(leaf, Handle) for leaf in tree.flatten(state)[0])
         places = self._first_snapshots() if is_plain else set()
         kept = {}
@@ -117,13 +117,13 @@ class _Loop:
             start += split(self.steps - start, states)
             states -= 1
             places.add(start)
-        return places | {self.steps - 1}  # the state to begin with, already at hand
+        return places | {self.steps - 1}  # the first state, which is at hand
 
     # ---- rules -----------------------------------------------------------------------------------
 
     def vjp(self, g: Any, out: Any, *operands: Any) -> list[Any]:
-        """The reverse rule: a contribution to the state's Vars, then to the captured ones."""
-        state, captured = self._start([scope.resolve(operand) for operand in operands])
+        """Return the contributions to the Vars of the state, then to the captured ones."""
+        state, captured = self._start([resolve(operand) for operand in operands])
         is_plain = not any(isinstance(operand, Handle) for operand in operands)
         kept: dict[int, Any] = {}
         if is_plain:
@@ -136,8 +136,8 @@ class _Loop:
         return [by_leaf.get(place) for place in self.segment.places] + reversal.gradients
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
-        """The forward rule: the state and its tangent, step by step."""
-        state, captured = self._start([scope.resolve(operand) for operand in operands])
+        """Return the tangent of the last state, pushed forward step by step."""
+        state, captured = self._start([resolve(operand) for operand in operands])
         packing = self.segment.packing
         by_leaf = dict(zip(self.segment.places, tangents, strict=False))
         moving = [by_leaf.get(place) for place in packing.floats]
@@ -159,13 +159,13 @@ class _Loop:
         return packing.pack([z if t is None else t for z, t in zip(zeros, moving, strict=True)])
 
     def _start(self, operands: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-        """The first state, and the values of what the body closes over."""
+        """Return the first state, and the values of the captured Vars."""
         count = len(self.segment.places)
         (state,), _ = self.segment.arguments(operands[:count])
         return state, operands[count:]
 
     def _recorded(self, state: Any, step: int, captured: Sequence[Any]) -> tuple[Trace, Any, Any, Any]:
-        """One step on a new trace: the trace, params for the state's floats and the captured, the result."""
+        """Record one step; return the trace, params for the state and the captured Vars, and the result."""
         leaves, structure = tree.flatten(state)
         with Trace(self.name, strict=True) as trace:
             params = []
@@ -178,10 +178,10 @@ class _Loop:
         return trace, params, held, after
 
     def _with(self, captured: Sequence[Any], call: Callable[..., Any], *args: Any) -> Any:
-        """Call with other values for what the body closes over."""
+        """Call a function with other values for the captured Vars."""
         if not captured:
             return call(*args)
-        with StandIns(self.segment.captured, [protected(value) for value in captured]) as region:
+        with Substitution(self.segment.captured, [protected(value) for value in captured]) as region:
             return tree.map_leaves(region.resolve, call(*args))
 
 
@@ -244,7 +244,7 @@ def _is_on(trace: Trace, part: Any) -> bool:
 
 
 def _without(trace: Trace, state: Any) -> Any:
-    """A state as it is outside of a trace."""
+    """Return a state without the Vars of a trace."""
     return tree.map_leaves(lambda leaf: settled(leaf.node.value) if _is_on(trace, leaf) else leaf, state)
 
 
@@ -254,34 +254,34 @@ def _counted(name: str, value: Any, least: int) -> int:
     except TypeError:
         count = -1
     if count < least:
-        raise errors.OptionError(f"{name} is {value!r}. It is an int, {least} or more")
+        raise errors.OptionError(f"{name} is {value!r}. It must be an int, {least} or more")
     return count
 
 
 def _check_alike(before: Any, after: Any, who: str) -> None:
-    """See that a state keeps its structure, shapes and dtypes."""
+    """Check that a step keeps the structure, shapes and dtypes of the state."""
     leaves, structure = tree.flatten(before)
     others, other_structure = tree.flatten(after)
     if structure != other_structure:
         raise errors.ShapeError(
-            f"{who} made a state {tree.told(other_structure)} of {tree.told(structure)}. It must return the "
-            "structure it is given"
+            f"{who} returned a state {tree.describe(other_structure)} for {tree.describe(structure)}. It "
+            "must keep the structure"
         )
     for k, (leaf, other) in enumerate(zip(leaves, others, strict=True)):
         if not is_float(leaf):
             if is_float(other):
                 raise errors.DTypeError(
-                    f"{who} made {errors.describe(other)} of {_name(structure, k)}, which is "
+                    f"{who} returned {errors.describe(other)} for {_name(structure, k)}, which is "
                     f"{errors.describe(leaf)}. Start with a float"
                 )
         elif np.shape(leaf) != np.shape(other):
             raise errors.ShapeError(
-                f"{who} made {errors.describe(other)} of {_name(structure, k)}, which is "
-                f"{errors.describe(leaf)}. Shapes must stay"
+                f"{who} returned {errors.describe(other)} for {_name(structure, k)}, which is "
+                f"{errors.describe(leaf)}. It must keep the shapes"
             )
         elif np.result_type(leaf) != np.result_type(other):
             raise errors.DTypeError(
-                f"{who} made {errors.describe(other)} of {_name(structure, k)}, which is "
+                f"{who} returned {errors.describe(other)} for {_name(structure, k)}, which is "
                 f"{errors.describe(leaf)}. Convert it with astype, or start with that dtype"
             )
 

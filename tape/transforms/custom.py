@@ -1,6 +1,6 @@
-"""`custom_vjp` and `custom_jvp`: functions with a derivative given by the user, over trees.
+"""`custom_vjp` and `custom_jvp`: functions of trees with a derivative rule written by the user.
 
-One rule is enough: the other mode is its transpose (`tape.core.transposition`).
+One rule is enough: the other mode uses its transpose (`tape.core.transposition`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
+from tape.core.fitting import fit, fit_tangent
 from tape.core.node import Handle, settled
-from tape.core.op import Op, fit
 from tape.core.transposition import pull_transposed, push_transposed
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
@@ -23,7 +23,7 @@ __all__ = ["custom_jvp", "custom_vjp"]
 
 
 class _WithRule:
-    """A function, and the rule that derivatives take instead of looking inside."""
+    """A function with a derivative rule of its own, which replaces that of the code inside."""
 
     what: str  # the method that sets the rule
 
@@ -38,22 +38,22 @@ class _WithRule:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         raise errors.UnsupportedError(
-            f"{name_of(self.f)} is a method, and its rule could not see what belongs to the instance. "
-            "Decorate a function that takes all it needs as arguments, and call it from the method"
+            f"{name_of(self.f)} is a method, and its rule cannot see the attributes of the instance. "
+            "Decorate a function that takes them as arguments, and call it from the method"
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The value of the function; recorded as one node if there are Vars among the arguments."""
+        """Call the function; record one node if there are Vars among the arguments."""
         name = name_of(self.f)
         if kwargs:
             raise errors.UnsupportedError(
-                f"{name} was called with {', '.join(kwargs)} by name, and its rule gets arguments by "
-                "position. Pass all of them by position"
+                f"{name} was called with the keyword arguments {', '.join(kwargs)}, and its rule takes "
+                "positional arguments only. Pass all of them by position"
             )
         call = _Call(self, Segment(self.f, args, {}, name))
         if call.segment.captured and self.rule is not None:
             raise errors.UnsupportedError(
-                f"{name} closes over {call.segment.captured[0]!r}, of which its rule knows nothing. "
+                f"{name} closes over {call.segment.captured[0]!r}, which its rule does not get. "
                 "Pass it as an argument, or close over its tape.stop_gradient(...).value"
             )
         if call.segment.operands and self.rule is None:
@@ -70,13 +70,13 @@ def _again(kind: type[_WithRule], f: Callable[..., Any], rule: Callable[..., Any
 
 
 class custom_vjp(_WithRule):
-    """A function with a reverse rule given by the user; forward mode uses its transpose.
+    """A function with a reverse rule written by the user; forward mode uses its transpose.
 
     Parameters
     ----------
     f : callable
-        Of positional arguments; arguments and result are trees. It is called with plain arrays, and
-        need not be NumPy code.
+        A function of positional arguments; arguments and result are trees. It is called with plain arrays,
+        and need not be NumPy code.
 
     Raises
     ------
@@ -106,10 +106,10 @@ class custom_vjp(_WithRule):
         Parameters
         ----------
         rule : callable
-            ``rule(g, out, *args)``, written with NumPy calls or `tape.ops`: from the adjoint of the
-            result, in its structure, the contribution to each argument, in its structure: a tuple if
-            there are several. None where nothing flows. Of complex numbers nothing is conjugated: for a
-            holomorphic function the contribution is ``g`` times the derivative.
+            ``rule(g, out, *args)``, written with NumPy calls or `tape.ops`. It takes the adjoint of the
+            result, in its structure, and returns the contribution to each argument, in its structure: a tuple
+            if there are several, with None for zero. Complex numbers are not conjugated: for a holomorphic
+            function the contribution is ``g`` times the derivative.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class custom_vjp(_WithRule):
 
 
 class custom_jvp(_WithRule):
-    """A function with a forward rule given by the user; reverse mode uses its transpose.
+    """A function with a forward rule written by the user; reverse mode uses its transpose.
 
     Parameters and errors as for `custom_vjp`.
 
@@ -149,9 +149,9 @@ class custom_jvp(_WithRule):
         Parameters
         ----------
         rule : callable
-            ``rule(tangents, out, *args)``, written with NumPy calls or `tape.ops`: how the result
-            moves, in its structure. There is a tangent for each argument, in its structure: zeros
-            for what stands still, None for what is no float.
+            ``rule(tangents, out, *args)``, written with NumPy calls or `tape.ops`. It returns the tangent of
+            the result, in its structure. There is a tangent for each argument, in its structure: zeros where
+            it is constant, None for leaves that are not floats.
 
         Returns
         -------
@@ -165,20 +165,20 @@ class custom_jvp(_WithRule):
 
 
 class _Call:
-    """One call of a custom function: its rule, in terms of operands."""
+    """One call of a custom function, with its rule in terms of operands."""
 
     def __init__(self, function: _WithRule, segment: Segment) -> None:
         self.function = function
         self.segment = segment
         self.is_reverse = isinstance(function, custom_vjp)
         dtypes = [segment.packing.dtype, *(operand.dtype for operand in segment.operands)]
-        # Between complex and real numbers a rule may leave it to the caller to take the real part.
+        # A rule between complex and real numbers may leave it to the caller to take the real part.
         self._kinds = "biufc" if any(dtype.kind == "c" for dtype in dtypes) else "biuf"
 
     # ---- the rule as it is -----------------------------------------------------------------------
 
     def _given_vjp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
-        """A contribution for each operand, from a `custom_vjp`'s rule."""
+        """Return a contribution for each operand, from the rule of a `custom_vjp`."""
         packing, rule = self.segment.packing, self.function.rule
         args, _ = self.segment.arguments(operands)
         found = rule(packing.restore(g), packing.restore(out), *args)  # type: ignore[misc]
@@ -202,7 +202,7 @@ class _Call:
         ]
 
     def _given_jvp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
-        """The packed tangent of the result, from a `custom_jvp`'s rule."""
+        """Return the packed tangent of the result, from the rule of a `custom_jvp`."""
         packing, rule = self.segment.packing, self.function.rule
         args, _ = self.segment.arguments(operands)
         leaves, structure = tree.flatten(args)
@@ -217,18 +217,18 @@ class _Call:
         if any(parts[i] is None for i in packing.floats):
             raise errors.ShapeError(
                 f"the rule of {self.segment.name} returned a tree with None where the result has floats. "
-                "Return a tangent, zeros if it stands still"
+                "Return a tangent, zeros if it is constant"
             )
         likes = packing.unpack(out)
         return packing.pack(
             [
-                Op.fitted(self._checked(parts[i], like, "the result"), like)
+                fit_tangent(self._checked(parts[i], like, "the result"), like)
                 for i, like in zip(packing.floats, likes, strict=True)
             ]
         )
 
     def _up_to(self, structure: Any, given: Any, what: str) -> list[Any]:
-        """What a rule returned, leaf by leaf of what it is for."""
+        """Return the leaves of the result of a rule, checked against the structure it belongs to."""
         leaves: list[Any] | None
         try:
             leaves = tree.flatten_up_to(structure, given)
@@ -236,13 +236,13 @@ class _Call:
             leaves = None
         if leaves is None or any(x is not None and tree.flatten(x)[1] is not tree.LEAF for x in leaves):
             raise errors.ShapeError(
-                f"the rule of {self.segment.name} returned a tree {tree.told(tree.flatten(given)[1])} for "
-                f"{what}, which is {tree.told(structure)}. Return the same structure"
+                f"the rule of {self.segment.name} returned a tree {tree.describe(tree.flatten(given)[1])} "
+                f"for {what}, which is {tree.describe(structure)}. Return the same structure"
             )
         return leaves
 
     def _checked(self, given: Any, like: Any, what: str, *, allow_more: bool = False) -> Any:
-        """An array, number or Var of the shape of ``like``; or of one that ``like`` broadcasts to."""
+        """Check that a value has the shape of ``like``, or one that ``like`` broadcasts to."""
         rule = f"the rule of {self.segment.name}"
         array: Any = given if isinstance(given, Handle) else np.asarray(given)[()]
         if array.dtype.kind not in self._kinds:
@@ -256,34 +256,34 @@ class _Call:
             shape = None
         if shape is None or (shape != array.shape if allow_more else array.shape != like.shape):
             raise errors.ShapeError(
-                f"{rule} returned an array of shape {list(array.shape)}, and {list(like.shape)} is that of "
-                f"{what}. Return the same shape"
+                f"{rule} returned an array of shape {list(array.shape)} for {what}, of shape "
+                f"{list(like.shape)}. Return the same shape"
             )
         return array
 
     # ---- both modes ------------------------------------------------------------------------------
 
     def vjp(self, g: Any, out: Any, *operands: Any) -> Sequence[Any]:
-        """The reverse rule of the operation."""
-        rule = self._given_vjp if self.is_reverse else self._turned_jvp
+        """Apply the reverse rule of the operation."""
+        rule = self._given_vjp if self.is_reverse else self._transposed_jvp
         return self.segment.checked(rule(settled(g), settled(out), [settled(x) for x in operands]))
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
-        """The forward rule of the operation."""
-        rule = self._turned_vjp if self.is_reverse else self._given_jvp
+        """Apply the forward rule of the operation."""
+        rule = self._transposed_vjp if self.is_reverse else self._given_jvp
         tangents, operands = [settled(t) for t in tangents], tuple([settled(x) for x in operands])
         return self.segment.checked([rule(tangents, settled(out), operands)])[0]
 
-    def _turned_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
-        """The transpose of a `custom_jvp`'s rule."""
+    def _transposed_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
+        """Apply the transpose of the rule of a `custom_jvp`."""
 
         def push(tangents: list[Any]) -> Any:
             return self._given_jvp(tangents, out, operands)
 
         return pull_transposed(push, g, operands, [True for _ in operands], self.segment.name)
 
-    def _turned_vjp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
-        """The transpose of a `custom_vjp`'s rule."""
+    def _transposed_vjp(self, tangents: Sequence[Any], out: Any, operands: Sequence[Any]) -> Any:
+        """Apply the transpose of the rule of a `custom_vjp`."""
 
         def pull(adjoint: Callable[[], Any]) -> list[Any]:
             return self._given_vjp(adjoint(), out, operands)

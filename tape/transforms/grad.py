@@ -20,41 +20,42 @@ __all__ = [
 
 @derived
 def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
-    """The gradient of a function that returns a real scalar.
+    """Return a function that computes the gradient of ``f``, which returns a real scalar.
 
-    By a complex argument ``x + i y`` it is ``df/dx - i df/dy``, as in JAX and autograd: along a direction v
-    the function changes by ``real(sum(gradient * v))``, and the way down is ``-conj(gradient)``.
+    For a complex argument ``x + i y`` the gradient is ``df/dx - i df/dy``, as in JAX and autograd: along a
+    direction v the function changes by ``real(sum(gradient * v))``, and steepest descent is
+    ``-conj(gradient)``.
 
     Parameters
     ----------
     f : callable
-        Plain NumPy code. Arguments to differentiate by are floats or complex numbers, arrays of such, or
-        trees of them.
+        Plain NumPy code. Differentiated arguments are floats or complex numbers, arrays of these, or trees of
+        them.
     argnums : int or tuple of int
-        Which positional arguments to differentiate by.
+        The positional arguments to differentiate with respect to.
     has_aux : bool
-        Whether ``f`` returns a pair: the scalar, and anything that should come along.
+        Whether ``f`` returns a pair: the scalar, and auxiliary data of any kind.
 
     Returns
     -------
     callable
-        With the arguments of ``f``. Returns the gradient, in the structure, shapes and dtypes of the
-        argument (a tuple if ``argnums`` is one), or the pair of gradient and aux.
+        A function with the arguments of ``f``. It returns the gradient, in the structure, shapes and dtypes
+        of the argument (a tuple if ``argnums`` is one), or the pair of gradient and auxiliary data.
 
     Raises
     ------
     ShapeError
-        When called, if ``f`` returns no scalar.
+        When called, if ``f`` does not return a scalar.
     DTypeError
-        When called, if an argument to differentiate by holds integers, or ``f`` returns one or a complex
+        When called, if a differentiated argument holds integers, or ``f`` returns an integer or a complex
         number: of the latter take the real or imaginary part, or use `tape.vjp` or `tape.jacobian`.
     OutOfBoundsError
-        When called, if there is no such argument.
+        When called, if ``argnums`` exceeds the number of arguments.
 
     Warns
     -----
     ConstantResultWarning
-        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+        If the result of ``f`` does not depend on the arguments; its derivative is zero.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) 
 def gradient_of(
     f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, transform: str = "grad"
 ) -> Callable[..., Any]:
-    """`grad`, on behalf of another transform, which errors shall name."""
+    """Return `grad` of a function for another transform, which messages name."""
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         recording = Recording(transform, f, args, kwargs, argnums, has_aux=has_aux)
@@ -88,7 +89,7 @@ def gradient_of(
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The value of a function that returns a scalar, and its gradient.
+    """Return a function that computes the value of ``f``, a real scalar, and its gradient.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def value_and_grad(
     Returns
     -------
     callable
-        With the arguments of ``f``. Returns ``(value, gradient)``; with ``has_aux``,
+        A function with the arguments of ``f``. It returns ``(value, gradient)``; with ``has_aux``,
         ``((value, aux), gradient)``.
 
     Raises
@@ -124,21 +125,21 @@ def value_and_grad(
 
 @derived
 def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The derivative of a function that works element by element, for all elements at once.
+    """Return a function that computes the derivative of an elementwise function, for all elements at once.
 
-    For any other function this is the gradient of the sum of its results.
+    For any other function that is the gradient of the sum of its results.
 
     Parameters
     ----------
     f : callable
         As for `grad`, but it may return arrays.
     argnums : int or tuple of int
-        Which positional arguments to differentiate by.
+        The positional arguments to differentiate with respect to.
 
     Returns
     -------
     callable
-        With the arguments of ``f``; returns what `grad` does.
+        A function with the arguments of ``f``. It returns the derivative as `grad` does.
 
     Raises
     ------
@@ -162,13 +163,13 @@ def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..
 
 
 def _swept(recording: Recording) -> Any:
-    """The gradients of one scalar."""
+    """Return the gradients of one scalar."""
     recording.scalar()
     return _swept_from_ones(recording)
 
 
 def _swept_from_ones(recording: Recording) -> Any:
-    """The gradients of the sum of all results; the tape is used up."""
+    """Return the gradients of the sum of all results; the sweep frees the tape."""
     values = [recording.plain(out) for out in recording.outs]
     ones = [np.ones(np.shape(value), np.result_type(value))[()] for value in values]
     return recording.restore_args(recording.pull_back(ones, consume=True))

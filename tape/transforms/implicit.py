@@ -1,7 +1,7 @@
 """`root` and `fixed_point`: solutions differentiated by the implicit function theorem.
 
-For F(x, p) = 0 the solution moves as ``dx = -(dF/dx)^-1 dF/dp dp``, however it was found: the solver
-runs on plain arrays and may be anything.
+For F(x, p) = 0 the tangent of the solution is ``dx = -(dF/dx)^-1 dF/dp dp``, however it was found: the solver
+runs on plain arrays, and may be any function.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Solver = Callable[[Callable[[Any], Any], Any], Any]
 
 
 def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = None) -> Any:
-    """The x for which ``f(x, *args)`` is zero, differentiable by ``args`` and what ``f`` closes over.
+    """Find the x for which ``f(x, *args)`` is zero; it is differentiable in ``args`` and captured Vars.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code; it returns a tree like ``x``.
     x0 : tree
-        Where to begin: floats or complex numbers, arrays of such, or a tree of them. The solution does not
-        depend on it.
+        The initial guess: floats or complex numbers, arrays of these, or a tree of them. It is not
+        differentiated.
     *args : tree
         Further arguments of ``f``.
     solver : callable, optional
-        ``solver(g, x0)`` returns the x for which ``g(x)`` is zero, whichever way; it gets plain arrays.
+        ``solver(g, x0)`` returns the x for which ``g(x)`` is zero, by any method; it gets plain arrays.
         By default `scipy.optimize.root` with the exact Jacobian.
 
     Returns
@@ -47,16 +47,17 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     Raises
     ------
     ConvergenceError
-        If the default solver does not arrive.
+        If the default solver does not converge.
     ShapeError
-        If ``f`` returns anything not like ``x``.
+        If ``f`` returns a tree of another structure or other shapes than ``x``.
     SingularMatrixError
-        In a sweep, if its Jacobian is singular: the solution does not move smoothly.
+        In a sweep, if its Jacobian is singular: the solution is not differentiable.
 
     Notes
     -----
-    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers. A complex
-    x counts twice: it is solved for by its real and imaginary parts, and ``f`` need not be holomorphic.
+    Derivatives solve with the dense Jacobian with respect to x, which takes memory for ``x.size**2`` numbers.
+    A complex x counts twice: its real and imaginary parts are the unknowns, and ``f`` need not be
+    holomorphic.
 
     Examples
     --------
@@ -78,20 +79,20 @@ def fixed_point(
     tol: float | None = None,
     max_steps: int = 10_000,
 ) -> Any:
-    """The x for which ``f(x, *args)`` is x, differentiable by ``args`` and what ``f`` closes over.
+    """Find the x for which ``f(x, *args)`` is x; it is differentiable in ``args`` and captured Vars.
 
     Parameters
     ----------
     f, x0, *args
         As for `root`.
     solver : callable, optional
-        ``solver(g, x0)`` returns the x for which ``g(x)`` is x, whichever way; it gets plain arrays.
-        By default ``g`` is applied until nothing changes any more.
+        ``solver(g, x0)`` returns the x for which ``g(x)`` is x, by any method; it gets plain arrays.
+        By default ``g`` is applied until x stops changing.
     tol : float, optional
-        The default solver ends when no element changes by more than this, relative to the largest
+        The default solver stops when no element changes by more than this, relative to the largest
         element or one. By default 1e-12, or four times the precision of the dtype if that is more.
     max_steps : int
-        How often it applies ``g`` at most.
+        The largest number of times that it applies ``g``.
 
     Returns
     -------
@@ -101,18 +102,19 @@ def fixed_point(
     Raises
     ------
     ConvergenceError
-        If the default solver does not arrive.
+        If the default solver does not converge.
     OptionError
         If ``tol`` or ``max_steps`` is out of range.
     ShapeError
-        If ``f`` returns anything not like ``x``.
+        If ``f`` returns a tree of another structure or other shapes than ``x``.
     SingularMatrixError
-        In a sweep, if the Jacobian of ``f(x) - x`` is singular: the solution does not move smoothly.
+        In a sweep, if the Jacobian of ``f(x) - x`` is singular: the solution is not differentiable.
 
     Notes
     -----
-    Derivatives solve with the dense Jacobian by x, which takes memory for ``x.size**2`` numbers. A complex
-    x counts twice: it is solved for by its real and imaginary parts, and ``f`` need not be holomorphic.
+    Derivatives solve with the dense Jacobian with respect to x, which takes memory for ``x.size**2`` numbers.
+    A complex x counts twice: its real and imaginary parts are the unknowns, and ``f`` need not be
+    holomorphic.
 
     Examples
     --------
@@ -126,8 +128,8 @@ def fixed_point(
     is_number = isinstance(tol, (int, float, np.number)) and tol > 0
     if not (tol is None or is_number) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise errors.OptionError(
-            f"fixed_point: tol is {tol!r} and max_steps {max_steps!r}. They are a number above 0, or None, "
-            "and an int of 1 or more"
+            f"fixed_point: tol is {tol!r} and max_steps {max_steps!r}. They must be a positive number or "
+            "None, and an int of 1 or more"
         )
 
     def iterate(g: Callable[[Any], Any], x: Any) -> Any:
@@ -145,7 +147,7 @@ def fixed_point(
             if change == np.inf:
                 break
         raise errors.ConvergenceError(
-            f"fixed_point: {name_of(f)} has not settled within {max_steps} steps; the last changed x by "
+            f"fixed_point: {name_of(f)} has not converged within {max_steps} steps; the last changed x by "
             f"{change:.3g}, relative. Start closer, allow more max_steps, or give a solver"
         )
 
@@ -170,21 +172,21 @@ def _solved(
 
     def solve(start: Any, *args: Any) -> Any:
         solution = _like(solver(lambda x: f(x, *args), start), like, name)
-        like.parts_of(f(solution, *args), name_of(f))  # whatever f closes over is met now at the latest
+        like.parts_of(f(solution, *args), name_of(f))  # so that the Vars f closes over are found
         return solution
 
-    # An argument, so that a program begins where its own call does; nothing is differentiated by it.
+    # The initial guess is an argument, so that a program starts from that of its own call.
     segment = Segment(solve, (tree.map_leaves(traced, x0), *args), {}, name)
     packing = segment.packing
 
     def residual(x: Any, *operands: Any) -> Any:
-        """What is zero at the solution, as one vector."""
+        """Return the equations, zero at the solution, as one vector."""
         out = segment.call(lambda _, *args: f(packing.restore(x), *args), operands)
         packed = packing.pack(packing.parts_of(out, name_of(f)))
         return ops.ravel(packed - x if is_fixed_point else packed)
 
     def slopes(x: Any, operands: Sequence[Any]) -> Any:
-        """The Jacobian by x, a square matrix."""
+        """Return the Jacobian with respect to x, a square matrix."""
         matrix = jacobian(lambda x: residual(x, *operands))(x)
         return ops.reshape(matrix, (matrix.shape[0], matrix.shape[0]))
 
@@ -200,13 +202,13 @@ def _solved(
 
 
 def _like(solution: Any, like: Packing, name: str) -> Any:
-    """What a solver returned, in the dtypes of where it began."""
+    """Return the result of a solver in the dtypes of the initial guess, checked."""
     leaves, structure = tree.flatten(solution)
     shapes = [np.shape(leaf) for leaf in leaves]
     if structure != like.structure or shapes != like.shapes:
         raise errors.ShapeError(
-            f"{name}: the solver returned {tree.told(structure)} with shapes {shapes} for x0 "
-            f"{tree.told(like.structure)} with {like.shapes}. Both must be alike"
+            f"{name}: the solver returned {tree.describe(structure)} with shapes {shapes} for x0 "
+            f"{tree.describe(like.structure)} with {like.shapes}. Both must be of one structure and shape"
         )
     if any(np.asarray(leaf).dtype.kind != "f" for leaf in leaves):
         raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")
@@ -215,7 +217,7 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
 
 
 def _relative_change(before: Any, after: Any) -> float:
-    """By how much the elements differ at most, relative to the largest or one; infinite if not finite."""
+    """Return the largest change of an element, relative to the largest or one; infinite if not finite."""
     largest = float(np.max(np.abs(after), initial=1.0))
     change = float(np.max(np.abs(after - before), initial=0.0)) / largest if largest < np.inf else np.inf
     return change if change == change else np.inf
@@ -226,13 +228,13 @@ def _check_start(like: Packing, what: str) -> None:
         names = tree.names(like.structure, "x0")
         wrong = [names[i] for i in range(len(like.leaves)) if i not in like.floats]
         raise errors.DTypeError(
-            f"{what}: {', '.join(wrong) or 'x0'} holds no floats. Convert it, e.g. "
+            f"{what}: {', '.join(wrong) or 'x0'} does not hold floats. Convert it, e.g. "
             "np.asarray(value, dtype=float)"
         )
 
 
 def _scipy_root(g: Callable[[Any], Any], x0: Any) -> Any:
-    from scipy import optimize  # late: it takes longer to import than all the rest
+    from scipy import optimize  # here, since its import takes longer than all others
 
     packing = Packing(x0)
 
@@ -245,7 +247,7 @@ def _scipy_root(g: Callable[[Any], Any], x0: Any) -> Any:
     residual = float(np.max(np.abs(found.fun), initial=0))
     if not found.success and not residual < 1e-9:
         raise errors.ConvergenceError(
-            f"root: the solver has stopped at a residual of {residual:.3g}: {_one_line(found.message)} "
+            f"root: the solver stopped at a residual of {residual:.3g}: {_one_line(found.message)} "
             "Start closer, or give a solver"
         )
     solution = found.x.astype(start.dtype).reshape(start.shape)

@@ -1,6 +1,6 @@
-"""`jacobian`, `hessian`, `laplacian` and `divergence`: many sweeps over one tape, done as one.
+"""`jacobian`, `hessian`, `laplacian` and `divergence`: many sweeps over one tape, batched into one.
 
-The identity goes through the tape as a batch of seeds, in pieces if it would need much memory.
+The identity matrix is swept as a batch of seeds, in pieces that limit the memory.
 """
 
 from __future__ import annotations
@@ -23,54 +23,54 @@ __all__ = ["divergence", "hessian", "jacobian", "laplacian"]
 Mode = Literal["auto", "fwd", "rev"]
 
 _BATCH_ELEMENTS = 2**24
-"""How many numbers a batched sweep may hold at a time: 128 MiB of float64."""
+"""The number of elements that a batched sweep may hold at a time: 128 MiB of float64."""
 
 
 @derived
 def jacobian(
     f: Callable[..., Any], argnums: Argnums = 0, mode: Mode = "auto", *, holomorphic: bool = False
 ) -> Callable[..., Any]:
-    """The Jacobian of a function.
+    """Return a function that computes the Jacobian of ``f``.
 
-    Of complex results by real arguments it is their derivative, of real results by complex arguments the
-    gradient of each, in the sense of `tape.grad`. Of complex results by complex arguments there is one only
-    if the function is holomorphic.
+    For complex results of real arguments it is their derivative, for real results of complex arguments the
+    gradient of each, in the sense of `tape.grad`. For complex results of complex arguments it exists only if
+    the function is holomorphic.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code; arguments and result are trees.
     argnums : int or tuple of int
-        Which positional arguments to differentiate by.
+        The positional arguments to differentiate with respect to.
     mode : {"auto", "fwd", "rev"}
-        Forwards costs a sweep for every element of the arguments, backwards for every one of the
-        result, all as one batch. By default whichever is fewer. Complex results of real arguments must go
-        forwards, real results of complex arguments backwards.
+        Forward mode takes a sweep for every element of the arguments, reverse mode one for every element of
+        the result, all as one batch. The default takes the fewer. Complex results of real arguments need
+        forward mode, real results of complex arguments reverse mode.
     holomorphic : bool
-        Set this if ``f`` is a holomorphic function, of complex arguments to complex results. It is tried
-        out along a random direction.
+        Declares that ``f`` is a holomorphic function from complex arguments to complex results. This is
+        checked along a random direction.
 
     Returns
     -------
     callable
-        With the arguments of ``f``. For an argument of shape ``s`` and a result of shape ``r``, the
-        array ``r + s``; in general ``J[result][argument]``, a tree like the result of trees like the
+        A function with the arguments of ``f``. For an argument of shape ``s`` and a result of shape ``r``,
+        the array ``r + s``; in general ``J[result][argument]``, a tree like the result of trees like the
         argument, of such arrays.
 
     Raises
     ------
     DTypeError
-        When called, as `grad`; if arguments and results are complex without ``holomorphic``, or are not
-        with it; or if ``f`` is not holomorphic after all.
+        When called, as `grad`; if arguments and results are complex without ``holomorphic``, or real with
+        it; or if ``f`` is not holomorphic although declared so.
     OutOfBoundsError
         As `grad`.
     OptionError
-        If there is no such mode, or it cannot be had for complex numbers.
+        If the mode is unknown, or not available for these complex numbers.
 
     Warns
     -----
     ConstantResultWarning
-        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+        If the result of ``f`` does not depend on the arguments; its derivative is zero.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def jacobian(
     np.complex128(2+4j)
     """
     if mode not in ("auto", "fwd", "rev"):
-        raise errors.OptionError(f"mode is 'auto', 'fwd' or 'rev', not {mode!r}")
+        raise errors.OptionError(f"jacobian: mode must be 'auto', 'fwd' or 'rev', not {mode!r}")
 
     def derivative(*args: Any, **kwargs: Any) -> Any:
         recording = Recording("jacobian", f, args, kwargs, argnums)
@@ -100,19 +100,19 @@ def jacobian(
 
 @derived
 def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The second derivatives of a function that returns a scalar: forwards over reverse.
+    """Return a function that computes the Hessian of ``f``, which returns a scalar: forward over reverse.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code.
     argnums : int or tuple of int
-        Which positional arguments to differentiate by.
+        The positional arguments to differentiate with respect to.
 
     Returns
     -------
     callable
-        With the arguments of ``f``. For an argument of shape ``s`` the array ``s + s``, exactly
+        A function with the arguments of ``f``. For an argument of shape ``s`` the array ``s + s``, exactly
         symmetric; in general a tree as the argument, of trees as the argument, of such arrays.
 
     Raises
@@ -132,8 +132,9 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         gradient = gradient_of(f, argnums, transform="hessian")
         recording = Recording("hessian", gradient, args, kwargs, argnums, name=name_of(f))
         recording.check_real_arguments(
-            "Second derivatives by complex numbers are no matrix. Take tape.hvp along a direction; "
-            "or differentiate by real and imaginary parts: tape.hessian(lambda p: f(p[0] + 1j * p[1]))"
+            "Second derivatives with respect to complex numbers are not a matrix. Use tape.hvp along a "
+            "direction; or differentiate by real and imaginary parts: tape.hessian(lambda p: f(p[0] + 1j * "
+            "p[1]))"
         )
         rows = _symmetric(_blocks(recording, "fwd"), [p.ndim for p in recording.params])
         return recording.restore_args([recording.restore_args(row) for row in rows])
@@ -143,7 +144,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 @derived
 def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The sum of the derivatives of each result by its own argument: the trace of the Jacobian.
+    """Return a function that computes the divergence of ``f``: the trace of its Jacobian.
 
     Parameters
     ----------
@@ -153,12 +154,12 @@ def divergence(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     Returns
     -------
     callable
-        With the argument of ``f``; returns a scalar.
+        A function with the argument of ``f`` that returns a scalar.
 
     Raises
     ------
     ShapeError
-        When called, if argument and result are not alike.
+        When called, if argument and result differ in structure or shape.
 
     Examples
     --------
@@ -182,8 +183,8 @@ def _trace_of_jacobian(transform: str, f: Callable[[Any], Any]) -> Callable[[Any
         if recording.out_structure != recording.structures[0] or shapes_in != shapes_out:
             raise errors.ShapeError(
                 f"{transform}: the argument of {recording.name} has shape {shapes_in} and its result "
-                f"{shapes_out}, structures {tree.told(recording.structures[0])} and "
-                f"{tree.told(recording.out_structure)}. Both must be alike"
+                f"{shapes_out}, structures {tree.describe(recording.structures[0])} and "
+                f"{tree.describe(recording.out_structure)}. Both must have the same structure and shapes"
             )
         return _total_of_own(recording)
 
@@ -192,7 +193,7 @@ def _trace_of_jacobian(transform: str, f: Callable[[Any], Any]) -> Callable[[Any
 
 @derived
 def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The sum of the second derivatives by each element: the trace of the Hessian.
+    """Return a function that computes the Laplacian of ``f``: the trace of its Hessian.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     Returns
     -------
     callable
-        With the argument of ``f``; returns a scalar.
+        A function with the argument of ``f`` that returns a scalar.
 
     Raises
     ------
@@ -224,28 +225,28 @@ def laplacian(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _mode_of_complex(recording: Recording, mode: Mode) -> Mode:
-    """The mode that a function which is not known to be holomorphic leaves."""
+    """Return the mode that is possible for a function not declared as holomorphic."""
     from_complex = any(param.dtype.kind == "c" for param in recording.params)
     to_complex = any(dtype_of(recording.plain(out)).kind == "c" for out in recording.outs)
     if not from_complex and not to_complex:
         return mode
     if from_complex and to_complex:
         raise errors.DTypeError(
-            f"jacobian: {recording.name} makes complex numbers of complex ones. If it is holomorphic, pass "
+            f"jacobian: {recording.name} maps complex numbers to complex ones. If it is holomorphic, pass "
             "holomorphic=True; if not, differentiate its np.real and np.imag, or take tape.jvp or tape.vjp"
         )
     possible: Mode = "rev" if from_complex else "fwd"
     if mode not in ("auto", possible):
-        kinds = "real numbers of complex" if from_complex else "complex numbers of real"
+        kinds = "complex numbers to real" if from_complex else "real numbers to complex"
         raise errors.OptionError(
-            f"jacobian: {recording.name} makes {kinds} ones, for which mode {mode!r} takes two sweeps an "
-            f"element. Take {possible!r} or 'auto'"
+            f"jacobian: {recording.name} maps {kinds} ones, for which mode {mode!r} takes two sweeps an "
+            f"element. Use {possible!r} or 'auto'"
         )
     return possible
 
 
 def _check_holomorphic(recording: Recording) -> None:
-    """See that all is complex, and that along i times a direction results move i times as much."""
+    """Check that all is complex, and that the tangent along i times a direction is i times the tangent."""
     values = [recording.plain(out) for out in recording.outs]
     for value in (*(param.node.value for param in recording.params), *values):
         if dtype_of(value).kind != "c":
@@ -262,12 +263,13 @@ def _check_holomorphic(recording: Recording) -> None:
     eps = max(np.finfo(dtype_of(x)).eps for x in (*values, *recording.params))
     for one, other in zip(along, turned, strict=True):
         if isinstance(one, Handle) or isinstance(other, Handle):
-            return  # it is being differentiated itself, and its values are nobody's to read
+            return  # it is being differentiated itself: its values are not available
         largest = max(np.max(np.abs(part), initial=0.0) for part in (one, other))
         if np.max(np.abs(other - 1j * one), initial=0.0) > eps**0.5 * largest:
             raise errors.DTypeError(
-                f"jacobian: holomorphic=True, and {recording.name} is not: along i times a direction it does "
-                "not move i times as much. Differentiate its np.real and np.imag; or take tape.jvp or vjp"
+                f"jacobian: holomorphic=True, and {recording.name} is not holomorphic: its tangent along i "
+                "times a direction is not i times that along it. Differentiate its np.real and np.imag; or "
+                "use tape.jvp or tape.vjp"
             )
 
 
@@ -283,7 +285,7 @@ def _chosen(recording: Recording, mode: Mode) -> Mode:
 
 
 def _blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
-    """For every leaf of the result, the Jacobian by every param: arrays of result's + param's shape."""
+    """Return for every leaf of the result the Jacobian by every param: arrays of result's + param's shape."""
     if not recording.params:
         return [[] for _ in recording.outs]
     rows = _batched_blocks(recording, mode)
@@ -292,7 +294,7 @@ def _blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
 
 
 def _owned(recording: Recording, block: Any, is_scalar: bool) -> Any:
-    """A block that shares memory with nothing, on the right trace; a scalar if the param is one."""
+    """Return a block that shares no memory, on the right trace; a scalar if the param is one."""
     if isinstance(block, np.ndarray):
         block = block[()] if is_scalar and not block.shape else np.array(block)
     return recording.lifted(block)
@@ -316,7 +318,7 @@ def _batched_blocks(recording: Recording, mode: Mode) -> list[list[Any]]:
 
 
 def _moved_back(part: Any, shape_in: tuple[int, ...], shape_out: tuple[int, ...]) -> Any:
-    """A block of shape (size of the param, *result's shape), in its place."""
+    """Return a block of shape (size of the param, *result's shape) with its axes in order."""
     flat = part.reshape((prod(shape_in), prod(shape_out)))
     return flat.T.reshape((*shape_out, *shape_in))
 
@@ -324,7 +326,7 @@ def _moved_back(part: Any, shape_in: tuple[int, ...], shape_out: tuple[int, ...]
 def _swept(
     recording: Recording, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any], sweep: Callable[..., Any]
 ) -> list[list[Any]]:
-    """What a sweep makes of the identity: for each result of the sweep, a part for each seeded array.
+    """Sweep the identity: return for each result of the sweep a part for each seeded array.
 
     The first axis of a part goes over the elements of that array.
     """
@@ -342,14 +344,14 @@ def _swept(
 
 
 def _pieces(recording: Recording, total: int) -> list[tuple[int, int]]:
-    """Start and size of the batches in which to sweep, so that each fits in memory."""
+    """Return the start and size of batches to sweep, so that each fits in memory."""
     on_tape = sum(int(np.size(node.value)) for node in recording.trace.nodes)
     step = max(1, min(total, _BATCH_ELEMENTS // max(1, on_tape)))
     return [(start, min(step, total - start)) for start in range(0, max(total, 1), step)]
 
 
 def _units(start: int, size: int, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]) -> list[Any]:
-    """Rows of the identity for all elements of all arrays: for each array, ``(size, *shape)``."""
+    """Return rows of the identity for all elements of all arrays: for each array, ``(size, *shape)``."""
     units = []
     for shape, dtype in zip(shapes, dtypes, strict=True):
         units.append(np.eye(size, prod(shape), start, dtype).reshape((size, *shape)))
@@ -358,7 +360,7 @@ def _units(start: int, size: int, shapes: Sequence[tuple[int, ...]], dtypes: Seq
 
 
 def _total_of_own(recording: Recording) -> Any:
-    """The trace of the Jacobian of what returns something like its argument."""
+    """Return the trace of the Jacobian of a function from a structure to the same structure."""
     shapes = [p.shape for p in recording.params]
     dtypes = [p.dtype for p in recording.params]
     total: Any = 0.0
@@ -373,7 +375,7 @@ def _total_of_own(recording: Recording) -> Any:
 
 
 def _symmetric(blocks: list[list[Any]], ndims: Sequence[int]) -> list[list[Any]]:
-    """The mean of a Hessian and its transpose, block by block."""
+    """Return the mean of a Hessian and its transpose, block by block."""
     result = [list(row) for row in blocks]
     for i, row in enumerate(blocks):
         for j in range(i + 1):

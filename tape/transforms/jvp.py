@@ -20,27 +20,27 @@ __all__ = ["directional_derivative", "jvp", "linearize"]
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of a function, and its derivative along tangents: the Jacobian times a vector.
+    """Compute the value of a function and its derivative along tangents: the Jacobian times a vector.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code; arguments and result are trees.
     primals : tuple or list
-        Its arguments: floats or complex numbers, arrays of such, or trees of them.
+        Its arguments: floats or complex numbers, arrays of these, or trees of them.
     tangents : tuple or list
-        How each of them moves, in its structure and shapes.
+        The tangent of each, in its structure and shapes.
     has_aux : bool
-        Whether ``f`` returns a pair: what is differentiated, and anything that should come along.
+        Whether ``f`` returns a pair: the result to differentiate, and auxiliary data of any kind.
 
     Returns
     -------
     out : tree
-        What ``f`` returned.
+        The result of ``f``.
     tangent : tree
-        How that moves, in its structure, shapes and dtypes.
+        Its tangent, in its structure, shapes and dtypes.
     aux : Any
-        With ``has_aux`` only.
+        The auxiliary data, with ``has_aux`` only.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def jvp(
     Warns
     -----
     ConstantResultWarning
-        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+        If the result of ``f`` does not depend on the arguments; its derivative is zero.
 
     Examples
     --------
@@ -67,23 +67,23 @@ def jvp(
 
 
 def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """Record a function once, to multiply with its Jacobian as often as wanted.
+    """Record a function once, for any number of products with its Jacobian.
 
-    The forward sweep is itself recorded: what does not depend on the tangents is computed once.
+    The forward sweep is itself recorded: values that do not depend on the tangents are computed once.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code; arguments and result are trees.
     *primals : tree
-        Its arguments: floats or complex numbers, arrays of such, or trees of them.
+        Its arguments: floats or complex numbers, arrays of these, or trees of them.
 
     Returns
     -------
     out : tree
-        What ``f`` returned.
+        The result of ``f``.
     linear_map : callable
-        ``linear_map(*tangents)`` is how that moves, given how each of the primals does.
+        ``linear_map(*tangents)`` returns its tangent, given a tangent for each of the primals.
 
     Raises
     ------
@@ -121,17 +121,18 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
 
 @derived
 def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The derivative of a function of one argument along a direction.
+    """Return a function that computes the derivative of ``f`` along a direction.
 
     Parameters
     ----------
     f : callable
-        Plain NumPy code; argument and result are trees.
+        Plain NumPy code of one argument; argument and result are trees.
 
     Returns
     -------
     callable
-        ``(x, direction)``, both of one structure; returns a tree as ``f`` does.
+        A function ``(x, direction)`` of two trees of one structure; it returns a tree like the result of
+        ``f``.
 
     Raises
     ------
@@ -153,7 +154,7 @@ def directional_derivative(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 
 
 def pushed(transform: str, f: Callable[..., Any], x: Any, direction: Any) -> Any:
-    """The tangent of a function of one argument, for a transform that is named in messages."""
+    """Return the tangent of a function of one argument; messages name the given transform."""
     recording = _recorded(f, (x,), transform)
     return tree.restore(recording.out_structure, recording.push_forward(recording.tangents((direction,))))
 

@@ -1,9 +1,9 @@
-"""`odeint`: solutions of ordinary differential equations, differentiated by integrating once more.
+"""`odeint`: solutions of ordinary differential equations, differentiated by integrating another one.
 
 `scipy.integrate.solve_ivp` runs on plain arrays. Backwards, the adjoint equation is integrated from the
 last time to the first (Pontryagin; Chen et al., "Neural ordinary differential equations", 2018, appendix
-B); forwards, the variational equation along with the solution. Both call `odeint` again, and so have
-derivatives themselves.
+B); forwards, the variational equation along with the solution. Both call `odeint` again, and so are
+differentiable themselves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def odeint(
     atol: float = 1e-8,
     method: str = "RK45",
 ) -> Any:
-    """The solution of ``dy/dt = f(y, t, *args)`` at given times, differentiable by everything.
+    """Solve ``dy/dt = f(y, t, *args)`` at given times; the solution is differentiable in all arguments.
 
     Parameters
     ----------
@@ -43,14 +43,14 @@ def odeint(
         Plain NumPy code; it returns a tree like ``y``. Vars that it closes over are differentiated like
         its arguments.
     y0 : tree
-        The state at the first of the times: floats or complex numbers, arrays of such, or a tree of them. A
-        complex one is integrated by its real and imaginary parts: ``f`` need not be holomorphic.
+        The state at the first of the times: floats or complex numbers, arrays of these, or a tree of them.
+        The real and imaginary parts of a complex one are the unknowns: ``f`` need not be holomorphic.
     t : array_like or Var
-        ``(n,)``: the times, rising or falling, at least one.
+        ``(n,)``: the times, increasing or decreasing, at least one.
     *args : tree
         Further arguments of ``f``.
     rtol, atol : float
-        Tolerances of the integration, of derivatives too.
+        Tolerances of the integration, also of that for derivatives.
     method : str
         As `scipy.integrate.solve_ivp`: RK45, RK23, DOP853, or for stiff equations Radau, BDF, LSODA.
 
@@ -64,11 +64,11 @@ def odeint(
     ConvergenceError
         If the integration fails.
     ShapeError
-        If ``t`` is no vector, or ``f`` returns anything not like ``y``.
+        If ``t`` is not a vector, or ``f`` returns a tree of another structure or other shapes than ``y``.
     OptionError
-        If the times neither rise nor fall, a tolerance is not positive, or there is no such method.
+        If the times are not monotonic, a tolerance is not positive, or the method is unknown.
     DTypeError
-        If ``y0`` holds anything but floats and complex numbers, or ``f`` makes complex numbers of floats.
+        If ``y0`` holds anything but floats and complex numbers, or ``f`` returns complex numbers for floats.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def odeint(
         raise errors.OptionError(f"odeint: method is {method!r}. Take one of {', '.join(_METHODS)}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
-            raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It is a number above 0")
+            raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It must be a positive number")
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
     t = t if isinstance(t, Handle) else np.asarray(t)
@@ -100,7 +100,7 @@ def odeint(
 
 
 class _Solution:
-    """The solution of a differential equation for one vector, and its two rules."""
+    """The solution of a differential equation for one vector, with its two rules."""
 
     def __init__(
         self, f: Callable[..., Any], packing: Packing, start: Any, t: Any, args: Any, options: dict[str, Any]
@@ -112,11 +112,11 @@ class _Solution:
         self.segment = Segment(self._solve, (start, t, *args), {}, self.name)
 
     def as_node(self) -> Any:
-        """The vectors at all times, ``(times, size)``."""
+        """Return the vectors at all times, ``(times, size)``."""
         return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
 
     def _slope(self, y: Any, t: Any, *args: Any) -> Any:
-        """The right-hand side as a vector."""
+        """Return the right-hand side as a vector."""
         parts = self.packing.unpack(ops.reshape(y, self.packing.shapes[0]) if self.packing.is_single else y)
         out = self.f(tree.restore(self.packing.structure, parts), t, *args)
         return ops.ravel(self.packing.pack(self.packing.parts_of(out, name_of(self.f))))
@@ -129,8 +129,8 @@ class _Solution:
         return self._integrated(start, times, args, t_eval=times).y.T.astype(start.dtype)
 
     def _integrated(self, start: Any, times: np.ndarray, args: Any, **options: Any) -> Any:
-        """What SciPy returns for plain arrays."""
-        from scipy.integrate import solve_ivp  # late: it takes longer to import than all the rest
+        """Return the solution by SciPy, for plain arrays."""
+        from scipy.integrate import solve_ivp  # here, since its import takes longer than all others
 
         reached = times[0]
 
@@ -144,7 +144,7 @@ class _Solution:
         if not result.success:
             message = " ".join(result.message.split())
             raise errors.ConvergenceError(
-                f"{self.name}: {message} It got as far as t = {reached:.6g}. Try another method (Radau or "
+                f"{self.name}: {message} It reached t = {reached:.6g}. Try another method (Radau or "
                 "LSODA for stiff equations) or other tolerances"
             )
         return result
@@ -152,12 +152,12 @@ class _Solution:
     # ---- rules -----------------------------------------------------------------------------------
 
     def _split(self, operands: Sequence[Any]) -> tuple[Any, Any]:
-        """The first vector and the times, whether they are operands or not."""
+        """Return the first vector and the times, whether they are operands or not."""
         (start, t, *_), _ = self.segment.arguments(operands[: len(self.segment.places)])
         return start, t
 
     def _slope_of(self, operands: Sequence[Any]) -> Callable[..., Any]:
-        """The right-hand side as a function of y, t and all operands."""
+        """Return the right-hand side as a function of y, t and all operands."""
         return lambda y, t, *operands: self.segment.call(
             lambda start, times, *args: self._slope(y, t, *args), operands
         )
@@ -196,7 +196,7 @@ class _Solution:
         solution = self._interpolated(start, t, operands)
 
         def adjoint(state: Any, minus_time: Any) -> Any:
-            """Backwards in time: the adjoint, what has been collected for every operand, and y."""
+            """Return the rates, backwards in time, of the adjoint, the gradient of every operand, and y."""
             a, _, *y = state
             time = -minus_time
             at = solution(time) if solution else y[0]
@@ -234,10 +234,10 @@ class _Solution:
         return contributions
 
     def _interpolated(self, start: Any, t: Any, operands: Sequence[Any]) -> Callable[[Any], Any] | None:
-        """The solution between the times; None where it must itself be differentiated.
+        """Return the interpolated solution; None where it must itself be differentiated.
 
-        Integrating y backwards along with its adjoint would do without, but is unstable for equations
-        that forget where they began.
+        Integrating y backwards along with its adjoint would avoid it, but is unstable for equations that
+        contract.
         """
         times = np.asarray(plain(t), float)
         if len(times) == 1 or not start.size or any(isinstance(x, Handle) for x in operands):
@@ -251,7 +251,7 @@ class _Solution:
 
 
 def _by_leaf(packing: Packing, out: Any) -> list[Any]:
-    """The leaves of the solution, from vectors for all times."""
+    """Return the leaves of the solution, from vectors for all times."""
     count = out.shape[0]
     if packing.is_single:
         return [ops.reshape(out, (count, *packing.shapes[0]))]
@@ -271,9 +271,9 @@ def _check(like: Packing, times: Any) -> None:
             "np.asarray(value, dtype=float)"
         )
     if times.dtype.kind not in "biuf":
-        raise errors.DTypeError(f"odeint: t is {errors.describe(times)}. Times are real numbers")
+        raise errors.DTypeError(f"odeint: t is {errors.describe(times)}. It must hold real numbers")
     if times.ndim != 1 or not times.size:
-        raise errors.ShapeError(f"odeint: t has shape {list(times.shape)}. It is a vector of times")
+        raise errors.ShapeError(f"odeint: t has shape {list(times.shape)}. It must be a vector of times")
     steps = times[1:] - times[:-1]
     if not (np.all(steps > 0) or np.all(steps < 0)):
-        raise errors.OptionError("odeint: the times must all rise, or all fall")
+        raise errors.OptionError("odeint: the times must be strictly increasing or strictly decreasing")

@@ -1,4 +1,4 @@
-"""`hvp`, `gnvp` and `rop`: products of second derivatives and of Jacobians with vectors."""
+"""`hvp`, `gnvp` and `rop`: products of Hessians, Gauss-Newton matrices and Jacobians with vectors."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["gnvp", "hvp", "rop"]
 
 @derived
 def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The Hessian of a function times a vector, without the Hessian: reverse over forward.
+    """Return a function that multiplies the Hessian of ``f`` with a vector: reverse over forward.
 
-    It is how the gradient moves along the vector; in this sense there is one by complex arguments too.
+    The product is the derivative of the gradient along the vector, also for complex arguments.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code that returns a scalar.
     argnums : int or tuple of int
-        Which positional arguments to differentiate by.
+        The positional arguments to differentiate with respect to.
 
     Returns
     -------
     callable
-        ``(*args, v)``: the arguments of ``f``, and the vector in the structure of the differentiated
-        one (a tuple if ``argnums`` is one). The product has that structure too.
+        A function ``(*args, v)`` of the arguments of ``f`` and a vector in the structure of the
+        differentiated one (a tuple if ``argnums`` is one). The product has that structure too.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
     def product(*args: Any, **kwargs: Any) -> Any:
         if not args:
-            raise errors.ShapeError(f"hvp: call it with the arguments of {name_of(f)}, and the vector last")
+            raise errors.ShapeError(f"hvp: pass the arguments of {name_of(f)}, and the vector last")
         *primals, v = args
 
         def slope(*primals: Any) -> Any:
@@ -68,25 +68,27 @@ def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 @derived
 def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """The Gauss-Newton matrix of ``loss(f(x))`` times a vector: ``J.T @ H @ J @ v``.
+    """Return a function that multiplies the Gauss-Newton matrix of ``loss(f(x))`` with a vector.
+
+    The product is ``J.T @ H @ J @ v``.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code, from a tree to a tree; J is its Jacobian.
     loss : callable, optional
-        From what ``f`` returns to a scalar; H is its Hessian. By default half the sum of squares of
-        absolute values, of which H is the identity.
+        A function from the result of ``f`` to a scalar; H is its Hessian. By default half the sum of squared
+        absolute values, whose Hessian is the identity.
 
     Returns
     -------
     callable
-        ``(x, v)``, both of one structure, as is the product.
+        A function ``(x, v)`` of two trees of one structure, which the product has too.
 
     Raises
     ------
     ShapeError, DTypeError, SeedError
-        When called, as `jvp`; ShapeError too if ``loss`` returns no scalar.
+        When called, as `jvp`; ShapeError too if ``loss`` does not return a scalar.
 
     Examples
     --------
@@ -112,7 +114,7 @@ def gnvp(f: Callable[[Any], Any], loss: Callable[[Any], Any] | None = None) -> C
 
 
 def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "double_lop"] = "forward") -> Any:
-    """The Jacobian of a function times a vector: by a forward sweep, or by two reverse sweeps.
+    """Multiply the Jacobian of a function with a vector: by a forward sweep, or by two reverse sweeps.
 
     A reverse sweep computes ``Lop(w) = J.T @ w``, which is linear in w; a reverse sweep over that, for
     the derivative by w, computes ``J @ v``. The value of w drops out. ``examples/rop.md`` walks through it.
@@ -122,21 +124,21 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
     f : callable
         Plain NumPy code, from a tree to a tree.
     x : tree
-        Where.
+        The point.
     v : tree
         The vector, in the structure and shapes of ``x``.
     method : {"forward", "double_lop"}
-        How. The numbers are the same.
+        The method; both give the same numbers.
 
     Returns
     -------
     tree
-        As ``f`` returns.
+        A tree like the result of ``f``.
 
     Raises
     ------
     OptionError
-        If there is no such method.
+        If the method is unknown.
     ShapeError, DTypeError, SeedError
         As `jvp`.
 
@@ -148,7 +150,7 @@ def rop(f: Callable[[Any], Any], x: Any, v: Any, method: Literal["forward", "dou
     (array([1., 0.]), array([1., 0.]))
     """
     if method not in ("forward", "double_lop"):
-        raise errors.OptionError(f"method is 'forward' or 'double_lop', not {method!r}")
+        raise errors.OptionError(f"rop: method must be 'forward' or 'double_lop', not {method!r}")
     if method == "forward":
         return pushed("rop", f, x, v)
     recording = Recording("rop", f, (x,))

@@ -1,4 +1,4 @@
-"""`stop_gradient` and `no_grad`: what derivatives do not see."""
+"""`stop_gradient` and `no_grad`: values that are constant to every derivative."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from tape import tree
 from tape.core import batch_rules
+from tape.core.interpreter import Interceptor
 from tape.core.node import Handle
 from tape.core.op import Op
-from tape.core.scope import Region
 
 __all__ = ["no_grad", "stop_gradient"]
 
@@ -18,7 +18,7 @@ _stop = Op(lambda x: x, name="stop_gradient", batch=batch_rules.elementwise, low
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same value, constant to every derivative, in every mode and at every order.
+    """Return the same value, constant to every derivative, in every mode and of any order.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def stop_gradient(x: Any) -> Any:
     Returns
     -------
     tree
-        As ``x``. What was recorded stays recorded, without derivative, and converts to plain numbers.
+        A tree like ``x``. Its Vars stay recorded, without derivative, and convert to plain numbers.
 
     Examples
     --------
@@ -39,12 +39,12 @@ def stop_gradient(x: Any) -> Any:
     return tree.map_leaves(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
 
 
-class no_grad(Region, ContextDecorator):
-    """A region, or a decorated function, in which what is computed is constant to every derivative.
+class no_grad(Interceptor, ContextDecorator):
+    """A context, or decorator of functions, in which results are constant to every derivative.
 
-    Operations on Vars are recorded as always, and run again on a replay, but without derivative.
-    What begins inside of the region is not affected: derivatives taken there are right, and
-    themselves constant to those around.
+    Operations on Vars are recorded as usual, and run again on a replay, but without derivative.
+    Traces and transforms that start inside of it are not affected: their derivatives are correct, and
+    constant to those around.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class no_grad(Region, ContextDecorator):
 
     is_constant = True
 
-    def instead(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation without its rules."""
         return op.without_rules()(*operands, **attrs)
 
     def _recreate_cm(self) -> no_grad:
-        return no_grad()  # a decorated function opens one at every call
+        return no_grad()  # a decorated function enters a new one at every call

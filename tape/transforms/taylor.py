@@ -1,4 +1,4 @@
-"""`taylor`: all derivatives along a direction up to an order, in one forward sweep of power series."""
+"""`taylor`: all derivatives along a direction up to an order, by one forward sweep of power series."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core import scope
+from tape.core.interpreter import lift
 from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 
@@ -18,30 +18,30 @@ __all__ = ["taylor"]
 
 
 def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
-    """The derivatives of ``f(x + t * direction)`` by t, at t = 0, of order 0, 1, ..., ``order``.
+    """Compute the derivatives of ``f(x + t * direction)`` by t, at t = 0, of order 0, 1, ..., ``order``.
 
     One sweep carries the Taylor coefficients of every node forwards, by a recurrence for each
-    operation; that costs as much as ``order**2`` evaluations, where nested derivatives would cost
+    operation; that costs as much as ``order**2`` evaluations, where nested derivatives cost
     ``2**order``. An operation without a recurrence is expanded through its forward rule, which may cost
-    as much as ``order**3``, and more where rules of such operations lead to further ones.
+    as much as ``order**3``, and more where its rule contains further operations of this kind.
 
-    Of complex numbers too t is real: the derivatives exist where ``f`` is not holomorphic.
+    The parameter t is real, also for complex numbers: ``f`` need not be holomorphic.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code, from a tree to a tree.
     x : tree
-        Where: floats or complex numbers, arrays of such, or a tree of them.
+        The point: floats or complex numbers, arrays of these, or a tree of them.
     direction : tree
-        In the structure and shapes of ``x``.
+        The direction, in the structure and shapes of ``x``.
     order : int
-        The highest, zero or positive.
+        The highest order, zero or positive.
 
     Returns
     -------
     tree
-        As ``f`` returns, every leaf with a new first axis of length ``order + 1``.
+        A tree like the result of ``f``, every leaf with a new first axis of length ``order + 1``.
 
     Raises
     ------
@@ -59,16 +59,16 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
     try:
         order = operator.index(order)
     except TypeError:
-        raise errors.OptionError(f"order is {order!r}. It is an int, zero or positive") from None
+        raise errors.OptionError(f"taylor: order is {order!r}. It must be an int, zero or positive") from None
     if order < 0:
-        raise errors.OptionError(f"order is {order}. It must be zero or positive")
+        raise errors.OptionError(f"taylor: order is {order}. It must be zero or positive")
     recording = Recording("taylor", f, (x,))
     recording.check_dtypes()
     for out in recording.outs:
         _check_factorial(order, np.result_type(recording.plain(out)))
     directions = recording.tangents(direction, "direction")
     seeds = {
-        param.id: [param.node.value, scope.recorded(moved), *[None] * (order - 1)][: order + 1]
+        param.id: [param.node.value, lift(moved), *[None] * (order - 1)][: order + 1]
         for param, moved in zip(recording.params, directions, strict=True)
     }
     roots = recording.roots
@@ -89,11 +89,11 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
 
 
 def _check_factorial(order: int, dtype: Any) -> None:
-    """See that ``order!`` fits a dtype."""
+    """Check that ``order!`` fits a dtype."""
     largest = float(np.finfo(dtype).max) if dtype.kind in "fc" else float("inf")
     if order > 170 or factorial(order) > largest:
         most = next(k for k in range(order, 0, -1) if k <= 170 and factorial(k) <= largest)
         raise errors.OptionError(
-            f"taylor: {order}! does not fit into {dtype}, and derivatives of that order would not. Take an "
-            f"order of {most} at most"
+            f"taylor: {order}! overflows {dtype}, and so would derivatives of that order. Use an order of "
+            f"at most {most}"
         )

@@ -1,4 +1,4 @@
-"""`vjp`: a function's value, and its reverse sweep as a function."""
+"""`vjp`: the value of a function, and its reverse sweep as a function."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ __all__ = ["vjp"]
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """Record a function once, to multiply with its transposed Jacobian as often as wanted.
+    """Record a function once, for any number of products with its transposed Jacobian.
 
-    Of complex numbers nothing is conjugated: what ``pullback(g)`` returns is the gradient, in the sense of
-    `tape.grad`, of ``real(sum(g * out))``. So for a holomorphic function it is ``g`` times the derivative;
-    and the gradient of the imaginary part is ``pullback(-1j)``.
+    Complex numbers are not conjugated: ``pullback(g)`` returns the gradient, in the sense of `tape.grad`, of
+    ``real(sum(g * out))``. So for a holomorphic function it is ``g`` times the derivative, and the gradient
+    of the imaginary part is ``pullback(-1j)``.
 
     Parameters
     ----------
     f : callable
         Plain NumPy code; arguments and result are trees.
     *primals : tree
-        Its arguments, all of them differentiated: floats or complex numbers, arrays of such, or trees of
+        Its arguments, all of them differentiated: floats or complex numbers, arrays of these, or trees of
         them.
     has_aux : bool
-        Whether ``f`` returns a pair: what is differentiated, and anything that should come along.
+        Whether ``f`` returns a pair: the result to differentiate, and auxiliary data of any kind.
 
     Returns
     -------
     out : tree
-        What ``f`` returned.
+        The result of ``f``.
     pullback : callable
-        ``pullback(cotangent)``, the cotangent being in the structure and shapes of ``out``, returns a
-        tuple with the gradient by each of the primals.
+        ``pullback(cotangent)`` takes a cotangent in the structure and shapes of ``out``, and returns a
+        tuple with the gradient with respect to each of the primals.
     aux : Any
-        With ``has_aux`` only.
+        The auxiliary data, with ``has_aux`` only.
 
     Raises
     ------
     DTypeError
-        If a primal holds integers, or ``f`` returns one that was computed from them.
+        If a primal holds integers, or ``f`` returns integers computed from the primals.
     ShapeError, SeedError
         By ``pullback``, if the cotangent does not fit.
 
     Warns
     -----
     ConstantResultWarning
-        If what ``f`` returns does not depend on the arguments; its derivative is zero.
+        If the result of ``f`` does not depend on the arguments; its derivative is zero.
 
     Examples
     --------

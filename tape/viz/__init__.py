@@ -1,6 +1,6 @@
-"""Pictures: of a tape (`arc`, `graph`, `dot`, `html`, `animate`), of time (`flame`), of a training.
+"""Pictures of a tape (`arc`, `graph`, `dot`, `html`, `animate`), of time (`flame`), and of a training.
 
-Nothing here is needed to compute, and no function changes the trace that it draws.
+Computing needs nothing of this, and no function here changes the trace that it draws.
 """
 
 from tape.viz.animate import Animation, animate

@@ -1,6 +1,6 @@
-"""The passes over a tape as an animation: an SVG that plays in any browser, or a GIF.
+"""Animations of the passes over a tape: an SVG that plays in any browser, or a GIF.
 
-Public face of `tape.viz.movie`: checks what is asked for, and puts its stages together.
+The public side of `tape.viz.movie`: checks the options, and runs its stages in turn.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tape import errors
 from tape.inspect.listing import one_line
 from tape.viz.drawing import Drawing, checked_path
+from tape.viz.graphviz import is_installed
 from tape.viz.movie.frames import SLOTS, frames_of
 from tape.viz.movie.gif import gif
 from tape.viz.movie.scene import scene_of
@@ -30,7 +31,7 @@ __all__ = ["Animation", "animate"]
 
 @dataclass(frozen=True, repr=False)
 class Animation(Drawing):
-    """A picture that moves; the last value of a notebook cell plays there.
+    """An animated picture; notebooks play it as the last value of a cell.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class Animation(Drawing):
     format : {"svg", "gif"}
         Which of the two.
     frames : int
-        How many there are.
+        The number of frames.
     seconds : float
         How long it takes, the pause at the end included.
     """
@@ -59,7 +60,7 @@ def animate(
     seed: Any = None,
     tangents: Mapping[Var, Any] | None = None,
     passes: Sequence[Phase] | None = None,
-    layout: Literal["graph", "arc"] = "graph",
+    layout: Literal["graph", "arc"] | None = None,
     direction: Literal["TB", "LR"] = "TB",
     seconds: float = 0.8,
     pause: float = 2.4,
@@ -67,57 +68,58 @@ def animate(
     ids: range | None = None,
     limit: int = 200,
 ) -> Animation:
-    """Show how values, adjoints and tangents come about: a frame for each node that is visited.
+    """Animate how values, adjoints and tangents are computed: a frame for each node that is visited.
 
-    In each frame the node at work has a thick red outline and what it reads a thin one; the edges in use
-    and what is written stand out, sums as sums. Nodes turn green when they are evaluated, yellow when they
-    get an adjoint, blue when they get a tangent; grey ones depend on no param. Then it starts again.
+    In each frame the visited node has a thick red outline and the nodes it reads a thin one; edges in use
+    and new values are highlighted, and sums are written out. Nodes turn green when they are evaluated,
+    yellow with their adjoint, blue with their tangent; grey ones depend on no param. The animation repeats.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it: .svg plays in browsers, sharp at any size, in light or dark as the reader's system
-        is; .gif plays everywhere else, and needs Pillow. By default an SVG that is not saved.
+        The file to save it to: .svg plays in browsers, sharp at any size, in the light or dark colours of the
+        reader's system; .gif plays everywhere else, and needs Pillow. By default an SVG that is not saved.
     root : Var, optional
-        What is differentiated; only what it depends on is drawn. By default the root of the last
+        The result to differentiate; only what it depends on is drawn. By default the root of the last
         `backward`, or the last node, and the whole tape is drawn.
     seed : array_like, optional
         The adjoint of the root that the backward pass starts from. Ones by default.
     tangents : mapping of Var to array_like, optional
-        How the leaves move in the pass "tangent", as for `Trace.jvp`. By default ones for every param.
+        The tangents of leaves for the forward-mode pass, as for `Trace.jvp`. By default ones for every param.
     passes : sequence of {"forward", "backward", "tangent"}, optional
-        What is shown, in this order. By default forward; then tangent if there are tangents, else backward
-        if there is something to differentiate.
-    layout : {"graph", "arc"}
-        Boxes in layers, or the tape as it is: a row for each node, with arcs to its parents.
+        The passes to show, in this order. By default forward; then tangent if there are tangents, else
+        backward if there is something to differentiate.
+    layout : {"graph", "arc"}, optional
+        "graph": boxes in layers, placed by Graphviz. "arc": the tape as it is, a row for each node, with arcs
+        to its parents. By default the graph if Graphviz is installed, else the rows.
     direction : {"TB", "LR"}
-        Of the graph: from top to bottom, or from left to right.
+        The direction of the graph: from top to bottom, or from left to right.
     seconds, pause : float
-        How long each frame takes, and how much longer the last one.
+        The duration of a frame, and the extra duration of the last one.
     precision : int
         Significant digits, 1 to 17.
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``.
     limit : int
-        How many nodes are drawn at most. For more, there is `tape.viz.html`.
+        The most nodes that are drawn. For more, there is `tape.viz.html`.
 
     Returns
     -------
     Animation
-        Which notebooks play; ``.data`` is the file, ``.save(path)`` writes it.
+        Notebooks play it; ``.data`` is the file, ``.save(path)`` writes it.
 
     Raises
     ------
     OptionError
-        If there is nothing to draw, or more than ``limit`` nodes; if there is nothing to differentiate, but
-        a backward pass is asked for; if the file cannot be written there, or an option is not among the
+        If there is nothing to draw, or more than ``limit`` nodes; if ``passes`` has a backward pass and there
+        is nothing to differentiate; if the file cannot be written there, or an option is not among the
         choices.
     UnsupportedError
-        If a GIF is asked for and Pillow is not installed.
+        If Pillow is not installed for a GIF, or Graphviz for ``layout="graph"``.
     TraceMismatchError, SeedError, DTypeError
-        As `Trace.backward` and `Trace.jvp`.
+        As raised by `Trace.backward` and `Trace.jvp`.
 
     Examples
     --------
@@ -148,11 +150,13 @@ def animate(
     shown = _passes(passes, end, tangents)
     if "backward" in shown and end is None:
         raise errors.OptionError(
-            "the last node depends on no param, or is no real float: there is nothing to differentiate. Pass "
-            "the result as root=, or passes=['forward']"
+            "the last node depends on no param, or is not a real float: there is nothing to differentiate. "
+            "Pass the result as root=, or passes=['forward']"
         )
     frames = frames_of(trace, view, shown, end, seed, tangents)
     title = one_line(f"{' and '.join(shown)} pass over {trace.name or 'a tape'}", 120)
+    if layout is None:
+        layout = "graph" if is_installed() else "arc"
     scene = scene_of(view, frames, shown, title=title, layout=layout, direction=direction)
     data = svg(scene, seconds, pause).encode() if format == "svg" else gif(scene, seconds, pause)
     animation = Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6))
@@ -170,12 +174,14 @@ def _check_options(passes: Any, layout: Any, direction: Any, seconds: Any, pause
         or len({*passes}) < len(passes)
     ):
         raise errors.OptionError(
-            f"passes are some of {known}, each once, as in passes=['forward'], not {errors.describe(passes)}"
+            f"passes must be a list of {known}, each at most once, as in passes=['forward'], not "
+            f"{errors.describe(passes)}"
         )
-    check_choice("layout", layout, ("graph", "arc"))
+    if layout is not None:
+        check_choice("layout", layout, ("graph", "arc"))
     check_choice("direction", direction, ("TB", "LR"))
-    check_number("seconds", seconds, "how long a frame takes, from 0.02 to 60", 0.02, 60)
-    check_number("pause", pause, "a time in seconds, from 0 to 60", 0, 60)
+    check_number("seconds", seconds, "a number of seconds, from 0.02 to 60", 0.02, 60)
+    check_number("pause", pause, "a number of seconds, from 0 to 60", 0, 60)
 
 
 def _passes(given: Sequence[Phase] | None, root: Var | None, tangents: object) -> Sequence[Phase]:

@@ -1,7 +1,7 @@
-"""The tape as it is: a column of nodes in order of execution, with arcs to their parents, as SVG.
+"""The arc diagram: the tape as a column of nodes in order of execution, with arcs to their parents, as SVG.
 
-The SVG is written here, by no outside program. Relies on `tape.viz.view` for what is drawn and in which
-words. `arcs` is the geometry alone, for other pictures of the same kind.
+The SVG is written here, without another program. Relies on `tape.viz.view` for the nodes and texts to draw.
+`arcs` is the geometry alone, for other pictures of the same kind.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Arc(NamedTuple):
     reach: float
 
     def path(self, x: float = 0.0, y: float = 0.0) -> str:
-        """The arc as SVG path data, to the left of a line at ``x`` that starts at ``y``.
+        """Return the arc as SVG path data, to the left of a line at ``x`` that starts at ``y``.
 
         Examples
         --------
@@ -70,7 +70,7 @@ class Arc(NamedTuple):
 
 
 def arcs(parents: Sequence[Sequence[int]], *, step: float = _STEP, reach: float = _REACH) -> list[Arc]:
-    """Where the arcs of a line of nodes run.
+    """Compute the arcs of a column of nodes.
 
     An arc over more nodes reaches further, by the logarithm where a half circle would go too far: arcs over
     parts of what another one spans lie inside of that.
@@ -123,18 +123,18 @@ def arc(
     step: float | None = None,
     limit: int = 20_000,
 ) -> Drawing:
-    """Draw a trace as what it is: its nodes in order, one a row, with arcs to their parents on the left.
+    """Draw a trace as an arc diagram: nodes in order, one a row, with arcs to their parents on the left.
 
     Needs no other program. Params are squares, inputs diamonds, operations discs. Green: evaluated.
-    Yellow: holds an adjoint. Red: highlighted. Grey: depends on no param. Colours follow the reader's
-    light or dark system; under the mouse a node shows all there is to know of it, and its arcs stand out.
+    Yellow: has an adjoint. Red: highlighted. Grey: depends on no param. Colours follow the reader's
+    light or dark system; the tooltip of a node has all its details, and its arcs are highlighted with it.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it: a file that ends in .svg.
+        The file to save it to, which ends in .svg.
     root : Var, optional
         Draw only what this depends on, with the adjoints of a sweep from here (if it is a real float).
         By default the whole tape, with the adjoints of the trace's last `backward`, if there was one.
@@ -143,19 +143,19 @@ def arc(
     precision : int
         Significant digits, 1 to 17.
     highlight : Var, int, or iterable of these
-        Nodes that shall stand out, as Vars or ids.
+        Nodes to draw in red, as Vars or ids.
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``; arcs from parents outside start at the top.
     step : float, optional
-        Pixels from one node to the next, 0.5 to 1000. Rows have text from 14 on, otherwise, where there is
-        room, what has a name, is highlighted, or is the root. By default 22; less for more than 300 nodes.
+        Pixels from one node to the next, 0.5 to 1000. From 14 on every row has text, below that only named
+        and highlighted nodes and the root, where there is room. By default 22; less for more than 300 nodes.
     limit : int
-        How many nodes are drawn at most.
+        The most nodes that are drawn.
 
     Returns
     -------
     Drawing
-        Which notebooks show; ``str()`` of it is the SVG, ``.save(path)`` writes it.
+        Notebooks show it; ``str()`` of it is the SVG, ``.save(path)`` writes it.
 
     Raises
     ------
@@ -238,7 +238,7 @@ _HEADER = -1
 
 
 def _dot_style(state: str) -> str:
-    """What the dot of a node in this state looks like."""
+    """Return the CSS of the dot of a node in this state."""
     return f".tape-arc .{state}>.dot{{{paint('fill', state)};{paint('stroke', f'{state}_line')}}}"
 
 
@@ -262,7 +262,7 @@ _CSS = (
 
 
 def _rows(view: View) -> list[int]:
-    """The nodes drawn, after a row for parents that are not, if there are any."""
+    """Return the ids of the rows: the nodes drawn, after one row for all parents that are not drawn."""
     is_cut = any(
         parent is not None and parent not in view.drawn for i in view.ids for parent in view.nodes[i].parents
     )
@@ -270,7 +270,7 @@ def _rows(view: View) -> list[int]:
 
 
 def _places(view: View, id: int, place: dict[int, int]) -> list[int]:
-    """The places of a node's parents; those that are not drawn are all at the first place."""
+    """Return the rows of a node's parents; those that are not drawn share the first row."""
     if id == _EARLIER:
         return []
     return [place.get(parent, 0) for parent in view.nodes[id].parents if parent is not None]
@@ -287,7 +287,7 @@ def _group(
     top: float,
     r: float,
 ) -> str:
-    """One node: the arcs from its parents, its dot, what is written beside it and what the mouse shows."""
+    """Return the SVG group of a node: the arcs from its parents, its dot, its label and its tooltip."""
     id = rows[k]
     paths = "".join(f'<path d="{a.path(x - r - 1, top)}"/>' for a in drawn)
     if id == _EARLIER:
@@ -317,7 +317,7 @@ def _dot(kind: str, x: float, y: float, r: float) -> str:
 def _listed(
     view: View, rows: Sequence[int], values: bool, step: float, x: float, y: float
 ) -> tuple[dict[int, str], float]:
-    """A table with a row for each node, aligned, without columns that are empty; and its right edge."""
+    """Return the labels as an aligned table without empty columns, and its right edge."""
     table = [_cells(view, id, values) for id in rows]
     for above, below in zip(table[-2::-1], table[:0:-1], strict=True):
         if above[-1][1] == below[-1][1]:
@@ -359,7 +359,7 @@ def _cells(view: View, id: int, values: bool) -> list[tuple[str, str]]:
 def _landmarks(
     view: View, rows: Sequence[int], values: bool, step: float, x: float, y: float
 ) -> tuple[dict[int, str], float]:
-    """A word on what has a name, is highlighted, or is the root, some round ids; and the right edge."""
+    """Return labels for the root, named and highlighted nodes and some round ids, and their right edge."""
     every = next(n * 10**k for k in range(9) for n in (1, 2, 5) if n * 10**k * step >= 4 * _TEXT)
     # One label to a strip of the height of a line, so that none lies over another.
     strips: dict[int, tuple[int, int, str]] = {}
@@ -379,7 +379,7 @@ def _landmarks(
 
 
 def _landmark(view: View, id: int) -> tuple[int, str]:
-    """How much a node wants to be labelled, 0 first, and the label."""
+    """Return the priority of a node's label, 0 first, and the label."""
     if id == _EARLIER:
         return 0, "earlier nodes"
     if id == view.root or id in view.highlighted:

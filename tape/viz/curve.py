@@ -1,6 +1,6 @@
-"""The learning curve: the loss at each step, smoothed, with its minimum and where it broke.
+"""The learning curve: the loss at each step, smoothed, with its minimum and the first non-finite value.
 
-Relies on `tape.viz.training` for the frame; draws numbers, and knows nothing of how they came about.
+Relies on `tape.viz.training` for the figure; knows nothing of where the numbers come from.
 """
 
 from __future__ import annotations
@@ -59,31 +59,31 @@ def curve(
     Parameters
     ----------
     losses : sequence of float, or mapping
-        The loss at steps 0, 1, 2, ... For several curves a mapping from names to such sequences. What is
-        not evaluated at every step is given as a mapping from steps to losses:
+        The loss at steps 0, 1, 2, ... For several curves a mapping from names to such sequences. A loss
+        that is not evaluated at every step is a mapping from steps to losses:
         ``{"training": losses, "validation": {0: 2.3, 100: 0.7}}``.
     path : path-like, optional
-        Where to save it: a .png, .svg or .pdf file.
+        The file to save it to: .png, .svg or .pdf.
     smooth : int, optional
-        How many entries are averaged for the strong line, over the raw values in faint colour; on a
+        The number of entries averaged for the strong line, over the raw values in faint colour; on a
         logarithmic axis it is their geometric mean. 1 for none. By default a fiftieth of a curve that
         is longer than 100 entries.
     log : bool or "auto"
         Whether the axis of the loss is logarithmic; "auto" if all is positive and spans two decades.
-        There, what is not positive is marked like what is not finite.
+        There, values that are not positive are marked like non-finite ones.
     label : str
-        What is drawn: the name of the axis, and of a single curve.
+        The name of the axis, and of a single curve.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Notebooks show it. The legend tells each curve's last value and minimum. NaN and infinities are
+        Notebooks show it. The legend shows each curve's last value and minimum. NaN and infinities are
         crosses at the upper edge, and the legend names the first step that had one.
 
     Raises
     ------
     OptionError
-        If there are no losses, they are not sequences of real numbers, or an option or path is none.
+        If there are no losses, they are not sequences of real numbers, or an option or path is invalid.
     UnsupportedError
         If matplotlib is not installed.
 
@@ -122,7 +122,7 @@ def curve(
 
 
 def _curves(losses: Any, label: str) -> list[_Losses]:
-    """Each curve with its steps, checked."""
+    """Return each curve with its steps, checked."""
     if not isinstance(losses, Mapping):
         return [_curve(label, losses)]
     if not losses:
@@ -157,7 +157,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
 def _draw(
     axes: Any, each: _Losses, color: str, smooth: int | None, is_log: bool, is_named: bool
 ) -> list[tuple[Any, str]]:
-    """One curve; what the legend has to say about it."""
+    """Draw one curve, and return its entries of the legend."""
     name, steps, values = each
     drawable = np.isfinite(values) & (values > 0 if is_log else True)
     shown = np.where(drawable, values, np.nan)
@@ -188,7 +188,7 @@ def _draw(
 
 
 def _broken(each: _Losses, drawable: np.ndarray) -> str:
-    """Where the first value is that cannot be drawn, what it is, and how many follow."""
+    """Describe the first value that cannot be drawn: where it is, what it is, how many follow."""
     (places,) = np.nonzero(~drawable)
     value = each.values[places[0]]
     what = "NaN" if np.isnan(value) else caption(value)
@@ -197,7 +197,7 @@ def _broken(each: _Losses, drawable: np.ndarray) -> str:
 
 
 def _smoothed(values: np.ndarray, width: int, is_log: bool) -> np.ndarray:
-    """The mean of up to ``width`` entries around each, on the scale they are drawn on.
+    """Return the moving average over ``width`` entries, on the scale they are drawn on.
 
     In decades on a logarithmic axis, so that running sums lose nothing that could be seen.
     """
@@ -214,7 +214,7 @@ def _smoothed(values: np.ndarray, width: int, is_log: bool) -> np.ndarray:
 
 
 def _outline(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A curve that looks the same with a few thousand points: least and largest of each stretch."""
+    """Reduce a curve to a few thousand points that look the same: the least and largest of each stretch."""
     if len(values) <= 4 * _PIXELS:
         return steps, values
     starts = np.arange(0, len(values), len(values) // _PIXELS)

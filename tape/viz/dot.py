@@ -1,6 +1,6 @@
 """The graph of a tape as DOT text, which Graphviz lays out (`tape.viz.graph`).
 
-Relies on `tape.viz.view` for what is drawn and in which words. All that users can name is escaped here.
+Relies on `tape.viz.view` for the nodes and texts to draw. All names chosen by users are escaped here.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ def dot(
     ids: range | None = None,
     limit: int = 500,
 ) -> str:
-    """The graph of a trace in Graphviz's language DOT.
+    """Return the graph of a trace in Graphviz's language DOT.
 
-    Params are plain boxes, inputs sheets, operations rounded boxes, the root has a thick outline. Green:
-    evaluated. Yellow: holds an adjoint. Red: highlighted. Grey: depends on no param. Constants stand in
-    the call that uses them.
+    Params are boxes, inputs notes, operations rounded boxes; the root has a thick outline. Green: evaluated.
+    Yellow: has an adjoint. Red: highlighted. Grey: depends on no param. Constants are shown in the call that
+    uses them.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     root : Var, optional
         Draw only what this depends on, with the adjoints of a sweep from here (if it is a real float).
         By default the whole tape, with the adjoints of the trace's last `backward`, if there was one.
@@ -83,7 +83,7 @@ def dot(
     precision : int
         Significant digits, 1 to 17.
     highlight : Var, int, or iterable of these
-        Nodes that shall stand out, as Vars or ids.
+        Nodes to draw in red, as Vars or ids.
     clusters : bool
         Whether nodes of one name scope are drawn in a box together.
     edges : iterable of pairs
@@ -91,7 +91,7 @@ def dot(
     ids : range, optional
         Draw only these nodes, as in ``ids=range(100, 200)``; parents outside are shown by their id.
     limit : int
-        How many nodes are drawn at most: layouts of large graphs take long, and nobody can read them.
+        The most nodes that are drawn: layouts of large graphs take long, and nobody can read them.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def dot(
 
 
 def _node(view: View, i: int, values: bool) -> str:
-    """The statement that declares a node: what it says, and what it looks like."""
+    """Return the statement that declares a node: its label and its style."""
     kind, state = view.kind(i), view.state(i)
     title = _bold(view.name(i) or view.op_name(i))
     if kind == "op":
@@ -167,7 +167,7 @@ def _node(view: View, i: int, values: bool) -> str:
 
 
 def _parent_edges(view: View) -> Iterator[str]:
-    """An edge for every operand that came from a node; parents that are not drawn are just named."""
+    """Yield an edge for every operand that is a node; parents that are not drawn are shown by their id."""
     named: set[int] = set()
     for i in view.ids:
         for parent in view.nodes[i].parents:
@@ -182,7 +182,7 @@ def _parent_edges(view: View) -> Iterator[str]:
 
 
 def _clustered(view: View, statements: dict[int, str]) -> Iterator[str]:
-    """The statements with those of each name scope in a subgraph: nested as the scopes are."""
+    """Yield the statements, those of each name scope in a subgraph, nested as the scopes are."""
     inside: dict[tuple[str, ...], list[int]] = {}
     scopes: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {(): {}}  # the scopes in each, in order
     for i in statements:
@@ -218,13 +218,13 @@ def _pairs(edges: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for edge in edges if isinstance(edges, Iterable) else [edges]:
         if not isinstance(edge, tuple | list) or len(edge) != 2:
             raise errors.OptionError(
-                f"edges are pairs of Vars or ids, as in [(x, y)], not {errors.describe(edge)}"
+                f"edges must be pairs of Vars or ids, as in [(x, y)], not {errors.describe(edge)}"
             )
         yield edge[0], edge[1]
 
 
 def _quoted(lines: Sequence[str]) -> str:
-    """A string of DOT: Graphviz reads backslashes in it as escapes, and & as the start of an entity."""
+    """Return a quoted string of DOT, where backslashes are escapes and & starts an entity."""
     text = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in lines)
     return f'"{text}"'
 

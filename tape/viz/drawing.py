@@ -1,6 +1,6 @@
-"""A finished picture: the bytes of a file, which notebooks show and which can be saved; and where to.
+"""`Drawing`: a finished picture, as the bytes of a file; and the check of the path it is saved to.
 
-Knows nothing of what is drawn. (Figures of training are matplotlib's, and have methods of their own.)
+Knows nothing of what is drawn. (Plots of training are figures of matplotlib, with methods of their own.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IMAGES = {"png": "image/png", "gif": "image/gif"}
 
 @dataclass(frozen=True, repr=False)
 class Drawing:
-    """A picture, as the bytes of a file; the last value of a notebook cell is shown there.
+    """A picture as the bytes of a file; notebooks show it as the last value of a cell.
 
     Attributes
     ----------
@@ -75,14 +75,14 @@ class Drawing:
         return f"<{type(self).__name__} {self.format}: {len(self.data)} bytes>"
 
     def _repr_mimebundle_(self, **ignored: Any) -> dict[str, str]:
-        """What notebooks show: images go there as base64."""
+        """Return the picture for notebooks: images as base64."""
         if self.format in _TEXTS:
             return {_TEXTS[self.format]: str(self)}
         return {_IMAGES[self.format]: b64encode(self.data).decode("ascii")}
 
 
 def checked_path(path: Any, extensions: Sequence[str] = ()) -> Path | None:
-    """Where a picture goes, looked at before any work is done.
+    """Check the path of a picture, before any work is done.
 
     Parameters
     ----------
@@ -105,18 +105,22 @@ def checked_path(path: Any, extensions: Sequence[str] = ()) -> Path | None:
     >>> from tape.viz.drawing import checked_path
     >>> checked_path("tape.pdf", ("svg", "png"))
     Traceback (most recent call last):
-    tape.errors.OptionError: 'tape.pdf' does not end in .svg or .png. Name the file after what is in it
+    tape.errors.OptionError: 'tape.pdf' does not end in .svg or .png. Give the file one of these extensions
     """
     if path is None:
         return None
     if not isinstance(path, str | os.PathLike):
         hint = ". To say what is differentiated, pass root=y" if isinstance(path, Handle) else ""
-        raise errors.OptionError(f"a path is a text as 'tape.svg', not {errors.describe(path)}{hint}")
+        raise errors.OptionError(
+            f"a path must be a str such as 'tape.svg', not {errors.describe(path)}{hint}"
+        )
     path = Path(os.fsdecode(path))
     if extensions and path.suffix.lower().removeprefix(".") not in extensions:
         *others, last = [f".{extension}" for extension in extensions]
         wanted = f"{', '.join(others)} or {last}" if others else last
-        raise errors.OptionError(f"{str(path)!r} does not end in {wanted}. Name the file after what is in it")
+        raise errors.OptionError(
+            f"{str(path)!r} does not end in {wanted}. Give the file one of these extensions"
+        )
     if path.is_dir():
         raise errors.OptionError(f"{str(path)!r} is a folder. Name a file in it")
     if not path.parent.is_dir():
@@ -125,7 +129,7 @@ def checked_path(path: Any, extensions: Sequence[str] = ()) -> Path | None:
 
 
 def px(length: float) -> str:
-    """A length in pixels as SVG has it, to a tenth.
+    """Format a length in pixels for SVG, to a tenth.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A profile as a picture: the time of a run, split again and again.
+"""The flame graph of a profile.
 
-From top to bottom: the whole run, its passes, name scopes, functions, lines, operations; each as wide as
-the time it took. Drawn here as SVG, by no other program.
+From top to bottom: the whole run, its passes, name scopes, functions, lines, operations; each as wide as the
+time it took. Written here as SVG, without another program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILLS = {"forward": "active", "backward": "adjoint", "tangent": "tangent", "": 
 
 @dataclass
 class _Part:
-    """A stretch of the run: what it is, and what it consists of."""
+    """A part of the run: its name, its time, and its own parts."""
 
     name: str
     kind: str
@@ -42,22 +42,22 @@ class _Part:
 
 
 def flame(profile: Profile, path: str | os.PathLike[str] | None = None) -> Drawing:
-    """Draw where the time of a function goes, as bars that are as wide as their share of it.
+    """Draw a flame graph: bars as wide as their share of the time.
 
     From top to bottom: the run; forward (green), backward (yellow) and forward mode (blue); name scopes,
-    functions, lines, operations. Under the mouse a bar tells its time, share and calls.
+    functions, lines, operations. The tooltip of a bar has its time, share and calls.
 
     Parameters
     ----------
     profile : tape.inspect.profiling.Profile
         As `tape.profile` returns it for a function that is not compiled.
     path : path, optional
-        Where to save it: a file that ends in .svg.
+        The file to save it to, which ends in .svg.
 
     Returns
     -------
     Drawing
-        Which notebooks show; ``str()`` of it is the SVG, ``.save(path)`` writes it.
+        Notebooks show it; ``str()`` of it is the SVG, ``.save(path)`` writes it.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _add(run: _Part, entry: Entry) -> None:
 
 
 def _path(entry: Entry) -> list[str]:
-    """What an entry is part of, from the outside in."""
+    """Return the names of all parts that contain an entry, from the outside in."""
     site = entry.site
     if site is None:
         return [entry.op]
@@ -135,7 +135,7 @@ _CSS = (
 
 
 def _bars(run: _Part) -> Iterator[tuple[int, _Part, float, float]]:
-    """Depth, part, left edge and width, of all that can be seen; the longest parts first."""
+    """Yield depth, part, left edge and width of all visible bars, the longest parts first."""
     scale = _WIDTH / (run.seconds or 1.0)
     waiting = [(0, run, 0.0)]
     while waiting:
@@ -148,7 +148,7 @@ def _bars(run: _Part) -> Iterator[tuple[int, _Part, float, float]]:
 
 
 def _rank(part: _Part) -> tuple[int, float]:
-    """The passes in their order; among others the longest first."""
+    """Sort key: passes in their order, other parts by time."""
     return (_ORDER.index(part.name) if part.name in _ORDER else len(_ORDER)), -part.seconds
 
 

@@ -1,7 +1,7 @@
-"""The gradient of each param as a histogram; of very many params, as quantiles side by side.
+"""Histograms of the gradient of each param; for many params, quantiles side by side.
 
-Relies on `tape.viz.training` for the frame and on `tape.tree` for names. Values are counted in units of
-a power of ten, so that neither tiny nor huge gradients are lost.
+Relies on `tape.viz.training` for the figure and on `tape.tree` for names. Values are counted in units of a
+power of ten, so that neither tiny nor huge gradients are lost.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class _Gradient(NamedTuple):
-    """A gradient: its finite elements in units of ``10**exponent``, and what is said of it."""
+    """A gradient: its finite elements in units of ``10**exponent``, and the facts in its caption."""
 
     name: str
     shape: tuple[int, ...]
@@ -70,20 +70,20 @@ def histograms(
     """Draw how the elements of each gradient are distributed.
 
     Up to 24 params get a histogram each, with the gradient's shape, mean, standard deviation and share
-    of exact zeros. More of them are drawn as one row each: the range, the quartiles and the median of
+    of exact zeros. More params are drawn as one row each: the range, the quartiles and the median of
     log10 of the magnitudes, beside the share of zeros. NaN and infinities are counted in red.
 
     Parameters
     ----------
     gradients : list or tree
-        As `Trace.backward_param_grads` or a function made by `tape.grad` returns them: arrays of any
-        shape and numeric dtype. Of complex ones the magnitude is drawn.
+        The result of `Trace.backward_param_grads` or of a function made by `tape.grad`: arrays of any
+        shape and numeric dtype. Of complex gradients the magnitude is drawn.
     path : path-like, optional
-        Where to save it: a .png, .svg or .pdf file.
+        The file to save it to: .png, .svg or .pdf.
     names : sequence of str, optional
-        What to call each, in order. By default the place in the tree.
+        The names of the gradients, in order. By default the places in the tree.
     trace : Trace, optional
-        Whose params these are the gradients of; they are called as its params are.
+        The trace whose params these are the gradients of, for their names.
     log : bool or "auto"
         Whether the counts are on a logarithmic axis; "auto" where one bar would dwarf the others.
 
@@ -96,7 +96,7 @@ def histograms(
     ------
     OptionError
         If there are no gradients, they are not numeric arrays, there is another number of names, or an
-        option or path is none.
+        option or path is invalid.
     UnsupportedError
         If matplotlib is not installed.
 
@@ -129,7 +129,7 @@ def histograms(
 
 def _names(structure: Any, names: Sequence[str] | None, trace: Trace | None) -> list[str]:
     if isinstance(names, str) or not isinstance(names, Iterable | None):
-        raise errors.OptionError(f"histograms: names are a list of texts, not {errors.describe(names)}")
+        raise errors.OptionError(f"histograms: names must be a list of str, not {errors.describe(names)}")
     if names is not None:
         return [str(name) for name in names]
     if trace is not None:
@@ -143,7 +143,7 @@ def _gradient(name: str, leaf: Any) -> _Gradient:
     array = np.asarray(leaf)
     if array.dtype.kind not in "biufc":
         raise errors.OptionError(
-            f"histograms: {name} is {errors.describe(leaf)}. Gradients are arrays of numbers"
+            f"histograms: {name} is {errors.describe(leaf)}. Gradients must be arrays of numbers"
         )
     is_complex = array.dtype.kind == "c"
     with np.errstate(all="ignore"):  # the magnitude of a huge complex number may be infinite
@@ -210,7 +210,7 @@ def _panel(axes: Any, part: _Gradient, log: Scale, width: int) -> None:
 
 
 def _edges(values: np.ndarray) -> np.ndarray:
-    """The edges of the bars; about what is all the same, of one bar."""
+    """Return the edges of the bars; of a single bar if all values are about equal."""
     low, high = values.min(), values.max()
     count = int(np.clip(np.sqrt(values.size) * 2, 5, 50))
     edges = np.linspace(low, high, count + 1)
@@ -221,7 +221,7 @@ def _edges(values: np.ndarray) -> np.ndarray:
 
 
 def _facts(part: _Gradient) -> str:
-    """Mean, standard deviation and zeros on a line."""
+    """Return mean, standard deviation and share of zeros on a line."""
     if not part.values.size:
         return ""
     mean, deviation = (_scaled(float(f(part.values)), part.exponent) for f in (np.mean, np.std))
@@ -230,7 +230,7 @@ def _facts(part: _Gradient) -> str:
 
 
 def _scaled(value: float, exponent: int) -> str:
-    """``value * 10**exponent``, which may be too small or large for a float."""
+    """Return ``value * 10**exponent``, also where a float cannot hold it."""
     if not exponent or not value:
         return caption(value)
     mantissa, _, power = f"{value:.2e}".partition("e")
@@ -238,14 +238,14 @@ def _scaled(value: float, exponent: int) -> str:
 
 
 def _share(share: float) -> str:
-    """A share in percent that says 0 or 100 only if it is."""
+    """Format a share in percent; 0 and 100 are exact."""
     if 0 < share < 0.01:
         return "<1%"
     return ">99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
 
 
 def _shortened(text: str, width: int) -> str:
-    """The text, or its two ends."""
+    """Return the text, or its two ends."""
     if len(text) <= width:
         return text
     half = max(width - 3, 4) // 2
@@ -256,7 +256,7 @@ def _shortened(text: str, width: int) -> str:
 
 
 def _overview(parts: Sequence[_Gradient]) -> Figure:
-    """One row a param, the first on top."""
+    """Draw one row a param, the first on top."""
     figure = figure_of(9.0, 1.2 + 0.15 * min(len(parts), _ROWS_NAMED))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
     rows = np.arange(len(parts))

@@ -1,6 +1,6 @@
 """The picture of a slice of a loss landscape: contours, a surface, or a line.
 
-`tape.viz.slices` computes what is drawn here, `tape.viz.training` frames it.
+`tape.viz.slices` computes the numbers, `tape.viz.training` makes the figure.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ def landscape(
 ) -> Figure:
     """Draw a slice of the landscape of a loss around some params.
 
-    The directions are random and as long as the params, filter by filter, which makes pictures of
-    different networks comparable; or given; or those in which a training moved most, with its path drawn
-    in. The method is that of Li et al. 2018, "Visualizing the Loss Landscape of Neural Nets",
+    The directions are random, with the filter norms of the params, which makes pictures of different
+    networks comparable; or given; or the principal components of a training's path, which is drawn in.
+    The method is that of Li et al. 2018, "Visualizing the Loss Landscape of Neural Nets",
     arXiv:1712.09913, sections 4 and 7. `landscape_slice` returns the same in numbers.
 
     Parameters
     ----------
     f : callable
-        ``f(params)`` is a real number. It is called with plain arrays, ``points**2`` times (``points``
-        for a line); ``tape.compile(f)`` makes that quick.
+        The loss: ``f(params)`` is a real number. It is called with plain arrays, ``points**2`` times
+        (``points`` for a line), which ``tape.compile(f)`` makes fast.
     params : tree
-        The centre. Its float and complex leaves are moved, others stay as they are.
+        The centre of the slice. Its float and complex leaves are moved, others are passed on unchanged.
     path : path-like, optional
-        Where to save it: a .png, .svg or .pdf file.
+        The file to save it to: .png, .svg or .pdf.
     directions : sequence of trees, optional
         Two (one for a line), each like ``params``; they are used as they are.
     trajectory : iterable of trees, optional
@@ -80,14 +80,14 @@ def landscape(
         Half the width of the slice, in lengths of the directions. With a trajectory, how many times
         as wide as the path with a margin.
     points : int
-        How many along each direction; if odd, ``params`` itself is one of them.
+        The number of points along each direction; if odd, ``params`` itself is one of them.
     seed : int
-        Of the random directions.
+        The seed of the random directions.
     filter_axis : int
         Which axis of a matrix counts the filters: 0 if outputs come first, as in `tape.nn`; -1 for
         ``x @ w``.
     kind : {"contour", "surface", "line"}
-        What is drawn.
+        The kind of plot.
     log : bool or "auto"
         Whether the loss is on a logarithmic scale; "auto" if all is positive and spans two decades.
     progress : bool
@@ -101,7 +101,7 @@ def landscape(
     Raises
     ------
     OptionError
-        If an option or path is none, or there is nothing to move.
+        If an option or path is invalid, or there is nothing to move.
     ShapeError
         If a direction or snapshot is not like ``params``, or the loss is not one real number.
     UnsupportedError
@@ -147,7 +147,7 @@ def _drawable(found: LandscapeSlice, is_log: bool) -> np.ndarray:
 
 
 def _facts(found: LandscapeSlice, is_log: bool) -> str:
-    """The caption: the least loss and its place, what is not finite."""
+    """Return the caption: the least loss and its place, and what is not finite."""
     drawable = _drawable(found, is_log)
     facts = []
     if drawable.any():
@@ -169,7 +169,7 @@ def _label(found: LandscapeSlice, k: int) -> str:
 
 
 def _norm(values: np.ndarray, is_log: bool) -> tuple[Any, np.ndarray]:
-    """How losses become colours, and the levels between them."""
+    """Return the colour scale of losses, and the contour levels."""
     from matplotlib.colors import LogNorm, Normalize
 
     low, high = values.min(), values.max()
@@ -219,7 +219,7 @@ _STAR: dict[str, Any] = {
 
 
 def _path(axes: Any, coordinates: np.ndarray) -> None:
-    """The training's path, from the ring on; white below, so that it shows on every colour."""
+    """Draw the path of the training on a white outline, which stands out on every colour."""
     dots = "." if coordinates.shape[1] <= 200 else ""
     axes.plot(*coordinates, color="white", linewidth=3.0, zorder=3)
     axes.plot(*coordinates, color=RED, linewidth=1.5, marker=dots, markersize=5, zorder=4)
@@ -227,7 +227,7 @@ def _path(axes: Any, coordinates: np.ndarray) -> None:
 
 
 def _tick(bar: Any, levels: np.ndarray, is_log: bool) -> None:
-    """Numbers beside the colours that do not depend on where decades begin."""
+    """Format labels of the colour scale independently of where decades begin."""
     chosen = levels[:: (_LEVELS - 1) // 6]
     bar.set_ticks(chosen, labels=[caption(level) for level in chosen])
     bar.minorticks_off()

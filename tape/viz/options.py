@@ -1,4 +1,4 @@
-"""Options of pictures, checked before any work is done: what a user passes where, said in a sentence."""
+"""Checks of the options of pictures, before any work is done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_choice", "check_number", "check_trace"]
 
 
 def check_trace(trace: Any) -> None:
-    """See that what shall be drawn is a trace.
+    """Check that the argument is a trace.
 
     Raises
     ------
@@ -23,12 +23,12 @@ def check_trace(trace: Any) -> None:
         If it is something else.
     """
     if not hasattr(trace, "nodes"):
-        it_has = ". Its trace is its .trace" if isinstance(trace, Handle) else ""
-        raise errors.OptionError(f"a picture is of a Trace, not of {errors.describe(trace)}{it_has}")
+        it_has = ". Pass the .trace of a Var" if isinstance(trace, Handle) else ""
+        raise errors.OptionError(f"expected a Trace, got {errors.describe(trace)}{it_has}")
 
 
 def check_choice(name: str, given: Any, choices: Sequence[str]) -> None:
-    """See that an option is one of some words.
+    """Check that an option is one of some words.
 
     Raises
     ------
@@ -40,43 +40,45 @@ def check_choice(name: str, given: Any, choices: Sequence[str]) -> None:
     >>> from tape.viz.options import check_choice
     >>> check_choice("direction", "UP", ("TB", "LR"))
     Traceback (most recent call last):
-    tape.errors.OptionError: direction is 'TB' or 'LR', not 'UP'
+    tape.errors.OptionError: direction must be 'TB' or 'LR', not 'UP'
     """
     if not isinstance(given, str) or given not in choices:
         *others, last = map(repr, choices)
-        raise errors.OptionError(f"{name} is {', '.join(others)} or {last}, not {errors.describe(given)}")
+        raise errors.OptionError(
+            f"{name} must be {', '.join(others)} or {last}, not {errors.describe(given)}"
+        )
 
 
 def check_number(
     name: str, given: Any, what: str, least: float, most: float = inf, *, is_whole: bool = False
 ) -> None:
-    """See that an option is a number within limits.
+    """Check that an option is a number within limits.
 
     Parameters
     ----------
     name : str
-        Of the option.
+        The name of the option.
     given : object
-        What it was set to.
+        Its value.
     what : str
-        What it is, with its limits, for the message.
+        The values it can have, for the message.
     least, most : float
-        The limits, both of them allowed.
+        The limits, inclusive.
     is_whole : bool
-        Whether it counts something.
+        Whether it must be an integer.
 
     Raises
     ------
     OptionError
-        If it is no such number.
+        If it is anything else.
 
     Examples
     --------
     >>> from tape.viz.options import check_number
     >>> check_number("step", "a", "a number of pixels, from 0.5 to 1000", 0.5, 1000)
     Traceback (most recent call last):
-    tape.errors.OptionError: step is a number of pixels, from 0.5 to 1000, not 'a'
+    tape.errors.OptionError: step must be a number of pixels, from 0.5 to 1000, not 'a'
     """
     kinds = (int, np.integer) if is_whole else (int, float, np.integer, np.floating)
     if isinstance(given, bool) or not isinstance(given, kinds) or not least <= given <= most:
-        raise errors.OptionError(f"{name} is {what}, not {errors.describe(given)}")
+        raise errors.OptionError(f"{name} must be {what}, not {errors.describe(given)}")

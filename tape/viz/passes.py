@@ -1,4 +1,4 @@
-"""The passes over a tape, step by step: forward, backward, and forward mode, for pictures that move.
+"""The forward, backward and forward-mode passes over a tape, step by step, for animated pictures.
 
 Each step is what a sweep does at one node. Works on a copy of the nodes that holds plain arrays, so that
 nothing is recorded or changed, whatever the trace is nested in.
@@ -14,7 +14,6 @@ import numpy as np
 
 from tape.core.checks import check_root, checked_tangents, start_of
 from tape.core.node import Node, plain
-from tape.inspect.watching import unwatched
 from tape.inspect.watching.watch import Phase
 from tape.kernels.accumulate import Scattered
 
@@ -36,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a step does to one node.
+    """One write of a step to a node.
 
     Attributes
     ----------
@@ -55,14 +54,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a pass does at one node.
+    """The work of a pass at one node.
 
     Attributes
     ----------
     phase : {"forward", "backward", "tangent"}
-        Of which pass.
+        The pass it belongs to.
     node : int
-        Whose operation runs: forwards, its rule backwards, or its rule forwards.
+        The node whose operation, reverse rule or forward rule runs.
     reads : tuple of int
         The nodes whose values, adjoints or tangents it needs: of a backward step itself and its parents.
     writes : tuple of Write
@@ -77,12 +76,12 @@ class Step:
 
 
 def root_of(trace: Trace, root: Var | None = None) -> Var | None:
-    """The node that derivatives are of: as given, that of the last sweep, or the last one on the tape.
+    """Return the root to differentiate: the given one, that of the last sweep, or the last node of the tape.
 
     Returns
     -------
     Var or None
-        None if the last node is no active one of a real float dtype: then there is nothing to differentiate.
+        None if there is nothing to differentiate: the last node is not active, or no real float.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def root_of(trace: Trace, root: Var | None = None) -> Var | None:
 
 
 def ancestors(trace: Trace, root: Var) -> bytearray:
-    """For every node up to the root 1 if the root depends on it, the root included, else 0.
+    """Return for every node up to the root 1 if the root depends on it, the root included, else 0.
 
     Raises
     ------
@@ -121,7 +120,7 @@ def ancestors(trace: Trace, root: Var) -> bytearray:
 
 
 def forward_steps(trace: Trace) -> Iterator[Step]:
-    """How the values came about: a step for each node.
+    """Yield the forward pass: a step for each node.
 
     Examples
     --------
@@ -138,12 +137,12 @@ def forward_steps(trace: Trace) -> Iterator[Step]:
 
 
 def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
-    """How the adjoints come about: the seed, then a step for each node that passes one on.
+    """Yield the backward pass: the seed, then a step for each node that passes an adjoint on.
 
     Raises
     ------
     TraceMismatchError, SeedError, DTypeError
-        As `Trace.backward`.
+        As raised by `Trace.backward`.
 
     Examples
     --------
@@ -167,7 +166,7 @@ def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
         if adjoints[id] is None or pull is None:
             continue
         writes = []
-        for parent, contribution in unwatched(pull)(_plain(node), adjoints[id]):
+        for parent, contribution in pull(_plain(node), adjoints[id]):
             added = contribution.dense() if isinstance(contribution, Scattered) else contribution
             so_far = adjoints[parent]
             adjoints[parent] = added if so_far is None else so_far + added
@@ -176,7 +175,7 @@ def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
 
 
 def tangent_steps(trace: Trace, tangents: Mapping[Var, Any] | None = None) -> Iterator[Step]:
-    """How the tangents come about: a step for each leaf that moves, and each node that moves with it.
+    """Yield the forward-mode pass: a step for each leaf with a tangent, and each node that depends on one.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def tangent_steps(trace: Trace, tangents: Mapping[Var, Any] | None = None) -> It
     Raises
     ------
     TraceMismatchError, SeedError
-        As `Trace.jvp`.
+        As raised by `Trace.jvp`.
 
     Examples
     --------
@@ -216,10 +215,10 @@ def tangent_steps(trace: Trace, tangents: Mapping[Var, Any] | None = None) -> It
 
 
 def _parents(node: Node) -> tuple[int, ...]:
-    """The nodes it came from, each once."""
+    """Return the parents of a node, each once."""
     return tuple(dict.fromkeys(parent for parent in node.parents if parent is not None))
 
 
 def _plain(node: Node) -> Node:
-    """A node as it would be without nesting: its rules then compute, and record nothing."""
+    """Return a node without nesting: its rules then compute, and record nothing."""
     return Node(plain(node.value), node.call, tuple(plain(part) for part in node.inputs))

@@ -1,7 +1,7 @@
-"""The matplotlib figure that the training pictures are drawn on.
+"""The matplotlib figure that the plots of training are drawn on.
 
-The only file here that imports matplotlib when it is imported; `tape.viz.training` does so when the
-first picture is asked for.
+The only file here that imports matplotlib at the top; `tape.viz.training` imports it when the first plot is
+drawn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Picture"]
 
 
 class Picture(Figure):
-    """A figure that notebooks show, though pyplot, with its windows and global state, was never imported.
+    """A figure that notebooks show without pyplot, its windows and its global state.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""A slice of a loss landscape in numbers: the directions it is spanned by, and the loss at each point.
+"""A slice of a loss landscape in numbers: the directions that span it, and the loss at each point.
 
 Li, Xu, Taylor, Studer and Goldstein, "Visualizing the Loss Landscape of Neural Nets", 2018,
-arXiv:1712.09913: random directions scaled filter by filter (section 4), or the leading principal
-components of a training's path (section 7). Relies on `tape.tree`; knows nothing of pictures.
+arXiv:1712.09913: random directions scaled filter by filter (section 4), or the leading principal components
+of a training's path (section 7). Relies on `tape.tree`; knows nothing of pictures.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class LandscapeSlice(NamedTuple):
     Attributes
     ----------
     alpha : numpy.ndarray
-        Where along the first direction, ``(points,)``.
+        Coordinates along the first direction, ``(points,)``.
     beta : numpy.ndarray
-        Where along the second direction, ``(points,)``; of a line ``(1,)``, a zero.
+        Coordinates along the second direction, ``(points,)``; for a line ``(1,)``, a zero.
     loss : numpy.ndarray
         ``loss[j, i]`` is ``f(params + alpha[i] * directions[0] + beta[j] * directions[1])``, NaN and
-        infinities as they came: ``(len(beta), len(alpha))``, float64.
+        infinities included: ``(len(beta), len(alpha))``, float64.
     directions : tuple
         One or two trees like ``params``.
     trajectory : numpy.ndarray or None
-        Where the snapshots are in the plane, ``(snapshots, 2)``.
+        The snapshots projected on the plane, ``(snapshots, 2)``.
     explained : tuple of float
         The share of the trajectory's variance along each direction; empty without one.
     """
@@ -68,26 +68,26 @@ def landscape_slice(
     Parameters
     ----------
     f : callable
-        ``f(params)`` is a real number. It is called with plain arrays, ``points**dimensions`` times;
-        compile it if that takes long.
+        The loss: ``f(params)`` is a real number. It is called with plain arrays, ``points**dimensions``
+        times, which ``tape.compile(f)`` makes fast.
     params : tree
-        The centre. Its float and complex leaves are moved, others stay as they are.
+        The centre of the slice. Its float and complex leaves are moved, others are passed on unchanged.
     directions : sequence of trees, optional
         As many as there are dimensions, each like ``params``; they are used as they are. By default
         random ones in which every filter has the norm of that filter in ``params``: each
-        ``leaf[k]`` of leaves with two or more axes, other leaves as a whole. What is zero stays so.
+        ``leaf[k]`` of leaves with two or more axes, other leaves as a whole. Zeros stay zero.
     trajectory : iterable of trees, optional
         Snapshots of the params during a training. The directions are the two leading principal components
         of their differences to ``params``, of norm 1.
     dimensions : {1, 2}
-        A line or a plane.
+        1 for a line, 2 for a plane.
     span : float
         Half the width of the slice, in lengths of the directions. With a trajectory, how many times
         as wide as the path with a margin.
     points : int
-        How many along each direction; if odd, ``params`` itself is one of them.
+        The number of points along each direction; if odd, ``params`` itself is one of them.
     seed : int
-        Of the random directions.
+        The seed of the random directions.
     filter_axis : int
         Which axis counts the filters: 0 if outputs come first, as in `tape.nn`; -1 for ``x @ w``.
     progress : bool
@@ -158,12 +158,12 @@ def _check_options(dimensions: int, span: float, points: int, seed: int, filter_
 
 
 def _number(out: Any) -> float:
-    """What a loss returned, as a float."""
+    """Convert the result of a loss function to a float."""
     value = np.asarray(plain(out))
     if value.size != 1 or value.dtype.kind not in "biuf":
         raise errors.ShapeError(
-            f"landscape_slice: f returned {errors.describe(plain(out))}. A loss is one real number; take "
-            "its mean"
+            f"landscape_slice: f returned {errors.describe(plain(out))}. A loss must be one real number; "
+            "take its mean"
         )
     return float(value.reshape(()))
 
@@ -186,7 +186,7 @@ class _Space:
         self.centre = self.joined(self.arrays)
 
     def joined(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
-        """The vector of arrays in the places of those that move."""
+        """Return the vector of arrays in the places of those that move."""
         parts = []
         for array, like in zip(arrays, self.arrays, strict=True):
             wide = np.complex128 if like.dtype.kind == "c" else np.float64
@@ -194,12 +194,12 @@ class _Space:
         return np.concatenate(parts)
 
     def vector(self, other: Any, what: str) -> np.ndarray:
-        """The vector of another tree, which must be like ``params``."""
+        """Return the vector of another tree, which must be like ``params``."""
         leaves, structure = tree.flatten(other)
         if structure != self.structure:
             raise errors.ShapeError(
-                f"landscape_slice: {what} is {tree.told(structure)}, params are {tree.told(self.structure)}. "
-                "Give it the same structure"
+                f"landscape_slice: {what} is {tree.describe(structure)}, params are "
+                f"{tree.describe(self.structure)}. Give it the same structure"
             )
         arrays = [np.asarray(plain(leaves[k])) for k in self.moving]
         for array, like in zip(arrays, self.arrays, strict=True):
@@ -211,7 +211,7 @@ class _Space:
         return self.joined(arrays)
 
     def tree(self, vector: np.ndarray) -> Any:
-        """The tree of a vector, with the dtypes of ``params``."""
+        """Return the tree of a vector, with the dtypes of ``params``."""
         leaves = list(self.leaves)
         for k, like, part in zip(self.moving, self.arrays, np.split(vector, self.splits[:-1]), strict=True):
             wide = part.view(np.complex128) if like.dtype.kind == "c" else part
@@ -234,7 +234,7 @@ def _given(space: _Space, directions: Sequence[Any], dimensions: int) -> list[np
 
 
 def _random(space: _Space, rng: np.random.Generator, filter_axis: int) -> np.ndarray:
-    """A Gaussian direction with the norms of the filters of params: section 4 of the paper."""
+    """Return a Gaussian direction with the filter norms of params: section 4 of the paper."""
     parts = []
     for array in space.arrays:
         draw = rng.normal(size=array.shape)
@@ -251,10 +251,10 @@ def _random(space: _Space, rng: np.random.Generator, filter_axis: int) -> np.nda
 
 
 def _norms(array: np.ndarray, filter_axis: int) -> np.ndarray:
-    """The norm of each filter, or of the whole if there are less than two axes; broadcasts against it."""
+    """Return the norm of each filter, or of the whole below two axes; it broadcasts against the array."""
     if array.ndim >= 2 and not -array.ndim <= filter_axis < array.ndim:
         raise errors.OptionError(
-            f"landscape_slice: filter_axis={filter_axis} of {errors.describe(array)}. It is 0 or -1"
+            f"landscape_slice: filter_axis={filter_axis} of {errors.describe(array)}. It must be 0 or -1"
         )
     filters = filter_axis % array.ndim if array.ndim >= 2 else None
     axes = tuple(axis for axis in range(array.ndim) if axis != filters)
@@ -264,7 +264,7 @@ def _norms(array: np.ndarray, filter_axis: int) -> np.ndarray:
 def _principal(
     space: _Space, trajectory: Iterable[Any]
 ) -> tuple[list[np.ndarray], np.ndarray, tuple[float, float]]:
-    """Two principal directions of a path, the path in their plane, and their shares of the variance."""
+    """Return two principal directions of a path, its points in their plane, their shares of the variance."""
     if not isinstance(trajectory, Iterable):
         raise errors.OptionError(
             f"landscape_slice: trajectory is {errors.describe(trajectory)}. Give a list of trees like params"
@@ -292,7 +292,7 @@ def _principal(
 def _frame(
     path: np.ndarray | None, dimensions: int, span: float, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the points are along each direction."""
+    """Return the points along each direction."""
     if path is None:
         alpha = np.linspace(-span, span, points)
         return alpha, alpha.copy() if dimensions == 2 else np.zeros(1)

@@ -1,6 +1,6 @@
-"""The look all pictures share: one palette for light grounds and one for dark ones, and colours of curves.
+"""The colours of all pictures: a light and a dark palette, and the colours of curves.
 
-Colours only. A node's fill says what state it is in, its shape (drawn elsewhere) what kind of node it is.
+A node's fill shows its state, its shape (drawn elsewhere) the kind of node.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ STATES = ("active", "adjoint", "highlight", "inactive", "tangent")
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours as ``#rrggbb``, by what they stand for.
+    """Colours as ``#rrggbb``, by their role.
 
     Attributes
     ----------
     ground, ink, muted, line, cluster : str
-        The background; text; text of less weight; arcs and rules; the background of a name scope.
+        The background; text; secondary text; arcs and rules; the background of a name scope.
     active, active_line : str
         Nodes that have been evaluated and depend on a param (green), and their outlines.
     adjoint, adjoint_line : str
@@ -31,7 +31,7 @@ class Palette:
     adjoint_ink : str
         Text that is an adjoint.
     highlight, highlight_line : str
-        What the reader shall look at (red).
+        Highlights (red).
     inactive, inactive_line : str
         Nodes that depend on no param (grey).
     tangent, tangent_line : str
@@ -80,7 +80,7 @@ LIGHT = Palette(
     tangent="#bfdcff",
     tangent_line="#2a78d6",
 )
-"""On a white ground."""
+"""Colours on white."""
 
 DARK = Palette(
     ground="#14181d",
@@ -100,15 +100,15 @@ DARK = Palette(
     tangent="#173f6b",
     tangent_line="#62a8ff",
 )
-"""On a near-black ground."""
+"""Colours on near-black."""
 
 CURVES = (LIGHT.tangent_line, "#ee7733", "#228833", "#aa3377", "#33bbee", "#997700", LIGHT.muted)
-"""Of curves in one picture: our blue, then Paul Tol's bright colours, which the colour-blind tell apart
-(personal.sron.nl/~pault). Red is kept for what is wrong."""
+"""Colours of curves in one picture: blue, then Paul Tol's bright colours, which the colour-blind tell apart
+(personal.sron.nl/~pault). Red is kept for errors."""
 
 
 def css(selector: str, switch: str | None = None) -> str:
-    """The palettes as CSS variables, light by default and dark where the reader's system is.
+    """Return the palettes as CSS variables, light by default and dark where the reader's system is.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def css(selector: str, switch: str | None = None) -> str:
 
 
 def paint(attribute: str, colour: str) -> str:
-    """A CSS declaration of a colour, given twice: the light one is for programs that know no variables.
+    """Return a CSS declaration of a colour, twice: first for programs that know no CSS variables.
 
     Parameters
     ----------

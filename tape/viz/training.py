@@ -1,7 +1,7 @@
-"""What the pictures of a training share: their colours, their frame, their scale, where they are saved.
+"""The common parts of the plots of a training: colours, figure, axes, scale and saving.
 
-`tape.viz.curve`, `tape.viz.histograms` and `tape.viz.landscape` rely on it. matplotlib is imported when
-the first picture is drawn, and no global state of it is touched.
+Used by `tape.viz.curve`, `tape.viz.histograms` and `tape.viz.landscape`. matplotlib is imported when the
+first plot is drawn, and no global state of it is touched.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MARKS = 500
 
 
 def figure_of(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that belongs to no window.
+    """Return an empty figure, in inches, that belongs to no window.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def figure_of(width: float, height: float) -> Figure:
 
 
 def dress(axes: Any, *, grid: Literal["x", "y", "both"] = "both") -> None:
-    """A light frame: two spines, a faint grid behind everything, small grey ticks."""
+    """Style axes: two spines, a faint grid behind everything, small grey ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(GREY)
     axes.grid(axis=grid, color="0.92", linewidth=0.8)
@@ -73,13 +73,13 @@ def dress(axes: Any, *, grid: Literal["x", "y", "both"] = "both") -> None:
 
 
 def save(figure: Figure, path: Path | None) -> None:
-    """Save the picture, unless it goes nowhere."""
+    """Save the picture, if there is a path."""
     if path is not None:
         figure.savefig(path, dpi=150, metadata=_UNDATED.get(path.suffix.lower()))
 
 
 def check_scale(function: str, log: Any) -> None:
-    """See that the option ``log`` of a function is one.
+    """Check the option ``log`` of a function.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def check_scale(function: str, log: Any) -> None:
         If it is something else.
     """
     if not (isinstance(log, bool | np.bool_) or (isinstance(log, str) and log == "auto")):
-        raise errors.OptionError(f"{function}: log={errors.describe(log)}. It is True, False or 'auto'")
+        raise errors.OptionError(f"{function}: log={errors.describe(log)}. It must be True, False or 'auto'")
 
 
 def is_logarithmic(log: Scale, values: np.ndarray) -> bool:
@@ -116,7 +116,7 @@ def is_logarithmic(log: Scale, values: np.ndarray) -> bool:
 
 
 def mark_nonfinite(axes: Any, places: np.ndarray, color: str = RED) -> Any:
-    """Crosses along the upper edge where values are not finite; of very many only some. The artist."""
+    """Draw crosses along the upper edge where values are not finite, at most 500, and return the artist."""
     shown = places[np.unique(np.linspace(0, len(places) - 1, _MARKS).astype(int))]
     (artist,) = axes.plot(
         shown,
@@ -133,10 +133,10 @@ def mark_nonfinite(axes: Any, places: np.ndarray, color: str = RED) -> Any:
 
 
 def caption(value: float) -> str:
-    """A number in a caption: three digits, a real minus sign."""
+    """Format a number for a caption: three digits, a real minus sign."""
     return brief(value, 3).replace("-", "\N{MINUS SIGN}")
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words, separated by the dot that separates facts in a caption."""
+    """Join words by the dot that separates facts in a caption."""
     return " \N{MIDDLE DOT} ".join(words)

@@ -1,7 +1,7 @@
-"""What a picture of a tape shows: which nodes, in which state, and in which words.
+"""The nodes of a tape that a picture shows, with their states and texts.
 
-Every picture draws a `View`, which `look` makes; it reads a trace and never changes it. Words are plain
-text here, on one line and printable: escaping them is up to who draws.
+Every picture draws a `View`, made by `look`, which reads a trace and never changes it. Texts are plain, on
+one line and printable: escaping them is left to the formats.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["View", "look", "node_id", "node_ids", "value_text"]
 
 @dataclass(frozen=True)
 class View:
-    """The part of a tape that is drawn, and what there is to say about each node.
+    """The part of a tape that is drawn, and the texts of each node.
 
     Attributes
     ----------
@@ -54,18 +54,18 @@ class View:
 
     @cached_property
     def drawn(self) -> frozenset[int]:
-        """Which nodes are drawn, to ask for membership."""
+        """The nodes drawn, as a set."""
         return frozenset(self.ids)
 
     def kind(self, i: int) -> str:
-        """``"param"``, ``"input"`` or ``"op"``."""
+        """Return ``"param"``, ``"input"`` or ``"op"``."""
         node = self.nodes[i]
         if node.op is not None:
             return "op"
         return "param" if node.is_param else "input"
 
     def state(self, i: int) -> str:
-        """What decides about the colour: one of `tape.viz.style.STATES`."""
+        """Return what decides the colour: one of `tape.viz.style.STATES`."""
         if i in self.highlighted:
             return "highlight"
         if self.has_adjoint(i):
@@ -73,43 +73,43 @@ class View:
         return "active" if self.nodes[i].is_active else "inactive"
 
     def has_adjoint(self, i: int) -> bool:
-        """Whether something flows back to a node."""
+        """Whether a node has an adjoint."""
         return i < len(self.adjoints) and self.adjoints[i] is not None
 
     def name(self, i: int) -> str:
-        """The name the user gave; empty if there is none."""
+        """Return the name the user gave; empty without one."""
         return one_line(self.nodes[i].name or "", 32)
 
     def op_name(self, i: int) -> str:
-        """The name of the operation; ``param`` or ``input`` for leaves."""
+        """Return the name of the operation; ``param`` or ``input`` for leaves."""
         op = self.nodes[i].op
         return self.kind(i) if op is None else one_line(op.name, 32)
 
     def arguments(self, i: int, width: int = 40) -> str:
-        """Operands and static arguments as in a call, ``(%0, 2, axis=0)``; empty for leaves."""
+        """Return operands and static arguments as in a call, ``(%0, 2, axis=0)``; empty for leaves."""
         return one_line(call_text(self.nodes[i], self.precision).arguments, width)
 
     def type(self, i: int) -> str:
-        """The dtype and shape; empty for numbers of double precision, which need no mention."""
+        """Return the dtype and shape; empty for a float64 number."""
         value = plain(self.nodes[i].value)
         text = one_line(errors.describe(value), 40)
         return "" if text == "float64[]" else text
 
     def value(self, i: int) -> str:
-        """The value, in short."""
+        """Return the value, in short."""
         return value_text(self.nodes[i].value, self.precision)
 
     def adjoint(self, i: int) -> str:
-        """The adjoint, in short; empty where nothing flows."""
+        """Return the adjoint, in short; empty without one."""
         return value_text(self.adjoints[i], self.precision) if self.has_adjoint(i) else ""
 
     def scope(self, i: int) -> tuple[str, ...]:
-        """The name scopes a node was recorded in, outermost first, as they are."""
+        """Return the name scopes a node was recorded in, outermost first."""
         site = self.nodes[i].site
         return () if site is None else site.scope
 
     def tooltip(self, i: int) -> list[str]:
-        """All there is to say about a node, in lines."""
+        """Return everything there is to say about a node, in lines."""
         node = self.nodes[i]
         name = f"{self.name(i)} = " if node.name else ""
         lines = [f"%{i}  {name}{call_text(node, self.precision)}", errors.describe(plain(node.value))]
@@ -136,25 +136,25 @@ def look(
     limit: int,
     otherwise: str,
 ) -> View:
-    """Choose what to draw of a trace.
+    """Choose the nodes of a trace to draw.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     root : Var, optional
         Draw only what this depends on.
     adjoints : bool
         Whether to show adjoints: those of the trace's last sweep; if it was not from ``root``, of one from
         there.
     highlight : Var, int, or iterable of these
-        What shall stand out.
+        Nodes to highlight.
     ids : range, optional
         Draw only these nodes.
     precision : int
         Significant digits, 1 to 17.
     limit : int
-        How many nodes there may be at most.
+        The most nodes there may be.
     otherwise : str
         What else to do where there are more, for the message.
 
@@ -165,7 +165,7 @@ def look(
     Raises
     ------
     OptionError
-        If ``trace`` is none, has more nodes than ``limit``, or an option is out of range.
+        If ``trace`` is not a Trace, has more nodes than ``limit``, or an option is out of range.
     TraceMismatchError
         If ``root`` or what is highlighted is not on this trace.
     OutOfBoundsError
@@ -191,7 +191,7 @@ def look(
 
 
 def value_text(value: Any, precision: int) -> str:
-    """A value as pictures show it: in little room, without the mean; of a nested trace what is below.
+    """Format a value in little room, without the mean; of a nested trace the innermost value.
 
     Examples
     --------
@@ -204,13 +204,13 @@ def value_text(value: Any, precision: int) -> str:
 
 
 def node_ids(trace: Trace, given: Any, drawn: frozenset[int]) -> frozenset[int]:
-    """The ids of what a user pointed at: one or several Vars or ids."""
+    """Return the ids of one or several Vars or ids."""
     several = given if isinstance(given, Iterable) and not isinstance(given, Handle) else [given]
     return frozenset(node_id(trace, one, drawn) for one in several)
 
 
 def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
-    """The id of a Var or id, which must be among the nodes drawn."""
+    """Return the id of a Var or id, which must be among the nodes drawn."""
     if isinstance(given, Handle):
         check_root(trace, given)
         id = given.id
@@ -218,9 +218,7 @@ def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
         try:
             id = range(len(trace.nodes))[operator.index(given)]
         except TypeError:
-            raise errors.OptionError(
-                f"nodes are given as Vars or ids, not as {errors.describe(given)}"
-            ) from None
+            raise errors.OptionError(f"nodes must be Vars or ids, not {errors.describe(given)}") from None
         except IndexError:
             raise errors.OutOfBoundsError(
                 f"there is no node {given} on {trace!r}: ids run from 0 to {len(trace.nodes) - 1}"
@@ -235,7 +233,7 @@ def node_id(trace: Trace, given: Any, drawn: frozenset[int]) -> int:
 
 def _within(trace: Trace, drawn: Iterable[int], ids: Any) -> list[int]:
     if not isinstance(ids, range):
-        raise errors.OptionError(f"ids is a range of node ids, as in range(100, 200), not {ids!r}")
+        raise errors.OptionError(f"ids must be a range of node ids, as in range(100, 200), not {ids!r}")
     if not all(0 <= end < len(trace.nodes) for end in (*ids[:1], *ids[-1:])):
         raise errors.OutOfBoundsError(
             f"ids={ids} reaches beyond {trace!r}: ids run from 0 to {len(trace.nodes) - 1}"
@@ -244,7 +242,7 @@ def _within(trace: Trace, drawn: Iterable[int], ids: Any) -> list[int]:
 
 
 def _adjoints(trace: Trace, root: Any) -> Sequence[Any]:
-    """Those of the last sweep, or of one from ``root`` that leaves the trace as it is."""
+    """Return the adjoints of the last sweep, or of one from ``root`` that leaves the trace as it is."""
     swept = trace.adjoints
     if swept is not None and (root is None or (trace.root is not None and trace.root.id == root.id)):
         return swept

@@ -1,6 +1,7 @@
-"""The tape in words: as text, as a coloured table, as HTML, and summed up.
+"""Listings of a tape: as text, as a coloured table, as HTML, and as a summary.
 
-Works on anything with ``nodes``, ``adjoints`` and ``root``; knows nothing of recording or sweeping.
+This package works on any object with ``nodes``, ``adjoints`` and ``root``. It must never know recording or
+sweeping.
 """
 
 from tape.inspect.listing._calls import CallText, call_text

@@ -1,6 +1,6 @@
-"""How a node was made, in words: the call of an operation, with its operands and static arguments.
+"""The call that recorded a node, as text: the operation with its operands and static arguments.
 
-Listings, pictures and the stepper say it alike, because they all ask here.
+Listings, pictures and the stepper all use this text.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tape.inspect.listing._words import digest, one_line, short
 __all__ = ["CallText", "call_text"]
 
 _WRITTEN_OUT = 4
-"""Constants of up to so many elements are shown by value."""
+"""The largest number of elements of a constant that is shown by value."""
 
 
 class CallText(NamedTuple):
-    """A call in words, each of them on one line and printable; ``str()`` of it is the whole.
+    """A call as strings, each printable on one line; ``str()`` joins them.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class CallText(NamedTuple):
     operands : tuple of str
         ``"%3"`` for a node, else the constant.
     attrs : tuple of str
-        ``"axis=0"`` and so on; what is None or False says nothing and is left out.
+        ``"axis=0"`` and so on, without arguments that are None or False.
     is_leaf : bool
-        Whether nothing was called.
+        Whether the node is a leaf.
     """
 
     op: str
@@ -41,7 +41,7 @@ class CallText(NamedTuple):
 
     @property
     def arguments(self) -> str:
-        """Operands and static arguments in their parentheses; empty for a leaf."""
+        """The operands and static arguments in parentheses; empty for a leaf."""
         return "" if self.is_leaf else f"({', '.join(self.operands + self.attrs)})"
 
     def __str__(self) -> str:
@@ -49,12 +49,12 @@ class CallText(NamedTuple):
 
 
 def call_text(node: Node, precision: int | None = None) -> CallText:
-    """How a node was made.
+    """Return the call that recorded a node.
 
     Parameters
     ----------
     node : Node
-        Of any trace.
+        A node of any trace.
     precision : int, optional
         Significant digits of numbers, as for `digest`.
 
@@ -88,7 +88,7 @@ def call_text(node: Node, precision: int | None = None) -> CallText:
 
 
 def _constant(operand: Any, precision: int | None) -> str:
-    """A constant among the operands: short ones by value, others by dtype and shape."""
+    """Format a constant operand: short ones by value, others by dtype and shape."""
     if isinstance(operand, Handle):
         return f"Var({_constant(plain(operand), precision)})"
     if getattr(operand, "ndim", 0) and operand.size > _WRITTEN_OUT:
@@ -97,7 +97,7 @@ def _constant(operand: Any, precision: int | None) -> str:
 
 
 def _static(value: Any, precision: int | None, key: str = "") -> str:
-    """A static argument as Python would write it, an index as it would stand between brackets."""
+    """Format a static argument as Python code, an index as between brackets."""
     if key == "index":
         parts = [_static(part, precision) for part in (value if isinstance(value, tuple) else (value,))]
         return f"[{', '.join(parts)}]"

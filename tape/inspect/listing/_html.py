@@ -1,7 +1,7 @@
-"""The tape as an HTML table, for notebooks: one fragment that needs nothing from outside.
+"""The tape as an HTML table for notebooks: one self-contained fragment.
 
-Colours are of middling lightness, to be read on white and on black, and everything else is inherited:
-notebooks choose light or dark by themselves, and do not tell the page by ``prefers-color-scheme``.
+Colours have a medium lightness that is readable on white and on black, and everything else is inherited:
+notebooks choose light or dark themselves, and do not set ``prefers-color-scheme``.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _STYLE = """<style>
 
 
 def listing_html(trace: Any) -> str:
-    """The Wengert list of a trace as HTML: what a notebook shows for it.
+    """Return the Wengert list of a trace as HTML, as notebooks show it.
 
     Parameters
     ----------
     trace : Trace
-        Of any length; the middle of a long one is left out.
+        A trace of any length; the middle of a long one is left out.
 
     Returns
     -------
     str
         A fragment with a table of the columns of `listing` and its style, readable on light and dark
-        pages. What was cut off can be read by pointing at it. Names and attributes are escaped.
+        pages. Cells that were cut show their full text on hover. Names and attributes are escaped.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def listing_html(trace: Any) -> str:
 def html_table(
     title: str, columns: Sequence[str], rows: Iterable[str], legend: str = "", numeric: Sequence[int] = ()
 ) -> str:
-    """A table with a style of its own: titles are escaped here, ``rows`` are HTML already."""
+    """Return a table with its own style; titles are escaped here, ``rows`` are HTML already."""
     heads = "".join(
         [
             f'<th scope="col"{" class=number" if k in numeric else ""}>{escape(column)}</th>'

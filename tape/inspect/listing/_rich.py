@@ -1,4 +1,4 @@
-"""The tape as a table of rich, for terminals with colours."""
+"""The tape as a rich table, for terminals with colours."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _STYLES = {"param": "bold green", "input": "cyan", "active": "", "inactive": "di
 
 
 def listing_table(trace: Any, width: int | None = None) -> Table:
-    """The Wengert list of a trace in colours: what ``rich.print(trace)`` shows.
+    """Return the Wengert list of a trace as a coloured table, as ``rich.print(trace)`` shows it.
 
     Parameters
     ----------
     trace : Trace
-        Of any length; the middle of a long one is left out.
+        A trace of any length; the middle of a long one is left out.
     width : int, optional
-        Columns of the terminal. Cells are cut to fit in, and the least important columns left out; without
-        it the table is as wide as what it says.
+        The width of the terminal. Cells are cut to fit, and the least important columns left out; by default
+        the table is as wide as its content.
 
     Returns
     -------
     rich.table.Table
-        With the columns of `listing`. Params are green, inputs cyan, nodes that depend on no param dim,
-        the id of the root of the last sweep magenta, NaN and infinities red.
+        A table with the columns of `listing`. Params are green, inputs cyan, nodes that depend on no param
+        dim, the id of the root of the last sweep magenta, NaN and infinities red.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def listing_table(trace: Any, width: int | None = None) -> Table:
         if sheet.skipped and k == len(sheet.head):
             gap = f"... {sheet.skipped} nodes ..."
             table.add_row(*[gap if titles[k] == "operation" else "" for k in kept], style="dim italic")
-        # Text, never a string: rich would read names and attributes as its markup.
+        # Text, not a string: rich would interpret names and attributes as markup.
         cells = [Text(cell, no_wrap=True, overflow="ellipsis") for cell in row.cells]
         if row.is_root:
             cells[0].stylize("bold magenta")

@@ -1,7 +1,7 @@
-"""What the listing of a tape says, before it is known how it will look: columns, rows, marks.
+"""The content of a listing, independent of its rendering: columns, rows, marks.
 
-The text, the coloured table of a terminal and the HTML table of a notebook are three ways to draw a
-`Sheet`. Long tapes are cut here: nodes that are not shown are never looked at.
+The text, the coloured table of a terminal and the HTML table of a notebook are three renderings of a
+`Sheet`. Long tapes are cut here: nodes that are not shown are never formatted.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["Column", "Row", "Sheet", "is_alarming", "sheet_of"]
 
 _HEAD = 40
 _TAIL = 20
-_LONGEST = 200  # of a name, wherever it is shown
+_LONGEST = 200  # width of a name, wherever it is shown
 _BESIDE_ADJOINT, _BESIDE_SITE = 24, 20
-"""How wide values may be where there are adjoints too, and also sites."""
+"""The width of values beside adjoints, and beside adjoints and sites."""
 _LEGENDS = {"*": "* root", "·": "· depends on no param"}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: what it is called, and how narrow and wide it may be as text."""
+    """A column: its title, and its smallest and largest width as text."""
 
     title: str
     narrowest: int
@@ -42,16 +42,16 @@ _VALUE, _ADJOINT, _SITE = Column("value", 12, 32), Column("adjoint", 12, 32), Co
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One node.
+    """The row of one node.
 
     Attributes
     ----------
     kind : str
-        ``"param"``, ``"input"``, ``"active"`` for what depends on a param, or ``"inactive"``.
+        ``"param"``, ``"input"``, ``"active"`` if the node depends on a param, or ``"inactive"``.
     is_root : bool
         Whether the last sweep started here.
     cells : tuple of str
-        One for each column, each a single line.
+        One cell for each column, each a single line.
     """
 
     kind: Literal["param", "input", "active", "inactive"]
@@ -61,20 +61,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A listing that can be drawn.
+    """A listing, ready to render.
 
     Attributes
     ----------
     title : str
-        Which trace it is.
+        A description of the trace.
     columns : tuple of Column
-        Those that have something in them.
+        The columns that are not empty.
     head, tail : list of Row
-        What comes before and after the nodes that are left out; a short tape is all head.
+        The rows before and after the nodes that are left out; a short tape is all head.
     skipped : int
-        How many are left out.
+        The number of nodes left out.
     legend : tuple of str
-        What the marks mean, of those that occur.
+        The meaning of the marks that occur.
     explains_itself : bool
         Whether the columns need no titles.
     """
@@ -89,12 +89,12 @@ class Sheet:
 
     @property
     def rows(self) -> list[Row]:
-        """All rows there are."""
+        """All rows that are shown."""
         return [*self.head, *self.tail]
 
 
 def sheet_of(trace: Any) -> Sheet:
-    """The listing of a trace."""
+    """Return the listing of a trace."""
     count = len(trace.nodes)
     skipped = max(count - _HEAD - _TAIL, 0)
     shown = [*range(_HEAD), *range(count - _TAIL, count)] if skipped else list(range(count))
@@ -124,12 +124,12 @@ def sheet_of(trace: Any) -> Sheet:
 
 
 def is_alarming(cell: str) -> bool:
-    """Whether a value, as `digest` wrote it, has NaN or infinities in it."""
+    """Return whether the text of a value, by `digest`, reports NaN or infinities."""
     return re.search("nan|inf", cell) is not None
 
 
 def _row(trace: Any, id: int, width: int) -> Row:
-    """A node in all columns, whether they are needed or not."""
+    """Return a node with all columns, also those that may turn out empty."""
     node = trace.nodes[id]
     kind = _kind(node)
     is_root = trace.root is not None and trace.root.id == id

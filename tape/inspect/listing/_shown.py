@@ -1,4 +1,4 @@
-"""How a trace shows itself: printed, in a terminal through rich, in a notebook, and summed up."""
+"""The display methods of a trace: text, rich, notebook and summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Shown"]
 
 
 class Shown:
-    """A trace as something to look at; the base of `Trace`."""
+    """The base of `Trace` with its display methods."""
 
     __slots__ = ()
 
@@ -28,12 +28,12 @@ class Shown:
         return listing_html(self)
 
     def summary(self) -> Summary:
-        """What is on the tape: nodes, memory and FLOPs by operation, the longest chain, the params.
+        """Return a summary of the tape: nodes, memory and FLOPs by operation, longest chain, params.
 
         Returns
         -------
         Summary
-            The figures; printed, or in a notebook, it is a table. Takes about 3 us a node.
+            The figures; they display as a table. Takes about 3 us a node.
 
         Examples
         --------

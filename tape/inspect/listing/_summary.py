@@ -1,4 +1,4 @@
-"""The tape in sums: how many nodes, how much memory, how much arithmetic, how long the longest chain."""
+"""The summary of a tape: its nodes, memory, arithmetic and longest chain."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tape.inspect.listing._words import byte_size, columns_of, one_line
 __all__ = ["OpTotal", "Summary", "summary"]
 
 _SHOWN = 20
-"""Operations of their own line; the others are summed up in one."""
+"""The number of operations with a row of their own; the rest shares one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpTotal:
-    """All nodes of one operation.
+    """Totals of the nodes of one operation.
 
     Attributes
     ----------
     name : str
-        Of the operation; ``"param"`` and ``"input"`` for leaves.
+        The operation; ``"param"`` and ``"input"`` for leaves.
     count : int
-        How many nodes.
+        The number of nodes.
     flops : int
-        The sum of `tape.inspect.costs.flops` of them.
+        The sum of their `tape.inspect.costs.flops`.
     bytes : int
-        Memory that these nodes were the first to hold.
+        The memory that these nodes were the first to hold.
     """
 
     name: str
@@ -45,28 +45,28 @@ class OpTotal:
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What a tape consists of. Printed, it is a table; in a notebook, an HTML table.
+    """The summary of a tape. It prints as a table, in a notebook as an HTML table.
 
     Attributes
     ----------
     title : str
-        Which trace it was.
+        A description of the trace.
     nodes, params, inputs, operations : int
-        Nodes, and of them params, inputs and results of operations.
+        The number of nodes, and among them of params, inputs and results of operations.
     param_elements : int
-        Numbers to differentiate by.
+        The number of elements of all params.
     inactive : int
-        Operations that depend on no param.
+        The number of operations that depend on no param.
     longest_chain : int
-        Nodes on the longest way from a leaf to a result: what cannot be done at the same time.
+        The number of nodes on the longest path from a leaf to a result, which cannot run in parallel.
     flops : int
-        Of all operations, forwards. An estimate: see `tape.inspect.costs.flops`.
+        The floating-point operations of all nodes, forwards. An estimate: see `tape.inspect.costs.flops`.
     value_bytes : int
-        Memory that values of nodes lie in, each block once, whichever views there are of it.
+        The memory of all values, each block once, whatever the number of its views.
     constant_bytes : int
-        Further memory, of constants among the operands.
+        The memory of further constants among the operands.
     ops : tuple of OpTotal
-        By operation, the most FLOPs first, then the most nodes.
+        Totals by operation, the most FLOPs first, then the most nodes.
     """
 
     title: str
@@ -149,12 +149,12 @@ def _many(count: int, what: str) -> str:
 
 
 def summary(trace: Any) -> Summary:
-    """Count what a tape consists of; one pass over it.
+    """Summarise a tape in one pass.
 
     Parameters
     ----------
     trace : Trace
-        Of any length.
+        A trace of any length.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def summary(trace: Any) -> Summary:
 
 
 def _block(value: Any) -> tuple[int, int]:
-    """The memory that an array or scalar lies in, by the identity of its owner, and its size in bytes."""
+    """Return the memory block of an array or scalar: the identity of its owner, and its size in bytes."""
     if not isinstance(value, np.ndarray):
         return id(value), value.nbytes
     owner: Any = value
@@ -246,5 +246,5 @@ def _block(value: Any) -> tuple[int, int]:
         owner, base = base, base.base
     if base is None:
         return id(owner), owner.nbytes
-    low, high = byte_bounds(owner)  # memory of another library: what is seen of it
+    low, high = byte_bounds(owner)  # memory of another library: the visible part
     return low, high - low

@@ -15,12 +15,12 @@ _GAP = "  "
 
 
 def listing(trace: Any) -> str:
-    """The Wengert list of a trace, one line a node: what ``print(trace)`` shows.
+    """Return the Wengert list of a trace, one line a node, as ``print(trace)`` shows it.
 
     Parameters
     ----------
     trace : Trace
-        Of any length: of more than 60 nodes, the first 40 and the last 20 are shown.
+        A trace of any length: of more than 60 nodes, the first 40 and the last 20 are shown.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def listing(trace: Any) -> str:
 
 
 def aligned(table: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[int] = ()) -> list[str]:
-    """Lines whose cells begin at the same columns of a terminal, or end there; longer cells are cut."""
+    """Return lines with cells aligned to the left or right of their columns; longer cells are cut."""
     lines = []
     for row in table:
         cells = []
@@ -71,9 +71,9 @@ def aligned(table: Sequence[Sequence[str]], widths: Sequence[int], right: Sequen
 
 
 def widths_in(sheet: Sheet, table: Sequence[Sequence[str]], line: int) -> list[int]:
-    """How wide columns are on a line: as their cells, unless that is too much.
+    """Return the widths of columns on a line: those of their cells, if there is room.
 
-    Then the widest give way first. Where even that is not enough, columns that say least have no width.
+    Otherwise the widest shrink first. If that is not enough, the least important columns get no width.
     """
     widths = [
         min(max((columns_of(row[k]) for row in table), default=0), column.widest)

@@ -1,4 +1,4 @@
-"""Values, names and sizes in a few characters, on one line."""
+"""Short one-line text for values, names and sizes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tape.core.node import Handle, plain
 __all__ = ["brief", "byte_size", "columns_of", "cut", "digest", "duration", "number", "one_line", "short"]
 
 _IN_FULL = 8
-"""Arrays of up to so many elements are written out."""
+"""The largest number of elements of an array that is written in full."""
 _DIGITS = 4
-"""Of elements and of statistics, where nobody asks for more."""
+"""The default digits of elements and of statistics."""
 _WHOLE = 6
-"""Numbers with up to so many digits before the point are written without an exponent."""
+"""The most digits before the point without an exponent."""
 _PRINTING: dict[str, Any] = {
     "threshold": 1000,
     "edgeitems": 3,
@@ -35,14 +35,14 @@ _PRINTING: dict[str, Any] = {
 
 
 def short(value: Any, width: int = 40) -> str:
-    """A value on one line: scalars and small arrays in full, larger ones by dtype and shape.
+    """Return a value on one line: scalars and small arrays in full, larger ones by dtype and shape.
 
     Parameters
     ----------
     value : object
-        Anything: an array, a number, a static argument.
+        An array, a number, a static argument or any other object.
     width : int
-        What is longer is cut.
+        The largest width; longer text is cut.
 
     Returns
     -------
@@ -63,27 +63,26 @@ def short(value: Any, width: int = 40) -> str:
 
 
 def digest(value: Any, width: int = 32, precision: int | None = None, *, mean: bool = True) -> str:
-    """What numbers a value holds, on one line.
+    """Return the numbers in a value on one line.
 
     Parameters
     ----------
     value : array, number or Var
-        Of any shape and numeric dtype.
+        A value of any shape and numeric dtype.
     width : int
-        The most characters; what does not fit is left out, the rarest news last.
+        The largest width; parts that do not fit are left out, the least important first.
     precision : int, optional
-        Significant digits; whole numbers then have no point, as there is little room in pictures. By
+        Significant digits; with it, whole numbers have no point, to save room in pictures. By
         default scalars have up to eight, elements and statistics up to four.
     mean : bool
-        Whether the mean is told, where there is room.
+        Whether to include the mean, if there is room.
 
     Returns
     -------
     str
-        Scalars and small arrays are written out. Of larger ones it is said how many
-        elements are NaN or infinite, and the smallest, largest and mean of the others (of complex numbers,
-        of their absolute values). A Var of another trace is marked as one. NumPy's print options change
-        nothing.
+        Scalars and small arrays are written in full. For larger ones, the number of NaN and infinite
+        elements, and the smallest, largest and mean of the others (for complex numbers, of their absolute
+        values). A Var of another trace is marked as one. NumPy's print options have no effect.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def digest(value: Any, width: int = 32, precision: int | None = None, *, mean: b
 
 
 def number(value: Any, digits: int = 8) -> str:
-    """A number with so many significant digits, less where less will do, more before the point.
+    """Format a number with at most the given significant digits, and all digits before the point.
 
     Examples
     --------
@@ -132,7 +131,7 @@ def number(value: Any, digits: int = 8) -> str:
 
 
 def brief(value: Any, digits: int = _DIGITS) -> str:
-    """A number as `number` writes it, whole ones without a point.
+    """Format a number as `number` does, whole ones without a point.
 
     Examples
     --------
@@ -155,7 +154,7 @@ def _written_out(array: np.ndarray, digits: int) -> str:
 
 
 def _statistics(array: np.ndarray, digits: int, has_mean: bool) -> list[str]:
-    """What to know about many numbers, the most important first."""
+    """Return statistics of many numbers, the most important first."""
     if not array.size:
         return ["empty"]
     kind = array.dtype.kind
@@ -165,7 +164,7 @@ def _statistics(array: np.ndarray, digits: int, has_mean: bool) -> list[str]:
         return [errors.describe(array)]
     with np.errstate(all="ignore"):
         sizes = np.abs(array) if kind == "c" else array
-        low, high = sizes.min(), sizes.max()  # NaN if there is one: no mask unless it is needed
+        low, high = sizes.min(), sizes.max()  # NaN if there is one: a mask is made only if needed
         parts = []
         if kind in "fc" and not (np.isfinite(low) and np.isfinite(high)):
             for what, is_so in (
@@ -186,13 +185,13 @@ def _statistics(array: np.ndarray, digits: int, has_mean: bool) -> list[str]:
         if not has_mean:
             return parts
         mean = sizes.mean(dtype=np.result_type(sizes.dtype, np.float64))
-        if not np.isfinite(mean):  # the sum is too large, the mean is not
+        if not np.isfinite(mean):  # the sum overflows, the mean does not
             mean = np.sum(sizes / sizes.size)
     return [*parts, f"mean {brief(mean, digits)}"]
 
 
 def _fitting(parts: list[str], width: int) -> str:
-    """As many parts as there is room for."""
+    """Join as many parts as there is room for."""
     text = parts[0]
     for part in parts[1:]:
         if len(text) + 2 + len(part) > width:
@@ -205,14 +204,14 @@ def _fitting(parts: list[str], width: int) -> str:
 
 
 def one_line(text: str, width: int | None = None) -> str:
-    """Text that cannot break a line or upset a terminal or XML: ``?`` stands for control characters.
+    """Return text on one line that is safe for terminals and XML: ``?`` replaces control characters.
 
     Parameters
     ----------
     text : str
-        Any.
+        Any text.
     width : int, optional
-        What fills more columns is cut.
+        The most columns of a terminal; longer text is cut.
 
     Examples
     --------
@@ -228,7 +227,7 @@ def one_line(text: str, width: int | None = None) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal a text fills: East Asian characters take two, accents none."""
+    """Return the columns of a terminal that a text fills: East Asian characters take two, accents none."""
     if text.isascii():
         return len(text)
     return sum(
@@ -238,7 +237,7 @@ def columns_of(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or its start and three dots where it fills more columns than that."""
+    """Return the text, or its start and three dots if it fills more columns than given."""
     if columns_of(text) <= width:
         return text
     if width <= 3:
@@ -253,7 +252,7 @@ def cut(text: str, width: int) -> str:
 
 
 def byte_size(count: int) -> str:
-    """Bytes in a few characters.
+    """Format a number of bytes.
 
     Examples
     --------
@@ -270,7 +269,7 @@ def byte_size(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it.
+    """Format a time in a fitting unit.
 
     Examples
     --------

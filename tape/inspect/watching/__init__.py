@@ -1,8 +1,7 @@
-"""Traces that are watched: someone sees every node as it is recorded, and every rule as it runs.
+"""Watched traces: watches are called for every node as it is recorded, and every rule as it runs.
 
-The nodes of a trace are a plain list, and nothing asks whether anybody looks. Those of a watched one are a
-`Watched` list, which tells: that is why watching costs nothing when it is off. Who looks: `finite.Finite`,
-for NaN, and `tape.inspect.profiling`, for time.
+A watched trace has a `Watching`, to which it reports; others have none, and their nodes are recorded by a
+shorter way. Who looks: `finite.Finite`, for NaN, and `tape.inspect.profiling`, for time.
 """
 
 from __future__ import annotations
@@ -15,17 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tape import errors
-from tape.core.node import Node
 from tape.inspect.watching.finite import Finite
 from tape.inspect.watching.watch import Watch
-from tape.inspect.watching.watched import Watched, unwatched
+from tape.inspect.watching.watched import Watching
 
-__all__ = ["OPEN", "Watch", "Watched", "debug", "nodes_for", "unwatched", "watched"]
+__all__ = ["OPEN", "Watch", "Watching", "debug", "watch_for", "watched"]
 
 
 @dataclass(eq=False)
 class _Block:
-    """A block in which new traces are watched."""
+    """A ``with`` block in which new traces are watched."""
 
     sites: bool
     watches: Sequence[Watch]
@@ -33,13 +31,13 @@ class _Block:
 
 
 OPEN: list[_Block] = []
-"""The blocks open on any thread: nearly always none."""
+"""The open blocks of all threads; nearly always none."""
 
 _around: ContextVar[tuple[_Block, ...]] = ContextVar("blocks around", default=())
 
 
-def nodes_for(sites: bool, check: bool) -> list[Node]:
-    """The list for the nodes of a new trace: watched as was asked for, and by the blocks around."""
+def watch_for(sites: bool, check: bool) -> Watching | None:
+    """Return what a new trace reports to, as was asked for and by the blocks around; None if nobody looks."""
     _check_options(sites, check)
     watches: list[Watch] = []
     for block in _around.get():
@@ -48,19 +46,19 @@ def nodes_for(sites: bool, check: bool) -> list[Node]:
             watches += block.watches
     if check:
         watches.append(Finite())
-    return Watched(sites or check, watches) if sites or watches else []
+    return Watching(sites or check, watches) if sites or watches else None
 
 
 @contextmanager
 def watched(*watches: Watch, sites: bool = True) -> Iterator[None]:
-    """All traces made in this block, on this thread or in this task, are watched by these."""
+    """Watch all traces that are made in this block, on this thread or in this task."""
     block = _Block(sites, watches)
     _around.set((*_around.get(), block))
     OPEN.append(block)
     try:
         yield
     finally:
-        # Of a generator this may be another thread than that which opened it: there the block stays, closed.
+        # A generator may end on another thread than the one that opened it: there the block stays, closed.
         block.is_open = False
         OPEN.remove(block)
         _around.set(tuple(other for other in _around.get() if other is not block))
@@ -68,17 +66,17 @@ def watched(*watches: Watch, sites: bool = True) -> Iterator[None]:
 
 @contextmanager
 def debug(*, sites: bool = True, check: bool = False) -> Iterator[None]:
-    """All traces made in this block know where their nodes come from, those of transforms too.
+    """Let all traces that are made in this block keep the sites of their nodes, those of transforms too.
 
-    What is compiled runs as ever, unseen: of that, `tape.find_nonfinite` and `tape.profile` tell.
+    Compiled functions are not watched: use `tape.find_nonfinite` and `tape.profile` for these.
 
     Parameters
     ----------
     sites : bool
-        Whether nodes keep the place that recorded them: about a microsecond a node.
+        Whether nodes keep the user's line that recorded them, which takes about a microsecond a node.
     check : bool
-        Whether the first NaN or infinity made out of finite numbers raises, as ``Trace(check=True)`` does;
-        the warnings of NumPy, which say less, are off.
+        Whether to raise at the first NaN or infinity that results from finite numbers, as
+        ``Trace(check=True)`` does; NumPy's own warnings, which say less, are turned off.
 
     Examples
     --------
@@ -97,4 +95,4 @@ def debug(*, sites: bool = True, check: bool = False) -> Iterator[None]:
 
 def _check_options(sites: bool, check: bool) -> None:
     if not isinstance(sites, bool) or not isinstance(check, bool):
-        raise errors.OptionError(f"sites and check are True or False, not {sites!r} and {check!r}")
+        raise errors.OptionError(f"debug: sites and check must be True or False, not {sites!r} and {check!r}")

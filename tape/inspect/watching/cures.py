@@ -1,4 +1,4 @@
-"""What usually cures a NaN or an infinity, by the operation that made it."""
+"""Remedies for a NaN or an infinity, by the operation that produced it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DOMAIN = {
     "log10": "positive",
     "log1p": "more than -1",
 }
-"""Where functions are finite."""
+"""The arguments for which functions are finite."""
 
 _POLES: dict[str, str] = {
     "sqrt": "The derivative of sqrt is infinite at 0. Add a small number under the root, sqrt(x + eps); for "
@@ -35,7 +35,7 @@ _POLES: dict[str, str] = {
     "positive, for instance (x + eps)**p",
     "arctan2": "arctan2 has no derivative at the origin. Guard the point with np.where, on the operands",
 }
-"""What derivatives do at the edge of where functions are finite."""
+"""Advice for derivatives at the boundary of the domain."""
 
 _NOT_TAKEN = (
     "The adjoint is 0 there, and 0 times an infinite derivative is NaN. If a where or a mask leaves this "
@@ -45,22 +45,22 @@ _NOT_TAKEN = (
 
 
 def cure(op: str, phase: str, value: Any, operands: Sequence[Any], adjoint: Any, dtype: np.dtype[Any]) -> str:
-    """One sentence of advice.
+    """Return a sentence of advice.
 
     Parameters
     ----------
     op : str
         The operation.
     phase : {"forward", "backward", "tangent"}
-        Whether it was computed or differentiated.
+        Whether its forward, its vjp or its jvp was running.
     value : scalar
         The NaN or infinity.
     operands : sequence
-        The operands there, None where that cannot be told.
+        The operands at that element; None where they are unknown.
     adjoint : scalar or None
-        The adjoint there, in a backward pass.
+        The adjoint at that element, in a backward pass.
     dtype : numpy.dtype
-        Of the value.
+        The dtype of the value.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def cure(op: str, phase: str, value: Any, operands: Sequence[Any], adjoint: Any,
         if found:
             return found
     if phase != "forward":
-        return f"Look at what {op} is computed of: its derivative has no finite value there"
-    return f"Look at what {op} is computed of: it has no finite value there"
+        return f"Check the operands of {op}: its derivative is not finite there"
+    return f"Check the operands of {op}: it is not finite there"
 
 
 Advice = Callable[[str, Any, Sequence[Any], "np.dtype[Any]"], str | None]
@@ -94,7 +94,7 @@ def _of_a_function(op: str, value: Any, operands: Sequence[Any], dtype: np.dtype
     if "(" not in op:
         return None
     kind, inner = op.removesuffix(")").split("(", 1)
-    return f"{kind} makes one node of all that {inner} does. Take tape.find_nonfinite of {inner} itself"
+    return f"{kind} records {inner} as one node. Run tape.find_nonfinite on {inner} itself"
 
 
 def _by_zero(op: str, value: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> str | None:

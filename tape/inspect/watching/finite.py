@@ -1,7 +1,7 @@
-"""Where NaN and infinities come from: the first operation or rule that makes one out of finite numbers.
+"""The origin of NaN and infinities: the first operation or rule that produces one from finite numbers.
 
-`Finite` watches traces and raises; the `Origin` it has found says what happened in words. What was NaN before
-is passed on without a word: data may hold some, and masks are made of infinities.
+`Finite` is the watch that raises; the `Origin` it has found describes what happened. NaN and infinities that
+come from operands are no error: data may hold some, and masks use infinities.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from tape.inspect.watching.cures import cure
 from tape.inspect.watching.watch import AT_WORK, Phase, Rule, Watch
 from tape.kernels.accumulate import Scattered
 
-__all__ = ["Finite", "Origin", "all_finite", "first_bad", "told_of"]
+__all__ = ["Finite", "Origin", "all_finite", "describe_operand", "first_bad"]
 
 _HEADS = {"forward": "", "backward": "the derivative of ", "tangent": "the forward derivative of "}
 
 _BLAS_FROM, _BLAS_TO = 16, 8192
-"""Sizes at which a dot product is the fastest look at all elements; larger ones would wake up threads."""
+"""Sizes for which a dot product is the fastest check of all elements; larger ones would start threads."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What made the first NaN or infinity.
+    """The operation that produced the first NaN or infinity.
 
     Attributes
     ----------
     op : str
         The operation.
     phase : {"forward", "backward", "tangent"}
-        Whether computing it, its derivative in a backward pass, or that in forward mode.
+        Whether its forward, its vjp or its jvp was running.
     node : int or None
-        Of the operation on its trace; None if it has been freed.
+        The id of its node; None if the tape has been freed.
     made : array
-        What holds the NaN or infinity: the result, the contribution to an adjoint, or the tangent.
+        The array with the NaN or infinity: the result, the contribution to an adjoint, or the tangent.
     index : tuple of int
-        Where in that.
+        The index in that array.
     operand : int or None
-        To which operand the contribution goes.
+        The operand that the contribution is for.
     operands : tuple
-        What the operation was computed of, plain.
+        The operands, as plain values.
     given : array or None
-        The adjoint of the result in a backward pass.
+        The adjoint of the result, in a backward pass.
     out : array
         The result of the operation.
     site : Site or None
@@ -80,7 +80,7 @@ class Origin:
 
     @property
     def cure(self) -> str:
-        """What usually helps."""
+        """A likely remedy."""
         op, phase, operands, given, out = self.op, self.phase, self.operands, self.given, self.out
         if self.within is not None:
             phase, node, given = self.within
@@ -92,7 +92,7 @@ class Origin:
 
     @property
     def headline(self) -> str:
-        """What made what, where: one line."""
+        """One line that names the operation, the value and the place."""
         what = _HEADS[self.phase] + (self.made_by or self.op)
         at = f" at {list(self.index)} of {errors.describe(self.made)}" if self.index else ""
         to = f" for operand {self.operand}" if self.operand is not None and len(self.operands) > 1 else ""
@@ -102,10 +102,10 @@ class Origin:
 
     @property
     def circumstances(self) -> list[str]:
-        """What it was made of, one line for each operand, and the adjoint."""
-        lines = [f"operand {k}: {self._told(x)}" for k, x in enumerate(self.operands)]
+        """One line for each operand, and one for the adjoint."""
+        lines = [f"operand {k}: {self._describe(x)}" for k, x in enumerate(self.operands)]
         if self.given is not None:
-            lines.append(f"adjoint: {self._told(self.given)}")
+            lines.append(f"adjoint: {self._describe(self.given)}")
         return lines
 
     def __str__(self) -> str:
@@ -117,43 +117,45 @@ class Origin:
         return "\n".join([*lines, f"  {self.cure}"])
 
     def _index_in(self, out: Any) -> tuple[int, ...] | None:
-        """The element of a result that the NaN belongs to; None if that cannot be told."""
+        """Return the element of the result that the NaN belongs to; None if it is unknown."""
         shape = np.shape(out)
         if np.shape(self.made) == shape:
             return self.index
         return None if shape else ()
 
-    def _told(self, operand: Any) -> str:
+    def _describe(self, operand: Any) -> str:
         if not np.ndim(operand):
             return f"{operand}"
         is_alike = np.shape(operand) == np.shape(self.made)
         value = operand[self.index] if is_alike else _at(operand, self.out, self._index_in(self.out))
-        return told_of(operand) if value is None else f"{value} there, in {told_of(operand)}"
+        return (
+            describe_operand(operand) if value is None else f"{value} there, in {describe_operand(operand)}"
+        )
 
 
 class Finite(Watch):
-    """Raises at the first NaN or infinity that is made out of finite numbers, and keeps what it has found.
+    """A watch that raises at the first NaN or infinity that results from finite numbers.
 
     Attributes
     ----------
     origin : Origin or None
-        What was found.
+        The origin, once one was found.
     """
 
     def __init__(self) -> None:
         self.origin: Origin | None = None
 
     def recorded(self, node: Node, id: int) -> None:
-        """Look at the value."""
+        """Check the value."""
         if node.call.op is not None and not all_finite(node.value):
-            # A rule at work has recorded this, on an outer trace.
+            # A running rule has recorded this, on an outer trace.
             within = Rule(*AT_WORK.rules[-1]) if AT_WORK.rules else None
             self._look(node, "forward", node.value, id=id, within=within)
 
     def pulled(
         self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], nodes: Sequence[Node]
     ) -> None:
-        """Look at what the rule contributes to each operand."""
+        """Check the contribution to each operand."""
         operand = -1
         for parent, contribution in contributions:
             operand = node.parents.index(parent, operand + 1)  # they come in the order of the operands
@@ -162,7 +164,7 @@ class Finite(Watch):
                 self._look(node, "backward", part, id=_id(node, nodes), operand=operand, given=plain(adjoint))
 
     def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, nodes: Sequence[Node]) -> None:
-        """Look at the tangent."""
+        """Check the tangent."""
         if tangent is not None and not all_finite(tangent):
             tangents = [plain(t) for t in incoming if t is not None]
             self._look(node, "tangent", tangent, id=_id(node, nodes), tangents=tangents)
@@ -179,7 +181,7 @@ class Finite(Watch):
         tangents: Sequence[Any] = (),
         within: Rule | None = None,
     ) -> None:
-        """Raise, unless it was there before."""
+        """Raise if a value is not finite and its sources are."""
         operands, made = tuple(map(plain, node.operands)), plain(made)
         index = first_bad(made, (*operands, *tangents, *(() if given is None else (given,))))
         if index is None:
@@ -203,7 +205,7 @@ class Finite(Watch):
 
 
 def all_finite(value: Any) -> bool:
-    """Whether there is neither NaN nor infinity in an array, a number or a Var."""
+    """Return whether an array, a number or a Var holds neither NaN nor infinity."""
     kind = type(value)
     if kind is np.float64 or kind is float:
         return math.isfinite(value)
@@ -213,7 +215,7 @@ def all_finite(value: Any) -> bool:
             return True
         if _BLAS_FROM <= array.size <= _BLAS_TO and array.flags.c_contiguous and array.dtype.char in "dfDF":
             flat = array.reshape(-1)
-            # Squares that overflow are looked at again; np.dot and np.inner would warn of them.
+            # Squares may overflow, so elements are checked again; np.dot and np.inner would warn.
             if math.isfinite(abs(np.vdot(flat, flat))):
                 return True
         return bool(np.logical_and.reduce(np.isfinite(array), axis=None))
@@ -221,7 +223,7 @@ def all_finite(value: Any) -> bool:
 
 
 def first_bad(made: Any, sources: Sequence[Any]) -> tuple[int, ...] | None:
-    """Where the first NaN is that no source has, or the first infinity if all sources are finite."""
+    """Return the index of the first NaN that no source has, or of the first infinity from finite sources."""
     made = np.asarray(made)
     floats = [np.asarray(source) for source in sources if np.asarray(source).dtype.kind in "fc"]
     is_nan = np.isnan(made)
@@ -235,8 +237,8 @@ def first_bad(made: Any, sources: Sequence[Any]) -> tuple[int, ...] | None:
     return tuple(map(int, places[0])) if len(places) else None
 
 
-def told_of(operand: Any) -> str:
-    """An operand in a few words: a number, or dtype, shape and range."""
+def describe_operand(operand: Any) -> str:
+    """Describe an operand in a few words: a number, or dtype, shape and range."""
     array = np.asarray(operand)
     if not array.ndim:
         return str(operand)
@@ -244,12 +246,12 @@ def told_of(operand: Any) -> str:
         return errors.describe(operand)
     finite = array[np.isfinite(array)]
     if not finite.size:
-        return f"{errors.describe(operand)} of nothing finite"
+        return f"{errors.describe(operand)} without finite elements"
     return f"{errors.describe(operand)} from {finite.min():.6g} to {finite.max():.6g}"
 
 
 def _at(operand: Any, out: Any, index: tuple[int, ...] | None) -> Any:
-    """The element of an operand that an element of the result was made of; None if that cannot be told."""
+    """Return the element of an operand that an element of the result depends on; None if it is unknown."""
     array = np.asarray(operand)
     if not array.ndim:
         return operand

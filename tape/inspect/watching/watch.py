@@ -1,4 +1,4 @@
-"""What a watch of a trace is told; each kind takes notice of what it is for. And which rule is at work."""
+"""The interface of a watch of a trace, and the stack of rules that are running."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Rule(NamedTuple):
     Attributes
     ----------
     phase : {"backward", "tangent"}
-        Whether that is a vjp or a jvp.
+        Whether it is a vjp or a jvp.
     node : Node
-        Whose.
+        The node it belongs to.
     given : array or None
-        The adjoint of a vjp.
+        The adjoint that a vjp gets.
     """
 
     phase: Phase
@@ -34,29 +34,29 @@ class Rule(NamedTuple):
 
 class _AtWork(threading.local):
     def __init__(self) -> None:
-        self.rules: list[tuple[Phase, Node, Any]] = []  # plain tuples, which take a tenth of the time to make
+        self.rules: list[tuple[Phase, Node, Any]] = []  # plain tuples, made in a tenth of the time
 
 
 AT_WORK = _AtWork()
-"""The rules of watched traces that run on this thread, innermost last: what is recorded now is theirs."""
+"""The running rules of watched traces on this thread, innermost last; they record the nodes made now."""
 
 
 class Watch:
-    """Someone who sees what happens on traces. What it raises stops the work."""
+    """A listener to the events of watched traces. An exception that it raises propagates."""
 
     def recorded(self, node: Node, id: int) -> None:
-        """A node has been computed, and is about to get this place on the tape; or anew, in a replay."""
+        """Handle a node that was computed, just before it gets this place on the tape, or in a replay."""
 
     def pulling(self, node: Node, nodes: Sequence[Node]) -> None:
-        """The vjp of a node is about to run."""
+        """Handle the start of the vjp of a node."""
 
     def pulled(
         self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], nodes: Sequence[Node]
     ) -> None:
-        """The vjp of a node has run."""
+        """Handle the result of the vjp of a node."""
 
     def pushing(self, node: Node, nodes: Sequence[Node]) -> None:
-        """The jvp of a node is about to run."""
+        """Handle the start of the jvp of a node."""
 
     def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, nodes: Sequence[Node]) -> None:
-        """The jvp of a node has run; None where nothing flows."""
+        """Handle the result of the jvp of a node; None for a zero tangent."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
-from tape.core.functions import elementwise
-from tape.core.op import cast
+from tape.core.elementwise import elementwise
+from tape.core.linear import cast
 from tape.ops.elementwise.selection import where
 
 __all__ = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.functions import elementwise, function_of
+from tape.core.elementwise import elementwise
 from tape.core.op import Op
+from tape.core.record import recorder_of
 
 __all__ = [
     "bitwise_and",
@@ -34,7 +35,7 @@ gcd = elementwise(np.gcd)
 lcm = elementwise(np.lcm)
 
 # Without instructions: programs have no integers as short as its result.
-bitwise_count = function_of(
+bitwise_count = recorder_of(
     Op(np.bitwise_count, batch=batch_rules.elementwise, doc="The number of ones in the absolute value."),
     1,
     np.bitwise_count,

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.functions import elementwise, function_of
-from tape.core.op import Op, implements
+from tape.core.elementwise import elementwise
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import recorder_of
+from tape.core.table import implements
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 
@@ -161,10 +163,10 @@ def _lower_uniform(answer: bool) -> Any:
     return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs know only real numbers
 
 
-iscomplex = function_of(
+iscomplex = recorder_of(
     Op(np.iscomplex, batch=batch_rules.elementwise, lower=_lower_uniform(False)), 1, np.iscomplex
 )
-isreal = function_of(Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_uniform(True)), 1, np.isreal)
+isreal = recorder_of(Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_uniform(True)), 1, np.isreal)
 
 
 @implements(np.real_if_close)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.functions import elementwise, fused_elementwise
+from tape.core.elementwise import elementwise, fused_elementwise
 from tape.core.op import Op
 from tape.errors import ShapeError
 from tape.kernels.choices import select

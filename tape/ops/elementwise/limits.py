@@ -9,8 +9,9 @@ import numpy as np
 from tape import errors
 from tape.core import batch_rules, series
 from tape.core.node import Handle, settled
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
 __all__ = ["clip", "nan_to_num"]

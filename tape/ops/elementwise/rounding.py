@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.functions import elementwise, function_of
-from tape.core.op import Op, implements
+from tape.core.elementwise import elementwise
+from tape.core.op import Op
+from tape.core.record import recorder_of
+from tape.core.table import implements
 
 __all__ = [
     "around",
@@ -65,7 +67,7 @@ _ldexp = Op(
     batch=batch_rules.elementwise,
     lower=lambda b, x, n: b.elementwise("ldexp", x, n),
 )
-ldexp: Callable[..., Any] = function_of(_ldexp, 2, np.ldexp)  # not `elementwise`, whose rules see floats
+ldexp: Callable[..., Any] = recorder_of(_ldexp, 2, np.ldexp)  # not `elementwise`, whose rules see floats
 
 
 def _lower_round(b: Any, x: Any, decimals: int) -> Any:
@@ -185,7 +187,7 @@ def _as_float(b: Any, x: Any) -> Any:
 _fraction = elementwise(
     lambda x: np.modf(x)[0], lambda d, out, x: d, taylor=series.linear, lower=_lower_fraction, name="modf"
 )
-_whole = function_of(
+_whole = recorder_of(
     Op(
         lambda x: np.modf(x)[1],
         name="modf",
@@ -220,7 +222,7 @@ def modf(x: Any, /) -> tuple[Any, Any]:
     return _fraction(x), _whole(x)
 
 
-_exponent = function_of(Op(lambda x: np.frexp(x)[1], name="frexp", batch=batch_rules.elementwise), 1)
+_exponent = recorder_of(Op(lambda x: np.frexp(x)[1], name="frexp", batch=batch_rules.elementwise), 1)
 _mantissa = elementwise(
     lambda x: np.frexp(x)[0],
     lambda d, out, x: ldexp(d, -_exponent(x)),

@@ -13,9 +13,11 @@ import numpy as np
 
 from tape.core import batch_rules, series
 from tape.core.batch_rules import along_axes
-from tape.core.functions import elementwise, function_of
+from tape.core.elementwise import elementwise
 from tape.core.node import Handle
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.record import recorder_of
+from tape.core.table import implements
 from tape.kernels.choices import select, share
 from tape.ops.number_axes import axis_of
 
@@ -71,10 +73,10 @@ def _equal_to(number: float) -> Callable[..., Any]:
     return lambda b, x: b.elementwise("equal", x, number)
 
 
-isposinf = function_of(
+isposinf = recorder_of(
     Op(np.isposinf, batch=batch_rules.elementwise, lower=_equal_to(np.inf)), 1, np.isposinf
 )
-isneginf = function_of(
+isneginf = recorder_of(
     Op(np.isneginf, batch=batch_rules.elementwise, lower=_equal_to(-np.inf)), 1, np.isneginf
 )
 
@@ -136,7 +138,7 @@ def _turn(product: Any, out: Any, x: Any) -> Any:
 
 
 _sign = elementwise(np.sign)
-_complex_sign = function_of(
+_complex_sign = recorder_of(
     Op(np.sign, vjp=[_sign_vjp], jvp=[_sign_jvp], batch=batch_rules.elementwise, name="sign"), 1
 )
 

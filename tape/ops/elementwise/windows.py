@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 
 __all__ = ["i0", "sinc"]
 

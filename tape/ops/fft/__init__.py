@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.fft.spectra import OPPOSITE, back, forth, from_half, resized, shift, shift_back, to_half

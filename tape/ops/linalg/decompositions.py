@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.errors import OptionError, SingularMatrixError, UnsupportedError
 from tape.ops.linalg.equations import solve_triangular
 from tape.ops.linalg.packing import (

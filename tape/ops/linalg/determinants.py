@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.op import Op, implements
+from tape.core.fitting import fit_tangent
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.ops.elementwise.complex import imag
 from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
@@ -131,7 +133,7 @@ def _cofactors_jvp(tangents: Any, out: Any, a: Any, *directions: Any) -> Any:
         if tangent is not None
     ]
     parts = [t for t in tangents if t is not None]
-    return Op.fitted(
+    return fit_tangent(
         series.total(_cofactors(a, *rest, t) for rest, t in zip(changes, parts, strict=True)), out
     )
 

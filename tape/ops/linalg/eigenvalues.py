@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.errors import OptionError, SingularMatrixError
 from tape.ops.linalg.equations import inverse
 from tape.ops.linalg.packing import (

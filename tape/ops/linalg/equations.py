@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
 from tape.ops.products.products import matrix_product

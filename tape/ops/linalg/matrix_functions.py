@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.errors import OptionError
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.packing import square, stacked, transposed

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from tape.core.batch_rules import along_axes, elementwise
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.complex import absolute
 from tape.ops.elementwise.selection import where
@@ -163,6 +165,7 @@ def _floats(name: str, x: Any) -> Any:
 
 
 @implements(np.linalg.norm)
+@specialised()
 def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices, of any order.
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.fitting import fit_tangent
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.ops.linalg.packing import (
     Packed,
@@ -201,7 +203,7 @@ def _residuals_jvp(tangents: Any, out: Any, a: Any, b: Any, packed: Any, rcond: 
     if by_a is not None:
         change = change - by_a @ _solution(a, b, packed, rcond=rcond)
     doubled = _twice_residual(out, a, b, packed, rcond)
-    return Op.fitted(sum(doubled * change[:, : out.shape[0]], axis=0), out)
+    return fit_tangent(sum(doubled * change[:, : out.shape[0]], axis=0), out)
 
 
 _sums_of_squares = _lstsq.part(1, "residuals", convert=np.real)

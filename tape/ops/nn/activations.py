@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tape.core.functions import function_of
 from tape.core.operands import as_operand
+from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
@@ -55,7 +55,7 @@ def _gelu_bend(d: Any, x: Any) -> Any:
     return d * ((2 - square) * (_DENSITY * exp(square * -0.5)))
 
 
-_erf_gelu = function_of(smooth("gelu", _gelu, _gelu_slope, _gelu_bend), 1)
+_erf_gelu = recorder_of(smooth("gelu", _gelu, _gelu_slope, _gelu_bend), 1)
 
 # With tanh: x sigmoid(z), where z = 2 sqrt(2 / pi) (x + 0.044715 x**3), Hendrycks & Gimpel 2016.
 _Z1 = 2 * sqrt(2 / pi)
@@ -90,7 +90,7 @@ def _tanh_gelu_bend(d: Any, x: Any) -> Any:
     return d * (sigmoid(z) * sigmoid(-z) * turn)
 
 
-_approximate_gelu = function_of(smooth("gelu_tanh", _tanh_gelu, _tanh_gelu_slope, _tanh_gelu_bend), 1)
+_approximate_gelu = recorder_of(smooth("gelu_tanh", _tanh_gelu, _tanh_gelu_slope, _tanh_gelu_bend), 1)
 
 
 def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
@@ -151,7 +151,7 @@ def _silu_bend(d: Any, x: Any) -> Any:
     return d * (sigmoid(held) * sigmoid(-held) * (2 - held * tanh(0.5 * held)))
 
 
-silu = function_of(
+silu = recorder_of(
     smooth(
         "silu",
         _silu,
@@ -188,7 +188,7 @@ def _mish_bend(d: Any, x: Any) -> Any:
     return d * (slope * (2 + held * (sigmoid(-held) - 2 * share * rate)))
 
 
-mish = function_of(
+mish = recorder_of(
     smooth(
         "mish", _mish, _mish_slope, _mish_bend, doc="``x * tanh(softplus(x))``; at -inf 0, with derivative 0."
     ),
@@ -291,7 +291,7 @@ def _falling(ns: Any, x: Any) -> Any:
     return 1 / (1 + ns.exp(x))
 
 
-logsigmoid = function_of(
+logsigmoid = recorder_of(
     smooth(
         "logsigmoid",
         _logsigmoid,
@@ -317,7 +317,7 @@ def _softsign_bend(d: Any, x: Any) -> Any:
     return d * (-2 * sign(x) * (share * share * share))
 
 
-softsign = function_of(
+softsign = recorder_of(
     smooth(
         "softsign",
         _softsign,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import broadcast_to
+from tape.core.linear import broadcast_to
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import relu, softplus, sqrt
 from tape.ops.elementwise.selection import maximum, minimum, where

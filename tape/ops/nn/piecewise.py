@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tape.core.functions import elementwise, function_of
+from tape.core.elementwise import elementwise
 from tape.core.operands import as_operand
+from tape.core.record import recorder_of
 from tape.errors import OptionError, ShapeError
 from tape.kernels.choices import select
 from tape.ops.elementwise.selection import logical_and, where
@@ -172,7 +173,7 @@ def relu6(x: Any) -> Any:
 
 _SIXTH = 1 / 6  # of 3 and 6, rounded, it is 0.5 and 1 in all dtypes
 
-hardsigmoid = function_of(
+hardsigmoid = recorder_of(
     linear_in_pieces(
         "hardsigmoid",
         lambda ns, x: ns.clip(x * _SIXTH + 0.5, 0, 1),
@@ -193,7 +194,7 @@ def _hardswish_slope(ns: Any, x: Any) -> Any:
     return ns.where(x <= -3, 0, ns.where(x >= 3, 1, sixth + 0.5 + sixth))
 
 
-hardswish = function_of(
+hardswish = recorder_of(
     smooth(
         "hardswish",
         _hardswish,

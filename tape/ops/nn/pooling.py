@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core import series
-from tape.core.op import Op, broadcast_to
+from tape.core.linear import broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
 from tape.kernels import pooling as kernels

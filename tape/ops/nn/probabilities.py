@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
 from tape.errors import ShapeError
 from tape.ops.elementwise.elementary import exp, sigmoid
 from tape.ops.elementwise.selection import maximum

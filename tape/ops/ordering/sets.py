@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core.node import settled
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort

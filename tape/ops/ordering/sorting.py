@@ -15,8 +15,9 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first

@@ -19,9 +19,12 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
+from tape.core.linear import broadcast_to
 from tape.core.node import Handle
-from tape.core.op import Op, broadcast_to, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import ShapeError, UnsupportedError
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import astype, reshape
@@ -215,6 +218,7 @@ def _einsum(count: int) -> Op:
 
 
 @implements(np.einsum)
+@specialised()
 def einsum(
     *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
+from tape.core.linear import sum_to
 from tape.core.node import Handle
-from tape.core.op import Op, implements, sum_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError, UnsupportedError
 from tape.ops.elementwise.arithmetic import add, divide, multiply, subtract
 from tape.ops.products.signal import convolve

@@ -14,9 +14,11 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import elementwise, lift
-from tape.core.functions import function_of
-from tape.core.op import Op, fit, implements
+from tape.core.fitting import fit
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import recorder_of
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.structure.axes import axes_of, moveaxis, swapaxes
@@ -144,7 +146,7 @@ _matmul = Op(
     """,
 )
 
-matmul = function_of(_matmul, 2, np.matmul)
+matmul = recorder_of(_matmul, 2, np.matmul)
 implements(np.linalg.matmul)(matmul)
 
 

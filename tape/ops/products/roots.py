@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.linalg.eigenvalues import eigvals
 from tape.ops.products.polynomials import coefficients, of_numbers, trimmed

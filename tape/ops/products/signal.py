@@ -10,8 +10,9 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.complex import conjugate

@@ -14,8 +14,10 @@ import numpy as np
 
 from tape.core.batch_rules import elementwise
 from tape.core.node import Handle
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last
@@ -70,6 +72,7 @@ _dot = Op(
 
 
 @implements(np.dot)
+@specialised()
 def dot(a: Any, b: Any) -> Any:
     """The sum over the last axis of one operand and the last but one of the other.
 

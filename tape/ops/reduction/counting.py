@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
+from tape.core.table import implements
 from tape.ops.reduction.reducing import _axes, _count_nonzero
 from tape.ops.structure.indexing import getitem
 

@@ -14,8 +14,10 @@ import numpy as np
 from tape.core import series
 from tape.core.batch_rules import along_axes
 from tape.core.node import plain
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.kernels.recurrences import recurrence
 from tape.ops.elementwise.elementary import exp
@@ -244,6 +246,7 @@ def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> 
 
 
 @implements(np.cumsum)
+@specialised()
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Sums of all elements up to each one.
 
@@ -280,6 +283,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 
 @implements(np.cumprod)
+@specialised()
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """Products of all elements up to each one, with exact derivatives where factors are zero.
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tape.core.batch_rules import along_axes
+from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.node import Handle
-from tape.core.op import Op, implements
-from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.elementwise.arithmetic import divide, multiply
 from tape.ops.reduction.cumulative import _along

@@ -14,8 +14,9 @@ import numpy as np
 
 from tape.core import series
 from tape.core.node import Handle
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import ShapeError, UnsupportedError, describe
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where

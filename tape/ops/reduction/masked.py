@@ -14,7 +14,8 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import inner_axes, lift
-from tape.core.op import Op, broadcast_to, sum_to
+from tape.core.linear import broadcast_to, sum_to
+from tape.core.op import Op
 from tape.kernels.choices import extremes_share
 from tape.ops.elementwise.selection import isnan, logical_and, logical_not, where
 from tape.ops.reduction.reducing import Reduced, _count_nonzero, _kept, _prod, _prod_partials, _shares, _sum

@@ -9,6 +9,7 @@ import numpy as np
 
 from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import UFUNC_METHODS
 from tape.errors import OutOfBoundsError, describe
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import all, any, where
@@ -18,7 +19,7 @@ from tape.ops.reduction.reductions import max, min, prod, sum
 from tape.ops.structure.indexing import HOLE, _scatter, getitem
 from tape.ops.structure.shape import Axes
 
-__all__ = ["METHODS"]
+__all__: list[str] = []
 
 
 # ---- logaddexp.reduce ------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ def _added_at(array: Any, indices: Any, axis: int = 0) -> Any:
 
 # ---- the table -----------------------------------------------------------------------------------
 
-METHODS: dict[str, dict[np.ufunc, Callable[..., Any]]] = {
+_METHODS: dict[str, dict[Any, Callable[..., Any]]] = {
     "reduce": {
         np.add: sum,
         np.multiply: prod,
@@ -103,3 +104,5 @@ METHODS: dict[str, dict[np.ufunc, Callable[..., Any]]] = {
     "reduceat": {np.add: _added_at},
 }
 """For each method the ufuncs that have it. All are called with ``axis``, which is 0 by default there."""
+
+UFUNC_METHODS.update(_METHODS)

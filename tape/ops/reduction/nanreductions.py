@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.ops.elementwise.selection import isnan
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.cumulative import cumprod, cumsum

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from tape.core.batch_rules import along_axes
+from tape.core.linear import cast
 from tape.core.node import traced
-from tape.core.op import Op, cast, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, UnsupportedError
 from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
 from tape.ops.structure.indexing import HOLE, _scatter, getitem

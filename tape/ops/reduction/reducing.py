@@ -15,7 +15,8 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import along_axes
-from tape.core.op import Op, broadcast_to
+from tape.core.linear import broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
 from tape.kernels.choices import extremes_share
@@ -29,6 +30,8 @@ from tape.ops.structure.shape import Axes, astype, reshape, transpose
 __all__: list[str] = []
 
 Reduced = tuple[int, ...]
+
+_SMALL = 1024
 
 
 def _axes(
@@ -76,13 +79,20 @@ def _kept(reduced: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """A reduced array with the summed axes back, of length one."""
     if keepdims or reduced.ndim == x.ndim:
         return reduced
-    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
-    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
+    ndim = x.ndim
+    gone = range(ndim) if axis is None else [i % ndim for i in axis]
+    shape = tuple([1 if i in gone else length for i, length in enumerate(x.shape)])
+    return reduced.reshape(shape)
 
 
 def _spread(g: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
     """The adjoint of a sum: the same for every element that went into it."""
-    return broadcast_to(_kept(g, x, axis, keepdims), shape=x.shape)
+    g = _kept(g, x, axis, keepdims)
+    if type(g) is np.ndarray and x.size <= _SMALL:  # to write so few takes less time than to make a view
+        spread = np.empty(x.shape, g.dtype)
+        spread[...] = g
+        return spread
+    return broadcast_to(g, shape=x.shape)
 
 
 def _by_partials(

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.elementwise.arithmetic import subtract
 from tape.ops.reduction.masked import _max_where, _mean_where, _min_where, _prod_where, _sum_where
@@ -65,6 +67,7 @@ def _is_plain(condition: Any, initial: Any = None, dtype: Any = None) -> bool:
 
 
 @implements(np.sum)
+@specialised()
 def sum(
     a: Any,
     axis: Axes = None,
@@ -120,6 +123,7 @@ def sum(
 
 
 @implements(np.mean)
+@specialised()
 def mean(a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
     """Arithmetic mean over axes. Arguments, result and errors as `sum`.
 
@@ -147,6 +151,7 @@ def _extreme(
 
 
 @implements(np.max, np.amax)
+@specialised()
 def max(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
     """Largest element over axes. Arguments and result as `sum`; complex numbers are in lexical order.
 
@@ -172,6 +177,7 @@ def max(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = Non
 
 
 @implements(np.min, np.amin)
+@specialised()
 def min(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
     """Smallest element over axes; as `max` otherwise.
 
@@ -185,6 +191,7 @@ def min(a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = Non
 
 
 @implements(np.prod)
+@specialised()
 def prod(
     a: Any,
     axis: Axes = None,

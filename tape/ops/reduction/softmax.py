@@ -9,10 +9,11 @@ import numpy as np
 
 from tape.core import series
 from tape.core.batch_rules import along_axes, inner_axes
-from tape.core.functions import function_of
+from tape.core.linear import broadcast_to
 from tape.core.node import Handle
-from tape.core.op import Op, broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import recorder_of
 from tape.errors import DTypeError, OptionError, ShapeError, explain
 from tape.kernels.cross_entropy import indexed_excess, indexed_losses
 from tape.ops.elementwise.complex import absolute, real
@@ -352,7 +353,7 @@ def _lower_excess(b: Any, logits: Any, target: Any) -> Any:
 
 
 # The derivative of the losses by the logits: the predicted distribution less the wanted one.
-_excess = function_of(
+_excess = recorder_of(
     Op(
         _excess_forward,
         name="softmax_excess",
@@ -459,7 +460,7 @@ def _cross_entropy(reduction: Reduction) -> Callable[..., Any]:
             lambda t, out, logits, target: -reduced(t * _log_softmax(logits, axis=_LAST)),
         ],
     )
-    return function_of(op, 2)
+    return recorder_of(op, 2)
 
 
 _CROSS_ENTROPIES: dict[str, Callable[..., Any]] = {

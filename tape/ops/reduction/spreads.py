@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from tape.core import series
-from tape.core.op import Op, cast, implements
+from tape.core.linear import cast
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.complex import conjugate, real
 from tape.ops.elementwise.selection import isnan, where
@@ -241,6 +244,7 @@ def _checked_spread(
 
 
 @implements(np.var)
+@specialised()
 def var(
     a: Any,
     axis: Axes = None,
@@ -299,6 +303,7 @@ def var(
 
 
 @implements(np.std)
+@specialised()
 def std(
     a: Any,
     axis: Axes = None,

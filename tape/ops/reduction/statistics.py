@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tape.core import batch_rules, series
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
+from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.node import traced
-from tape.core.op import Op, implements
-from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
 from tape.ops.elementwise.complex import conjugate, imag, real

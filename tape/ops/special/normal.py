@@ -7,7 +7,7 @@ from math import pi, sqrt
 from typing import Any
 
 from tape.core import series
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import logical_and, where

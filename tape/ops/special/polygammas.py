@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
 from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
 
 __all__ = ["BERNOULLI", "digamma", "polygamma", "psi"]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.functions import elementwise
+from tape.core.elementwise import elementwise
 from tape.core.node import Handle
-from tape.core.op import NUMPY
+from tape.core.table import LATE, OPERATIONS
 from tape.errors import UnsupportedError
 
 __all__ = ["DECLARED", "PREFIX", "counterpart", "narrowed", "refuse_derivative", "scipy_ufunc", "ufunc_named"]
@@ -43,7 +43,7 @@ def scipy_ufunc(
     doc : str
         One line.
     *partials : callable
-        As for `tape.core.functions.elementwise`: a rule for each operand. None for one that the function
+        As for `tape.core.elementwise.elementwise`: a rule for each operand. None for one that the function
         cannot be differentiated by: a Var that carries a derivative is refused there, at the call.
     jvp : callable, optional
         The forward rule of the last operand, where that is another than the reverse one: functions of
@@ -111,7 +111,7 @@ _connected = False
 def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """What runs when a ufunc of SciPy's is given a Var; None for other ufuncs.
 
-    Nobody can have one before `scipy.special` was imported, and from then on NUMPY knows them.
+    Nobody can have one before `scipy.special` was imported, and from then on OPERATIONS knows them.
 
     Examples
     --------
@@ -123,8 +123,11 @@ def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     global _connected
     if not _connected and "scipy.special" in sys.modules:
         _connected = True
-        NUMPY.update({ufunc_named(name): function for name, function in DECLARED.items()})
-    return NUMPY.get(ufunc)
+        OPERATIONS.update({ufunc_named(name): function for name, function in DECLARED.items()})
+    return OPERATIONS.get(ufunc)
+
+
+LATE.append(counterpart)
 
 
 def narrowed(out: Any, operands: Any) -> Any:

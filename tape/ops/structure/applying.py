@@ -9,8 +9,8 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.op import implements
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem

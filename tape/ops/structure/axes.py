@@ -10,8 +10,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tape import errors
 from tape.core.batch_rules import along_axes, inner_axis
-from tape.core.op import NUMPY_ERRORS, Op, implements
+from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.ops.structure.indexing import getitem
 
@@ -99,6 +101,7 @@ _roll: Op = Op(
 
 
 @implements(np.transpose)
+@specialised()
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """Permute the axes.
 
@@ -161,6 +164,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @implements(np.swapaxes)
+@specialised()
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes.
 
@@ -205,6 +209,7 @@ def _moved(move: Callable[..., np.ndarray], a: Any, *where: Any) -> Any:
 
 
 @implements(np.moveaxis)
+@specialised()
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """Move axes to other places; the others stay in order.
 
@@ -265,6 +270,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 
 @implements(np.flip)
+@specialised()
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Reverse the order of elements, without copying.
 
@@ -372,6 +378,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
 
 
 @implements(np.roll)
+@specialised()
 def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Any:
     """Move elements along axes; those that leave at the end come back at the start.
 

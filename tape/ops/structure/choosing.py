@@ -11,9 +11,11 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import elementwise
+from tape.core.linear import cast
 from tape.core.node import plain
-from tape.core.op import Op, cast, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered

@@ -10,8 +10,9 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle, plain
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import INTERNAL, implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
 from tape.ops.reduction.reductions import sum
@@ -112,6 +113,9 @@ def beside(x: Any, array: np.ndarray) -> Any:
     Var([0. 0.], id=1)
     """
     return _beside(x, array)
+
+
+INTERNAL["beside"] = beside
 
 
 def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., Any]:

@@ -8,8 +8,10 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import inner_axis
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only
 from tape.ops.elementwise.selection import where
@@ -81,6 +83,7 @@ _embedded: Op = Op(
 
 
 @implements(np.diagonal)
+@specialised()
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """A diagonal of each matrix.
 

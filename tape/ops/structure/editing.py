@@ -10,8 +10,9 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.op import NUMPY_ERRORS, implements
+from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OutOfBoundsError, ShapeError
 from tape.ops.structure.axes import axes_of, moveaxis
 from tape.ops.structure.indexing import getitem

@@ -12,6 +12,8 @@ from tape.conversion.foreign import complaint
 from tape.core import series
 from tape.core.node import Handle
 from tape.core.op import Op
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import OutOfBoundsError
 from tape.kernels.accumulate import Scattered
 
@@ -103,6 +105,8 @@ _scatter: Op = Op(
 )
 
 
+@implements(operator.getitem)
+@specialised()
 def getitem(a: Any, index: Any) -> Any:
     """``a[index]``, with everything NumPy accepts there.
 

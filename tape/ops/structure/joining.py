@@ -11,9 +11,12 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import inner_axis
-from tape.core.op import Op, cast, implements
-from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.linear import broadcast_to as _broadcast_to
+from tape.core.linear import cast
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
@@ -176,6 +179,7 @@ def _at_least(count: int, shape: Shape) -> Shape:
 
 
 @implements(np.concatenate)
+@specialised()
 def concatenate(
     arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
@@ -222,6 +226,7 @@ concat = concatenate
 
 
 @implements(np.stack)
+@specialised()
 def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays along a new axis.
 
@@ -263,6 +268,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: s
 
 
 @implements(np.hstack)
+@specialised()
 def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays along the second axis, those of one axis along that; as `concatenate` otherwise.
 
@@ -278,6 +284,7 @@ def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
 
 
 @implements(np.vstack)
+@specialised()
 def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
     """Join arrays along the first axis, those of one axis as rows; as `concatenate` otherwise.
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tape.core.node import Handle, settled
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.inplace.aliases import is_array, memory_of
 
 __all__ = ["copy"]

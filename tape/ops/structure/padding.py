@@ -14,8 +14,8 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.op import implements
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.ops.structure.axes import flip
 from tape.ops.structure.indexing import getitem

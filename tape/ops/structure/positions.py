@@ -15,8 +15,9 @@ import numpy as np
 from tape import errors
 from tape.core.batch_rules import elementwise
 from tape.core.node import plain
-from tape.core.op import Op, implements
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import OptionError, OutOfBoundsError, ShapeError
 from tape.ops.structure.indexing import getitem
 

@@ -10,10 +10,13 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import elementwise, inner_axes, inner_axis, resolved
+from tape.core.linear import broadcast_to as _broadcast_to
+from tape.core.linear import cast
 from tape.core.node import Handle, plain
-from tape.core.op import NUMPY_ERRORS, Op, cast, implements
-from tape.core.op import broadcast_to as _broadcast_to
+from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
+from tape.core.record import specialised
+from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
 from tape.ops.structure.axes import swapaxes as swapaxes
@@ -126,6 +129,7 @@ def _is_fortran(a: Any, order: str) -> bool:
 
 
 @implements(np.reshape)
+@specialised()
 def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Any:
     """The same elements in another shape.
 
@@ -210,6 +214,7 @@ def _flattened(a: Any, order: str) -> Any:
 
 
 @implements(np.expand_dims)
+@specialised()
 def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
     """Insert axes of length one.
 
@@ -239,6 +244,7 @@ def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
 
 
 @implements(np.squeeze)
+@specialised()
 def squeeze(a: Any, axis: Axes = None) -> Any:
     """Remove axes of length one.
 
@@ -334,6 +340,7 @@ def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 @implements(np.broadcast_to)
+@specialised()
 def broadcast_to(array: Any, shape: int | Sequence[int], subok: bool = False) -> Any:
     """Repeat along new axes and axes of length one, without copying.
 

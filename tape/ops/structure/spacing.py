@@ -11,8 +11,9 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import lift
-from tape.core.op import NUMPY_ERRORS, Op, implements
+from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.ops.elementwise.arithmetic import divide, power, subtract
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.axes import axes_of

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.op import implements
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem

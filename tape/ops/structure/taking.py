@@ -10,8 +10,10 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import inner_axis, lift
-from tape.core.op import Op, broadcast_to, implements
+from tape.core.linear import broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core.linear import broadcast_to
 from tape.core.node import Handle, plain
-from tape.core.op import Op, broadcast_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError, UnsupportedError
 from tape.ops.elementwise.arithmetic import negative

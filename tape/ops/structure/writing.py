@@ -13,7 +13,8 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import lift
-from tape.core.op import Op, broadcast_to, sum_to
+from tape.core.linear import broadcast_to, sum_to
+from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError
 from tape.kernels.accumulate import Scattered

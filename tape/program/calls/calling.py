@@ -78,8 +78,8 @@ class Calling:
         known, fixed = self.arguments.structure, self.arguments.fixed
         if structure != known:
             raise errors.ShapeError(
-                f"{name} is a program for arguments {tree.told(known)}, and was given "
-                f"{tree.told(structure)}. Both are (args, kwargs)"
+                f"{name} is a program for arguments {tree.describe(known)}, and was given "
+                f"{tree.describe(structure)}. Both are (args, kwargs)"
             )
         for k, value in fixed.items():
             if key_of(leaves[k]) != key_of(value):

@@ -17,8 +17,7 @@ from tape.conversion.foreign import complaint
 from tape.core.node import Handle, Node, plain
 from tape.kernels.availability import avoided
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
-from tape.program.record.recorder import Guard, Sealed
-from tape.program.record.traced import Recorder
+from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
 
 __all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
@@ -132,7 +131,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         traced_args, traced_kwargs = tree.restore(structure, leaves)
         result = f(*traced_args, **traced_kwargs)
         outs, out_structure = tree.flatten(result)
-    trace.nodes.check()
+    trace.check()
     outputs: list[int | Constant] = []
     for out in outs:
         plain(out)  # which a stale view refuses

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.core import scope
+from tape.core.interpreter import OPEN, Interceptor
 from tape.core.node import Handle, Leaf, Node
-from tape.core.scope import Region
 from tape.core.trace import Trace
+from tape.core.var import Var
+from tape.program.record.traced import Traced
 from tape.program.record.weak import weak
 
 if TYPE_CHECKING:
     from tape.core.op import Op
-    from tape.core.var import Var
 
 __all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
 
@@ -68,14 +68,14 @@ class Recorder(Trace):
         Whether the value of an operation is being computed, which is no business of the program's.
     """
 
-    __slots__ = ("_constants", "caught", "guards", "is_computing")
+    __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing")
 
-    handle: ClassVar[type[Handle]]  # Traced, below
-    nodes: _Nodes
+    var_type: ClassVar[type[Var]] = Traced
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self.nodes = _Nodes()
+        self.is_plain = False
+        self._seen = _Seen()
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
         self.is_computing = False
@@ -83,11 +83,11 @@ class Recorder(Trace):
 
     def __enter__(self) -> Recorder:
         super().__enter__()
-        scope.RECORDERS.append(self)
+        OPEN.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        scope.RECORDERS.remove(self)
+        OPEN.remove(self)
         super().__exit__(*exception)
 
     def argument(self, value: Any) -> Var:
@@ -100,7 +100,7 @@ class Recorder(Trace):
         """A leaf for a plain value, which is no argument: an array is read by reference in every call."""
         if type(value) is not np.ndarray:
             return self.push(Leaf(np.asarray(value)[()], False, None))
-        self.nodes.see(value)
+        self._seen.see(value)
         known = self._constants.get(id(value))
         if known is None:
             known = self._constants[id(value)] = self.push(Leaf(value, False, None))
@@ -109,14 +109,21 @@ class Recorder(Trace):
     def release(self) -> list[Node]:
         """Return the tape, and let go of all else that refers to arrays on it."""
         self._constants.clear()
-        return self.nodes.release()
+        self._seen = _Seen()
+        return self.nodes
 
-    def run(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def check(self) -> None:
+        """Raise if an array has been written into since it was used."""
+        self._seen.check()
+
+    def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
         self.is_computing, before = True, self.is_computing
         try:
-            with self.raising():
-                return super().run(op, operands, attrs)
+            return super().process(op, operands, attrs)
+        except Exception as error:
+            self.caught = error
+            raise
         finally:
             self.is_computing = before
 
@@ -137,6 +144,11 @@ class Recorder(Trace):
 
     def push(self, node: Node) -> Var:
         """Append a node; if its shape or dtype depends on data, they become a guard."""
+        inputs = node.inputs
+        if None in inputs[::2]:
+            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
+                if parent is None and type(operand) is np.ndarray:
+                    self._seen.see(operand)
         var = super().push(node)
         depends = node.op is not None and node.op.data_dependent
         if depends is True or (depends and depends(*node.operands, **node.attrs)):
@@ -150,8 +162,8 @@ class Recorder(Trace):
         self.guards.append(Guard(node, kind, outcome, count))
 
 
-class _Nodes(list[Node]):
-    """A tape that sees to it that the plain arrays on it stay as they were.
+class _Seen:
+    """The plain arrays that operations on a tape have read, which must stay as they were.
 
     A program reads them anew in every call, when all writing is over.
     """
@@ -159,17 +171,7 @@ class _Nodes(list[Node]):
     __slots__ = ("_constants",)
 
     def __init__(self) -> None:
-        super().__init__()
         self._constants: dict[int, tuple[np.ndarray, int]] = {}  # with a fingerprint, by id
-
-    def append(self, node: Node) -> None:
-        """Append a node, and remember what is in its operands."""
-        inputs = node.inputs
-        if None in inputs[::2]:
-            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
-                if parent is None and type(operand) is np.ndarray:
-                    self.see(operand)
-        list.append(self, node)
 
     def see(self, array: np.ndarray) -> None:
         """Remember what is in an array, or make sure that it has not changed."""
@@ -178,11 +180,6 @@ class _Nodes(list[Node]):
             self._constants[id(array)] = (array, _fingerprint(array))
         elif array.nbytes <= _SMALL and _fingerprint(array) != known[1]:
             _refuse_scratch(array)
-
-    def release(self) -> list[Node]:
-        """Return a plain list of the nodes, and let go of the arrays that were looked at."""
-        self._constants.clear()
-        return list(self)
 
     def check(self) -> None:
         """Raise if an array has been written into since it was used."""
@@ -206,7 +203,7 @@ def _refuse_scratch(array: np.ndarray) -> NoReturn:
     )
 
 
-class Sealed(Region):
+class Sealed(Interceptor):
     """A region in which the Vars of all traces around it are refused."""
 
     def __init__(self, name: str) -> None:
@@ -218,7 +215,7 @@ class Sealed(Region):
             self.refuse(var)
         return var
 
-    def instead(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
+    def intercept(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> NoReturn:
         """Refuse an operation on Vars from outside."""
         self.refuse(next(operand for operand in operands if isinstance(operand, Handle)))
 

@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, ops
 from tape.conversion.callers import Caller
 from tape.conversion.numbers import refuse_tried
-from tape.core import scope
+from tape.core.interpreter import resolve
 from tape.core.node import plain
 from tape.core.var import Var
 from tape.kernels.folds import DTYPE_CODES
@@ -29,9 +29,8 @@ from tape.program.record.numbers import (
     weakly_rounded,
     weakly_unary,
 )
-from tape.program.record.recorder import Recorder
 
-__all__ = ["Recorder", "Traced"]
+__all__ = ["Traced"]
 
 
 class Traced(Var):
@@ -44,7 +43,7 @@ class Traced(Var):
     # ---- becoming a plain number ---------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return bool(inside)
         if self.size != 1:
@@ -52,7 +51,7 @@ class Traced(Var):
         return self._read(self if self.dtype == bool else ops.not_equal(self, 0), "bool")
 
     def __int__(self) -> int:
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return int(inside)
         self._scalar("int")
@@ -73,7 +72,7 @@ class Traced(Var):
         return self._read(asked, "int")
 
     def __index__(self) -> int:
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return operator.index(inside)
         return int(self) if self.dtype.kind in "iu" and not self.ndim else super().__index__()
@@ -89,14 +88,14 @@ class Traced(Var):
     @property
     def value(self) -> Any:
         """Integers and bools, which become guards; anything else is refused: see `ConversionError`."""
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return inside
         return content(self)[()] if self.dtype.kind in "biu" else self._refuse(".value")
 
     def item(self, *index: int) -> Any:
         """An integer or a bool, which becomes a guard; anything else is refused: see `ConversionError`."""
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return inside.item(*index)
         if self.dtype.kind not in "biu":
@@ -112,7 +111,7 @@ class Traced(Var):
         return self._as(complex, "complex()")
 
     def _as(self, kind: Callable[[Any], Any], how: str) -> Any:
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return kind(inside)
         if self.dtype.kind not in "biu":
@@ -129,7 +128,7 @@ class Traced(Var):
         return int(ops.ceil(self)) if self.dtype.kind == "f" else int(self)
 
     def __hash__(self) -> int:
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return hash(inside)
         if self.ndim or self.dtype.kind not in "biu":
@@ -141,7 +140,7 @@ class Traced(Var):
         return hash(int(self))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        inside = scope.resolve(self)
+        inside = resolve(self)
         if inside is not self:
             return np.array(inside, dtype, copy=copy)
         refuse_tried(self)
@@ -233,9 +232,6 @@ class Traced(Var):
         if ndigits is None:
             return int(ops.rint(self)) if self.dtype.kind == "f" else int(self)
         return weakly_rounded(self, ndigits)
-
-
-Recorder.handle = Traced
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:

@@ -52,7 +52,7 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.runtime import binding, machine, opcodes
 from tape.system import cache
 
-__all__ = ["Native", "is_available", "native"]
+__all__ = ["Native", "is_available", "is_ready", "native"]
 
 _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
     f"{name} {char}->{char}": (loop, False)
@@ -208,6 +208,15 @@ def is_available() -> bool:
     except Unavailable:
         return False
     return availability.is_available()
+
+
+def is_ready() -> bool:
+    """Return whether the machine is loaded, or is on disk: to run a program, nothing has to be compiled."""
+    if _MACHINE not in _loaded:
+        fingerprint = _fingerprint()
+        if fingerprint is None or cache.read(f"{_MACHINE}-{fingerprint}.bin") is None:
+            return False
+    return is_available()
 
 
 def _load(group: str) -> Native:

@@ -1,1 +1,1 @@
-"""What `tape.viz.animate` is made of: frames, a plan of where nodes stand, a scene of shapes; SVG and GIF."""
+"""The stages of `tape.viz.animate`: frames, the layout of nodes, a scene of shapes, SVG and GIF."""

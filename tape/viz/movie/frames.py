@@ -1,6 +1,6 @@
-"""What an animation tells, frame by frame: which node is visited, what is read, written and said.
+"""The frames of an animation: which node is visited, what is read and written, and the caption.
 
-Relies on `tape.viz.passes` for the steps and on `tape.viz.view` for the words. Knows nothing of drawing.
+Relies on `tape.viz.passes` for the steps and on `tape.viz.view` for texts. Knows nothing of drawing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST_SUM = 30  # characters; longer sums are shown by what they come to
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture of an animation.
+    """One frame of an animation.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Frame:
         Which edges are used.
     reads : sequence of int
         Which other nodes the visited one looks at.
-    written, settled : dict of int to str
+    written, final : dict of int to str
         What is written to nodes: as it is shown now, ``"42 + 3 = 45"``, and from the next frame on, ``"45"``.
     """
 
@@ -50,7 +50,7 @@ class Frame:
     edges: Sequence[tuple[int, int]] = ()
     reads: Sequence[int] = ()
     written: Mapping[int, str] = field(default_factory=dict)
-    settled: Mapping[int, str] = field(default_factory=dict)
+    final: Mapping[int, str] = field(default_factory=dict)
 
 
 def frames_of(
@@ -61,7 +61,7 @@ def frames_of(
     seed: Any = None,
     tangents: Mapping[Var, Any] | None = None,
 ) -> list[Frame]:
-    """All frames: one for each node visited, pass by pass, and one at the end."""
+    """Return all frames: one for each node visited, pass by pass, and one at the end."""
     drawn = frozenset(view.ids)
     frames: list[Frame] = []
     results: dict[int, str] = {}
@@ -78,12 +78,12 @@ def frames_of(
         for step in steps:
             if step.node in drawn:
                 frames.append(_frame(view, step, drawn, results))
-                results.update(frames[-1].settled)
+                results.update(frames[-1].final)
     return [*frames, Frame(None, _conclusion(trace, view, passes[-1], root, results))]
 
 
 def call_of(view: View, i: int) -> str:
-    """A node in words: its name, or the call that made it."""
+    """Describe a node: its name, or the call that recorded it."""
     return view.name(i) or f"{view.op_name(i)}{view.arguments(i, 28)}"
 
 
@@ -92,27 +92,27 @@ def _frame(view: View, step: Step, drawn: frozenset[int], so_far: Mapping[int, s
     for write in step.writes:
         if write.id in drawn:
             writes.setdefault(write.id, []).append(write)
-    settled = {i: value_text(parts[-1].total, view.precision) for i, parts in writes.items()}
+    final = {i: value_text(parts[-1].total, view.precision) for i, parts in writes.items()}
     reads = [i for i in step.reads if i in drawn and i != step.node]
     if step.phase != "backward":
         edges = [(parent, step.node) for parent in reads]
-        return Frame(step.phase, _says(view, step, settled), step.node, edges, reads, settled, settled)
+        return Frame(step.phase, _says(view, step, final), step.node, edges, reads, final, final)
     added = {i: [value_text(part.added, view.precision) for part in parts] for i, parts in writes.items()}
-    written = {i: _sum([*([so_far[i]] if i in so_far else []), *added[i]], settled[i]) for i in writes}
+    written = {i: _sum([*([so_far[i]] if i in so_far else []), *added[i]], final[i]) for i in writes}
     edges = [(i, step.node) for i in writes if i != step.node]
     said = {i: " and ".join(parts) for i, parts in added.items()}
-    return Frame(step.phase, _says(view, step, said), step.node, edges, reads, written, settled)
+    return Frame(step.phase, _says(view, step, said), step.node, edges, reads, written, final)
 
 
 def _sum(parts: Sequence[str], total: str) -> str:
-    """How a sum comes about, where that is short enough to be read."""
+    """Write out a sum where that is short enough to be read, else its total."""
     text = f"{' + '.join(parts)} = {total}".replace("+ -", "- ")
     is_written_out = all(part.startswith("[") or " " not in part for part in (*parts, total))
     return text if len(parts) > 1 and len(text) <= _LONGEST_SUM and is_written_out else total
 
 
 def _says(view: View, step: Step, texts: Mapping[int, str]) -> str:
-    """The caption of a step."""
+    """Return the caption of a step."""
     i = step.node
     call = f"{view.op_name(i)}{view.arguments(i)}"
     if step.phase == "forward":
@@ -131,7 +131,7 @@ def _label(view: View, i: int) -> str:
 
 
 def _conclusion(trace: Trace, view: View, last: Phase, root: Var | None, results: Mapping[int, str]) -> str:
-    """What came out of the last pass."""
+    """Return the caption of the last frame: the result of the last pass."""
     end = root.id if root is not None else view.ids[-1]
     if last == "forward":
         return f"{_label(view, end)} = {view.value(end)}"

@@ -1,6 +1,7 @@
 """A scene as an animated GIF, painted and saved by Pillow, which is imported when it is needed.
 
-Frames are painted twice as large as they are shown: that makes edges smooth.
+Frames are painted twice as large as they are shown, which makes edges smooth. The palette is chosen here:
+with Pillow's own, files are more than twice as large, or white is not white.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tape import errors
 from tape.system.extras import need
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Scene, Shape, Text
 from tape.viz.style import LIGHT
 
@@ -33,7 +34,7 @@ _LARGEST = 4e8  # pixels in all frames together: more take minutes, and memory b
 
 
 def gif(scene: Scene, seconds: float, pause: float) -> bytes:
-    """The animation: each frame takes ``seconds``, the last one ``pause`` more, then it starts again.
+    """Return the animation: each frame takes ``seconds``, the last one ``pause`` more, then it repeats.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def gif(scene: Scene, seconds: float, pause: float) -> bytes:
 
 
 def _frames(scene: Scene) -> Iterator[Image.Image]:
-    """All frames, in the colours of one palette."""
+    """Yield all frames, in the colours of one palette."""
     from PIL import Image, ImageDraw
 
     size = (round(scene.width) * _ZOOM, round(scene.height) * _ZOOM)
@@ -82,7 +83,7 @@ def _frames(scene: Scene) -> Iterator[Image.Image]:
 
 
 def _palette(samples: list[Image.Image]) -> Image.Image:
-    """The commonest colours of some frames: flat ones stay what they are, shades become similar ones."""
+    """Return the most frequent colours of some frames: flat ones stay exact, shades become similar ones."""
     from PIL import Image
 
     counts: Counter[Any] = Counter()
@@ -121,7 +122,7 @@ def _paint(painter: ImageDraw, shape: Shape) -> None:
 
 
 def _sampled(points: tuple[Point, ...], count: int = 16) -> Iterator[Point]:
-    """Points on a chain of Bezier curves."""
+    """Yield points on a chain of Bezier curves."""
     yield points[0]
     for k in range(0, len(points) - 1, 3):
         p, q, r, s = points[k : k + 4]
@@ -141,7 +142,7 @@ def _sampled(points: tuple[Point, ...], count: int = 16) -> Iterator[Point]:
 
 
 def _write(painter: ImageDraw, text: Text, fill: Any) -> None:
-    """A line of text, smaller if it is wider than the room it has."""
+    """Write a line of text, smaller if it is wider than its room."""
     size = text.size
     font, said = _font_for(text.text, size)
     wide = _width(font, said)
@@ -171,7 +172,7 @@ def _width(font: FreeTypeFont, said: str) -> float:
 
 
 def _font_for(text: str, size: float) -> tuple[FreeTypeFont, str]:
-    """A font that has the characters; where none is found, question marks stand for them."""
+    """Return a font that has the characters, and the text, with question marks if there is none."""
     if text.isascii():
         return _font("", size), text
     for name in ("DejaVuSans.ttf", _of_matplotlib()):
@@ -193,7 +194,7 @@ def _font(name: str, size: float) -> FreeTypeFont:
 
 @cache
 def _of_matplotlib() -> str:
-    """Where matplotlib keeps a font with most alphabets; it need not be imported for that."""
+    """Return the path of a font in matplotlib that has most alphabets, without importing matplotlib."""
     found = find_spec("matplotlib")
     folder = Path(found.origin).parent if found and found.origin else Path()
     return str(folder / "mpl-data" / "fonts" / "ttf" / "DejaVuSans.ttf")

@@ -1,18 +1,17 @@
-"""Where the nodes of an animation stand: as a graph in layers, or as the rows of the tape.
+"""The layout of an animation: nodes as boxes of a graph, or as the rows of the tape.
 
-Relies on `tape.viz.layers` and on the arcs of `tape.viz.arc`. Knows nothing of frames.
+Relies on `tape.viz.graphviz` and on the arcs of `tape.viz.arc`. Knows nothing of frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 from tape.inspect.listing import columns_of
 from tape.viz.arc import arcs
-from tape.viz.layers import Point, layered
+from tape.viz.graphviz import Point, layout
 from tape.viz.movie.frames import SLOTS
 from tape.viz.passes import Phase
 
@@ -27,13 +26,13 @@ _HEADING = 20.0
 
 
 def length(text: str, size: float = 13.0) -> float:
-    """The width of a text in monospaced characters, of which wide ones take the place of two."""
+    """Return the width of a text in monospaced characters; wide ones take the place of two."""
     return columns_of(text) * size * _ADVANCE
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A node to place: its id and title, and how wide the widest text is that each pass writes to it."""
+    """A node to place: its id and title, and the width of the widest text that each pass writes to it."""
 
     id: str
     title: str
@@ -42,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Cell:
-    """Where a pass writes to a node: from ``left`` to ``right``, around the height ``y``."""
+    """The room for what a pass writes to a node: from ``left`` to ``right``, around the height ``y``."""
 
     left: float
     right: float
@@ -51,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node is.
+    """The position of a node and of its texts.
 
     Attributes
     ----------
@@ -74,7 +73,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where everything is.
+    """The positions of everything.
 
     Attributes
     ----------
@@ -103,7 +102,7 @@ def graph_plan(
     origin: Point,
     least_width: float,
 ) -> Plan:
-    """Boxes in layers: a title, and below it a line for each pass."""
+    """Place nodes as boxes in layers, with a title and a line for each pass."""
     label = max(length(name, 11) for name in SLOTS.values()) + 8
     sizes = [
         (
@@ -113,10 +112,16 @@ def graph_plan(
         )
         for entry in entries
     ]
-    layout = layered(sizes, edges, direction=direction, layer_gap=38.0 if direction == "TB" else 52.0)
-    x0, y0 = origin[0] + max(least_width - layout.width, 0.0) / 2, origin[1]
+    found = layout(
+        sizes,
+        edges,
+        direction=direction,
+        layer_gap=38.0 if direction == "TB" else 52.0,
+        advice="draw the rows of the tape: layout='arc'",
+    )
+    x0, y0 = origin[0] + max(least_width - found.width, 0.0) / 2, origin[1]
     places = []
-    for entry, (x, y), (width, height) in zip(entries, layout.centres, sizes, strict=True):
+    for entry, (x, y), (width, height) in zip(entries, found.centres, sizes, strict=True):
         left, top = x0 + x - width / 2, y0 + y - height / 2
         right = left + width - _PAD
         title_x = left + _PAD + length(entry.id, 11) + 8
@@ -136,29 +141,14 @@ def graph_plan(
                 cells,
             )
         )
-    curves = {
-        edge: [(x0 + x, y0 + y) for x, y in _bent(route, direction)] for edge, route in layout.routes.items()
-    }
-    return Plan(places, curves, [], max(layout.width, least_width), layout.height)
-
-
-def _bent(route: Sequence[Point], direction: Literal["TB", "LR"]) -> list[Point]:
-    """A curve through the points of a route that goes with the flow at each of them."""
-    points = [route[0]]
-    for (x0, y0), (x1, y1) in pairwise(route):
-        if direction == "TB":
-            middle = (y0 + y1) / 2
-            points += [(x0, middle), (x1, middle), (x1, y1)]
-        else:
-            middle = (x0 + x1) / 2
-            points += [(middle, y0), (middle, y1), (x1, y1)]
-    return points
+    curves = {edge: [(x0 + x, y0 + y) for x, y in curve] for edge, curve in found.curves.items()}
+    return Plan(places, curves, [], max(found.width, least_width), found.height)
 
 
 def row_plan(
     entries: Sequence[Entry], edges: Sequence[tuple[int, int]], origin: Point, least_width: float
 ) -> Plan:
-    """The tape as it is: a row for each node, a column for each pass, and arcs to the parents."""
+    """Place nodes as the rows of the tape, with a column for each pass and arcs to the parents."""
     parents: list[list[int]] = [[] for _ in entries]
     for parent, child in edges:
         parents[child].append(parent)

@@ -1,4 +1,4 @@
-"""From what is told to what is seen: the shapes of an animation, and in which frames each of them is seen."""
+"""From frames to shapes: what an animation draws, and in which frames each shape is visible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import hypot
 from typing import Literal
 
 from tape.inspect.listing import one_line
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.movie.frames import SLOTS, Frame, call_of
 from tape.viz.movie.plan import Cell, Entry, Place, Plan, graph_plan, length, row_plan
 from tape.viz.movie.shapes import HUES, Box, Curve, Head, Scene, Shape, Span, Text
@@ -21,7 +21,7 @@ _MARGIN = 20.0
 _HEADER = 78.0  # what is said stands above the picture
 _NARROWEST, _WIDEST_CAPTION = 420.0, 760.0
 
-_Told = dict[int, list[tuple[int, str]]]  # for each node which text appears in which frame
+_Timeline = dict[int, list[tuple[int, str]]]  # for each node which text appears in which frame
 
 
 def scene_of(
@@ -33,36 +33,36 @@ def scene_of(
     layout: Literal["graph", "arc"],
     direction: Literal["TB", "LR"],
 ) -> Scene:
-    """The shapes of an animation.
+    """Return the shapes of an animation.
 
     Parameters
     ----------
     view : View
         Which nodes are drawn.
     frames : sequence of Frame
-        What is told of them.
+        Their frames.
     passes : sequence of {"forward", "backward", "tangent"}
         In their order.
     title : str
-        Of the picture, for those who cannot see it.
+        The title of the picture, for screen readers.
     layout : {"graph", "arc"}
         Boxes in layers, or the rows of the tape.
     direction : {"TB", "LR"}
-        Of the layers.
+        The direction of the layers.
 
     Returns
     -------
     Scene
     """
     # Values that no pass writes have been there from the start.
-    told: dict[Phase, _Told] = (
+    timelines: dict[Phase, _Timeline] = (
         {} if "forward" in passes else {"forward": {i: [(0, view.value(i))] for i in view.ids}}
     )
     for phase in SLOTS:
         if phase in passes:
-            told[phase] = _told(frames, phase)
+            timelines[phase] = _timeline(frames, phase)
     place_of = {i: k for k, i in enumerate(view.ids)}
-    entries = [_entry(view, i, told) for i in view.ids]
+    entries = [_entry(view, i, timelines) for i in view.ids]
     edges = [
         (place_of[parent], place_of[i])
         for i in view.ids
@@ -77,11 +77,11 @@ def scene_of(
         plan = row_plan(entries, edges, origin, least)
     shapes = [*_edges(plan), *_flows(plan, frames, place_of)]
     for k, i in enumerate(view.ids):
-        shapes += _states(view, i, plan.places[k], frames, told)
+        shapes += _states(view, i, plan.places[k], frames, timelines)
         shapes += _words(entries[k], plan.places[k], has_labels=layout == "graph")
-        for phase in told:
+        for phase in timelines:
             if phase in plan.places[k].cells:
-                shapes += _writing(i, plan.places[k].cells[phase], phase, frames, told[phase][i])
+                shapes += _writing(i, plan.places[k].cells[phase], phase, frames, timelines[phase][i])
     shapes += [
         Text(look="muted", x=x, y=y + 4, text=text, size=11, anchor="end", room=99, is_code=False)
         for x, y, text in plan.labels
@@ -90,25 +90,25 @@ def scene_of(
     return Scene(title, plan.width + 2 * _MARGIN, plan.height + _HEADER + _MARGIN, shapes, len(frames))
 
 
-def _told(frames: Sequence[Frame], phase: Phase) -> _Told:
-    """What a pass writes: what is shown while it does, and what stays."""
-    told: _Told = defaultdict(list)
+def _timeline(frames: Sequence[Frame], phase: Phase) -> _Timeline:
+    """Return which texts a pass shows for each node: while it writes, and afterwards."""
+    timeline: _Timeline = defaultdict(list)
     for k, frame in enumerate(frames):
         if frame.phase == phase:
             for i, text in frame.written.items():
-                if told[i] and told[i][-1][0] == k:  # written to twice in a row
-                    told[i].pop()
-                told[i].append((k, text))
-                if frame.settled[i] != text:
-                    told[i].append((k + 1, frame.settled[i]))
-    return told
+                if timeline[i] and timeline[i][-1][0] == k:  # written to twice in a row
+                    timeline[i].pop()
+                timeline[i].append((k, text))
+                if frame.final[i] != text:
+                    timeline[i].append((k + 1, frame.final[i]))
+    return timeline
 
 
-def _entry(view: View, i: int, told: dict[Phase, _Told]) -> Entry:
-    """A node with the room its texts take; passes that never write to it get none."""
+def _entry(view: View, i: int, timelines: dict[Phase, _Timeline]) -> Entry:
+    """Return a node with the room its texts take; passes that never write to it get none."""
     widths = {
         phase: max((length(text) for _, text in texts[i]), default=0.0)
-        for phase, texts in told.items()
+        for phase, texts in timelines.items()
         if texts[i]
     }
     return Entry(f"%{i}", call_of(view, i), widths)
@@ -118,9 +118,9 @@ def _entry(view: View, i: int, told: dict[Phase, _Told]) -> Entry:
 
 
 def _states(
-    view: View, i: int, place: Place, frames: Sequence[Frame], told: dict[Phase, _Told]
+    view: View, i: int, place: Place, frames: Sequence[Frame], timelines: dict[Phase, _Timeline]
 ) -> Iterator[Shape]:
-    """The box of a node in each state, from the frame on in which it gets there; and its outlines."""
+    """Yield the box of a node in each state, from the frame on in which it is reached, and its outlines."""
     radius = 8.0 if view.kind(i) == "op" else 2.0
 
     def box(look: str, seen: tuple[Span, ...] | None, grow: float = 0.0, note: Iterable[str] = ()) -> Box:
@@ -136,7 +136,7 @@ def _states(
         )
 
     yield box("waiting", None, note=view.tooltip(i))
-    for phase, texts in told.items():
+    for phase, texts in timelines.items():
         if texts[i]:
             is_constant = phase == "forward" and not view.nodes[i].is_active
             yield box("inactive" if is_constant else HUES[phase], ((texts[i][0][0], len(frames)),))
@@ -149,7 +149,7 @@ def _states(
 
 
 def _words(entry: Entry, place: Place, *, has_labels: bool) -> Iterator[Shape]:
-    """What stands in a box all the time."""
+    """Yield the texts of a box that never change."""
     x, y, room = place.id
     yield Text(look="muted", x=x, y=y + 4, text=entry.id, size=11, room=room)
     x, y, room = place.title
@@ -164,7 +164,7 @@ def _words(entry: Entry, place: Place, *, has_labels: bool) -> Iterator[Shape]:
 def _writing(
     i: int, cell: Cell, phase: Phase, frames: Sequence[Frame], texts: Sequence[tuple[int, str]]
 ) -> Iterator[Shape]:
-    """The texts that come and go in a cell, and a flash behind those that are just written."""
+    """Yield the texts that come and go in a cell, and a flash behind those that are just written."""
     ends = [*(k for k, _ in texts[1:]), len(frames)]
     for (start, text), end in zip(texts, ends, strict=True):
         if i in frames[start].written and frames[start].phase == phase:
@@ -200,7 +200,7 @@ def _edges(plan: Plan) -> Iterator[Shape]:
 
 
 def _flows(plan: Plan, frames: Sequence[Frame], place_of: dict[int, int]) -> Iterator[Shape]:
-    """The edges in use: values and tangents go with them, adjoints against them."""
+    """Yield the edges in use: values and tangents move along them, adjoints against them."""
     used: dict[tuple[int, int, Phase], list[int]] = defaultdict(list)
     for k, frame in enumerate(frames):
         if frame.phase is not None:
@@ -215,7 +215,7 @@ def _flows(plan: Plan, frames: Sequence[Frame], place_of: dict[int, int]) -> Ite
 
 
 def _head(look: str, before: Point, tip: Point, seen: tuple[Span, ...] | None, size: float) -> Head:
-    """The head of an arrow that arrives at ``tip`` from ``before``."""
+    """Return the head of an arrow that arrives at ``tip`` from ``before``."""
     (x, y), dx, dy = tip, tip[0] - before[0], tip[1] - before[1]
     far = hypot(dx, dy) or 1.0
     dx, dy = dx / far * size, dy / far * size
@@ -231,7 +231,7 @@ def _head(look: str, before: Point, tip: Point, seen: tuple[Span, ...] | None, s
 
 
 def _header(frames: Sequence[Frame], passes: Sequence[Phase], width: float) -> Iterator[Shape]:
-    """The passes with the one that runs, the number of the step, a bar that fills, and the caption."""
+    """Yield the names of the passes, the number of the step, a progress bar and the caption."""
     x, right = _MARGIN, _MARGIN + width
     for phase in passes:
         now = [k for k, frame in enumerate(frames) if frame.phase == phase]
@@ -262,7 +262,7 @@ def _header(frames: Sequence[Frame], passes: Sequence[Phase], width: float) -> I
 
 
 def _spans(frames: Sequence[int]) -> tuple[Span, ...]:
-    """Frames, in order, as spans: those that follow each other together."""
+    """Return frames, in order, as spans of consecutive ones."""
     spans: list[Span] = []
     for k in frames:
         if spans and spans[-1][1] == k:

@@ -1,7 +1,7 @@
-"""What an animation is drawn with: shapes on a plane, each with the frames in which it is seen.
+"""The shapes of an animation, each with the frames in which it is visible.
 
-All that those who draw (`tape.viz.movie.svg`, `tape.viz.movie.gif`) need to know. Colours are those of
-`tape.viz.style.Palette`.
+The interface between the scene and those who draw it, `tape.viz.movie.svg` and `tape.viz.movie.gif`. Colours
+are fields of `tape.viz.style.Palette`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.passes import Phase
 
 __all__ = ["HUES", "LOOKS", "Box", "Curve", "Head", "Look", "Scene", "Shape", "Span", "Text"]
@@ -50,7 +50,7 @@ LOOKS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What all shapes have: a look, and the frames in which they are seen; None for all of them."""
+    """The base of all shapes: a look, and the frames in which it is visible; None for all frames."""
 
     look: str
     seen: tuple[Span, ...] | None = None
@@ -58,7 +58,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Box(Shape):
-    """A rectangle, with rounded corners; ``note`` is what there is to know about it, in lines."""
+    """A rectangle with rounded corners; ``note`` is its tooltip, in lines."""
 
     x: float
     y: float

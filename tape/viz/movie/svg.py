@@ -1,6 +1,6 @@
-"""A scene as one animated SVG: CSS keyframes, no script; light and dark as the reader's system is.
+"""A scene as one animated SVG: CSS keyframes, no script; light or dark with the reader's system.
 
-Where animations are not wanted (``prefers-reduced-motion``) or not known, the last frame is shown.
+Where animations are turned off (``prefers-reduced-motion``) or not supported, the last frame is shown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import groupby
 from zlib import crc32
 
 from tape.viz.drawing import px
-from tape.viz.layers import Point
+from tape.viz.graphviz import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Look, Scene, Shape, Span, Text
 from tape.viz.style import MONOSPACE, SANS, css, paint
 
@@ -22,7 +22,7 @@ _Timelines = dict[tuple[tuple[Span, ...], bool], str]  # by when something is se
 
 
 def svg(scene: Scene, seconds: float, pause: float) -> str:
-    """The animation: each frame takes ``seconds``, the last one ``pause`` more, then it starts again."""
+    """Return the animation: each frame takes ``seconds``, the last one ``pause`` more, then it repeats."""
     # Styles of an SVG that stands in a page hold for the whole page: each picture has names of its own.
     key = f"movie-{crc32(repr(scene).encode()):08x}"
     timelines: _Timelines = {}
@@ -55,7 +55,7 @@ def svg(scene: Scene, seconds: float, pause: float) -> str:
 
 
 def _style(scene: Scene, timelines: _Timelines, of_ours: str, seconds: float, pause: float) -> str:
-    """The rules: all of them for elements ``of_ours`` alone."""
+    """Return the style sheet, with all rules restricted to elements ``of_ours``."""
     used = {shape.look for shape in scene.shapes}
     rules = [
         css(of_ours),
@@ -93,7 +93,7 @@ def _rule(selector: str, look: Look) -> str:
 
 
 def _stops(seen: tuple[Span, ...], frames: int, seconds: float, fade: float) -> list[tuple[float, int]]:
-    """The opacity over time, which is linear between these points, or jumps at the second of two."""
+    """Return the opacity over time, linear between these points, with a jump at the second of two."""
     stops = [(0.0, 1 if seen[0][0] == 0 else 0)]
     for first, last in seen:
         if first > 0:

@@ -1,7 +1,7 @@
 """The stepper: a tape as one HTML page, to walk through its passes step by step.
 
-Puts the data, the style sheet and the scripts of this folder into the template. The page fetches nothing: its
-own policy forbids that, and runs no script but these.
+Puts the data, the style sheet and the scripts of this folder into the template. The page fetches nothing:
+its content security policy forbids that, and runs no script but these.
 """
 
 from __future__ import annotations
@@ -57,37 +57,37 @@ def html(
     limit: int = 100_000,
     progress: bool = False,
 ) -> Page:
-    """A page to walk through a tape: forwards, backwards, and forwards again with tangents.
+    """Draw a tape as a page to walk through: forwards, backwards, and forwards again with tangents.
 
-    The tape with its arcs, the values, adjoints and tangents as they come about, the source lines that
-    recorded them (of traces made with ``sites=True``), and for each node its rules, in words and as
-    formulas, and what it holds: numbers, statistics, a histogram, an image.
+    The page shows the tape with its arcs, values, adjoints and tangents as they are computed, the source
+    lines that recorded them (of traces made with ``sites=True``), and for each node its rules, in words and
+    as formulas, and its value: numbers, statistics, a histogram, an image.
 
     Parameters
     ----------
     trace : Trace
-        Stays as it is.
+        The trace; it is not changed.
     path : path, optional
-        Where to save it: a file that ends in .html. It fetches nothing.
+        The file to save it to, which ends in .html and needs no network.
     root : Var, optional
-        What the backward pass starts from, of any shape. By default the root of the trace's last sweep, with
+        The root of the backward pass, of any shape. By default the root of the trace's last sweep, with
         its seed, or else the last node, if that is a float that depends on a param.
     tangents : mapping of Var to array_like, optional
-        What the forward-mode pass starts from: as for `Trace.jvp`. Ones for every param by default; ``{}``
-        for no such pass.
+        The tangents of leaves for the forward-mode pass, as for `Trace.jvp`. By default ones for every param;
+        ``{}`` for no such pass.
     adjoints : bool
         Whether there is a backward pass.
     title : str, optional
-        The name of the trace by default.
+        The title of the page; by default the name of the trace.
     limit : int
-        How many nodes there may be at most.
+        The most nodes there may be.
     progress : bool
         Whether to show a progress bar (needs tqdm).
 
     Returns
     -------
     Page
-        Which notebooks show; ``.data`` is the file, ``str()`` of it the text, ``.save(path)`` writes it.
+        Notebooks show it; ``.data`` is the file, ``str()`` of it the text, ``.save(path)`` writes it.
 
     Raises
     ------
@@ -153,6 +153,6 @@ def _hash(text: str) -> str:
 
 
 def _json(data: dict[str, Any]) -> str:
-    """JSON that no HTML parser mistakes for anything: only ASCII, and neither tags nor comments."""
+    """Return JSON that is safe inside HTML: only ASCII, and neither tags nor comments."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

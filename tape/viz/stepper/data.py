@@ -1,4 +1,4 @@
-"""All that the page of the stepper knows, as plain lists and dicts ready for JSON.
+"""The data of the stepper's page, as plain lists and dicts ready for JSON.
 
 Columns instead of records, and texts that repeat (operations, dtypes, rules) once each: 10**4 nodes take a
 few megabytes. The scripts of the page read it in stepper/model.js, where each field is listed again.
@@ -32,7 +32,7 @@ _MOST_RULES = 1000  # different ones: to run each takes half a millisecond
 
 
 class _Table:
-    """Texts that are kept once each."""
+    """A table of texts, each stored once."""
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {}
@@ -49,14 +49,14 @@ def page_data(
     title: str,
     bar: Any,
 ) -> dict[str, Any]:
-    """What the page shows.
+    """Return the data of the page.
 
     Parameters
     ----------
     trace, root, tangents, adjoints, title
         As for `tape.viz.html`.
     bar : progress bar
-        Is told of every node in every pass.
+        Updated at every node of every pass.
 
     Returns
     -------
@@ -66,8 +66,8 @@ def page_data(
     Raises
     ------
     TapeError
-        If a pass that was asked for, by ``root`` or ``tangents``, cannot be made. One that was not is left
-        out, and ``notes`` says why.
+        If a pass requested by ``root`` or ``tangents`` cannot run. Other passes that cannot run are left out,
+        with the reason in ``notes``.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _nodes(trace: Trace, values: Mapping[int, Any], bar: Any) -> dict[str, Any]:
 
 
 def _rule(trace: Trace, node: Node, rules: dict[Rules, int], known: dict[Hashable, int]) -> int:
-    """The index of the rules of a node; of a tape with very many different ones, the later ones have none."""
+    """Return the index of the rules of a node; -1 where there are too many different ones."""
     wants = [parent is not None and trace.nodes[parent].is_active for parent in node.parents]
     key = rule_key(node, wants)
     if key not in known:
@@ -163,7 +163,7 @@ def _rule(trace: Trace, node: Node, rules: dict[Rules, int], known: dict[Hashabl
 
 
 def _constants(trace: Trace, detail: Detail) -> dict[int, dict[int, Any]]:
-    """The operands that are arrays and on no tape, by node and number of the operand."""
+    """Return the operands that are arrays and on no tape, by node and position of the operand."""
     found: dict[int, dict[int, Any]] = {}
     digests: dict[int, dict[str, Any]] = {}  # by identity: a loop uses the same one again and again
     for i, node in enumerate(trace.nodes):
@@ -186,7 +186,7 @@ def _is_finite(value: Any) -> bool:
 def _backward(
     trace: Trace, root: Var | None, was_asked_for: bool, bar: Any, notes: list[str]
 ) -> tuple[dict[str, Any] | None, dict[int, Any]]:
-    """The steps of the reverse sweep, flat, and the adjoint that each node has in the end."""
+    """Return the steps of the reverse sweep, flat, and the final adjoint of each node."""
     if root is None:
         return None, {}
     nodes, offsets, to, added, total = [], [0], [], [], []
@@ -210,7 +210,7 @@ def _backward(
 
 
 def _seed(trace: Trace, root: Var) -> Any:
-    """What the last sweep of the trace started from, if it was from this root."""
+    """Return the seed of the trace's last sweep, if it was from this root."""
     if trace.adjoints is None or trace.root is None or trace.root.id != root.id:
         return None
     return plain(trace.adjoints[root.id])
@@ -219,7 +219,7 @@ def _seed(trace: Trace, root: Var) -> Any:
 def _tangent(
     trace: Trace, tangents: Mapping[Var, Any] | None, bar: Any, notes: list[str]
 ) -> tuple[dict[str, Any] | None, dict[int, Any]]:
-    """The steps of the forward-mode sweep, flat, and the tangent of each node."""
+    """Return the steps of the forward-mode sweep, flat, and the tangent of each node."""
     last: dict[int, Any] = {}
     try:
         for step in _counted(tangent_steps(trace, tangents), bar):
@@ -233,7 +233,7 @@ def _tangent(
 
 
 def _reason(error: errors.TapeError) -> str:
-    """What an error says, without the place: the reader is elsewhere."""
+    """Return the message of an error, without the place in the code."""
     return one_line(str(error).partition(" [at ")[0], 300)
 
 

@@ -1,7 +1,7 @@
-"""What the detail panel shows of an array: its first numbers, statistics, a histogram and a small image.
+"""The digest of an array for the detail panel: its first numbers, statistics, a histogram, a small image.
 
-An array of any dtype, shape and size becomes a few hundred bytes that JSON can hold: what is not finite goes
-as text.
+An array of any dtype, shape and size becomes a few hundred bytes that JSON can hold; non-finite numbers
+become text.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _EXACT = 2**53  # whole numbers that JavaScript can hold
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is kept of an array.
+    """How much of an array is kept.
 
     Attributes
     ----------
     numbers : int
-        How many of its elements.
+        The number of elements kept.
     bins : int
-        Of the histogram; 0 for none.
+        The bins of the histogram; 0 for none.
     pixels : int
         Along each side of the image, at most; 0 for none.
     """
@@ -42,7 +42,7 @@ _LEVELS = ((300, Detail(64, 32, 32)), (2000, Detail(16, 16, 0)))
 
 
 def detail_for(count: int) -> Detail:
-    """How much to keep of each of so many arrays: the page shall stay a few megabytes.
+    """Choose how much to keep of each of so many arrays, for a page of a few megabytes.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def detail_for(count: int) -> Detail:
 
 
 def shown(value: Any) -> float | str:
-    """A value for the table: a number if it is one that JSON can hold, else a short text.
+    """Return a value for the table: a number if JSON can hold it, else a short text.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def shown(value: Any) -> float | str:
 
 
 def digest(value: Any, detail: Detail) -> dict[str, Any]:
-    """An array in a few hundred bytes.
+    """Reduce an array to a few hundred bytes.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _histogram(finite: np.ndarray, bins: int) -> dict[str, Any] | None:
 
 
 def _image(magnitudes: np.ndarray, finite: np.ndarray, pixels: int) -> dict[str, Any]:
-    """The last two axes, at the first index of all others; of large ones every so-manieth element.
+    """Return the last two axes, at the first index of all others; of large ones every n-th element.
 
     Pixels are bytes: 0 to 254 from the least to the greatest finite element, 255 for what is not finite.
     """

@@ -1,6 +1,6 @@
-"""A few recorded operations as a formula that people can read: ``g · cos(x)`` instead of two lines of tape.
+"""Recorded operations as a readable formula: ``g · cos(x)`` instead of two lines of tape.
 
-Prints any small tape, given names for its leaves. Relies on the names of operations, on nothing else.
+Prints any small tape, given names for its leaves. Relies on nothing but the names of operations.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class _Term(NamedTuple):
     binding: int
 
     def within(self, binding: int) -> str:
-        """The text, in parentheses where it binds less tightly than its place asks for."""
+        """Return the text, in parentheses where it binds less tightly than its place asks for."""
         return self.text if self.binding >= binding else f"({self.text})"
 
 
 def formula(trace: Trace, root: Any, names: Mapping[int, str]) -> str | None:
-    """The operations behind a Var as one expression.
+    """Print the operations behind a Var as one expression.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _letters(taken: Any) -> list[str]:
 
 
 def _uses(nodes: list[Node], root: int) -> Counter[int]:
-    """How often each node is used on the way to the root."""
+    """Count the uses of each node on the way to the root."""
     uses = Counter([root])
     for id in range(root, -1, -1):
         if uses[id]:
@@ -140,7 +140,7 @@ def _operand(pair: tuple[int | None, Any], terms: Mapping[int, _Term]) -> _Term:
 
 
 def _written_out(trace: Trace, root: int) -> int:
-    """The id of the root once operations that are elementwise arithmetic under one name are that arithmetic.
+    """Expand operations that are elementwise arithmetic under one name, and return the id of the root.
 
     Such a fused kernel is lowered to its body, whatever the builder; other operations need the builder.
     """

@@ -1,7 +1,7 @@
-"""What the rules of a node do, in words and as formulas.
+"""The derivative rules of a node, in words and as formulas.
 
-The formulas are not written by hand anywhere: the rules themselves run on Vars of a small trace of their own,
-and what that records is printed. So they cannot differ from what a sweep computes.
+The formulas are not written by hand: the rules themselves run on Vars of a small trace, and what that
+records is printed. So they cannot differ from what a sweep computes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.fitting import widened
+from tape.core.interpreter import Interceptor
 from tape.core.node import Handle, Node, plain
-from tape.core.op import Op, widened
+from tape.core.op import Op
 from tape.core.operands import FAST
-from tape.core.scope import Region
 from tape.core.trace import Trace
 from tape.viz.stepper.formula import formula
 
@@ -32,7 +33,7 @@ _SIGNATURE = re.compile(r"^[\w.]+\(.*\)$")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a node computes, and what its rules do.
+    """The operation of a node and its derivative rules.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class Rules:
 
 
 def rule_key(node: Node, wants: Sequence[bool] | None = None) -> Hashable:
-    """What nodes with equal rules have in common: the operation, its attributes, the kinds of operands."""
+    """Return a key that nodes with equal rules share: the operation, its attributes, kinds of operands."""
     if node.op is None:
         return node.is_param
     operands = tuple(
@@ -68,7 +69,7 @@ def rule_key(node: Node, wants: Sequence[bool] | None = None) -> Hashable:
 
 
 def rule_formulas(node: Node, wants: Sequence[bool] | None = None) -> Rules:
-    """The rules of a node, in words and as formulas.
+    """Describe the rules of a node in words and as formulas.
 
     Parameters
     ----------
@@ -99,8 +100,8 @@ def rule_formulas(node: Node, wants: Sequence[bool] | None = None) -> Rules:
         return Rules(_leaf_words(node))
     names = _names(len(node.operands))
     wanted = _wanted(node, wants)
-    # In a region of its own the small trace is nested in none that is open around.
-    with Region(), warnings.catch_warnings(), np.errstate(all="ignore"):
+    # Under an interceptor of its own the small trace is nested in none that is open around.
+    with Interceptor(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         value = _attempt(_value, node, op, names)
         reverse = _attempt(_reverse, node, op, names, wanted) if any(wanted) else ()
@@ -115,7 +116,7 @@ def rule_formulas(node: Node, wants: Sequence[bool] | None = None) -> Rules:
 
 
 def _attempt(run: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function that runs rules returns; None if they are not made for this.
+    """Run a function that runs rules; return None if the rules do not work on Vars.
 
     Rules are anybody's code, and may do what Vars do not allow, in any way there is.
     """
@@ -132,12 +133,12 @@ def _names(count: int) -> tuple[str, ...]:
 
 
 def _marked(name: str, mark: str) -> str:
-    """A name with a bar or dot over its first letter."""
+    """Return a name with a bar or dot over its first letter."""
     return unicodedata.normalize("NFC", name[0] + mark + name[1:])
 
 
 def _wanted(node: Node, wants: Sequence[bool] | None) -> tuple[bool, ...]:
-    """Which operands the node passes an adjoint on to."""
+    """Return which operands the node passes an adjoint on to."""
     if node.op is None or node.op.vjp is None or node.call.pull is None:
         return (False,) * len(node.operands)
     rules = node.op.vjp
@@ -155,7 +156,7 @@ def _dtype(value: Any) -> np.dtype[Any]:
 
 
 def _literal(value: Any) -> Any:
-    """A constant that is written as it is in formulas: a small whole number, or a half."""
+    """Return a constant that formulas spell out, a small integer or a half; None for others."""
     value = plain(value)
     if isinstance(value, Handle) or type(value) not in FAST or isinstance(value, complex):
         return None
@@ -163,7 +164,7 @@ def _literal(value: Any) -> Any:
 
 
 class _Stage:
-    """A small trace with a Var for all that a rule is given, and their names."""
+    """A small trace with a Var for every argument of a rule, and their names."""
 
     def __init__(self, node: Node, op: Op, names: Sequence[str]) -> None:
         self.trace = Trace()
@@ -268,7 +269,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _first_sentence(doc: str | None) -> str:
-    """What a docstring begins with, without markup, and without what a formula or signature says as well."""
+    """Return the first sentence of a docstring, without markup, signatures and formulas."""
     for paragraph in re.split(r"\n\s*\n", (doc or "").strip()):
         if _FORMULA.match(paragraph):
             continue

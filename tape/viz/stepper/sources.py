@@ -1,4 +1,4 @@
-"""The source lines that recorded a tape, for the stepper: which node comes from where, and the lines around.
+"""The source lines that recorded a tape, for the stepper: the place of each node, and the lines around.
 
 Reads files through `linecache`, which also knows the cells of notebooks.
 """
@@ -23,7 +23,7 @@ _WIDTH = 240
 
 
 def sources(sites: Iterable[Site | None]) -> dict[str, Any]:
-    """Where nodes were recorded, and the lines around.
+    """Return where nodes were recorded, and the lines around.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def sources(sites: Iterable[Site | None]) -> dict[str, Any]:
 
 
 def _lines(filename: str, recording: set[int], most: int) -> list[tuple[int, str]]:
-    """The lines that recorded something and those around, as many as there may be; in order."""
+    """Return the lines that recorded something and those around, up to a limit, in order."""
     known = linecache.getlines(filename)
     around = _AROUND if len(recording) * (2 * _AROUND + 1) <= most else 0
     wanted = sorted({line + k for line in recording for k in range(-around, around + 1)})
@@ -75,5 +75,5 @@ def _lines(filename: str, recording: set[int], most: int) -> list[tuple[int, str
 
 
 def _clean(text: str) -> str:
-    """One line without control characters, as long as it was: columns must keep their places."""
+    """Replace control characters by blanks, which keeps columns in their places."""
     return "".join(c if c.isprintable() else " " for c in text[:_WIDTH])

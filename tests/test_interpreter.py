@@ -8,11 +8,11 @@ import pytest
 
 import tape
 from tape import ops
-from tape.core import scope
+from tape.core import interpreter
 from tape.interpreters.batching import Lanes
 
 
-class Doubling(scope.Region):
+class Doubling(interpreter.Interceptor):
     """Runs operations of outer traces twice as large, and lets functions see their Vars negated."""
 
     def __init__(self):
@@ -21,7 +21,7 @@ class Doubling(scope.Region):
     def resolve(self, var):
         return -np.asarray(var.value)
 
-    def run(self, op, operands, attrs):
+    def process(self, op, operands, attrs):
         self.ran.append(op.name)
         values = [o.value if isinstance(o, tape.Var) else o for o in operands]
         return 2 * op(*values, **attrs)
@@ -33,35 +33,35 @@ def work_in_a_thread(function):
 
 
 def test_nothing_is_open_at_first():
-    assert scope.innermost() is None
-    assert scope.REGIONS == []
-    assert scope.next_level() > tape.Trace().level == 0
+    assert interpreter.innermost_open() is None
+    assert interpreter.OPEN == []
+    assert interpreter.next_level() > tape.Trace().level == 0
 
 
 def test_scopes_open_and_close_in_any_order():
     outer, inner = tape.Trace("outer"), tape.Trace("inner")
     outer.__enter__()
     inner.__enter__()
-    assert scope.innermost() is inner
-    assert scope.is_open(outer)
+    assert interpreter.innermost_open() is inner
+    assert interpreter.is_open(outer)
     outer.__exit__()
-    assert scope.innermost() is inner
-    assert not scope.is_open(outer)
+    assert interpreter.innermost_open() is inner
+    assert not interpreter.is_open(outer)
     outer.__exit__()  # what is closed stays closed
     inner.__exit__()
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 def test_each_scope_is_deeper_than_those_around_it():
     with tape.Trace() as a, Lanes(2) as b, Doubling() as c, tape.Trace() as d:
         levels = [s.level for s in (a, b, c, d)]
         assert levels == sorted(set(levels))
-        assert scope.next_level() > d.level
+        assert interpreter.next_level() > d.level
         manual = tape.Trace()
-        assert d.level < manual.level < scope.next_level()
+        assert d.level < manual.level < interpreter.next_level()
         nested = tape.Trace()
         nested.param(manual.param(1.0))
-        assert manual.level < nested.level < scope.next_level()
+        assert manual.level < nested.level < interpreter.next_level()
 
 
 def test_a_scope_that_is_opened_is_deeper_than_manual_traces_nested_in_each_other():
@@ -110,17 +110,17 @@ def test_what_is_opened_later_is_deeper_than_what_was_open_before():
 def test_an_exception_closes_what_was_open(kind):
     with pytest.raises(ZeroDivisionError), kind():
         _ = 1 / 0
-    assert scope.innermost() is None
-    assert scope.REGIONS == []
+    assert interpreter.innermost_open() is None
+    assert interpreter.OPEN == []
 
 
 def test_each_thread_has_its_own_scopes():
     with tape.Trace() as outer, Doubling():
-        assert work_in_a_thread(scope.innermost) is None
-        assert work_in_a_thread(lambda: scope.is_open(outer)) is False
-        assert work_in_a_thread(lambda: scope.region_above(0)) is None
+        assert work_in_a_thread(interpreter.innermost_open) is None
+        assert work_in_a_thread(lambda: interpreter.is_open(outer)) is False
+        assert work_in_a_thread(lambda: interpreter.interceptor(0)) is None
         assert work_in_a_thread(lambda: tape.grad(lambda x: x * x)(3.0)) == 6
-    assert scope.innermost() is None
+    assert interpreter.innermost_open() is None
 
 
 def test_many_threads_at_once_do_not_disturb_each_other():
@@ -131,11 +131,11 @@ def test_many_threads_at_once_do_not_disturb_each_other():
         for _ in range(20):
             with tape.Trace() as a, tape.Trace() as b:
                 x, y = a.param(float(k)), b.param(2.0)
-                assert scope.innermost() is b
+                assert interpreter.innermost_open() is b
                 (slope,) = b.backward_param_grads(x * y * y)
                 assert a.backward_param_grads(slope * x) == [8.0 * k]
             assert tape.hessian(lambda x: np.sum(x**3))(np.full(2, float(k)))[0, 0] == 6 * k
-        return scope.innermost()
+        return interpreter.innermost_open()
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(8))) == [None] * 8
@@ -149,10 +149,10 @@ def test_what_a_generator_opened_is_closed_wherever_that_ends():
     for end in (lambda g: g.close(), lambda g: list(g)):
         generator = opening()
         trace = next(generator)
-        assert scope.is_open(trace)
+        assert interpreter.is_open(trace)
         work_in_a_thread(lambda: end(generator))  # noqa: B023
-        assert scope.innermost() is None
-        assert scope.REGIONS == []
+        assert interpreter.innermost_open() is None
+        assert interpreter.OPEN == []
         assert tape.grad(lambda x: x * x)(3.0) == 6
         assert (trace.param(2.0) * 3).trace is trace
     trace.__exit__()  # what is closed stays closed, on any thread
@@ -191,29 +191,29 @@ def test_the_innermost_region_is_asked():
     x = tr.param(3.0)
     with Doubling() as outer:
         with Doubling() as inner:
-            assert scope.region_above(tr.level) is inner
+            assert interpreter.interceptor(tr.level) is inner
             assert x + 1 == 8
-        assert scope.region_above(tr.level) is outer
+        assert interpreter.interceptor(tr.level) is outer
         with tape.Trace() as between:
             y = between.param(1.0)
-            assert scope.region_above(between.level) is None
+            assert interpreter.interceptor(between.level) is None
             assert (y + 1).trace is between
-            assert scope.region_above(tr.level) is outer
+            assert interpreter.interceptor(tr.level) is outer
     assert (inner.ran, outer.ran) == (["add"], [])
-    assert scope.region_above(tr.level) is None
+    assert interpreter.interceptor(tr.level) is None
 
 
 def test_resolve_asks_the_region_about_vars_from_outside():
     tr = tape.Trace()
     x = tr.param(3.0)
-    assert scope.resolve(x) is x
+    assert interpreter.resolve(x) is x
     with Doubling():
-        assert scope.resolve(x) == -3
+        assert interpreter.resolve(x) == -3
         inner = tape.Trace()
         z = inner.param(1.0)
-        assert scope.resolve(z) is z
+        assert interpreter.resolve(z) is z
         for other in (1.0, np.ones(2), None, "text"):
-            assert scope.resolve(other) is other
+            assert interpreter.resolve(other) is other
 
 
 def test_a_region_on_one_thread_does_not_reach_another():

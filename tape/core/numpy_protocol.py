@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import numpy as np
 
-from tape import errors, ops
+from tape import errors
 from tape.conversion.numbers import NotFree, freed
-from tape.core.node import Handle, plain
-from tape.core.op import NUMPY, Op
+from tape.core.node import Handle
 from tape.core.operands import as_operand
+from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS, find
 from tape.inplace.aliases import are_related
-from tape.inplace.writing import check_fits, overwrite, writing
-from tape.ops.reduction.methods import METHODS
-from tape.ops.special.scipy_ufuncs import counterpart
-from tape.ops.structure.overwriting import IN_PLACE
-from tape.ops.structure.updating import ufunc_at
 
-__all__ = ["call_function", "call_ufunc"]
+__all__ = ["call_function", "call_ufunc", "create", "is_creation", "refuse_plain"]
 
 # Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
 _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
@@ -59,6 +55,16 @@ _ON_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
 """Keywords of ufuncs that say what is so anyway."""
 
+_CREATION: dict[Any, str] = {
+    getattr(np, name): name
+    for name in (
+        "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "eye",
+        "frombuffer", "fromfunction", "fromiter", "full", "identity", "ones", "require", "tri", "zeros",
+    )
+}  # fmt: skip
+_CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into programs
+"""Functions that make arrays -> their names in `tape.numpy`."""
+
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a ufunc, or a method of one, does with Vars among its operands.
@@ -70,27 +76,25 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     UnsupportedError
         If there is no rule for it, or for a keyword.
     """
-    function = NUMPY.get(ufunc) or counterpart(ufunc)
+    function = find(ufunc)
     name = f"{_title(ufunc)}" + ("" if method == "__call__" else f".{method}")
     if method == "at":
-        x, *rest = inputs
-        if not isinstance(x, Handle):
+        if not isinstance(inputs[0], Handle):
             return _into_plain(name, ufunc.at, inputs, kwargs)
-        with writing(x):
-            return overwrite(x, ufunc_at(x, ufunc, *rest))
+        return INTERNAL["write_at"](ufunc, *inputs)
     if "out" in kwargs:
         if not any(isinstance(x, Handle) for x in kwargs["out"]):
             return _into_plain(f"{name}(..., out=...)", getattr(ufunc, method), inputs, kwargs)
-        return _call_with_out(ufunc, method, f"{name}(..., out=...)", inputs, **kwargs)
+        return INTERNAL["write_ufunc"](ufunc, method, f"{name}(..., out=...)", inputs, **kwargs)
     if function is None:
         raise _no_rule(name)
     kwargs = {key: value for key, value in kwargs.items() if value is not _DEFAULTS.get(key, kwargs)}
     if method == "outer" and ufunc.nin == 2:
         x, y = (as_operand(operand) for operand in inputs)
         one = (1,) * np.ndim(y)
-        inputs, method = (ops.reshape(x, (*np.shape(x), *one)), y), "__call__"
+        inputs, method = (OPERATIONS[np.reshape](x, (*np.shape(x), *one)), y), "__call__"
     if method != "__call__":
-        known = METHODS.get(method, {}).get(ufunc)
+        known = UFUNC_METHODS.get(method, {}).get(ufunc)
         if known is None:
             raise _no_rule(name)
         if method == "accumulate" and not np.ndim(inputs[0]):
@@ -100,7 +104,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         return _call(known, name, inputs, {"axis": 0, **kwargs})
     if "dtype" in kwargs and ufunc.signature is None:
         dtype = kwargs.pop("dtype")
-        inputs = tuple(ops.astype(x, dtype) for x in inputs)
+        inputs = tuple(OPERATIONS[np.astype](x, dtype) for x in inputs)
     if kwargs and ufunc.signature is None:
         raise errors.UnsupportedError(
             f"{name} with {', '.join(kwargs)}= has no derivative rule. "
@@ -124,25 +128,33 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         if not isinstance(x, Handle):
             return _into_plain(f"{_title(func)}(..., out=...)", func, args, kwargs)
         rest = {key: value for key, value in kwargs.items() if key != "out"}
-        with writing(x):
-            overwrite(x, func(*args, **rest))
-        return x
-    function = NUMPY.get(func)
+        return INTERNAL["write_function"](x, func, args, rest)
+    function = OPERATIONS.get(func)
     if function is None:
-        if func in IN_PLACE:
+        if func in WRITERS:
             x = args[0] if args else next(iter(kwargs.values()))
             if not isinstance(x, Handle):
                 return _into_plain(_title(func), func, args, kwargs)
-            with writing(x):
-                return overwrite(x, IN_PLACE[func](*args, **kwargs), "unsafe")
+            return WRITERS[func](x, args, kwargs)
         if func in _ON_MEMORY:
             return are_related(*args[:2])
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
         raise _no_rule(_title(func))
     if func is np.where and len(args) == 1 and not kwargs:
-        return ops.nonzero(*args)
-    return _call(function, _title(func), args, kwargs, func)
+        return OPERATIONS[np.nonzero](*args)
+    return _call(function, "", args, kwargs, func)
+
+
+def is_creation(func: Any) -> bool:
+    """Whether a NumPy function makes arrays, and so has met a Var as ``like=``."""
+    return func in _CREATION
+
+
+def create(like: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Make an array on the trace of a Var that was given as ``like=``."""
+    made = getattr(import_module("tape.numpy"), _CREATION[func])(*args, **kwargs)
+    return made if isinstance(made, Handle) else INTERNAL["beside"](like, made)
 
 
 def _title(function: Any) -> str:
@@ -166,61 +178,21 @@ def _into_plain(name: str, function: Callable[..., Any], args: Sequence[Any], kw
     try:
         args, kwargs = freed(args), {key: freed(value) for key, value in kwargs.items()}
     except NotFree:
-        _refuse_plain(name)
+        refuse_plain(name)
     return function(*args, **kwargs)
 
 
-def _refuse_plain(name: str) -> NoReturn:
+def refuse_plain(name: str) -> NoReturn:
+    """Raise because a recorded value was to be written into a plain array."""
     raise errors.InPlaceError(
         f"{name} would write a recorded value into a plain array, which would lose its derivative. Use the "
         "value that it returns; or write to a Var: np.zeros(shape, like=x) makes one beside x"
     )
 
 
-def _call_with_out(
-    ufunc: np.ufunc,
-    method: str,
-    name: str,
-    inputs: tuple[Any, ...],
-    out: tuple[Any, ...],
-    where: Any = True,
-    casting: str = "same_kind",
-    **kwargs: Any,
-) -> Any:
-    """What a ufunc does that writes its results over Vars."""
-    if not all(x is None or isinstance(x, Handle) for x in out):
-        _refuse_plain(name)
-    is_plain_call = method == "__call__" and ufunc.signature is None
-    if where is not True:
-        if not is_plain_call:
-            kwargs["where"] = where
-        else:  # what is not asked for may have no value, and then no derivative: other operands are put there
-            harmless = 2 if ufunc is np.arccosh else 0.5
-            inputs = tuple([_where_asked(where, x, harmless) for x in inputs])
-    with writing(next(x for x in out if x is not None)):
-        results = getattr(ufunc, method)(*inputs, **kwargs)
-        results = list(results) if isinstance(results, tuple) else [results]
-        for k, x in enumerate(out):
-            if x is not None:
-                if where is not True and is_plain_call:
-                    results[k] = ops.where(where, results[k], x)
-                check_fits(x, results[k], casting, repeats=is_plain_call)
-        for k, x in enumerate(out):
-            if x is not None:
-                overwrite(x, results[k], casting, repeats=is_plain_call)
-                results[k] = x
-    return results[0] if len(results) == 1 else tuple(results)
-
-
-def _where_asked(where: Any, x: Any, harmless: float) -> Any:
-    x = as_operand(x)
-    is_float = np.result_type(plain(x)).kind in "fc"
-    return ops.where(where, x, np.result_type(plain(x)).type(harmless if is_float else 1))
-
-
 def _no_rule(name: str) -> errors.UnsupportedError:
     short = name.rpartition(".")[2]
-    namesake = next((known for known in map(_title, NUMPY) if known.rpartition(".")[2] == short), None)
+    namesake = next((known for known in map(_title, OPERATIONS) if known.rpartition(".")[2] == short), None)
     return errors.UnsupportedError(
         f"{name} has no derivative rule." + (f" {namesake} has one." if namesake else "") + " "
         "`python -m tape.support` lists all. A rule takes three lines: "
@@ -238,9 +210,10 @@ def _call(
         return function(*args, **kwargs)
     except TypeError as error:
         op = getattr(function, "op", function)
-        if isinstance(error, errors.TapeError) or (isinstance(op, Op) and not op.explains_errors):
+        if isinstance(error, errors.TapeError) or not getattr(op, "explains_errors", True):
             raise
         if func is not None:
+            name = _title(func)
             fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
             if "out" in fewer_kwargs:
                 return call_function(func, tuple(fewer_args), fewer_kwargs)

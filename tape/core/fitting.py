@@ -1,0 +1,94 @@
+"""Fitting: contributions to adjoints, and tangents, in the shape and dtype of what they are for.
+
+What rules return may be as large as the result and of its dtype; here broadcasting and promotion are undone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tape import errors
+from tape.core.operands import FAST
+from tape.core.table import INTERNAL
+from tape.kernels.reduce import sum_to_shape
+
+if TYPE_CHECKING:
+    from tape.core.node import Node
+
+__all__ = ["fit", "fit_tangent", "widened"]
+
+
+def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
+    """Return a contribution in the shape and dtype of the operand it is for.
+
+    Parameters
+    ----------
+    contribution : array, number or Var
+        What a vjp rule has returned for an operand.
+    like : array, number or Var
+        The operand.
+    node : Node, optional
+        Whose rule that was; then what cannot be such a contribution is an error that names it.
+    """
+    kind = type(contribution)
+    if kind in FAST and kind is type(like):
+        return contribution
+    shape = like.shape
+    given = getattr(contribution, "shape", None)
+    if given != shape:
+        if node is not None and given != node.value.shape:
+            contribution = _checked(contribution, shape, node)
+        try:
+            summed = sum_to_shape if type(contribution) is np.ndarray else INTERNAL["sum_to"]
+            contribution = summed(contribution, shape=shape)
+        except ValueError as error:
+            if node is None:
+                raise
+            raise _misfit(contribution, shape, node) from error
+    if contribution.dtype == like.dtype:
+        return contribution
+    if contribution.dtype.kind not in "fcbiu":
+        raise errors.DTypeError(
+            f"the vjp rule of {_title(node)} returned {errors.describe(contribution)} for an operand that is "
+            f"{errors.describe(like)}. It must return numbers"
+        )
+    return INTERNAL["cast"](contribution, dtype=like.dtype)
+
+
+def fit_tangent(tangent: Any, out: Any) -> Any:
+    """Return a tangent in the shape and dtype of the result it is for; None where nothing flows."""
+    if tangent is None:
+        return None
+    if tangent.shape != out.shape:
+        tangent = INTERNAL["broadcast_to"](tangent, shape=out.shape)
+    return tangent if tangent.dtype == out.dtype else INTERNAL["cast"](tangent, dtype=out.dtype)
+
+
+def widened(operand: Any, out: Any) -> Any:
+    """Return an operand of integers in the dtype of the result, others as they are."""
+    if type(operand) in FAST or operand.dtype.kind not in "iu":
+        return operand
+    return INTERNAL["cast"](operand, dtype=out.dtype)
+
+
+def _checked(contribution: Any, shape: tuple[int, ...], node: Node) -> Any:
+    """Return a contribution that can be summed to the shape of the operand; else raise."""
+    array = contribution if hasattr(contribution, "shape") else np.asarray(contribution)
+    if array.ndim > max(len(shape), node.value.ndim):  # more axes than broadcasting can have added
+        raise _misfit(contribution, shape, node)
+    return array
+
+
+def _misfit(contribution: Any, shape: tuple[int, ...], node: Node) -> errors.ShapeError:
+    given = list(contribution.shape) if hasattr(contribution, "shape") else errors.describe(contribution)
+    return errors.ShapeError(
+        f"the vjp rule of {_title(node)} made shape {given} for an operand of shape {list(shape)}, "
+        f"with a result of shape {list(node.value.shape)}. Return the shape of the operand, or that of the "
+        "result if it was broadcast to that"
+    )
+
+
+def _title(node: Node | None) -> str:
+    return node.op.name if node is not None and node.op is not None else "an operation"

@@ -1,0 +1,66 @@
+"""The linear operations that rules lean on: they undo promotion and broadcasting.
+
+All other operations live in `tape.ops`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tape.core.batch_rules import elementwise, lift
+from tape.core.op import Op
+from tape.core.table import INTERNAL
+from tape.inplace.aliases import read_only
+from tape.kernels.reduce import sum_to_shape
+
+__all__ = ["broadcast_to", "cast", "sum_to"]
+
+
+def _batch_sum_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    (x,), shape = operands, attrs["shape"]
+    kept = (size, *(1,) * (x.ndim - 1 - len(shape)), *shape)
+    return op(x, shape=kept).reshape((size, *shape))
+
+
+def _batch_broadcast_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    return op(lift(operands[0], True, len(attrs["shape"])), shape=(size, *attrs["shape"]))
+
+
+def _cast(x: Any, *, dtype: Any) -> Any:
+    return (x.real if x.dtype.kind == "c" != dtype.kind else x).astype(dtype)
+
+
+cast: Op = Op(
+    _cast,
+    name="cast",
+    vjp=[lambda g, out, x, dtype: cast(g, dtype=x.dtype)],
+    linear=True,
+    batch=elementwise,
+    lower=lambda b, x, dtype: b.cast(x, dtype),
+    doc="Convert to another float or complex dtype; of complex numbers to floats, the real part.",
+)
+
+sum_to = Op(
+    lambda x, *, shape: sum_to_shape(np.asarray(x), shape),
+    name="sum_to",
+    vjp=[lambda g, out, x, shape: broadcast_to(g, shape=x.shape)],
+    linear=True,
+    batch=_batch_sum_to,
+    lower=lambda b, x, shape: b.sum_to(x, shape),
+    doc="Sum to a shape that broadcasts to that of ``x``: the transpose of `broadcast_to`.",
+)
+
+broadcast_to: Op = Op(
+    lambda x, *, shape: np.broadcast_to(x, shape),
+    name="broadcast_to",
+    vjp=[lambda g, out, x, shape: sum_to(g, shape=x.shape)],
+    linear=True,
+    view=read_only,
+    batch=_batch_broadcast_to,
+    lower=lambda b, x, shape: b.broadcast(x, shape),
+    doc="Repeat along new axes and axes of length one, without copying.",
+)
+
+INTERNAL.update(cast=cast, sum_to=sum_to, broadcast_to=broadcast_to)

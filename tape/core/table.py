@@ -1,0 +1,58 @@
+"""The table of operations: what runs when a NumPy function, or a piece of Python's syntax, meets a Var.
+
+Operations enter themselves where they are declared; `tape.core.var` and `tape.core.numpy_protocol` look them
+up. That is all that the engine knows of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["INTERNAL", "LATE", "OPERATIONS", "UFUNC_METHODS", "WRITERS", "find", "implements"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPERATIONS: dict[Any, Callable[..., Any]] = {}
+"""A NumPy function, a ufunc, or a function of `operator` that stands for syntax -> the operation."""
+
+UFUNC_METHODS: dict[str, dict[Any, Callable[..., Any]]] = {}
+"""A method such as "reduce" -> for each ufunc that has it, the operation."""
+
+WRITERS: dict[Any, Callable[..., Any]] = {}
+"""A NumPy function that writes into its first argument -> one that does it to a Var."""
+
+INTERNAL: dict[str, Callable[..., Any]] = {}
+"""Operations that the engine itself applies, and that NumPy has no name for -> by name."""
+
+LATE: list[Callable[[Any], Callable[..., Any] | None]] = []
+"""Functions that find an operation which is not in the table yet: see `find`."""
+
+
+def find(function: Any) -> Callable[..., Any] | None:
+    """Return the operation for a NumPy function or ufunc; None if there is none."""
+    known = OPERATIONS.get(function)
+    if known is None:
+        known = next((found for late in LATE if (found := late(function)) is not None), None)
+    return known
+
+
+def implements(*functions: Any) -> Callable[[F], F]:
+    """Make the decorated function what runs when one of these NumPy functions is given a Var.
+
+    Parameters
+    ----------
+    *functions : callable
+        NumPy functions, ufuncs, or functions of `operator`, which stand for the syntax.
+
+    Returns
+    -------
+    callable
+        The decorator, which returns the function as it is.
+    """
+
+    def register(function: F) -> F:
+        OPERATIONS.update(dict.fromkeys(functions, function))
+        return function
+
+    return register

@@ -1,0 +1,254 @@
+"""Reverse sweeps over tapes that are alike, as programs.
+
+A training loop records the same tape in every step: the same calls with the same parents, other numbers. Its
+reverse sweep is then the same too, and runs as a `Program` over the recorded values, which checks natively
+that these have the types and shapes they had. A tape that is not known, or that the program refuses, is swept
+node by node. The program is made once sweeping node by node has taken about as long as making it does: at
+worst, that costs twice what it could.
+
+In the environment, TAPE_SWEEP_PROGRAMS=0 turns this off; "always" makes programs at the second sweep.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from tape import errors
+from tape.core.node import Leaf, Node
+from tape.core.rules import TransposedJvp
+from tape.core.sweep import pull_back
+from tape.core.table import INTERNAL
+from tape.kernels.availability import Unavailable
+from tape.program.calls.objects import Leaf as Kind
+from tape.program.program import Program
+from tape.program.record.record import record
+from tape.program.runtime.native import is_ready
+from tape.program.runtime.run import Flip, Rerun
+
+__all__ = ["Known", "SweepProgram", "swept"]
+
+_LONGEST = 4096
+"""Nodes: longer tapes are not looked at, of which each step of the sweep is paid for by what it computes."""
+_MOST = 256
+"""Tapes that are remembered."""
+_SECONDS, _SECONDS_A_NODE = 3e-3, 4e-4
+"""What it takes to make a program, about, for a tape of so many nodes with its reverse sweep."""
+_LARGEST = 1 << 24
+"""Bytes that a program may keep for itself."""
+_REFUSALS = 3
+"""After so many in succession a program is given up."""
+
+_FLOATS = (float, complex)
+
+
+class SweepProgram(Program):
+    """The reverse sweep over a tape; its arguments are the values of the nodes, constants and seeds."""
+
+    def _rebound(self, workspace: Any, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Put arrays in order that lie otherwise in memory; what is of another kind is refused."""
+        for leaf, kind in zip(leaves, self.leaves, strict=True):
+            if Kind.like(leaf) != kind:
+                raise Rerun("input")
+        return super()._rebound(workspace, leaves)
+
+
+class Known:
+    """What is known of the tapes of one structure.
+
+    Attributes
+    ----------
+    seconds : float
+        What sweeping them has taken.
+    program : SweepProgram or None
+        None before there is one, and after it has been given up.
+    is_given_up : bool
+        Whether there will be none.
+    """
+
+    __slots__ = ("is_given_up", "program", "reached", "refusals", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.program: SweepProgram | None = None
+        self.reached: list[bool] = []
+        self.refusals = 0
+        self.is_given_up = False
+
+    def run(self, values: tuple[Any, ...]) -> list[Any] | None:
+        """Return the gradients, None for params that nothing flows to; None if the program refuses."""
+        program = self.program
+        assert program is not None
+        try:
+            out = program.run(values)
+        except (Rerun, Unavailable):
+            out = None
+        if out is None or isinstance(out, Flip):
+            self.refusals += 1
+            if self.refusals >= _REFUSALS:
+                self.give_up()
+            return None
+        self.refusals = 0
+        found = iter(out)
+        return [next(found) if is_reached else None for is_reached in self.reached]
+
+    def make(
+        self, nodes: Sequence[Node], params: Sequence[int], seeds: Mapping[int, Any], values: tuple[Any, ...]
+    ) -> None:
+        """Make the program."""
+        self.is_given_up = True  # unless all goes well
+        if not all(node.op is None or _is_ours(node.op) for node in nodes) or not is_ready():
+            return
+
+        def gradients(*leaves: Any) -> list[Any]:
+            copies, given = _rebuilt(nodes, leaves, seeds)
+            adjoints = pull_back(copies, given, where="a known tape")
+            found = [adjoints[id] if id < len(adjoints) else None for id in params]
+            self.reached = [gradient is not None for gradient in found]
+            return [gradient for gradient in found if gradient is not None]
+
+        try:
+            recorded = record(gradients, values, {}, "sweep")
+            program = SweepProgram(recorded, name="sweep")
+        except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
+            return
+        is_small = sum(program.plan.slots) <= _LARGEST
+        if is_small and not program.listing.callbacks and recorded.caught is None and not any(program.known):
+            self.program, self.is_given_up = program, False
+
+    def give_up(self) -> None:
+        """Sweep by hand from now on."""
+        self.program, self.is_given_up = None, True
+
+
+_known: OrderedDict[Any, Known] = OrderedDict()
+_lock = threading.Lock()
+_mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "1")
+
+
+def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
+    """Return the gradients of the params of a trace; None if it is to be swept node by node.
+
+    Parameters
+    ----------
+    trace : Trace
+        Not nested in another one.
+    seeds : mapping of int to array
+        The adjoint of each root, by node id.
+    """
+    if not seeds or _mode == "0" or "raise" in np.geterr().values():  # a program does not look for overflows
+        return None
+    structure = _structure(trace, seeds)
+    if structure is None:
+        return None
+    key, values = structure
+    with _lock:
+        known = _known.get(key)
+        if known is None:
+            known = _known[key] = Known()
+            if len(_known) > _MOST:
+                _known.popitem(last=False)
+        else:
+            _known.move_to_end(key)
+    if known.program is not None:
+        found = known.run(values)
+        if found is not None:
+            return found
+    elif not known.is_given_up and known.seconds > _price(trace):
+        known.make(trace.nodes, trace._params, seeds, values)
+    started = perf_counter()
+    adjoints = trace.sweep(seeds)
+    known.seconds += perf_counter() - started
+    return adjoints
+
+
+def _is_ours(op: Any) -> bool:
+    """Whether the rules of an operation are this library's: others may read what changes between sweeps."""
+    rules = op.jvp if isinstance(op.vjp, TransposedJvp) else op.vjp
+    rules = rules if isinstance(rules, (list, tuple)) else [rules]
+    return all(rule is None or _module(rule).partition(".")[0] == "tape" for rule in rules)
+
+
+def _module(rule: Any) -> str:
+    while isinstance(rule, partial):
+        rule = rule.func
+    return getattr(rule, "__module__", None) or ""
+
+
+def _price(trace: Any) -> float:
+    """Return the seconds that it takes to make a program, about."""
+    return 0.0 if _mode == "always" else _SECONDS + _SECONDS_A_NODE * len(trace.nodes)
+
+
+def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """Return what makes a tape known again, and its values in order; None if it is not to be remembered."""
+    count = max(seeds) + 1
+    if count > _LONGEST:
+        return None
+    key: list[Any] = [*seeds, None, *trace._params]
+    values: list[Any] = []
+    for node in trace.nodes[:count]:
+        call = node.call
+        if call.op is None:
+            if not _note(node.value, key, values):
+                return None
+            continue
+        key.append(call)
+        inputs = node.inputs
+        for k in range(0, len(inputs), 2):
+            parent = inputs[k]
+            key.append(parent)
+            if parent is None and not _note(inputs[k + 1], key, values):
+                return None
+        values.append(node.value)
+    for seed in seeds.values():
+        if not _note(seed, key, values):
+            return None
+    return tuple(key), tuple(values)
+
+
+def _note(value: Any, key: list[Any], values: list[Any]) -> bool:
+    """Note a leaf, constant or seed; False if it belongs to another trace, or to another library."""
+    kind = type(value)
+    if kind is np.ndarray:
+        key += (value.shape, value.dtype)
+        values.append(value)
+    elif kind is int or kind is bool:
+        key += (kind, value)
+    elif kind in _FLOATS or issubclass(kind, np.generic):
+        key.append(kind)
+        values.append(value)
+    else:
+        return False
+    return True
+
+
+def _rebuilt(
+    nodes: Sequence[Node], leaves: Sequence[Any], seeds: Mapping[int, Any]
+) -> tuple[list[Node], dict[int, Any]]:
+    """Return a tape with other values in the order of `_structure`, and its seeds."""
+    left = iter(leaves)
+
+    def other(value: Any) -> Any:
+        return value if type(value) in (int, bool) else next(left)
+
+    copies: list[Node] = []
+    for node in nodes[: max(seeds) + 1]:
+        if node.op is None:
+            copies.append(Leaf(other(node.value), node.is_param, None))
+            continue
+        inputs: list[Any] = []
+        for parent, operand in zip(node.parents, node.operands, strict=True):
+            inputs += (parent, other(operand) if parent is None else copies[parent].value)
+        copies.append(Node(next(left), node.call, tuple(inputs)))
+    return copies, {id: other(seed) for id, seed in seeds.items()}
+
+
+INTERNAL["swept"] = swept
