@@ -15,7 +15,7 @@ from pathlib import Path
 
 USE = """
 import numpy as np, tape
-from tape.program.runtime import native
+from tape.program.native import code as native
 native._GROUPS["machine"], native._HALF = ("add_store", "read_integer"), ("read_integer",)
 trace = tape.Trace()
 b = trace.param(np.ones(50))

@@ -218,7 +218,7 @@ def check_harmless(path, data):
         program = tape.load(path)
     except errors.ProgramFileError:
         return False
-    check(program.listing)
+    check(program.ir)
     str(program), str(program.explain())
     if program.explain().value_bytes < 1 << 20 and all(np.prod(x.shape) < 1 << 17 for x in program.leaves):
         for number in (0, 1):

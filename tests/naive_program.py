@@ -1,4 +1,4 @@
-"""An interpreter of listings in plain NumPy: what planner, encoder and machine are checked against."""
+"""An interpreter of IR in plain NumPy: what planner, encoder and machine are checked against."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,20 +8,21 @@ import numpy as np
 import tape
 from tape.kernels import convolution, pooling
 from tape.kernels.registry import GROUPS
-from tape.program.ir.instructions import ELEMENTWISE, Instruction, Listing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime.verify import slots_of, verify
 
 
-def run(listing: Listing, leaves: Sequence[Any]) -> list[np.ndarray]:
-    """The outputs of a listing; a guard that comes out differently is an AssertionError."""
+def run(ir: IR, leaves: Sequence[Any]) -> list[np.ndarray]:
+    """The outputs of an IR; a guard that comes out differently is an AssertionError."""
     values: list[np.ndarray] = []
-    for instruction in listing.instructions:
+    for instruction in ir.instructions:
         operands = [values[operand] for operand in instruction.operands]
         with np.errstate(all="ignore"):
-            value = np.asarray(_value(listing, instruction, operands, leaves))
+            value = np.asarray(_value(ir, instruction, operands, leaves))
         assert (value.shape, value.dtype) == (instruction.shape, instruction.dtype), instruction
         values.append(value)
-    return [values[out].copy() for out in listing.outputs]
+    return [values[out].copy() for out in ir.outputs]
 
 
 def program_of(f: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -40,10 +41,10 @@ def compiled_for(f: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any
     return compiled, program
 
 
-def counts(listing: Listing) -> dict[str, int]:
+def counts(ir: IR) -> dict[str, int]:
     """How many instructions there are of each kind, but for where values come from and views."""
     found: dict[str, int] = {}
-    for instruction in listing.instructions:
+    for instruction in ir.instructions:
         if instruction.op not in _FREE:
             found[instruction.op] = found.get(instruction.op, 0) + 1
     return found
@@ -52,22 +53,22 @@ def counts(listing: Listing) -> dict[str, int]:
 _FREE = {"input", "constant", "literal", "reshape", "transpose", "broadcast", "slice"}
 
 
-def _value(listing: Listing, instruction: Instruction, x: list[np.ndarray], leaves: Sequence[Any]) -> Any:
+def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequence[Any]) -> Any:
     op, attrs, shape, dtype = instruction.op, instruction.attrs, instruction.shape, instruction.dtype
     if op == "input":
         return np.asarray(leaves[attrs[0]], dtype)
     if op == "constant":
-        return listing.constants[attrs[0]]
+        return ir.constants[attrs[0]]
     if op == "literal":
         return np.frombuffer(attrs[1], attrs[0])[0]
-    if op in ELEMENTWISE:
-        return ELEMENTWISE[op](*x)
+    if op in UFUNCS:
+        return UFUNCS[op](*x)
     if op == "guard":
-        guard = listing.guards[attrs[0]]
+        guard = ir.guards[attrs[0]]
         assert (bool if guard.kind == "bool" else int)(x[0].item()) == guard.outcome, guard
         return np.bool_(True)
     if op == "callback":
-        function, places, options = listing.callbacks[attrs[0]]
+        function, places, options = ir.callbacks[attrs[0]]
         operands = iter([value[()] for value in x])
         return function.forward(*[next(operands) if place is None else place for place in places], **options)
     return _OTHERS[op](x, attrs, shape, dtype)

@@ -87,7 +87,7 @@ def test_identities(name, dtype):
     with np.errstate(all="ignore"):
         x, y = X.astype(dtype), Y.astype(dtype)
         compiled, program = compiled_for(f, x, y)
-        assert counts(program.listing) == left
+        assert counts(program.ir) == left
         found, expected = compiled(x, y), f(x, y)
         if not isinstance(expected, list):
             found, expected = [found], [expected]
@@ -199,9 +199,9 @@ def test_views_and_sums(name, dtype):
     f, left, views = VIEWS[name]
     x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(dtype)
     compiled, program = compiled_for(f, x)
-    assert counts(program.listing) == left
+    assert counts(program.ir) == left
     if views is not None:
-        assert len(program.listing.instructions) == 1 + views
+        assert len(program.ir.instructions) == 1 + views
     found, expected = compiled(x), f(x)
     assert found.dtype == expected.dtype
     assert_close(found, expected, 64 * np.finfo(dtype).eps)
@@ -220,7 +220,7 @@ def test_products_that_are_used_twice_are_not_taken_in():
 
     x = np.random.default_rng(0).normal(size=(4, 4))
     compiled, program = compiled_for(f, x)
-    assert counts(program.listing)["matmul"] == 1
+    assert counts(program.ir)["matmul"] == 1
     for one, other in zip(compiled(x), f(x), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13)
 
@@ -333,7 +333,7 @@ def test_rop_by_two_lops_is_no_longer_than_the_jvp(f, size):
     w = rng.normal(size=np.shape(f(x)))
     by_lops, direct = program_of(rop_by_lops(f), x, v, w), program_of(rop_direct(f), x, v)
     assert by_lops.plan.inputs[2] is None
-    assert len(by_lops.listing.instructions) <= len(direct.listing.instructions)
+    assert len(by_lops.ir.instructions) <= len(direct.ir.instructions)
     assert len(by_lops) <= len(direct)
     compiled, _ = compiled_for(rop_by_lops(f), x, v, w)
     expected = rop_direct(f)(x, v)

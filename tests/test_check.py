@@ -1,4 +1,4 @@
-"""What the type checker of instructions says of a listing that has been tampered with."""
+"""The checker refuses IR that has been tampered with, and says why."""
 
 import numpy as np
 import pytest
@@ -8,33 +8,33 @@ from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.rewrite import rewrite
-from tape.program.record.record import record
+from tape.program.record.recording import record
 
 FLOAT = np.dtype(float)
 
 
-def test_what_the_type_checker_says():
+def test_tampered_instructions_are_refused_with_a_reason():
     args = (np.ones((2, 3)), np.ones((3, 4)))
-    listing = rewrite(record(lambda x, y: np.sum(np.exp(x) @ y, axis=0), args, {}, "f"))
-    check(listing)
-    by_op = {instruction.op: instruction for instruction in listing.instructions}
+    ir = rewrite(record(lambda x, y: np.sum(np.exp(x) @ y, axis=0), args, {}, "f"))
+    check(ir)
+    by_op = {instruction.op: instruction for instruction in ir.instructions}
     for op, changes, match in (
         ("exp", {"operands": (9,)}, "does not come before it"),
         ("exp", {"operands": (True,)}, "does not come before it"),
-        ("exp", {"dtype": np.dtype(int)}, "does not take float64"),
+        ("exp", {"dtype": np.dtype(int)}, "declared int64.2, 3., inferred float64.2, 3."),
         ("exp", {"attrs": (1,)}, "no attributes"),
         ("exp", {"op": "explode"}, "no such instruction"),
-        ("matmul", {"shape": (2, 3)}, "says float64.2, 3., and makes float64.2, 4."),
+        ("matmul", {"shape": (2, 3)}, "declared float64.2, 3., inferred float64.2, 4."),
         ("matmul", {"operands": (0, 0)}, "do not fit together"),
         ("fold", {"attrs": ("median", (0,))}, "no median of float64"),
         ("fold", {"attrs": ("sum", (0, 2))}, "do not follow each other"),
-        ("fold", {"attrs": ("sum", (2,))}, "other axes than"),
-        ("fold", {"shape": (-4,)}, "its shape is none"),
-        ("fold", {"shape": (2**30, 2**30)}, "its shape is none"),
-        ("exp", {"op": None}, "fields are of other types"),
-        ("exp", {"operands": [0]}, "fields are of other types"),
-        ("exp", {"attrs": []}, "fields are of other types"),
-        ("exp", {"dtype": "float64"}, "fields are of other types"),
+        ("fold", {"attrs": ("sum", (2,))}, "not those of its operand"),
+        ("fold", {"shape": (-4,)}, "is not a shape, or too large"),
+        ("fold", {"shape": (2**30, 2**30)}, "is not a shape, or too large"),
+        ("exp", {"op": None}, "a field has the wrong type"),
+        ("exp", {"operands": [0]}, "a field has the wrong type"),
+        ("exp", {"attrs": []}, "a field has the wrong type"),
+        ("exp", {"dtype": "float64"}, "a field has the wrong type"),
         ("exp", {"dtype": np.dtype("U3")}, "no arithmetic on <U3"),
     ):
         instruction = by_op[op]
@@ -42,42 +42,42 @@ def test_what_the_type_checker_says():
         for name, value in changes.items():
             setattr(instruction, name, value)
         with pytest.raises(errors.ProgramError, match=match):
-            check(listing)
+            check(ir)
         for name, value in old.items():
             setattr(instruction, name, value)
     for name, value, match in (
-        ("outputs", [99], "no instruction with a value"),
-        ("outputs", [len(listing.instructions)], "no instruction with a value"),
-        ("outputs", [-1], "no instruction with a value"),
-        ("outputs", [True], "no instruction with a value"),
-        ("inputs", [1, 0], "input 0 is elsewhere"),
+        ("outputs", [99], "is not an instruction with a value"),
+        ("outputs", [len(ir.instructions)], "is not an instruction with a value"),
+        ("outputs", [-1], "is not an instruction with a value"),
+        ("outputs", [True], "is not an instruction with a value"),
+        ("inputs", [1, 0], "input 0 is another instruction"),
         ("guards", [None], "guards are not in order"),
     ):
-        old = getattr(listing, name)
-        setattr(listing, name, value)
+        old = getattr(ir, name)
+        setattr(ir, name, value)
         with pytest.raises(errors.ProgramError, match=match):
-            check(listing)
-        setattr(listing, name, old)
-    check(listing)
+            check(ir)
+        setattr(ir, name, old)
+    check(ir)
 
 
 @pytest.mark.parametrize("attrs", [(), ("zero",), (0.0,), (True,), (None,), (0, 0), ((0,),)])
 def test_the_number_of_an_input_is_one_integer(attrs):
     b = Builder()
-    b.listing.outputs = [b.input((2,), FLOAT).id]
-    check(b.listing)
-    b.listing.instructions[0].attrs = attrs
-    with pytest.raises(errors.ProgramError, match="its attribute is no number"):
-        check(b.listing)
+    b.ir.outputs = [b.input((2,), FLOAT).id]
+    check(b.ir)
+    b.ir.instructions[0].attrs = attrs
+    with pytest.raises(errors.ProgramError, match="its attribute must be one integer"):
+        check(b.ir)
 
 
 @pytest.mark.parametrize("number", [-1, 1, 2**70])
 def test_the_number_of_an_input_is_that_of_one_that_is_there(number):
     b = Builder()
-    b.listing.outputs = [b.input((2,), FLOAT).id]
-    b.listing.instructions[0].attrs = (number,)
-    with pytest.raises(errors.ProgramError, match="there is no number"):
-        check(b.listing)
+    b.ir.outputs = [b.input((2,), FLOAT).id]
+    b.ir.instructions[0].attrs = (number,)
+    with pytest.raises(errors.ProgramError, match="is out of range"):
+        check(b.ir)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_the_number_of_an_input_is_that_of_one_that_is_there(number):
 def test_products_are_of_matrices_and_their_stacks(x, y, out):
     b = Builder()
     x, y = b.input(x, FLOAT), b.input(y, FLOAT)
-    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
+    b.ir.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
     with pytest.raises(errors.ProgramError, match="are no matrices"):
-        check(b.listing)
+        check(b.ir)
 
 
 @pytest.mark.parametrize(
@@ -102,22 +102,22 @@ def test_products_are_of_matrices_and_their_stacks(x, y, out):
 def test_products_have_up_to_four_axes(x, y, out):
     b = Builder()
     x, y = b.input(x, FLOAT), b.input(y, FLOAT)
-    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
-    check(b.listing)
+    b.ir.instructions.append(Instruction("matmul", (x.id, y.id), (), out, FLOAT))
+    check(b.ir)
 
 
 def test_a_guard_is_no_result():
-    listing = rewrite(record(lambda x: x if x[0] > 0 else -x, (np.ones(2),), {}, "f"))
-    check(listing)
-    listing.outputs = [k for k, instruction in enumerate(listing.instructions) if instruction.op == "guard"]
-    assert listing.outputs
-    with pytest.raises(errors.ProgramError, match="no instruction with a value"):
-        check(listing)
+    ir = rewrite(record(lambda x: x if x[0] > 0 else -x, (np.ones(2),), {}, "f"))
+    check(ir)
+    ir.outputs = [k for k, instruction in enumerate(ir.instructions) if instruction.op == "guard"]
+    assert ir.outputs
+    with pytest.raises(errors.ProgramError, match="is not an instruction with a value"):
+        check(ir)
 
 
 def test_stacks_of_matrices_go_together():
     b = Builder()
     x, y = b.input((2, 3, 4), FLOAT), b.input((3, 4, 5), FLOAT)
-    b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), (2, 3, 5), FLOAT))
-    with pytest.raises(errors.ProgramError, match="the stacks differ"):
-        check(b.listing)
+    b.ir.instructions.append(Instruction("matmul", (x.id, y.id), (), (2, 3, 5), FLOAT))
+    with pytest.raises(errors.ProgramError, match="do not broadcast together"):
+        check(b.ir)

@@ -287,5 +287,5 @@ def test_a_bad_call_is_told_and_leaves_nothing_behind(call, error, told):
 
 
 def test_an_axis_may_be_taken_away_but_no_more():
-    with pytest.raises(errors.ShapeError, match="one axis away"):
+    with pytest.raises(errors.ShapeError, match="remove one axis"):
         ops.apply_over_axes(lambda a, axis: np.sum(a), np.ones((2, 2, 2)), [0])

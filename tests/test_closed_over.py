@@ -7,7 +7,7 @@ import tape
 from tape import tree
 from tape.core.node import Leaf
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
-from tape.program.record.record import record
+from tape.program.record.recording import record
 
 X = np.array([1.0, 2.0])
 
@@ -103,7 +103,7 @@ def test_what_is_made_inside_is_a_constant():
     compiled = tape.compile(lambda x: x * tape.ops.exp(np.zeros(2)) + tape.ops.sum(np.arange(3.0)))
     np.testing.assert_array_equal(compiled(X), X + 3.0)
     (program,) = compiled.programs.values()
-    assert [step.op for step in program.listing.instructions if step.op != "literal"] == ["input", "add"]
+    assert [step.op for step in program.ir.instructions if step.op != "literal"] == ["input", "add"]
 
 
 def test_arrays_that_somebody_holds_have_an_owner():

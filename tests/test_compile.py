@@ -12,7 +12,7 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tests.compiled import alike, vectors
 from tests.oracles import pytorch
 

@@ -47,7 +47,7 @@ def test_what_products_take_in(name, dtype):
     f, left = LISTED[name]
     x, y = normal(3, 3, dtype=dtype), normal(3, 3, dtype=dtype) + 1
     compiled, program = compiled_for(f, x, y)
-    assert counts(program.listing) == left
+    assert counts(program.ir) == left
     for found, expected in zip(*(np.atleast_3d(g(x, y)) for g in (compiled, f)), strict=True):
         assert_close(found, expected, 64 * np.finfo(dtype).eps)
 
@@ -99,8 +99,8 @@ def test_attention_copies_nothing():
     f = tape.value_and_grad(loss, argnums=1)
     compiled, program = compiled_for(f, x, w)
     assert not copies(program)
-    assert counts(program.listing)["concatenate"] == 1
-    assert "add_at" not in counts(program.listing)
+    assert counts(program.ir)["concatenate"] == 1
+    assert "add_at" not in counts(program.ir)
     (value, found), (wanted, expected) = compiled(x, w), f(x, w)
     assert_close(value, wanted, 1e-13)
     assert_close(found, expected, 1e-12)
@@ -127,7 +127,7 @@ def test_gradients_of_parts_are_joined(cuts, is_joined):
         return sum(np.sum(np.sin(x[cut]) * (k + 1)) for k, cut in enumerate(cuts))
 
     compiled, program = compiled_for(tape.grad(f), x)
-    assert ("concatenate" in counts(program.listing)) == is_joined
+    assert ("concatenate" in counts(program.ir)) == is_joined
     assert_close(compiled(x), tape.grad(f)(x), 1e-14)
 
 
@@ -138,7 +138,7 @@ def test_what_is_turned_for_a_product_is_turned_once():
 
     x, y = normal(3, 3), normal(3, 3) + 1
     compiled, program = compiled_for(f, x, y)
-    turned = [one.operands for one in program.listing.instructions if one.op == "transpose"]
+    turned = [one.operands for one in program.ir.instructions if one.op == "transpose"]
     assert len(turned) == len(set(turned)) == 2
     for found, expected in zip(compiled(x, y), f(x, y), strict=True):
         assert_close(found, expected, 1e-14)

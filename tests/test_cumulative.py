@@ -6,7 +6,7 @@ import pytest
 import tape
 from tape import errors, ops
 from tape.core.table import UFUNC_METHODS
-from tape.ops.reduction.cumulative import _recurrence
+from tape.ops.reduction.recurrences import linear_recurrence
 from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, vjp
 
 RNG = np.random.default_rng(3)
@@ -21,8 +21,8 @@ def test_a_recurrence_is_what_a_loop_makes(length):
     expected = np.zeros((3, length))
     for i in range(length):
         expected[:, i] = b[:, i] + (a[:, i] * expected[:, i - 1] if i else 0)
-    assert_close(_recurrence(a, b, axis=1, backwards=False), expected, 1e-14)
-    turned = _recurrence(a[:, ::-1], b[:, ::-1], axis=-1, backwards=True)
+    assert_close(linear_recurrence(a, b, axis=1, backwards=False), expected, 1e-14)
+    turned = linear_recurrence(a[:, ::-1], b[:, ::-1], axis=-1, backwards=True)
     assert_close(turned, expected[:, ::-1], 1e-14)
 
 
@@ -31,7 +31,7 @@ def test_a_recurrence_is_differentiated_by_both_operands(backwards):
     a, b, seed = RNG.uniform(-1, 1, (3, 10))
 
     def f(a, b):
-        return _recurrence(a, b, axis=0, backwards=backwards)
+        return linear_recurrence(a, b, axis=0, backwards=backwards)
 
     gradients = vjp(f, [a, b], seed)
     assert_close(gradients[0], difference_gradient(lambda a: f(a, b), a, seed))

@@ -8,9 +8,9 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program.ir.instructions import VIEWS
+from tape.program.ir.table import VIEWS
 from tape.program.program import Program
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tests.compiled import called_back
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import gradient_of_sines

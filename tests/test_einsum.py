@@ -73,15 +73,15 @@ def test_programs_compute_the_same_without_calling_back(call):
         return np.einsum(subscripts, *args) * 2.0
 
     program = program_of(f, *args)
-    assert "callback" not in counts(program.listing)
+    assert "callback" not in counts(program.ir)
     assert_close(program(*args), f(*args), 1e-13)
 
 
 def test_a_plain_contraction_is_one_matrix_product_in_a_program():
     a, b = np.ones((2, 3)), np.ones((3, 4))
-    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).listing) == {"matmul": 1}
+    assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).ir) == {"matmul": 1}
     a, b = np.ones((5, 2, 3)), np.ones((5, 3, 4))
-    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).listing) == {"matmul": 1}
+    assert counts(program_of(lambda a, b: np.einsum("bij,bjk->bik", a, b), a, b).ir) == {"matmul": 1}
 
 
 @pytest.mark.parametrize(

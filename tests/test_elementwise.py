@@ -62,7 +62,7 @@ def test_real_ones_are_native_in_programs_with_their_derivatives(op):
 
     for f in (case.on(ops), gradient, second) if case.has_derivative else (case.on(ops),):
         _, program = compiled_for(f, *case.args())
-        assert [call[0].name for call in program.listing.callbacks] == []
+        assert [call[0].name for call in program.ir.callbacks] == []
 
 
 @pytest.mark.parametrize("name", ["add", "exp", "exp2", "relu", "sqrt", "tanh"])

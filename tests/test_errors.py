@@ -113,7 +113,7 @@ BAD_INPUT = [
     (lambda b: b.v[np.ma.masked_array([0, 1], [0, 1])], errors.OutOfBoundsError, ["masked"]),
     (lambda b: b.v[b.v], errors.OutOfBoundsError, ["float64[2, 3]"]),
     (lambda b: b.trace[99], errors.OutOfBoundsError, ["99", "mine"]),
-    (lambda b: b.v[[[0], [0, 1]]], errors.OutOfBoundsError, ["no regular array"]),
+    (lambda b: b.v[[[0], [0, 1]]], errors.OutOfBoundsError, ["not a regular array"]),
     (lambda b: b.v[: "one"], errors.OutOfBoundsError, ["bound"]),
     (lambda b: np.put(b.none, [0], 1.0), errors.OutOfBoundsError, ["put", "without elements"]),
     (lambda b: np.place(b.v, b.mask.value, []), errors.ShapeError, ["place", "no values"]),

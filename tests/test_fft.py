@@ -126,5 +126,5 @@ def test_shifts_are_views_joined_in_a_program():
     x = np.arange(15.0).reshape(3, 5)
     for shift in (np.fft.fftshift, np.fft.ifftshift):
         program = program_of(lambda x, shift=shift: shift(x) * 2, x)
-        assert "callback" not in counts(program.listing)
+        assert "callback" not in counts(program.ir)
         assert_same(program(x), 2 * shift(x))

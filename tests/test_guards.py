@@ -10,7 +10,7 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program.record.record import record
+from tape.program.record.recording import record
 
 RNG = np.random.default_rng(5)
 

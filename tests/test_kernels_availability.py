@@ -14,10 +14,11 @@ from tape import errors
 from tape.kernels import availability, fused, headers, reduce
 from tape.kernels.availability import AVOIDED, avoided, give_up, is_available, is_avoided
 from tape.kernels.cross_entropy import indexed_losses
-from tape.program.ir.instructions import ELEMENTWISE
+from tape.program.native import code as native
+from tape.program.native import functions, ufuncs
+from tape.program.native.ufuncs import UFUNCS
 from tape.program.program import Program
-from tape.program.record.record import record
-from tape.program.runtime import functions, native, ufuncs
+from tape.program.record.recording import record
 
 STILL_CALLED = []  # code that the table of functions and programs refer to: it must not be freed
 
@@ -29,7 +30,7 @@ def untried(monkeypatch):
 
     def forget():
         ufuncs.own_ufunc.cache_clear()
-        ELEMENTWISE.update(dict.fromkeys(ufuncs.LOOPS))
+        UFUNCS.update(dict.fromkeys(ufuncs.LOOPS))
         for name in ufuncs.LOOPS:
             for key in [key for key in functions._numbers if key[0] == name]:
                 del functions._numbers[key]

@@ -14,10 +14,10 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.windowed import pooling_parameters
 from tape.kernels.windows import output_lengths
-from tape.program.calls.objects import Leaf
+from tape.program.calls.calling import Leaf
 from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
-from tape.program.runtime.opcodes import THREADS
+from tape.program.native.opcodes import THREADS
 from tape.program.runtime.run import Runner
 from tests.tiers import rounds
 
@@ -71,10 +71,10 @@ def runner(name, parameters, shape, *operands, threads=1):
     b = Builder()
     values = [b.input(x.shape, x.dtype) for x in operands]
     result = b.kernel(name, values, parameters, shape, operands[0].dtype)
-    b.listing.outputs = [result.id]
-    check(b.listing)
+    b.ir.outputs = [result.id]
+    check(b.ir)
     leaves = [Leaf(np.ndarray, x.shape, x.dtype) for x in operands]
-    made = Runner(b.listing, leaves, [None], frozenset(), name)
+    made = Runner(b.ir, leaves, [None], frozenset(), name)
     made.threads = threads
     return made
 
@@ -249,9 +249,9 @@ def test_operands_in_any_order():
     b = Builder()
     value = b.transpose(b.input((6, 2, 3), x.dtype), (2, 1, 0))
     parameters = pooling_parameters((3, 2, 6), (2,), (3,), *PAIRS)
-    b.listing.outputs = [b.kernel("sum_pool", (value,), parameters, (3, 2, 3), x.dtype).id]
-    check(b.listing)
-    made = Runner(b.listing, [Leaf(np.ndarray, (6, 2, 3), x.dtype)], [None], frozenset(), "turned")
+    b.ir.outputs = [b.kernel("sum_pool", (value,), parameters, (3, 2, 3), x.dtype).id]
+    check(b.ir)
+    made = Runner(b.ir, [Leaf(np.ndarray, (6, 2, 3), x.dtype)], [None], frozenset(), "turned")
     (found,) = made.run((np.ascontiguousarray(x.T),))
     np.testing.assert_allclose(found, pooling.sum_pool(x, (2,), *PAIRS), rtol=1e-14)
 
@@ -276,7 +276,7 @@ def test_programs_with_kernels_are_saved_described_and_profiled(tmp_path):
 
 def test_kernels_that_do_not_suit_are_refused():
     x, parameters = np.ones((2, 3, 8)), pooling_parameters((2, 3, 8), (2,), (4,), *PAIRS)
-    good = runner("max_pool", parameters, (2, 3, 4), x).listing
+    good = runner("max_pool", parameters, (2, 3, 4), x).ir
     instruction = good.instructions[-1]
     flaws = [
         {"attrs": ("another", parameters)}, {"attrs": ("max_pool", parameters[1:])}, {"attrs": ("max_pool",)},

@@ -6,7 +6,7 @@ from scipy import special
 
 import tape
 from tape.ops import nn
-from tape.program.runtime.ufuncs import own_ufunc
+from tape.program.native.ufuncs import own_ufunc
 from tests.oracles import pytorch
 
 UNITS = {np.float64: 4.0, np.float32: 3.0}  # in the last place, by which results may be off

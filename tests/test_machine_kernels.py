@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.runtime.native import _UNITS, native
+from tape.program.native.code import _UNITS, native
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(100), deadline=None)

@@ -203,8 +203,8 @@ def test_mirroring_files_come_first_and_quick_tests_before_slow_ones():
 
 def test_what_becomes_machine_code():
     assert is_compiled("tape/kernels/reduce.py")
-    assert is_compiled("tape/program/runtime/machine.py")
-    assert not is_compiled("tape/program/files/save.py")
+    assert is_compiled("tape/program/native/machine.py")
+    assert not is_compiled("tape/program/files/archive.py")
 
 
 # ---- a campaign --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 
 import tape
 from tape.program.ir import promotion
-from tape.program.runtime import native
+from tape.program.native import code as native
 from tape.system import cache
 
 
@@ -255,7 +255,7 @@ def test_a_helper_ends_with_its_parent():
     """However that ends."""
     code = """
         import time
-        from tape.program.runtime import native
+        from tape.program.native import code as native
         native._HELPER = native._HELPER.partition("from tape")[0] + "time.sleep(600)"
         with native._helped(["fold"]) as helper:
             print(helper.pid, flush=True)

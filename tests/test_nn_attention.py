@@ -158,7 +158,7 @@ Q, K, V = qkv()
         (lambda: attention(Q[0], K[0], V[0], np.ones((2, 3, 3, 5))), errors.ShapeError, r"\[2, 3, 3, 5\]"),
         (lambda: attention(Q, K, V, np.ones((3, 5), int)), errors.DTypeError, "bools"),
         (lambda: attention(Q, K[..., :3], V), errors.ShapeError, "query.*key.*value"),
-        (lambda: attention(Q, K[:, :, :4], V), errors.ShapeError, "as many rows"),
+        (lambda: attention(Q, K[:, :, :4], V), errors.ShapeError, "the same length"),
         (lambda: attention(Q, K[:, :2], V), errors.ShapeError, "broadcast"),
         (lambda: attention(Q[0, 0, 0], K, V), errors.ShapeError, "two axes"),
         (lambda: attention(Q.astype(int), K, V), errors.DTypeError, "int64"),

@@ -181,7 +181,7 @@ def test_input_and_target_are_not_broadcast(loss):
             "pos_weight",
         ),
         (lambda x: nn.huber_loss(x, x, delta=0), OptionError, "positive"),
-        (lambda x: nn.smooth_l1_loss(x, x, beta=-1), OptionError, "not negative"),
+        (lambda x: nn.smooth_l1_loss(x, x, beta=-1), OptionError, "must not be negative"),
         (lambda x: nn.gaussian_nll_loss(x, x, np.ones(4)), ShapeError, "var"),
         (lambda x: nn.gaussian_nll_loss(x, x, np.full(6, -1.0)), OptionError, "var is -1.0"),
         (lambda x: nn.kl_div(1.0, 1.0, "batchmean"), ShapeError, "first axis"),

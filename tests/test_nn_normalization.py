@@ -242,7 +242,7 @@ X = np.ones((2, 6, 3))
     [
         (lambda: nn.layer_norm(X, 4), errors.ShapeError, r"normalized_shape \[4\].*\[2, 6, 3\]"),
         (lambda: nn.layer_norm(X, (2, 6, 3, 1)), errors.ShapeError, "normalized_shape"),
-        (lambda: nn.layer_norm(X, 3.0), errors.ShapeError, "takes ints"),
+        (lambda: nn.layer_norm(X, 3.0), errors.ShapeError, "must be ints"),
         (lambda: nn.layer_norm(X, 3, weight=np.ones(4)), errors.ShapeError, r"weight.*\[4\].*\[3\]"),
         (lambda: nn.layer_norm(X, 3, eps=-1.0), errors.OptionError, "eps"),
         (lambda: nn.layer_norm(np.ones(3, int), 3), errors.DTypeError, "int64"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.ops.structure.updating import At
+from tape.ops.updates.at import At
 from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
@@ -32,13 +32,13 @@ def copied(program):
 
 
 def check(f, *args):
-    """Compiled equals eager, natively, and the listing equals the interpreter of listings."""
+    """Compiled equals eager, natively, and the IR equals the interpreter of IR."""
     compiled, program = compiled_for(f, *args)
-    assert "callback" not in counts(program.listing)
+    assert "callback" not in counts(program.ir)
     found = tape.tree.flatten(compiled(*args))[0]
     for a, b in zip(found, tape.tree.flatten(f(*args))[0], strict=True):
         assert_close(a, b, 1e-13)
-    for a, b in zip(found, naive_program.run(program.listing, args), strict=True):
+    for a, b in zip(found, naive_program.run(program.ir, args), strict=True):
         assert_close(a, b, 1e-13)
     return program
 
@@ -84,7 +84,7 @@ def test_what_runs_without_python(told, op, dtype):
     check(f, x, v)
     gradient = tape.grad(lambda x, v: np.sum(f(x, v) * f(x, v)), (0, 1))
     compiled, program = compiled_for(gradient, x, v)
-    assert "callback" not in counts(program.listing)
+    assert "callback" not in counts(program.ir)
     for found, expected in zip(compiled(x, v), gradient(x, v), strict=True):
         assert found.dtype == dtype
         assert_close(found, expected, 1e-5 if dtype == np.float32 else 1e-13)
@@ -132,7 +132,7 @@ LEFT = {
 def test_what_need_not_be_written_is_not(told):
     f, left = LEFT[told]
     program = program_of(f, X, V)
-    assert counts(program.listing) == left
+    assert counts(program.ir) == left
     for found, expected in zip(program(X, V), f(X, V), strict=True):
         assert_same(found, expected)
 
@@ -145,7 +145,7 @@ def test_a_loop_over_elements_copies_the_array_once():
 
     x = RNG.normal(size=100)
     program = check(f, x)
-    assert counts(program.listing) == {"sin": 99, "put": 99}
+    assert counts(program.ir) == {"sin": 99, "put": 99}
     assert copied(program) == 1
 
 
@@ -169,7 +169,7 @@ def test_a_loop_into_zeros_is_arithmetic_on_numbers_in_reverse():
         return x[10] * x[19]
 
     program = check(tape.grad(f), np.array(0.7))
-    assert not {"put", "add_at"} & counts(program.listing).keys()
+    assert not {"put", "add_at"} & counts(program.ir).keys()
 
 
 def test_what_is_still_read_is_not_written_over():
@@ -195,7 +195,7 @@ def test_arguments_are_left_alone():
 
 
 def test_updates_and_in_place_functions_run_without_python():
-    from tape.ops.structure.overwriting import copied_to, diagonal_filled, put_masked
+    from tape.ops.updates.overwriting import copied_to, diagonal_filled, put_masked
 
     check(lambda x, v: At(x)[1:3].multiply(v), X, V)
     check(lambda x, v: At(x)[0, ::2].max(v[:3]), X, V)

@@ -222,7 +222,7 @@ def test_programs_that_files_cannot_hold_are_refused():
 
 def test_damaged_pickle_of_a_program_is_refused():
     restore, (content,) = program_of(cubes, X).__reduce__()
-    with pytest.raises(errors.ProgramFileError, match="what was pickled is no program"):
+    with pytest.raises(errors.ProgramFileError, match="what was pickled is not a program"):
         restore(content[:-30])
 
 

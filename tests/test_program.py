@@ -44,7 +44,7 @@ def check(f, *calls):
         assert_equal(compiled(*args), f(*args))
     constants = [k for k, (kind, _) in enumerate(program._results) if kind == "constant"]
     computed = [out for k, out in enumerate(program.run(tuple(calls[0]))) if k not in constants]
-    assert_equal(computed, naive_program.run(program.listing, calls[0]))
+    assert_equal(computed, naive_program.run(program.ir, calls[0]))
     return compiled
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import ops
-from tape.program.plan import memory, plan
+from tape.program.plan import memory, planner
 from tests import naive_program
 from tests.oracles import assert_close
 from tests.tiers import rounds
@@ -238,7 +238,7 @@ def check(f: Any, steps: Steps, dtype: Any) -> None:
         expected = [np.asarray(value) for value in f(*args)]
         assert_alike(compiled(*args), expected, coarse)
         assert_alike(program.run(tuple(args)), expected, coarse)
-        assert_alike(naive_program.run(program.listing, args), expected, coarse)
+        assert_alike(naive_program.run(program.ir, args), expected, coarse)
 
 
 def gradients_of(steps: Steps) -> Any:
@@ -277,7 +277,7 @@ def test_large(steps):
 def groups_above(size):
     """Elementwise results of more than so many bytes (eight at least) are computed in groups, by blocks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "_GROUPED_BYTES", size)
+        patch.setattr(planner, "_GROUPED_BYTES", size)
         yield
 
 
@@ -332,13 +332,13 @@ def test_what_is_computed_once_is_listed_once(steps):
     """No two instructions are the same, and all are of use."""
     note(repr(steps))
     program = naive_program.program_of(gradients_of(steps), *steps.args(np.float64, 1))
-    instructions = program.listing.instructions
+    instructions = program.ir.instructions
     keys = Counter(
         (one.op, one.operands, one.attrs, one.shape, one.dtype)
         for one in instructions
         if one.op not in ("input", "callback", "guard")
     )
     assert [key for key, times in keys.items() if times > 1] == []
-    read = {operand for one in instructions for operand in one.operands} | set(program.listing.outputs)
+    read = {operand for one in instructions for operand in one.operands} | set(program.ir.outputs)
     read |= {k for k, one in enumerate(instructions) if one.op in ("guard",)}
     assert set(range(len(instructions))) == read

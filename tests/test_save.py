@@ -21,7 +21,7 @@ from tape import errors
 from tape.program.ir.check import check
 from tape.program.ir.rewrite import rewrite
 from tape.program.program import Program
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tests import mutated_files
 from tests.compiled import alike, called_back
 from tests.mutated_files import at_place, check_harmless, parts_of, places_in, replaced, zipped
@@ -110,8 +110,8 @@ def test_attributes_of_other_types_do_not_pass_the_type_checker():
     seen = set()
     for case in TWO_OF_EACH:
         for f in functions_of(case):
-            listing = rewrite(recorded(f, *case.args()))
-            for instruction in listing.instructions:
+            ir = rewrite(recorded(f, *case.args()))
+            for instruction in ir.instructions:
                 op, attrs = instruction.op, instruction.attrs
                 kind = op, tuple(map(type, attrs))
                 if not attrs or kind in seen:
@@ -120,7 +120,7 @@ def test_attributes_of_other_types_do_not_pass_the_type_checker():
                 for instruction.attrs in attributes_unlike(attrs):
                     if not (op == "matmul" and not instruction.attrs):  # whose factor may be missing
                         with pytest.raises(errors.ProgramError):
-                            check(listing)
+                            check(ir)
                 instruction.attrs = attrs
     assert {"fold", "take", "ravel_index", "add_at", "kernel", "literal"} <= {op for op, _ in seen}
 
@@ -387,7 +387,7 @@ def test_bombs(example_file, path):
         warnings.simplefilter("ignore")  # zipfile finds it strange as well
         for name, data in (*parts.items(), ("0.npy", b"")):
             archive.writestr(name, data)
-    refused(path, buffer.getvalue(), "one name")
+    refused(path, buffer.getvalue(), "the same name")
 
 
 def test_parts_that_claim_to_be_longer_than_the_file(example_file, path):
@@ -411,7 +411,7 @@ def test_arrays_of_objects_are_no_arrays(example_file, path):
 
 def test_other_formats_and_versions(example_file, path):
     parts = parts_of(example_file)
-    for key, value, match in (("version", 2, "of version 2"), ("format", "else", "something else")):
+    for key, value, match in (("version", 2, "has version 2"), ("format", "else", "something else")):
         description = {**json.loads(parts["program.json"]), key: value}
         refused(path, zipped({**parts, "program.json": json.dumps(description)}), match)
     refused(path, zipped({"other": b""}), "KeyError")
@@ -433,4 +433,4 @@ def test_results_that_are_no_single_number_cannot_be_python_floats(path):
             results = tape.load(path)(*args)
             assert [k for k, result in enumerate(results) if type(result) is float] == weak
         else:
-            refused(path, changed, "a float in its result is none")
+            refused(path, changed, "a Python number in the result is not a single number")

@@ -139,7 +139,7 @@ def test_any_rotation(shape, k, data):
         (lambda v: np.roll(v, 1, axis=3), errors.ShapeError, "roll"),
         (lambda v: np.roll(v, (1, 2, 3), axis=(0, 1)), errors.ShapeError, "roll"),
         (lambda v: np.roll(v, [[1]], axis=0), errors.ShapeError, "roll.*ints"),
-        (lambda v: np.matrix_transpose(v[0]), errors.ShapeError, "no matrix"),
+        (lambda v: np.matrix_transpose(v[0]), errors.ShapeError, "neither a matrix"),
         (lambda v: np.astype(v, "U3"), errors.DTypeError, "astype"),
         (lambda v: np.broadcast_arrays(v, np.ones(5)), errors.ShapeError, "broadcast_arrays"),
     ],

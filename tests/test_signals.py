@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program.runtime import signals
-from tape.program.runtime.opcodes import WIDTH, opcode
+from tape.program.native.opcodes import WIDTH, opcode
+from tape.program.runtime import pauses
 from tests.tiers import some
 
 X = np.random.default_rng(0).normal(size=(6, 40, 40))
@@ -49,7 +49,7 @@ def test_stopping_changes_no_number(monkeypatch, name, threads):
     whole = tape.compile(f)
     expected = whole(*args)
     monkeypatch.setenv("TAPE_NUM_THREADS", threads)
-    monkeypatch.setattr(signals, "BETWEEN", 100.0)
+    monkeypatch.setattr(pauses, "BETWEEN", 100.0)
     compiled = tape.compile(f)
     compiled(*args)
     for _ in range(3):
@@ -62,7 +62,7 @@ def test_stopping_changes_no_number(monkeypatch, name, threads):
 
 
 def test_results_that_are_donated_are_the_same(monkeypatch):
-    monkeypatch.setattr(signals, "BETWEEN", 100.0)
+    monkeypatch.setattr(pauses, "BETWEEN", 100.0)
     step = tape.compile(lambda x: x - 0.5 * np.sin(x) * x, donate=0)
     x = np.linspace(-1, 1, 30_000)
     expected = x.copy()
@@ -83,14 +83,14 @@ def test_short_programs_have_no_place_to_stop():
 
 def test_portions_are_at_least_one_and_at_most_all():
     for count in (1, 7, 1000):
-        assert signals.portion(count, 0.0) == count
-        assert signals.portion(count, 1e30) == 1
-        assert 1 <= signals.portion(count, 3 * signals.BETWEEN) <= max(1, count // 3)
+        assert pauses.portion(count, 0.0) == count
+        assert pauses.portion(count, 1e30) == 1
+        assert 1 <= pauses.portion(count, 3 * pauses.BETWEEN) <= max(1, count // 3)
 
 
 def test_a_handler_that_raises_leaves_everything_usable(monkeypatch):
     """In this process, at the first place where the machine stops."""
-    monkeypatch.setattr(signals, "BETWEEN", 1e5)
+    monkeypatch.setattr(pauses, "BETWEEN", 1e5)
     f = tape.compile(chain)
     f(X)
     expected = f(X)

@@ -367,7 +367,7 @@ def test_programs_have_loops_for_all_but_few(case):
         )(*args)
 
     program = program_of(both, *case.args())
-    assert {op.name for op, *_ in program.listing.callbacks} <= CALLED
+    assert {op.name for op, *_ in program.ir.callbacks} <= CALLED
 
 
 def test_loops_run_in_all_threads_at_once():

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import tape
 from tape import nn
 from tape.core.op import Op
-from tape.inspect import costs
-from tape.inspect.costs import flops
+from tape.inspect.costs import declare_cost, flops, passes
 from tape.inspect.listing import byte_size, summary
 from tests.op_table import CASES, by_operation
 from tests.oracles import record
@@ -107,12 +106,31 @@ def test_the_cost_of_a_convolution_and_of_its_derivatives_is_one():
 
 
 @by_operation(CASES)
-def test_every_rule_fits_its_operation(case):
+def test_the_cost_of_every_operation_is_a_count(case):
     trace, _, _ = record(case.on(tape.ops), case.args())
-    for node in trace.nodes:
-        if node.op is not None and node.op.name in costs._RULES:
-            shapes = [np.shape(operand) for operand in node.operands]
-            assert costs._RULES[node.op.name](np.shape(node.value), shapes, node.attrs) >= 0
+    assert all(flops(node) >= 0 for node in trace.nodes)
+
+
+def test_the_parts_of_a_factorization_cost_nothing_beyond_it():
+    counts = {}
+    for f in (np.linalg.qr, np.linalg.svd, np.linalg.eigh, np.linalg.slogdet):
+        trace = tape.Trace()
+        f(trace.param(np.eye(4)))
+        counts[f.__name__] = [flops(node) > 0 for node in trace.nodes].count(True)
+    assert set(counts.values()) == {1}
+
+
+def test_an_operation_costs_the_same_without_its_derivative_rules(trace):
+    x = trace.param(np.ones((3, 4)))
+    floats, ints = np.sum(x, axis=1, dtype=float), np.sum(x, axis=1, dtype=int)
+    assert flops(floats.node) == flops(ints.node) == 12
+
+
+def test_a_declared_cost_belongs_to_its_operation_alone(trace):
+    cheap, dear = Op(lambda x: x + 1, name="step"), Op(lambda x: x + 1, name="step")
+    declare_cost(passes(7), dear)
+    x = trace.param(np.ones(5))
+    assert (flops(cheap(x).node), flops(dear(x).node)) == (5, 35)
 
 
 @pytest.mark.parametrize("name", ["solve", "fft", "einsum", "add_at", "max_pool", "conv"])

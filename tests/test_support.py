@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 import tape
 from tape.core.table import OPERATIONS
+from tape.inspect.samples import SAMPLES
 from tape.support import markdown, probe, report
-from tape.support.samples import SAMPLES, arguments
+from tape.support.samples import arguments
+from tests.op_table import CASES
 
 DOCUMENT = Path(__file__).parent.parent / "examples" / "functions.md"
 
@@ -43,6 +46,17 @@ def test_every_function_with_an_operation_has_a_sample():
     assert known <= sampled
     named = {name.rpartition(".special.")[2] for name in SAMPLES if ".special." in name}
     assert named == set(tape.ops.special.__all__)
+
+
+def test_every_sampled_function_with_an_operation_is_in_the_table_of_operations():
+    def operation(function):
+        return getattr(function, "op", function)
+
+    in_table = {id(operation(attrgetter(case.op)(tape.ops))) for case in CASES}
+    for name in SAMPLES:
+        _, _, own = name.replace("scipy.", "tape.ops.").partition("tape.")
+        function = attrgetter(own)(tape) if own else OPERATIONS.get(resolved(name))
+        assert function is None or id(operation(function)) in in_table, name
 
 
 def test_whatever_has_a_derivative_has_it_in_both_modes_and_at_second_order(found):

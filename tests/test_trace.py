@@ -358,6 +358,6 @@ def test_negative_axes_are_counted_anew_on_replay(trace):
 
 def test_an_error_in_a_sweep_names_the_node(trace):
     y = tape.apply(trace.param(np.ones(3)), np.exp, lambda a: np.ones((3, 3)))
-    with pytest.raises(errors.ShapeError, match="df made") as caught:
+    with pytest.raises(errors.ShapeError, match="df returned shape") as caught:
         trace.backward_param_grads(y)
     assert "node %1" in caught.value.__notes__[0]

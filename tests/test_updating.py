@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
-from tape.ops.structure.overwriting import IN_PLACE, filled
-from tape.ops.structure.updating import At
+from tape.ops.updates.at import At
+from tape.ops.updates.overwriting import IN_PLACE, filled
 from tests import naive
 from tests.oracles import assert_close, assert_same, difference_gradient, record, vjp
 from tests.tiers import grid, rounds

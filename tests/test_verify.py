@@ -8,8 +8,8 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scans import SCANS
 from tape.kernels.windowed import pooling_parameters
-from tape.program.runtime.functions import blas_number, kernel_number, loop_number
-from tape.program.runtime.opcodes import (
+from tape.program.native.functions import blas_number, kernel_number, loop_number
+from tape.program.native.opcodes import (
     ARENA,
     FIELDS,
     LITERALS,
@@ -179,8 +179,8 @@ def test_an_operand_is_aligned(name, field):
 @pytest.mark.parametrize(("name", "field"), EACH_OPERAND)
 def test_results_go_where_they_may(name, field):
     if field in WRITTEN.get(name, ["out"]):
-        refused(name, field, words="only be read", **{field: packed(INPUT, 256)})
-        refused(name, field, words="only be read", **{field: packed(LITERALS, 0)})
+        refused(name, field, words="read-only", **{field: packed(INPUT, 256)})
+        refused(name, field, words="read-only", **{field: packed(LITERALS, 0)})
 
 
 FREE = frozenset(["alpha", "beta", "expected"])  # they may be anything
@@ -385,8 +385,8 @@ def test_a_block_holds_elementwise_rows_of_its_count_that_are_there():
         (in_block(plain(whole, register, count=63)), "count"),
         (in_block(inside, row("scalar")), "elementwise"),
         (in_block(inside, row("blocks")), "elementwise"),
-        (in_block(inside, rows=2), "not from 0 to 1"),
-        (in_block(inside, rows=2**62), "not from 0 to 1"),
+        (in_block(inside, rows=2), "not in the range 0 to 1"),
+        (in_block(inside, rows=2**62), "not in the range 0 to 1"),
     ]:
         with pytest.raises(errors.ProgramError, match=words):
             check(*rows)
@@ -403,7 +403,7 @@ def test_unknown_opcodes_are_refused():
     for kind in (-1, len(FIELDS), 2**62, -(2**63)):
         code = assembled(row("copy"))
         code[0] = kind
-        with pytest.raises(errors.ProgramError, match=f"row 0: there is no opcode {kind}"):
+        with pytest.raises(errors.ProgramError, match=f"row 0: no opcode {kind}"):
             verify(code, 1, MEMORY)
 
 

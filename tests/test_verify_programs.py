@@ -11,12 +11,8 @@ import pytest
 
 import tape
 from tape import errors
-from tape.program.plan import plan as planning
-from tape.program.program import Program
-from tape.program.record.record import record
-from tape.program.runtime import signals
-from tape.program.runtime.functions import DATA_TABLE, FUNCTION_TABLE, prepare
-from tape.program.runtime.opcodes import (
+from tape.program.native.functions import DATA_TABLE, FUNCTION_TABLE, prepare
+from tape.program.native.opcodes import (
     ARENA,
     AT,
     CODE,
@@ -32,6 +28,10 @@ from tape.program.runtime.opcodes import (
     THREADS,
     WIDTH,
 )
+from tape.program.plan import planner as planning
+from tape.program.program import Program
+from tape.program.record.recording import record
+from tape.program.runtime import pauses
 from tape.program.runtime.verify import Slot, slots_of, verify
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import gradient_of_sines
@@ -230,7 +230,7 @@ def fuzz(seed, count):
     """Run every mutant that is accepted; prints how many there were."""
     rng = np.random.default_rng(seed)
     benches = []
-    for planning._GROUPED_BYTES, signals.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
+    for planning._GROUPED_BYTES, pauses.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
         benches += [Bench(program(f, *args), args) for f, args in subjects()]
     for bench in benches:
         bench.run(bench.made.code)

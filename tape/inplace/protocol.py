@@ -14,8 +14,8 @@ from tape.core.numpy_protocol import refuse_plain
 from tape.core.operands import as_operand
 from tape.core.table import INTERNAL, OPERATIONS, WRITERS
 from tape.inplace.writing import augmented, check_fits, overwrite, write, writing
-from tape.ops.structure.overwriting import IN_PLACE
-from tape.ops.structure.updating import At, ufunc_at
+from tape.ops.updates.at import At, ufunc_at
+from tape.ops.updates.overwriting import IN_PLACE
 
 __all__: list[str] = []
 

@@ -17,10 +17,10 @@ from tape.core.node import Node, plain
 from tape.inspect.watching import watched
 from tape.inspect.watching.finite import Finite, Origin, all_finite, describe_operand, first_bad
 from tape.program import Program
-from tape.program.describe import Names
-from tape.program.intermediates import intermediates
-from tape.program.profile import leaves_for
 from tape.program.replay import TraceProgram
+from tape.program.report.describe import Names
+from tape.program.report.intermediates import intermediates
+from tape.program.report.profile import leaves_for
 from tape.transforms._record import name_of
 from tape.transforms._trial import Trial, is_float
 

@@ -24,7 +24,7 @@ from tape.inspect.watching.watch import AT_WORK, Phase, Watch
 from tape.kernels.accumulate import Scattered
 from tape.program import Program
 from tape.program.compiled import Compiled
-from tape.program.profile import Profile as ProgramProfile
+from tape.program.report.profile import Profile as ProgramProfile
 from tape.system.progress import progress_bar
 from tape.transforms._record import name_of
 from tape.transforms._trial import Trial

@@ -2,7 +2,7 @@
 
 A contribution to an array of which only some elements were read is a `Scattered`: the elements and
 their index. Reading an array piece by piece in a loop would otherwise take an array of zeros for
-each piece, time quadratic in their number.
+each piece, time quadratic in their number. Elements are added by the kernel of programs, `scatter_add`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from tape.errors import OutOfBoundsError
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
+from tape.kernels.indices import scatter_add
 
 __all__ = ["Scattered", "accumulate"]
 
@@ -158,27 +159,17 @@ def _check(positions: np.ndarray, length: int) -> None:
 @kernel
 def _add_rows(total, positions, values):  # type: ignore[no-untyped-def]
     before, length, after = total.shape
-    if positions.min() < -length or positions.max() >= length:
-        return False
-    for b in range(before):
-        if after == 1:
-            elements, numbers = total[b].reshape(length), values[b].reshape(positions.size)
-            for k in range(positions.size):
-                i = positions[k]  # checked again, in a variable: another thread may be writing there
-                i += length if i < 0 else 0
-                if not 0 <= i < length:
-                    return False
-                elements[i] += numbers[k]
-        else:
-            for k in range(positions.size):
-                i = positions[k]
-                i += length if i < 0 else 0
-                if not 0 <= i < length:
-                    return False
-                row, added = total[b, i], values[b, k]
-                for j in range(after):
-                    row[j] += added[j]
-    return True
+    code = 0 if total.itemsize == 8 else 1
+    return scatter_add(
+        code,
+        total.ctypes.data,
+        length,
+        after,
+        positions.ctypes.data,
+        positions.size,
+        before,
+        values.ctypes.data,
+    )
 
 
 def accumulate(total: np.ndarray, contribution: np.ndarray | Scattered) -> None:

@@ -2,7 +2,8 @@
 
 Three functions, linear in both operands and closed under differentiation: the derivative of each by an
 operand is one of the others. Windows become the columns of a matrix, and all of them a product by BLAS.
-Arguments are what `tape.ops.nn.convolution` has checked.
+Arguments are those that `tape.ops.nn.convolution` has checked. These take every dtype and work without
+compiled code; programs use `tape.kernels.columns`, for floats.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Largest elements and sums of windows of plain arrays, and their derivatives.
 
-Arguments are what `tape.ops.nn.pooling` has checked. Padding is never the largest element, and adds nothing.
+Arguments are those that `tape.ops.nn.pooling` has checked. Padding is never the largest element, and adds
+nothing. These take every dtype and work without compiled code; programs use `tape.kernels.windowed`, for
+floats.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The names are NumPy's: here those of its main namespace, in `linalg`, `fft` and `special` those of
 `numpy.linalg`, `numpy.fft` and `scipy.special`.
 
-Where a new one goes: into the file of its family in one of the folders, as one line of
-`tape.core.elementwise.elementwise` or a `tape.Op` with its rules, and as one line into the table of that
-family in ``tests/op_table``.
+A new operation goes into the file of its family, as one line of `tape.core.elementwise.elementwise` or as a
+`tape.Op` with its rules, together with its cost (`tape.inspect.costs.declare_cost`) and a sample call
+(`tape.inspect.samples.declare_samples`), and gets a line in the table of that family in ``tests/op_table``.
 """
 
 from tape.ops import fft, linalg, nn, special  # noqa: F401
@@ -16,19 +16,20 @@ from tape.ops.elementwise.elementary import *  # noqa: F403
 from tape.ops.elementwise.limits import *  # noqa: F403
 from tape.ops.elementwise.rounding import *  # noqa: F403
 from tape.ops.elementwise.selection import *  # noqa: F403
-from tape.ops.elementwise.windows import *  # noqa: F403
 from tape.ops.linalg import solve  # noqa: F401
 from tape.ops.ordering.sets import *  # noqa: F403
 from tape.ops.ordering.sorting import *  # noqa: F403
+from tape.ops.polynomials.fitting import *  # noqa: F403
+from tape.ops.polynomials.polynomials import *  # noqa: F403
+from tape.ops.polynomials.roots import *  # noqa: F403
+from tape.ops.polynomials.vandermonde import *  # noqa: F403
 from tape.ops.products.einsum import *  # noqa: F403
-from tape.ops.products.fitting import *  # noqa: F403
-from tape.ops.products.polynomials import *  # noqa: F403
 from tape.ops.products.products import *  # noqa: F403
-from tape.ops.products.roots import *  # noqa: F403
 from tape.ops.products.signal import *  # noqa: F403
 from tape.ops.products.tensors import *  # noqa: F403
 from tape.ops.reduction import methods as _methods  # noqa: F401  # enters itself in the table
 from tape.ops.reduction.counting import *  # noqa: F403
+from tape.ops.reduction.cross_entropy import *  # noqa: F403
 from tape.ops.reduction.cumulative import *  # noqa: F403
 from tape.ops.reduction.differences import *  # noqa: F403
 from tape.ops.reduction.histograms import *  # noqa: F403
@@ -38,7 +39,9 @@ from tape.ops.reduction.reductions import *  # noqa: F403
 from tape.ops.reduction.softmax import *  # noqa: F403
 from tape.ops.reduction.spreads import *  # noqa: F403
 from tape.ops.reduction.statistics import *  # noqa: F403
+from tape.ops.reduction.traces import *  # noqa: F403
 from tape.ops.special.normal import erf  # noqa: F401
+from tape.ops.special.windows import *  # noqa: F403
 from tape.ops.structure.applying import *  # noqa: F403
 from tape.ops.structure.axes import *  # noqa: F403
 from tape.ops.structure.choosing import *  # noqa: F403
@@ -55,5 +58,5 @@ from tape.ops.structure.shape import *  # noqa: F403
 from tape.ops.structure.spacing import *  # noqa: F403
 from tape.ops.structure.splitting import *  # noqa: F403
 from tape.ops.structure.taking import *  # noqa: F403
-from tape.ops.structure.updating import ufunc_at  # noqa: F401
 from tape.ops.structure.writing import *  # noqa: F403
+from tape.ops.updates.at import ufunc_at  # noqa: F401

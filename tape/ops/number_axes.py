@@ -1,4 +1,4 @@
-"""The axes of a number: it has none, and NumPy's reductions take 0 and -1 for all of it."""
+"""Axes of scalars: a scalar has none, and NumPy's reductions accept 0 and -1 for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["axis_of"]
 
 
 def axis_of(x: Any, axis: Any) -> Any:
-    """The axis, or None, which stands for all axes, where it is the first or last one of a number.
+    """Return the axis, or None, which stands for all axes, where it is 0 or -1 and ``x`` is a scalar.
 
     Examples
     --------
@@ -19,6 +19,6 @@ def axis_of(x: Any, axis: Any) -> Any:
     >>> axis_of(np.float64(2.0), 0), axis_of(np.float64(2.0), 1), axis_of(np.ones(3), 0)
     (None, 1, 0)
     """
-    if axis is None or (x.ndim if hasattr(x, "ndim") else np.ndim(x)):  # which takes a Var a microsecond
+    if axis is None or (x.ndim if hasattr(x, "ndim") else np.ndim(x)):  # np.ndim of a Var takes a microsecond
         return axis
     return None if isinstance(axis, (int, np.integer)) and -1 <= axis <= 0 else axis

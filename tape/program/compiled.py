@@ -1,7 +1,7 @@
-"""`compile`: a function that is recorded once for each kind of arguments, and then runs as a program.
+"""`compile`: records a function once for each kind of arguments, and then runs it as a program.
 
-Here is the way from a call to the program that fits it: a specialisation for the structure, shapes and
-dtypes of the arguments, and in it a path for each way in which the function branches.
+This file finds the program for a call: a specialisation for the structure, shapes and dtypes of the
+arguments, and in it a path for each way in which the function branches.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from tape import errors, tree
 from tape.core.node import Handle
 from tape.program.calls.calling import unshared
 from tape.program.calls.names import Binding, Bindings
-from tape.program.calls.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.program.calls.statics import Form, is_stable
-from tape.program.profile import Profile
+from tape.program.native.code import is_available
 from tape.program.program import Program
-from tape.program.record.record import is_dynamic, native, record
-from tape.program.runtime.native import is_available
+from tape.program.record.recording import is_dynamic, native, record
+from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
+from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
 __all__ = ["Compiled", "Key", "compile"]
 
 _MAX_KINDS = 1024
-"""How many kinds of arguments get programs: each holds memory for all its values, for good."""
+"""Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
 
 _FORMER = 3
-"""How many sets of bindings are kept beside the present one, for each kind of arguments."""
+"""Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
 
-# What is raised because values are traced: running the function as it is would tell nothing else.
+# Raised because values are traced: the plain function would not raise them.
 _REFUSALS = (
     errors.UnsupportedError,
     errors.ConversionError,
@@ -58,27 +58,28 @@ def compile(
 def compile(
     f: Callable[..., Any] | None = None, *, donate: int | Sequence[int] = (), max_paths: int = 64
 ) -> Any:
-    """The same function, run as a program without Python: recorded at the first call, replayed later.
+    """Return the function as a program that runs without Python: recorded at the first call, replayed later.
 
-    Everything that is computed with tape's operations may be in it: gradients, Hessians, whole training
-    steps. The first call with arguments of a new kind records.
+    It may contain anything that tape's operations compute: gradients, Hessians, whole training steps. The
+    first call with arguments of a new kind records.
 
-    *May be other numbers in every call:* arrays of numbers and bools, NumPy scalars, Python floats and
-    complex numbers. What is complex is computed by Python, as is all that there are no instructions for.
-    *A new kind:* other shapes, dtypes or tree structures, keys in another order, other Python ints, bools,
-    strings and hashable objects. Equal ones that Python code can tell apart are other ones: 1 is neither True
-    nor 1.0, and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand kinds get programs, further
-    ones run as plain Python.
+    *Dynamic*, other numbers in every call: arrays of numbers and bools, NumPy scalars, Python floats and
+    complex numbers. Operations on complex numbers, and others without instructions, are computed by Python.
+
+    *Static*, a new kind if they differ: shapes, dtypes, tree structures, order of keys, Python ints, bools,
+    strings and hashable objects. They differ if Python code can tell them apart: 1 is neither True nor 1.0,
+    and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand kinds get programs; further ones run
+    as plain Python.
 
     *Branches.* ``if``, ``while``, ``bool()`` and ``int()`` may read values: a call that reads another number
-    than the program did takes, or records, the path that fits. Integers and bools may be read in any way, up
-    to 1024 elements of an array: a plain array indexed by one takes a path for each content, where
-    ``np.asarray(X, like=i)[i]`` takes one for all. ``float()``, ``.item()`` and ``.value`` of floats would
-    freeze a number and raise. Printing a value shows the one of the recording.
+    than was recorded takes, or records, the path that fits. Integers and bools may be read in any way, up to
+    1024 elements of an array: a plain array indexed by a traced one takes a path for each content, where
+    ``np.asarray(X, like=i)[i]`` takes one path for all. ``float()``, ``.item()`` and ``.value`` of floats
+    raise, since they would freeze a number. Printing a value shows the one of the recording.
 
-    *Frozen* is what Python does besides: it runs while recording only. Random numbers drawn inside are the
-    same ever after, attributes are read once. An array that is closed over is a constant by reference:
-    written to in place, the program sees it; another array under the same name, it does not.
+    *Frozen* is everything else that Python does: it runs during recording only. Random numbers drawn inside
+    stay the same, attributes are read once. An array that is closed over is a constant by reference: the
+    program sees writes to it.
 
     Called with Vars, in a derivative or in another compiled function, ``f`` simply runs and is recorded
     there.
@@ -86,14 +87,13 @@ def compile(
     Parameters
     ----------
     f : callable
-        Plain NumPy code; arguments and result are trees. Without it, a decorator is returned.
+        Plain NumPy code; arguments and result are trees. If omitted, a decorator is returned.
     donate : int or sequence of int
         Positions of arguments whose arrays may be overwritten. Results of the same shape and dtype are
-        then written there, and returned as these very arrays, with no copy. One that overlaps another
-        argument is copied first. After an exception, KeyboardInterrupt among them, a donated array may
-        hold anything.
+        written there, and these arrays are returned, without a copy. One that overlaps another argument is
+        copied first. After an exception, KeyboardInterrupt included, a donated array may contain anything.
     max_paths : int
-        How many paths may be kept for one kind of arguments. Beyond that, new ones run as plain Python.
+        Number of paths that are kept for one kind of arguments. Further paths run as plain Python.
 
     Returns
     -------
@@ -103,12 +103,12 @@ def compile(
     Raises
     ------
     UnsupportedError
-        When called, if ``f`` uses a Var from outside that is no argument, or an argument is neither an
+        When called, if ``f`` uses a Var from outside that is not an argument, or an argument is neither an
         array nor hashable.
     ConversionError
         When called, if ``f`` reads a number that would be frozen.
     InPlaceError
-        When called, if ``f`` writes into a plain array after computing with it, or a donated array is
+        When called, if ``f`` writes to a plain array after computing with it, or a donated array is
         read-only.
     OptionError
         If ``donate`` or ``max_paths`` is out of range.
@@ -120,8 +120,8 @@ def compile(
     PathLimitWarning
         When there are more paths than ``max_paths``, or more than a thousand kinds of arguments.
     NotCompiledWarning
-        Once in a process, where compiled code cannot run: everything is computed by plain NumPy. When ``f``
-        catches what a traced value raises.
+        Once in a process, where compiled code cannot run: everything is computed by plain NumPy. Also when
+        ``f`` catches an exception of a traced value.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def compile(
 
 
 class Compiled:
-    """A compiled function; made by `compile`.
+    """A compiled function; see `compile`.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Compiled:
     donate : frozenset of int
         Positions of arguments whose arrays may be overwritten.
     max_paths : int
-        How many paths may be kept for one kind of arguments.
+        Number of paths that are kept for one kind of arguments.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class Compiled:
         self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns for these arguments."""
+        """Return the result of the function."""
         latest = self._latest
         if latest is not None:
             path, shortcut = latest.front  # type: ignore[misc]
@@ -221,7 +221,7 @@ class Compiled:
 
     @property
     def programs(self) -> dict[Key, Program]:
-        """Every program there is, by what it is for."""
+        """All programs, by kind of arguments and path."""
         with self._lock:
             return {
                 Key(self._name, known.form, known.signatures, path.outcomes): path.program
@@ -230,13 +230,13 @@ class Compiled:
             }
 
     def explain(self) -> str:
-        """What every program consists of, and what makes it slower than it might be."""
+        """Return the statistics of every program; see `Program.explain`."""
         return "\n\n".join(f"{key}\n{program.explain()}" for key, program in self.programs.items())
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
-        """The time of each instruction of the program for these arguments, which is made if there is none.
+        """Measure the time of each instruction of the program for these arguments, recorded if necessary.
 
-        As `Program.profile`.
+        See `Program.profile`.
         """
         self(*args)
         latest = self._latest
@@ -250,7 +250,7 @@ class Compiled:
     # ---- from arguments to a program -------------------------------------------------------------
 
     def _found(self, known: Specialisation | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result, by way of the specialisation for these arguments, which may be the known one."""
+        """Find or make the specialisation for these arguments, and return the result."""
         if not is_available():  # a warning has said so
             return self._f(*args, **kwargs)
         leaves = None if known is None else known.take(args, kwargs)
@@ -292,7 +292,7 @@ class Compiled:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """The result, after a guard of a path has read another number."""
+        """Return the result after a guard of a path has read another number."""
         changed = known.rebound()
         if changed is not None:
             return self._found(None, args, kwargs)
@@ -316,7 +316,7 @@ class Compiled:
             flip = out
 
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a call that is recorded as a path of its own."""
+        """Record the call as a path of its own, and return the result."""
         if len(known.paths) >= self._max_paths:
             if not known.has_warned:
                 known.has_warned = True
@@ -333,7 +333,7 @@ class Compiled:
             recorded = record(self._f, args, kwargs, self._name)
         except errors.TapeError as error:
             if not isinstance(error, _REFUSALS):
-                self._f(*args, **kwargs)  # which raises what it always does, in the words of plain arrays
+                self._f(*args, **kwargs)  # which raises its own error, about plain arrays
             error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         if recorded.caught is not None:
@@ -351,7 +351,7 @@ class Compiled:
         return path.restore(leaves)
 
     def _form(self, structure: Any, leaves: Sequence[Any]) -> tuple[Form, tuple[Any, ...]]:
-        """The form of arguments, and the leaves that are not part of it."""
+        """Return the form of arguments, and their dynamic leaves."""
         fixed, dynamic = {}, []
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
@@ -368,7 +368,7 @@ class Compiled:
         return Form(structure, fixed), tuple(dynamic)
 
     def _specialised(self, form: Form, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation | None:
-        """The specialisation for arguments, made if there is none; None if there are too many."""
+        """Return the specialisation for arguments, new if necessary; None if there are too many."""
         signatures = tuple([signature_of(leaf) for leaf in leaves])
         known = self._specialisations.get((form, signatures))
         if known is not None:
@@ -382,7 +382,7 @@ class Compiled:
             return self._specialisations.setdefault((form, signatures), new)
 
     def _bound_anew(self, old: Specialisation, changed: Binding) -> Specialisation | None:
-        """A specialisation for these arguments, with names as they are bound now; None if there are too many.
+        """Return a specialisation for these arguments and the present bindings; None if there are too many.
 
         A few for other bindings are kept, as they may come back.
         """
@@ -405,7 +405,7 @@ class Compiled:
         return known
 
     def _warn_of_caught(self, error: Exception) -> None:
-        """Say once that a function catches what traced values raise."""
+        """Warn once that a function catches exceptions of traced values."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -418,7 +418,7 @@ class Compiled:
         )
 
     def _warn_of_names(self, changed: Binding) -> None:
-        """Say once that a name is bound anew so often that no further program is worth it."""
+        """Warn once that a name is rebound so often that no further program is worth it."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -431,7 +431,7 @@ class Compiled:
         )
 
     def _warn_of_kinds(self, form: Form) -> None:
-        """Say once that no further kinds of arguments get a program."""
+        """Warn once that no further kinds of arguments get a program."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -448,7 +448,7 @@ class Compiled:
     # ---- donated arrays --------------------------------------------------------------------------
 
     def _donated_leaves(self, args: tuple[Any, ...]) -> frozenset[int]:
-        """Which of the dynamic leaves are arrays of donated arguments."""
+        """Return the dynamic leaves that are arrays of donated arguments."""
         if max(self._donate) >= len(args):
             raise errors.OptionError(
                 f"{self._name} was called with {len(args)} positional arguments, and donates argument "

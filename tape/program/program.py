@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -9,36 +10,38 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import plain
-from tape.program.calls.calling import Calling
-from tape.program.calls.objects import Leaf
+from tape.program.calls.calling import Calling, Leaf
 from tape.program.calls.statics import Form
-from tape.program.describe import Explanation, describe, explain
-from tape.program.ir.instructions import Listing
+from tape.program.collector import collector_paused
+from tape.program.files.archive import content_of, read
+from tape.program.ir.instructions import IR
 from tape.program.ir.rewrite import rewrite
-from tape.program.plan.pause import collector_paused
-from tape.program.profile import Profile, profile
-from tape.program.record.record import Constant, Recorded
+from tape.program.ir.table import INSTRUCTIONS
+from tape.program.record.recording import Constant, Recorded
+from tape.program.report.describe import describe
+from tape.program.report.explain import Explanation, explain
+from tape.program.report.profile import Profile, profile
 from tape.program.runtime.run import Flip, Rerun, Runner
 
-__all__ = ["Program"]
+__all__ = ["Program", "load"]
 
 
 class Program(Runner):
-    """A function of arrays, as instructions for the machine; `compile` makes them, and so does `load`.
+    """A function of arrays as instructions of the machine; `compile` and `load` return programs.
 
-    Called as the function is, it returns what that returns, for arguments of one kind and along one path.
-    ``len`` is the number of rows that the machine runs, ``print`` lists the instructions.
+    It is called as the function is, and returns the same, for one kind of arguments and one path through its
+    branches. ``len`` is the number of rows that the machine runs, ``print`` lists the instructions.
 
     Parameters
     ----------
     recorded : Recorded
-        The function, as it ran once.
+        A run of the function.
     donated : frozenset of int
         Dynamic leaves of the arguments whose memory may be used for results.
     name : str
-        Of the function.
+        Name of the function.
     arguments : Form, optional
-        That of ``(args, kwargs)``. If left out, the arguments are the dynamic leaves.
+        The form of ``(args, kwargs)``. If left out, the arguments are the dynamic leaves.
 
     Examples
     --------
@@ -76,39 +79,39 @@ class Program(Runner):
         self._make(rewrite(recorded), leaves, known, calling, donated, name)
 
     @classmethod
-    def of_listing(
+    def of_ir(
         cls,
-        listing: Listing,
+        ir: IR,
         leaves: list[Leaf],
         known: list[Constant | None],
         calling: Calling,
         donated: frozenset[int],
         name: str,
     ) -> Program:
-        """A program that was not recorded here.
+        """Return a program of IR that was not recorded here.
 
         Parameters
         ----------
-        listing : Listing
+        ir : IR
             Sound: see `tape.program.ir.check`.
         leaves : list of Leaf
-            What each dynamic leaf of the arguments must be.
+            The type of each dynamic leaf of the arguments.
         known : list of Constant or None
-            The leaves of the result that are the same in every call; None for outputs of the listing.
+            The leaves of the result that are the same in every call; None for outputs of the IR.
         calling : Calling
-            How it is called.
+            The structures of arguments and result.
         donated : frozenset of int
             Dynamic leaves whose memory may be used for results.
         name : str
-            Of the function.
+            Name of the function.
         """
         program = object.__new__(cls)
-        program._make(listing, leaves, known, calling, donated, name)
+        program._make(ir, leaves, known, calling, donated, name)
         return program
 
     def _make(
         self,
-        listing: Listing,
+        ir: IR,
         leaves: list[Leaf],
         known: list[Constant | None],
         calling: Calling,
@@ -117,7 +120,7 @@ class Program(Runner):
     ) -> None:
         self.calling = calling
         self._profile: Profile | None = None
-        super().__init__(listing, leaves, known, donated, name)
+        super().__init__(ir, leaves, known, donated, name)
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: {self.rows} rows>"
@@ -126,29 +129,29 @@ class Program(Runner):
         return describe(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The result for arguments like those of the recording.
+        """Return the result for arguments of the kind that was recorded.
 
         Raises
         ------
         ShapeError, DTypeError, OptionError
             If the arguments are of another kind.
         UnsupportedError
-            If the function would branch in another way than the program does.
+            If the function would take another branch than the program does.
         InPlaceError
             If a donated array is read-only.
         SingularMatrixError, OutOfBoundsError
-            If there is no result.
+            If the function has no result for these numbers.
         """
         leaves = self.calling.leaves_of(args, kwargs, self.leaves, self.name)
         try:
-            out = Program.run(self, leaves)  # not what a subclass makes of it
+            out = Program.run(self, leaves)  # not that of a subclass
         except Rerun as rerun:
             raise self._refusal(str(rerun)) from None
         if isinstance(out, Flip):
             raise errors.UnsupportedError(
                 f"{self.name}: a branch read {out.outcome!r}, and this program holds one path only, on which "
-                f"it reads {self.listing.guards[out.index].outcome!r}. Call the function that tape.compile "
-                "made, or make a program for each path"
+                f"it reads {self.ir.guards[out.index].outcome!r}. Call the function that tape.compile "
+                "returned, or save a program for each path"
             )
         for k, result in enumerate(self.known):
             if result is not None and isinstance(result.value, np.ndarray):
@@ -156,45 +159,39 @@ class Program(Runner):
         return self.calling.restore(out)
 
     def _refusal(self, op: str) -> errors.TapeError:
-        """What to raise where the machine cannot go on."""
+        """Return the error for an instruction at which the machine stopped."""
         self.need_machine()
-        if op in ("solve", "triangular_solve"):
-            return errors.SingularMatrixError(f"{self.name}: a matrix is singular. Look at its null space")
-        if op == "cholesky":
-            return errors.SingularMatrixError(
-                f"{self.name}: a matrix is not positive definite. Look at its least eigenvalue"
-            )
-        if op in ("take", "add_at", "ravel_index"):
-            return errors.OutOfBoundsError(
-                f"{self.name}: an index is out of range. Look at the integers given"
-            )
+        definition = INSTRUCTIONS.get(op)
+        if definition is not None and definition.failure is not None:
+            error, message = definition.failure
+            return error(f"{self.name}: {message}")
         return errors.TapeError(f"{self.name}: {op} does not take these numbers. Call the function itself")
 
     def explain(self) -> Explanation:
-        """What the program consists of, what became of the recording, and what makes it slow.
+        """Return statistics of the program: lowering, memory, work, and what makes it slow.
 
         Returns
         -------
         Explanation
-            The figures; printed, it is a report.
+            The figures; printed, they are a report.
         """
         return explain(self, self._profile)
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
-        """The time of each instruction.
+        """Measure the time of each instruction.
 
         Parameters
         ----------
         *args
-            Arguments, or the dynamic leaves alone; those of keyword arguments come last. Donated arrays are
+            Arguments, or their dynamic leaves alone, those of keyword arguments last. Donated arrays are
             copied first.
         repeats : int
-            How often every instruction runs; the shortest time counts.
+            Number of runs of each instruction; the shortest time counts.
 
         Returns
         -------
         Profile
-            The figures; printed, it is a table. `explain` knows them from now on.
+            The figures; printed, they are a table. `explain` includes the share of callbacks from now on.
 
         Raises
         ------
@@ -222,11 +219,11 @@ class Program(Runner):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file, for `load`; it holds numbers and names, and no code.
 
-        It is what pickle and `copy.deepcopy` take. Arrays that the function closed over are saved as they are
-        now: the file has copies. If arguments or
-        result have branches that are no dicts, lists, tuples or None, or arguments that are the same in every
-        call are no ints, bools or strings, then the structure is not saved, and the loaded program takes its
-        dynamic leaves as positional arguments and returns a list of leaves.
+        Pickle and `copy.deepcopy` use the same format. Arrays that the function closed over are saved as they
+        are now: the file has copies. The structure of arguments and result is saved if it consists of dicts,
+        lists, tuples and None, and if arguments that are the same in every call are ints, bools or strings.
+        Otherwise the loaded program takes its dynamic leaves as positional arguments, and returns a list of
+        leaves.
 
         Parameters
         ----------
@@ -236,8 +233,8 @@ class Program(Runner):
         Raises
         ------
         UnsupportedError
-            If the program calls back into Python, or its result has leaves that are neither numbers, arrays
-            nor strings.
+            If the program calls back into Python, or a leaf of its result is not a number, an array or a
+            string.
 
         Examples
         --------
@@ -252,8 +249,6 @@ class Program(Runner):
         >>> loaded(np.array([1.0, 2.0]))
         array([2., 4.])
         """
-        from tape.program.files.save import content_of  # which knows programs
-
         content = content_of(self)
         with open(path, "wb") as file:
             file.write(content)
@@ -262,6 +257,48 @@ class Program(Runner):
         return self  # nothing in it changes
 
     def __reduce__(self) -> Any:
-        from tape.program.files.save import content_of, restored
+        return _restored, (content_of(self),)
 
-        return restored, (content_of(self),)
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Read a program from a file that `Program.save` has written.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. It need not be trusted: there is no code in it, and everything in it is checked.
+        `Program.explain` says how much memory the program takes.
+
+    Returns
+    -------
+    Program
+        It is called as the function was; ``print`` shows its arguments. It holds one path: numbers that take
+        another branch are an error.
+
+    Raises
+    ------
+    ProgramFileError
+        If the file is damaged, holds something else, or was saved by another version.
+    OSError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tape, tempfile
+    >>> f = tape.compile(lambda p, x: {"y": p["a"] * x + p["b"]})
+    >>> out = f({"a": 2.0, "b": 1.0}, np.arange(3.0))
+    >>> (program,) = f.programs.values()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "line.tape")
+    ...     program.save(path)
+    ...     line = tape.load(path)
+    >>> line({"a": 3.0, "b": 0.0}, np.ones(3))
+    {'y': array([3., 3., 3.])}
+    """
+    with open(path, "rb") as file:
+        return read(file, repr(os.fspath(path)), Program.of_ir)
+
+
+def _restored(content: bytes) -> Program:
+    """Return the program whose file has this content; errors are those of `load`."""
+    return read(io.BytesIO(content), "what was pickled", Program.of_ir)

@@ -1,4 +1,4 @@
-"""`Trace.compile`: a tape that is there already, with its reverse sweep, as a program."""
+"""`Trace.compile`: an existing tape and its reverse sweep as a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.program.program import Program
-from tape.program.record.record import record
+from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
 
 __all__ = ["TraceProgram", "compile_trace"]
@@ -41,11 +41,11 @@ class TraceProgram(Program):
 
     @property
     def present(self) -> tuple[Any, ...]:
-        """The values that the params and inputs of the trace have now, in the order of the tape."""
+        """The present values of the params and inputs of the trace, in the order of the tape."""
         return tuple([node.value for node in self._nodes])
 
     def run(self, leaves: tuple[Any, ...] | None = None) -> Any:
-        """Run for the present leaves, or for others.
+        """Run on the present leaves, or on others.
 
         Parameters
         ----------
@@ -55,8 +55,8 @@ class TraceProgram(Program):
         Returns
         -------
         tuple
-            The value of the root, and the list of gradients of `Trace.backward_param_grads`; all for leaves
-            of other shapes too, but slower.
+            The value of the root, and the list of gradients of `Trace.backward_param_grads`. Leaves of other
+            shapes are run eagerly.
         """
         given = self.present if leaves is None else leaves
         try:
@@ -74,7 +74,7 @@ class TraceProgram(Program):
 
 
 def compile_trace(trace: Trace, root: Var) -> TraceProgram:
-    """`Trace.compile`."""
+    """Implement `Trace.compile`."""
     root_id, seed = start_of(trace, root, None)
     if trace.taken is not None:
         trace.taken.warn("compile", root_id, inactive=True)

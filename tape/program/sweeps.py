@@ -27,10 +27,10 @@ from tape.core.rules import TransposedJvp
 from tape.core.sweep import pull_back
 from tape.core.table import INTERNAL
 from tape.kernels.availability import Unavailable
-from tape.program.calls.objects import Leaf as Kind
+from tape.program.calls.calling import Leaf as Kind
+from tape.program.native.code import is_ready
 from tape.program.program import Program
-from tape.program.record.record import record
-from tape.program.runtime.native import is_ready
+from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
 
 __all__ = ["Known", "SweepProgram", "swept"]
@@ -120,7 +120,7 @@ class Known:
         except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
             return
         is_small = sum(program.plan.slots) <= _LARGEST
-        if is_small and not program.listing.callbacks and recorded.caught is None and not any(program.known):
+        if is_small and not program.ir.callbacks and recorded.caught is None and not any(program.known):
             self.program, self.is_given_up = program, False
 
     def give_up(self) -> None:

@@ -1,4 +1,4 @@
-"""What every function can do: tried out, not claimed. `python -m tape.support` prints it as a table."""
+"""The support table: what every function supports, found by trying. `python -m tape.support` prints it."""
 
 from tape.support.probe import Support, probe
 from tape.support.report import functions, markdown, report

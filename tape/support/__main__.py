@@ -1,4 +1,4 @@
-"""``python -m tape.support [--markdown] [name ...]``: try functions out and print what they can do."""
+"""``python -m tape.support [--markdown] [name ...]``: try functions and print what they support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tries one function out: recorded, swept both ways, twice, on complex numbers, and compiled.
+"""Try a function: record it, differentiate it in both modes and twice, on complex numbers, and compile it.
 
 Derivatives count only if they are right: each is compared with central differences.
 """
@@ -18,9 +18,10 @@ import numpy as np
 from tape import errors, ops
 from tape.core.node import Handle, traced
 from tape.core.trace import Trace
-from tape.ops.structure.overwriting import IN_PLACE
+from tape.inspect.samples import name_of
+from tape.ops.updates.overwriting import IN_PLACE
 from tape.program import compile
-from tape.support.samples import arguments, data, name_of
+from tape.support.samples import arguments, data
 from tape.transforms import grad, jvp
 
 __all__ = ["Support", "probe"]
@@ -32,12 +33,12 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Support:
-    """What became of one function.
+    """What a function supports.
 
     Attributes
     ----------
     name : str
-        As users call it.
+        Its name in user code.
     sample : str
         The call that was tried.
     status : str
@@ -50,7 +51,7 @@ class Support:
     program : str
         ``"native"`` or ``"callback"``: how a compiled Program does it.
     detail : str
-        What was said, where something was refused or wrong.
+        The error message, or what was wrong.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Support:
 
 
 def probe(sample: str) -> Support:
-    """Try a function out.
+    """Try a function.
 
     Parameters
     ----------
@@ -132,13 +133,13 @@ class Subject:
             self.data["scipy"] = scipy
 
     def outs(self, args: Sequence[Any]) -> list[Any]:
-        """All results, flat; of a function that writes in place, what it has made of its arguments."""
+        """Return all results, flat; of a function that writes in place, the arguments afterwards."""
         values = {name: ops.copy(arg) for name, arg in zip(self.names, args, strict=True)}
         result = eval(self.code, {**self.data, **values})
         return list(_flat(list(values.values()) if self.writes else result))
 
     def scalar(self, args: Sequence[Any]) -> Any:
-        """A number that depends on every element of every result."""
+        """Return a number that depends on every element of every result."""
         total: Any = 0.0
         for out in self.outs(args):
             if getattr(out, "dtype", np.dtype(int)).kind in "fc":
@@ -176,7 +177,7 @@ def _program_of(subject: Subject, args: Sequence[Any]) -> str:
     found = compiled(*args)
     if not _are_close(compiled(*args), found):
         return "wrong"
-    has_callbacks = any(program.listing.callbacks for program in compiled.programs.values())
+    has_callbacks = any(program.ir.callbacks for program in compiled.programs.values())
     return "callback" if has_callbacks else "native"
 
 

@@ -1,4 +1,4 @@
-"""All functions that Vars can meet, and what became of each, as a table."""
+"""The support table of all functions that can be called with Vars."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tape.inspect.samples import SAMPLES
 from tape.support.probe import Support, probe
-from tape.support.samples import SAMPLES
 from tape.system.progress import progress_bar
 
 __all__ = ["functions", "markdown", "report"]
@@ -23,7 +23,7 @@ _STATUS = {
 
 
 def functions() -> Iterator[str]:
-    """The name of every function that NumPy hands to a Var, and of the others that have rules.
+    """Yield the name of every NumPy function that dispatches to Vars, and of the others that have rules.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _named(name: str) -> Any:
 
 
 def report(names: Sequence[str] | None = None, *, progress: bool = False) -> list[Support]:
-    """Try functions out.
+    """Try functions.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def report(names: Sequence[str] | None = None, *, progress: bool = False) -> lis
 
 
 def rows(found: Sequence[Support]) -> list[tuple[str, ...]]:
-    """The cells of the table, the heading first."""
+    """Return the cells of the table, the heading first."""
     heading = ("function", "vjp", "jvp", "second order", "complex", "in a Program", "")
     return [heading, *(_row(one) for one in found)]
 
@@ -99,7 +99,7 @@ def _yes(holds: bool) -> str:
 
 
 def text(found: Sequence[Support]) -> str:
-    """The table as aligned text."""
+    """Return the table as aligned text."""
     cells = rows(found)
     widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in cells]
@@ -107,7 +107,7 @@ def text(found: Sequence[Support]) -> str:
 
 
 def markdown(found: Sequence[Support]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     heading, *others = rows(found)
     lines = [heading, tuple("---" for _ in heading), *((f"`{row[0]}`", *row[1:]) for row in others)]
     return "\n".join(f"| {' | '.join(row)} |" for row in lines) + "\n"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.op_table.case import Case, complexes, real
+from tests.op_table.case import Case, real
 
 CASES = [
     Case("full_like", lambda ns, v, x: ns.full_like(x, v), real(), real(2, 3)),
@@ -15,8 +15,4 @@ CASES = [
     Case("meshgrid ij", lambda ns, x, y, z: ns.meshgrid(x, y, z, indexing="ij")[1], real(2), real(3), real()),
     Case("meshgrid sparse", lambda ns, x, y: ns.add(*ns.meshgrid(x, y, sparse=True, copy=False)),
          real(2), real()),
-    Case("vander of ints", lambda ns, x: ns.vander(x), real(3)),  # of narrow floats it makes float64 too
-    Case("vander increasing ints", lambda ns, x: ns.vander(x, 4, increasing=True), complexes(2)),
-    Case("vander no columns, ints", lambda ns, x: ns.vander(x, 0), real(2)),
-    Case("vander one column, ints", lambda ns, x: ns.vander(x, 1), real(2)),
 ]  # fmt: skip

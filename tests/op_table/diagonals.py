@@ -1,6 +1,6 @@
 """Diagonals and triangles."""
 
-from tests.op_table.case import Case, call, complexes, ints, real
+from tests.op_table.case import Case, call, complexes, real
 
 CASES = [
     Case("diagonal (3,3)", call("diagonal"), real(3, 3)),
@@ -14,10 +14,6 @@ CASES = [
     Case("diag of complex", call("diag"), complexes(2)),
     Case("diagflat (2,2)", call("diagflat", k=1), real(2, 2)),
     Case("diagflat 0d", call("diagflat"), real()),
-    Case("trace (2,3)", call("trace"), real(2, 3)),
-    Case("trace axes", call("trace", offset=1, axis1=-1, axis2=0), real(3, 2, 3)),
-    Case("trace complex", call("trace"), complexes(2, 2)),
-    Case("trace integers", call("trace"), ints(3, 3), has_derivative=False),
     Case("tril (2,3,3)", call("tril"), real(2, 3, 3)),
     Case("tril above", call("tril", k=1), complexes(2, 4)),
     Case("tril of vector", call("tril", k=-1), real(3)),

@@ -1,4 +1,4 @@
-"""Integers: their bits and divisors. Nothing here has a derivative."""
+"""Bits and divisors of integers. Nothing here has a derivative."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tape.core import batch_rules
 from tape.core.elementwise import elementwise
 from tape.core.op import Op
 from tape.core.record import recorder_of
+from tape.inspect.samples import declare_samples
 
 __all__ = [
     "bitwise_and",
@@ -24,6 +25,18 @@ __all__ = [
     "left_shift",
     "right_shift",
 ]
+
+declare_samples(
+    "np.bitwise_and(n, np.floor(4 * u).astype(int))",
+    "np.bitwise_count(np.floor(4 * u).astype(int))",
+    "np.bitwise_or(np.floor(4 * u).astype(int), n)",
+    "np.bitwise_xor(np.floor(4 * u).astype(int), n)",
+    "np.gcd(n, np.floor(4 * u).astype(int))",
+    "np.invert(x > 0.5)",
+    "np.lcm(n, np.floor(4 * u).astype(int))",
+    "np.left_shift(n, np.floor(4 * u).astype(int))",
+    "np.right_shift(n, np.floor(4 * u).astype(int))",
+)
 
 bitwise_and = elementwise(np.bitwise_and)
 bitwise_or = elementwise(np.bitwise_or)

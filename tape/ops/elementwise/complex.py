@@ -1,8 +1,8 @@
 """Complex numbers: their parts, conjugates and angles.
 
-Rules take adjoints and tangents to pair without conjugation: the change of a real result is
-``real(sum(g * t))``. What a rule makes for a real operand, or for a real result, counts by its real part:
-the caller takes it, and makes complex what is for a complex operand. So one expression serves both modes.
+Convention of derivative rules: adjoints and tangents pair without conjugation, so the change of a real result
+is ``real(sum(g * t))``. A rule may return a complex number for a real operand, or for a real result: the
+caller takes its real part, and converts to complex where the operand is. So one expression serves both modes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.record import recorder_of
 from tape.core.table import implements
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.elementwise.selection import sign, where
 
@@ -34,9 +36,20 @@ __all__ = [
     "real_if_close",
 ]
 
+declare_samples(
+    "np.abs(x - 0.5)",
+    "np.angle(x - 0.5)",
+    "np.conjugate(x)",
+    "np.imag(x)",
+    "np.iscomplex(x)",
+    "np.isreal(x)",
+    "np.real(x)",
+    "np.real_if_close(x)",
+)
+
 
 def _lower_same(b: Any, x: Any) -> Any:
-    return b.value(x)  # programs know no complex numbers
+    return b.value(x)  # programs have no complex numbers
 
 
 def _joined(re: Any, im: Any) -> Any:
@@ -55,7 +68,7 @@ _of_parts = elementwise(
         for re, im in zip(*series, strict=True)
     ],
     name="of_parts",
-    doc="The complex number of a real and an imaginary part.",
+    doc="The complex number with a given real and imaginary part.",
 )
 
 real: Callable[..., Any] = elementwise(
@@ -77,8 +90,10 @@ imag: Callable[..., Any] = elementwise(
     name="imag",
     numpy=np.imag,
     view=lambda x, part: _of_parts(real(x), part),
-    doc="The imaginary part; of a real number 0.",
+    doc="The imaginary part; 0 for real numbers.",
 )
+declare_cost(free, real, imag, _of_parts)
+
 
 conjugate: Callable[..., Any] = elementwise(
     np.conjugate,
@@ -88,6 +103,13 @@ conjugate: Callable[..., Any] = elementwise(
     name="conjugate",
     doc="The complex conjugate.",
 )
+
+
+def conjugated(x: Any) -> Any:
+    """Return the complex conjugate; of real numbers the array itself, without a copy."""
+    return conjugate(x) if x.dtype.kind == "c" else x
+
+
 conj = conjugate
 
 
@@ -98,7 +120,7 @@ def _absolute_partial(d: Any, out: Any, x: Any) -> Any:
 
 
 def _taylor_absolute(op: Any, out: Any, parts: Any, attrs: dict[str, Any]) -> series.Series:
-    """Of real numbers, coefficient by coefficient; of complex ones, ``c c = real(a conj(a))``."""
+    """Taylor rule: real numbers coefficient by coefficient; complex ones by ``c c = real(a conj(a))``."""
     (a,) = parts
     if a[0].dtype.kind != "c":
         return series.linear(op, out, parts, attrs)
@@ -136,7 +158,7 @@ _angle = Op(
 
 @implements(np.angle)
 def angle(z: Any, deg: bool = False) -> Any:
-    """The angle of complex numbers to the positive real axis.
+    """The angle between complex numbers and the positive real axis.
 
     Parameters
     ----------
@@ -148,7 +170,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.floating or Var
-        Of the shape of ``z``, between -pi and pi. At 0 the derivative is taken as 0.
+        Array of the shape of ``z``, between -pi and pi. At 0 the derivative is taken as 0.
 
     Examples
     --------
@@ -160,7 +182,7 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def _lower_uniform(answer: bool) -> Any:
-    return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs know only real numbers
+    return lambda b, x: b.broadcast(b.literal(answer), b.value(x).shape)  # programs have real numbers only
 
 
 iscomplex = recorder_of(
@@ -171,19 +193,19 @@ isreal = recorder_of(Op(np.isreal, batch=batch_rules.elementwise, lower=_lower_u
 
 @implements(np.real_if_close)
 def real_if_close(a: Any, tol: float = 100) -> Any:
-    """The real part, if all imaginary parts are close to 0; else what was given.
+    """The real part, if all imaginary parts are close to 0; otherwise the argument itself.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     tol : float
-        What counts as close; in machine epsilons if larger than 1.
+        The largest imaginary part that counts as 0; in machine epsilons if larger than 1.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``a``. Which of the two it is, is read from the values and has no derivative.
+        Array of the shape of ``a``. Which of the two it is depends on the values and has no derivative.
 
     Examples
     --------

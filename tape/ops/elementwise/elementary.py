@@ -1,4 +1,4 @@
-"""Elementary functions, element by element, and `apply` for the user's own."""
+"""Elementary functions, element by element, and `apply` for functions of the user's."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tape.core import batch_rules, series
 from tape.core.elementwise import elementwise, fused_elementwise
 from tape.core.op import Op
 from tape.errors import ShapeError
+from tape.inspect.samples import declare_samples
 from tape.kernels.choices import select
 from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
 
@@ -61,6 +62,46 @@ __all__ = [
     "tanh",
 ]
 
+declare_samples(
+    "np.arccos(x)",
+    "np.arccosh(1 + x)",
+    "np.arcsin(x)",
+    "np.arcsinh(x)",
+    "np.arctan(x)",
+    "np.arctan2(x, y)",
+    "np.arctanh(x)",
+    "np.cbrt(x)",
+    "np.cos(x)",
+    "np.cosh(x)",
+    "np.deg2rad(x)",
+    "np.degrees(x)",
+    "np.exp(x)",
+    "np.exp2(x)",
+    "np.expm1(x)",
+    "np.fabs(x - 0.5)",
+    "np.hypot(x, y)",
+    "np.log(x)",
+    "np.log10(x)",
+    "np.log1p(x)",
+    "np.log2(x)",
+    "np.logaddexp(x, y)",
+    "np.logaddexp2(x, y)",
+    "np.rad2deg(x)",
+    "np.radians(x)",
+    "np.reciprocal(x)",
+    "np.sin(x)",
+    "np.sinh(x)",
+    "np.sqrt(x)",
+    "np.square(x)",
+    "np.tan(x)",
+    "np.tanh(x)",
+    "tape.apply(x, np.sin, np.cos)",
+    "tape.ops.relu(x - 0.5)",
+    "tape.ops.sigmoid(x)",
+    "tape.ops.softplus(x)",
+    "tape.ops.special.softplus(x)",
+)
+
 _LOG_2, _LOG_10 = _log(2), _log(10)
 
 exp = elementwise(np.exp, lambda d, out, x: d * out, taylor=series.exp)
@@ -84,7 +125,7 @@ arctan = atan = elementwise(np.arctan, lambda d, out, x: d / (1 + x * x), taylor
 sinh = elementwise(np.sinh, lambda d, out, x: d * cosh(x))
 cosh: Callable[..., Any] = elementwise(np.cosh, lambda d, out, x: d * sinh(x))
 arcsinh = asinh = elementwise(np.arcsinh, lambda d, out, x: d / sqrt(x * x + 1))
-# One root would be that of the wrong branch for complex numbers left of 0.
+# A single square root is on the wrong branch for complex numbers left of 0.
 arccosh = acosh = elementwise(np.arccosh, lambda d, out, x: d / (sqrt(x - 1) * sqrt(x + 1)))
 arctanh = atanh = elementwise(np.arctanh, lambda d, out, x: d / ((1 - x) * (1 + x)))
 degrees: Callable[..., Any] = elementwise(np.degrees, lambda d, out, x: degrees(d), taylor=series.linear)
@@ -93,7 +134,7 @@ rad2deg: Callable[..., Any] = elementwise(np.rad2deg, lambda d, out, x: rad2deg(
 deg2rad: Callable[..., Any] = elementwise(np.deg2rad, lambda d, out, x: deg2rad(d), taylor=series.linear)
 
 
-# Of two variables. What is divided by infinity where both are 0 has all derivatives 0 there.
+# Functions of two variables. Where both are 0, dividing by infinity makes all derivatives 0.
 
 
 def _nonzero(x: Any) -> Any:
@@ -114,8 +155,8 @@ def _turned(d: Any, x: Any, y: Any) -> Any:
             squares = x * x + y * y
         limits = np.finfo(squares.dtype)
         if squares.size and squares.min() > limits.tiny / limits.eps and squares.max() < np.inf:
-            return d * (x / squares)  # the shorter way, where nothing overflows or vanishes
-    scale = maximum(abs(x), abs(y))  # squares would overflow or vanish; hypot takes much longer
+            return d * (x / squares)  # the shorter way, where squares neither overflow nor underflow
+    scale = maximum(abs(x), abs(y))  # squares would overflow or underflow; hypot takes much longer
     at_origin = scale == 0
     scale = scale + at_origin
     x, y = x / scale, y / scale
@@ -131,7 +172,7 @@ arctan2 = atan2 = elementwise(
 
 
 def _lead(x: Any, y: Any) -> Any:
-    """``x - y``, but of two like infinities the infinity: minus infinity has no part in a sum."""
+    """Return ``x - y``; of two equal infinities that infinity, since minus infinity adds nothing to a sum."""
     return x - where(logical_and(x == y, isinf(y)), 0, y)
 
 
@@ -179,7 +220,7 @@ tanh = elementwise(np.tanh, lambda d, out, x: _tanh_rule(d, out), taylor=series.
 
 def _sigmoid(x: Any) -> Any:
     if x.dtype.kind == "c":
-        raise TypeError("the logistic function is that of real numbers here")
+        raise TypeError("the logistic function takes real numbers here")
     decay = np.exp(-np.abs(x))  # never overflows
     return select(x >= 0, 1, decay) / (1 + decay)
 
@@ -238,13 +279,13 @@ _logistic: Callable[..., Any] = elementwise(
     lambda d, out, x: d * (out * _logistic(-x)),
     lower=_lower_sigmoid,
     name="logistic",
-    doc="As `sigmoid`, with derivatives that have all digits where it is close to 1 too, in more passes.",
+    doc="Like `sigmoid`, with derivatives that keep all digits where it is close to 1, in more passes.",
 )
 
 
-def _softplus(x: Any) -> Any:  # as logaddexp has it, whose loop is one of scalars
+def _softplus(x: Any) -> Any:  # the formula of logaddexp, whose own loop is scalar
     if x.dtype.kind == "c":
-        raise TypeError("softplus is a function of real numbers")
+        raise TypeError("softplus takes real numbers")
     return np.maximum(x, 0) + np.log1p(np.exp(0.0 - np.abs(x)))
 
 
@@ -267,7 +308,8 @@ def _apply(x: Any, *, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
     result = np.asarray(f(x))
     if result.shape != x.shape:
         raise ShapeError(
-            f"apply: f made {list(result.shape)} of {list(x.shape)}. It must work element by element"
+            f"apply: f returned shape {list(result.shape)} for shape {list(x.shape)}. "
+            "It must work element by element"
         )
     return result if result.ndim else result[()]
 
@@ -276,7 +318,8 @@ def _apply_partial(d: Any, out: Any, x: Any, f: Callable[[Any], Any], df: Callab
     slope = df(x)
     if np.shape(slope) not in (x.shape, ()):
         raise ShapeError(
-            f"apply: df made {list(np.shape(slope))} of {list(x.shape)}. It must work element by element"
+            f"apply: df returned shape {list(np.shape(slope))} for shape {list(x.shape)}. "
+            "It must work element by element"
         )
     return d * slope
 
@@ -302,7 +345,7 @@ def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------

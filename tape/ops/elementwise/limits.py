@@ -1,4 +1,4 @@
-"""Values within limits: intervals, and finite numbers."""
+"""Limiting values: to an interval, and to finite numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from tape.core.node import Handle, settled
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import isfinite, maximum, minimum, where
 
 __all__ = ["clip", "nan_to_num"]
+
+declare_samples(
+    "np.clip(x, 0.4, 0.7)",
+    "np.nan_to_num(x)",
+)
 
 
 @implements(np.clip)
@@ -33,7 +39,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     Returns
     -------
     numpy.ndarray or Var
-        Of the broadcast shape. At a bound the derivative is shared, as `maximum` does.
+        Array of the broadcast shape. At a bound the derivative is shared, as `maximum` does.
 
     Raises
     ------
@@ -51,7 +57,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     [array([0., 1., 0.])]
     """
     if (a_min is not None or a_max is not None) and (min is not None or max is not None):
-        raise errors.OptionError("clip got bounds by two names. Give a_min and a_max, or min and max")
+        raise errors.OptionError("clip: bounds are given by two names. Use a_min and a_max, or min and max")
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
     a = as_operand(a)
     bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
@@ -59,7 +65,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
         np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
     except ValueError as error:
         raise errors.explain("clip", [a, *bounds], error) from error
-    if type(lower) is float and upper is not None:  # which is a number of the dtype of all three
+    if type(lower) is float and upper is not None:  # a number of the common dtype
         lower = np.result_type(np.result_type(a), *bounds).type(lower)
     if lower is not None:
         a = maximum(a, lower)
@@ -71,7 +77,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
 def _finite_only(d: Any, out: Any, x: Any, **replacements: Any) -> Any:
     if x.dtype.kind != "c":
         return where(isfinite(x), d, 0)
-    kept = [where(isfinite(part(x)), part(d), 0) for part in (np.real, np.imag)]  # each for itself
+    kept = [where(isfinite(part(x)), part(d), 0) for part in (np.real, np.imag)]  # each independently
     return kept[0] + 1j * kept[1]
 
 
@@ -102,7 +108,7 @@ _nan_to_num = Op(
 
 @implements(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """Numbers in the place of NaN and infinity.
+    """Replace NaN and infinities by numbers.
 
     Parameters
     ----------
@@ -111,12 +117,12 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     copy : bool
         True: a recorded value cannot be written to.
     nan, posinf, neginf : float or array_like, optional
-        What stands in for NaN (0), and for the infinities (the largest numbers there are).
+        Replacements of NaN (0), and of the infinities (the largest finite numbers).
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape and dtype of ``x``. The derivative is 0 where a number stands in.
+        Array of the shape and dtype of ``x``. The derivative is 0 where a number stands in.
 
     Raises
     ------
@@ -134,9 +140,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     [array([0., 1.])]
     """
     if not copy:
-        raise errors.InPlaceError("nan_to_num(..., copy=False) would write into a value. Leave copy out")
+        raise errors.InPlaceError("nan_to_num(..., copy=False) would write into a value. Omit copy")
     if any(isinstance(number, Handle) for number in (nan, posinf, neginf)):
         raise errors.UnsupportedError(
-            "nan_to_num puts plain numbers in the place of others. For Vars, use np.where(np.isnan(x), v, x)"
+            "nan_to_num takes plain numbers as replacements. For Vars, use np.where(np.isnan(x), v, x)"
         )
     return _nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)

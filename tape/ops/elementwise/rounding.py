@@ -1,7 +1,7 @@
 """Rounding, and what it leaves: remainders, fractions, mantissas.
 
-Whole parts are constant almost everywhere and record without derivative. What they leave is linear piece by
-piece; at a jump its derivative is that of the piece which the value belongs to.
+Whole parts are constant almost everywhere and are recorded without a derivative. Remainders are linear piece
+by piece; at a jump the derivative is that of the piece which the value belongs to.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tape.core.elementwise import elementwise
 from tape.core.op import Op
 from tape.core.record import recorder_of
 from tape.core.table import implements
+from tape.inspect.samples import declare_samples
 
 __all__ = [
     "around",
@@ -37,6 +38,25 @@ __all__ = [
     "trunc",
 ]
 
+declare_samples(
+    "np.around(x, 1)",
+    "np.ceil(x)",
+    "np.divmod(x, 0.22)",
+    "np.fix(x)",
+    "np.floor(x)",
+    "np.floor_divide(x, 0.22)",
+    "np.fmod(x, 0.22)",
+    "np.frexp(x)",
+    "np.ldexp(u, n)",
+    "np.modf(x)",
+    "np.nextafter(x, y)",
+    "np.remainder(x, 0.22)",
+    "np.rint(x)",
+    "np.round(x, 1)",
+    "np.spacing(x)",
+    "np.trunc(x)",
+)
+
 floor = elementwise(np.floor)
 ceil = elementwise(np.ceil)
 trunc = elementwise(np.trunc)
@@ -54,7 +74,7 @@ remainder = mod = elementwise(
 fmod = elementwise(
     np.fmod,
     lambda d, out, x, y: d,
-    lambda d, out, x, y: -(d * rint((x - out) / y)),  # trunc(x / y), whose rounding could pass a whole number
+    lambda d, out, x, y: -(d * rint((x - out) / y)),  # trunc(x / y) could round past a whole number
     taylor=series.linear,
 )
 
@@ -90,24 +110,24 @@ _round = Op(
 
 @implements(np.round)
 def round(a: Any, decimals: int = 0) -> Any:
-    """Round to decimals, halves to even; recorded, without derivative.
+    """Round to decimals, halves to even; recorded without a derivative.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     decimals : int
-        How many to keep; negative: to tens, hundreds and so on.
+        The number of decimals to keep; negative: round to tens, hundreds and so on.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape and dtype of ``a``.
+        Array of the shape and dtype of ``a``.
 
     Raises
     ------
     DTypeError
-        If ``decimals`` is no integer.
+        If ``decimals`` is not an integer.
 
     Examples
     --------
@@ -120,7 +140,7 @@ def round(a: Any, decimals: int = 0) -> Any:
 
 @implements(np.around)
 def around(a: Any, decimals: int = 0) -> Any:
-    """As `round`.
+    """Same as `round`.
 
     Examples
     --------
@@ -133,7 +153,7 @@ def around(a: Any, decimals: int = 0) -> Any:
 
 @implements(np.fix)
 def fix(x: Any) -> Any:
-    """Round towards zero: as `trunc`.
+    """Round towards zero, like `trunc`.
 
     Examples
     --------
@@ -156,7 +176,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     Returns
     -------
     quotient, remainder : numpy.ndarray, numpy.generic or Var
-        Of the broadcast shape. The quotient has no derivative.
+        Array of the broadcast shape. The quotient has no derivative.
 
     Raises
     ------
@@ -176,7 +196,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 def _lower_fraction(b: Any, x: Any) -> Any:
     x = _as_float(b, x)
     fraction = b.where(b.elementwise("isinf", x), 0.0, x - b.elementwise("trunc", x))
-    return b.elementwise("copysign", fraction, x)  # also of what is 0
+    return b.elementwise("copysign", fraction, x)  # for 0 too
 
 
 def _as_float(b: Any, x: Any) -> Any:
@@ -243,7 +263,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     Returns
     -------
     mantissa, exponent : numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``. The exponents are integers and have no derivative.
+        Array of the shape of ``x``. The exponents are integers and have no derivative.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Choosing between values and comparing them: piecewise functions and their masks.
 
-What is constant almost everywhere (comparisons, logic, argmax) records without derivative.
+Functions that are constant almost everywhere (comparisons, logic, argmax) are recorded without a derivative.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from tape.core.node import Handle
 from tape.core.op import Op
 from tape.core.record import recorder_of
 from tape.core.table import implements
+from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.kernels.choices import select, share
 from tape.ops.number_axes import axis_of
 
@@ -52,6 +54,38 @@ __all__ = [
     "signbit",
     "where",
 ]
+
+declare_samples(
+    "np.all(mask * x)",
+    "np.any(x > 0.5)",
+    "np.argmax(x, axis=1)",
+    "np.argmin(x, axis=1)",
+    "np.copysign(x, y - 0.5)",
+    "np.equal(x, y)",
+    "np.fmax(x, y)",
+    "np.fmin(x, y)",
+    "np.greater(x, y)",
+    "np.greater_equal(x, y)",
+    "np.heaviside(x - 0.5, 0.5)",
+    "np.isclose(x, y)",
+    "np.isfinite(x)",
+    "np.isinf(x)",
+    "np.isnan(x)",
+    "np.isneginf(x)",
+    "np.isposinf(x)",
+    "np.less(x, y)",
+    "np.less_equal(x, y)",
+    "np.logical_and(x, y)",
+    "np.logical_not(x)",
+    "np.logical_or(x, y)",
+    "np.logical_xor(x, y)",
+    "np.maximum(x, y)",
+    "np.minimum(x, y)",
+    "np.not_equal(x, y)",
+    "np.sign(x)",
+    "np.signbit(x)",
+    "np.where(x > 0.5, x, y)",
+)
 
 equal = elementwise(np.equal)
 not_equal = elementwise(np.not_equal)
@@ -95,7 +129,7 @@ where: Callable[..., Any] = elementwise(
 
 def _choice(ufunc: np.ufunc, doc: str) -> Callable[..., Any]:
     def chosen(d: Any, out: Any, x: Any, y: Any) -> Any:
-        """``d`` where x alone is the result, half of it where both are."""
+        """Return ``d`` where x alone is the result, and half of it where both are."""
         taken = share(d, x, y, ufunc.__name__)
         return where(x == y, 0.5 * d, where(x == out, d, 0)) if taken is None else taken
 
@@ -118,11 +152,11 @@ heaviside = elementwise(
     None,
     lambda d, out, x, y: where(x == 0, d, 0),
     taylor=series.linear,
-    doc="0 where the first is negative, 1 where it is positive, the second where it is 0.",
+    doc="The Heaviside step: 0 where the first is negative, 1 where positive, the second where it is 0.",
 )
 
 
-# Of complex numbers, sign is x / |x|, which turns as x turns.
+# The sign of a complex number is x / |x|, which rotates as x does.
 
 
 def _sign_vjp(g: Any, out: Any, x: Any) -> Any:
@@ -155,7 +189,7 @@ def sign(x: Any, /) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape and dtype of ``x``; constant to derivatives if it is real. At 0 they are 0.
+        Array of the shape and dtype of ``x``; constant to derivatives if it is real. At 0 they are 0.
 
     Examples
     --------
@@ -228,11 +262,12 @@ _argmin = Op(
     batch=_batch_position,
     lower=lambda b, x, axis, keepdims: b.position("argmin", x, axis, keepdims),
 )
+declare_cost(passes(1), _all, _any, _argmax, _argmin)
 
 
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether values are equal within a tolerance, as `numpy.isclose`; recorded, without derivative.
+    """Return whether values are equal within a tolerance, as `numpy.isclose`; recorded without a derivative.
 
     Examples
     --------
@@ -245,7 +280,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
 
 @implements(np.all)
 def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
-    """Whether all elements hold, over axes, as `numpy.all`; recorded, without derivative.
+    """Return whether all elements are true, over axes, as `numpy.all`; recorded without a derivative.
 
     Examples
     --------
@@ -258,7 +293,7 @@ def all(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
 
 @implements(np.any)
 def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
-    """Whether any element holds, over axes, as `numpy.any`; recorded, without derivative.
+    """Return whether any element is true, over axes, as `numpy.any`; recorded without a derivative.
 
     Examples
     --------
@@ -271,7 +306,7 @@ def any(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = F
 
 @implements(np.argmax)
 def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the largest element; recorded, without derivative.
+    """Index of the largest element; recorded without a derivative.
 
     Parameters
     ----------
@@ -285,12 +320,12 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.integer or Var
-        Of an integer dtype.
+        Array of an integer dtype.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it.
+        If there is no such axis, or no elements along it.
 
     Examples
     --------
@@ -303,7 +338,7 @@ def argmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
 
 @implements(np.argmin)
 def argmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the smallest element; recorded, without derivative. As `argmax` otherwise.
+    """Index of the smallest element; recorded without a derivative. Otherwise like `argmax`.
 
     Examples
     --------

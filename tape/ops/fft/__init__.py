@@ -1,7 +1,7 @@
 """Fourier transforms: the names of `numpy.fft`.
 
-Transforms over several axes go from one axis to the next, as NumPy's do. What ``n`` and ``s`` ask for, to
-crop or pad with zeros, is done before. The operations themselves are in `tape.ops.fft.spectra`.
+Transforms over several axes go from one axis to the next, as NumPy's do. Arrays are cropped or padded to
+``n`` or ``s`` before. The operations themselves are in `tape.ops.fft.spectra`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.fft.spectra import OPPOSITE, back, forth, from_half, resized, shift, shift_back, to_half
 
@@ -38,6 +39,25 @@ __all__ = [
     "rfftn",
 ]
 
+declare_samples(
+    "np.fft.fft(x)",
+    "np.fft.fft2(x)",
+    "np.fft.fftn(x)",
+    "np.fft.fftshift(x)",
+    "np.fft.hfft(x)",
+    "np.fft.ifft(x)",
+    "np.fft.ifft2(x)",
+    "np.fft.ifftn(x)",
+    "np.fft.ifftshift(x)",
+    "np.fft.ihfft(x)",
+    "np.fft.irfft(x)",
+    "np.fft.irfft2(x)",
+    "np.fft.irfftn(x)",
+    "np.fft.rfft(x)",
+    "np.fft.rfft2(x)",
+    "np.fft.rfftn(x)",
+)
+
 # ---- arguments -------------------------------------------------------------------------------------
 
 
@@ -53,7 +73,7 @@ def _checked(name: str, a: Any, axis: int, norm: str | None) -> Any:
 def _length(name: str, n: Any, default: int) -> int:
     length = default if n is None else operator.index(n)
     if length < 1:
-        raise ShapeError(f"{name} of {length} points. There must be one at least")
+        raise ShapeError(f"{name} of {length} points. Give at least one")
     return length
 
 
@@ -62,7 +82,7 @@ def _fitted(a: Any, length: int, axis: int) -> Any:
 
 
 def _along(op: Op, a: Any, n: Any, axis: int, norm: str | None) -> Any:
-    """A transform that leaves the length as it is."""
+    """Run a transform that keeps the length."""
     a = _checked(op.name, a, axis, norm)
     length = _length(op.name, n, a.shape[axis])
     return op(_fitted(a, length, axis), axis=axis, norm=norm)
@@ -74,7 +94,7 @@ def _back_to_real(name: str, a: Any, n: Any, axis: int, norm: str | None) -> Any
 
 
 def _sides(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> list[tuple[int, int]]:
-    """The length and the axis of each transform, checked."""
+    """Return the length and the axis of each transform, checked."""
     shape = np.shape(a)
     if axes is None:
         axes = range(-len(shape if s is None else s), 0)
@@ -90,7 +110,7 @@ def _sides(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> list[tuple
 def _sides_of_half(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> list[tuple[int, int]]:
     sides = _sides(name, a, s, axes, norm)
     if not sides:
-        raise ShapeError(f"{name} over no axes. There must be one at least")
+        raise ShapeError(f"{name} over no axes. Give at least one")
     return sides
 
 
@@ -142,9 +162,9 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     n : int, optional
         Its length: what is longer is cropped, what is shorter padded with zeros.
     axis : int
-        Along which.
+        The axis.
     norm : {"backward", "ortho", "forward"}, optional
-        Which way divides by ``n``, or both by its root; by default the way back.
+        The direction that divides by ``n``, or both by its root; by default the inverse.
 
     Returns
     -------
@@ -169,15 +189,15 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
 @implements(np.fft.ifft)
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The inverse of `fft`; arguments, result and errors as there."""
+    """The inverse of `fft`. Parameters, result and errors are the same."""
     return _along(back, a, n, axis, norm)
 
 
 @implements(np.fft.rfft)
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The Fourier transform of real numbers: ``n // 2 + 1`` frequencies, the others being conjugate to them.
+    """The Fourier transform of real numbers: ``n // 2 + 1`` frequencies; the others are their conjugates.
 
-    Arguments and errors as `fft`; ``a`` must be real.
+    Parameters and errors are those of `fft`; ``a`` must be real.
 
     Examples
     --------
@@ -190,7 +210,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 @implements(np.fft.irfft)
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The inverse of `rfft`; arguments and errors as `fft`.
+    """The inverse of `rfft`. Parameters and errors are those of `fft`.
 
     Parameters
     ----------
@@ -200,7 +220,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     n : int, optional
         The length of the result, by default ``2 * (m - 1)`` for ``m`` frequencies.
     axis, norm
-        As for `fft`.
+        Same as for `fft`.
 
     Returns
     -------
@@ -218,7 +238,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 @implements(np.fft.hfft)
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The Fourier transform, real, of a signal of which half is given; arguments and errors as `irfft`."""
+    """The real transform of a signal of which half is given. Parameters and errors are those of `irfft`."""
     a = _checked("hfft", a, axis, norm)
     _length("hfft", n, 2 * (a.shape[axis] - 1))
     return _back_to_real("hfft", conjugate(a), n, axis, OPPOSITE[norm])
@@ -226,7 +246,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 @implements(np.fft.ihfft)
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The inverse of `hfft`; arguments and errors as `rfft`."""
+    """The inverse of `hfft`. Parameters and errors are those of `rfft`."""
     a = _checked("ihfft", a, axis, norm)
     return conjugate(_along(to_half, a, n, axis, OPPOSITE[norm]))
 
@@ -249,7 +269,7 @@ def fftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) -
     axes : sequence of int, optional
         Over which; by default all, or as many last ones as ``s`` says.
     norm : {"backward", "ortho", "forward"}, optional
-        As for `fft`.
+        Same as for `fft`.
 
     Returns
     -------
@@ -275,7 +295,7 @@ def fftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) -
 
 @implements(np.fft.ifftn)
 def ifftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) -> Any:
-    """The inverse of `fftn`; arguments, result and errors as there."""
+    """The inverse of `fftn`. Parameters, result and errors are the same."""
     return _over_axes("ifftn", back, a, s, axes, norm)
 
 
@@ -287,7 +307,7 @@ def fft2(a: Any, s: Sides = None, axes: Sides = (-2, -1), norm: str | None = Non
 
 @implements(np.fft.ifft2)
 def ifft2(a: Any, s: Sides = None, axes: Sides = (-2, -1), norm: str | None = None) -> Any:
-    """The inverse of `fft2`; arguments, result and errors as `fftn`."""
+    """The inverse of `fft2`. Parameters, result and errors are those of `fftn`."""
     return _over_axes("ifft2", back, a, s, axes, norm)
 
 
@@ -295,7 +315,7 @@ def ifft2(a: Any, s: Sides = None, axes: Sides = (-2, -1), norm: str | None = No
 def rfftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) -> Any:
     """The Fourier transform of real numbers over several axes: half of the frequencies along the last.
 
-    Arguments and errors as `fftn`; ``a`` must be real, and there must be an axis.
+    Parameters and errors are those of `fftn`; ``a`` must be real, and there must be an axis.
 
     Examples
     --------
@@ -308,7 +328,7 @@ def rfftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) 
 
 @implements(np.fft.irfftn)
 def irfftn(a: Any, s: Sides = None, axes: Sides = None, norm: str | None = None) -> Any:
-    """The inverse of `rfftn`, real; arguments and errors as there.
+    """The inverse of `rfftn`, which is real. Parameters and errors are the same.
 
     The default length along the last axis is that of `irfft`.
 
@@ -329,7 +349,7 @@ def rfft2(a: Any, s: Sides = None, axes: Sides = (-2, -1), norm: str | None = No
 
 @implements(np.fft.irfft2)
 def irfft2(a: Any, s: Sides = None, axes: Sides = (-2, -1), norm: str | None = None) -> Any:
-    """The inverse of `rfft2`; arguments, result and errors as `irfftn`."""
+    """The inverse of `rfft2`. Parameters, result and errors are those of `irfftn`."""
     return _over_axes_from_half("irfft2", a, s, axes, norm)
 
 
@@ -338,7 +358,7 @@ def irfft2(a: Any, s: Sides = None, axes: Sides = (-2, -1), norm: str | None = N
 
 @implements(np.fft.fftshift)
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """Turn axes round so that the frequency 0 is in the middle.
+    """Shift axes so that the frequency 0 is in the middle.
 
     Parameters
     ----------
@@ -367,5 +387,5 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
 
 @implements(np.fft.ifftshift)
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """The inverse of `fftshift`; arguments, result and errors as there."""
+    """The inverse of `fftshift`. Parameters, result and errors are the same."""
     return _shifted(shift_back, x, axes)

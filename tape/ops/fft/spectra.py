@@ -1,19 +1,22 @@
-"""The operations that Fourier transforms are made of, with their transposes.
+"""The operations of Fourier transforms, with their transposes.
 
-Along one axis there are three transforms: of complex numbers to as many, forth and back (which are
-symmetric, so that each is its own transpose), of real numbers to half a spectrum, and of that back to real
-numbers. Calls of `numpy.fft` become chains of these in `tape.ops.fft`.
+Along one axis there are three transforms: of complex numbers to as many, forward and back (these are
+symmetric, so that each is its own transpose), of real numbers to half a spectrum, and of half a spectrum back
+to real numbers. Calls of `numpy.fft` become chains of these in `tape.ops.fft`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from math import log2, prod
 from typing import Any
 
 import numpy as np
 
 from tape.core.batch_rules import along_axes
 from tape.core.op import Op
+from tape.inspect.costs import Shape, declare_cost, free
 from tape.ops.elementwise.complex import conjugate
 
 __all__ = ["OPPOSITE", "back", "forth", "from_half", "resized", "shift", "shift_back", "to_half"]
@@ -52,7 +55,7 @@ resized: Op = Op(
 
 
 def _between_complex(name: str, forward: Any) -> Op:
-    """The matrix of such a transform is symmetric."""
+    """Return a transform between complex numbers; its matrix is symmetric."""
     op: Op = Op(
         lambda x, *, axis, norm: forward(x, axis=axis, norm=norm),
         name=name,
@@ -68,7 +71,7 @@ back = _between_complex("ifft", np.fft.ifft)
 
 
 def _weights(length: int, axis: int, ndim: int, dtype: Any, inner: float) -> Any:
-    """One for the frequencies that stand for themselves, ``inner`` for those that also stand for another."""
+    """Return 1 for frequencies that occur once, ``inner`` for those that also stand for a conjugate one."""
     weights = np.full(length // 2 + 1, inner, np.finfo(dtype).dtype)
     weights[0] = 1
     if length % 2 == 0:
@@ -87,6 +90,11 @@ def _irfft_vjp(g: Any, out: Any, x: Any, length: int, axis: int, norm: str | Non
     return conjugate(spectrum) * _weights(length, axis, x.ndim, g.dtype, 2)
 
 
+def _transform_cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
+    longer = max(out, shapes[0], key=prod)
+    return 5 * prod(longer) * log2(max(longer[attrs["axis"]], 1))
+
+
 to_half: Op = Op(
     lambda x, *, axis, norm: np.fft.rfft(x, axis=axis, norm=norm),
     name="rfft",
@@ -102,6 +110,7 @@ from_half: Op = Op(
     linear=True,
     batch=along_axes,
 )
+declare_cost(_transform_cost, forth, back, to_half, from_half)
 
 
 def _lower_shift(b: Any, x: Any, axis: tuple[int, ...], *, is_back: bool) -> Any:
@@ -130,3 +139,4 @@ shift_back: Op = Op(
     batch=along_axes,
     lower=partial(_lower_shift, is_back=True),
 )
+declare_cost(free, resized, shift, shift_back)

@@ -1,4 +1,4 @@
-"""Linear algebra: the names of `numpy.linalg`, and those of `scipy.linalg` that have rules."""
+"""Linear algebra: the names of `numpy.linalg`, and functions of `scipy.linalg` that have rules."""
 
 from tape.ops.linalg.decompositions import cho_factor, cholesky, qr
 from tape.ops.linalg.determinants import det, slogdet
@@ -10,9 +10,9 @@ from tape.ops.linalg.pseudoinverse import lstsq, matrix_rank, pinv
 from tape.ops.linalg.singular import svd, svdvals
 from tape.ops.products.products import matmul, vecdot
 from tape.ops.products.tensors import cross, multi_dot, outer, tensordot
+from tape.ops.reduction.traces import matrix_trace as trace
 from tape.ops.structure.axes import matrix_transpose
 from tape.ops.structure.diagonals import matrix_diagonal as diagonal
-from tape.ops.structure.diagonals import matrix_trace as trace
 
 __all__ = [
     "cho_factor",

@@ -9,10 +9,12 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.table import implements
 from tape.errors import OptionError, SingularMatrixError, UnsupportedError
+from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.linalg.equations import solve_triangular
 from tape.ops.linalg.packing import (
     Packed,
-    conjugated,
     dagger,
     half,
     matrices,
@@ -25,6 +27,11 @@ from tape.ops.linalg.packing import (
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["QRResult", "cho_factor", "cholesky", "qr"]
+
+declare_samples(
+    "np.linalg.cholesky(h)",
+    "np.linalg.qr(s)",
+)
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
@@ -61,6 +68,7 @@ _upper_cholesky = Op(
     vjp=[lambda g, out, a: dagger(_cholesky_vjp(dagger(g), dagger(out), a))],
     jvp=[lambda t, out, a: dagger(_cholesky_jvp(dagger(t), dagger(out), a))],
 )
+declare_cost(per_matrix(lambda m, n: n**3 / 3), _cholesky, _upper_cholesky)
 
 
 @implements(np.linalg.cholesky)
@@ -101,16 +109,16 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 
 def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
-    """The Cholesky factor of a matrix, as `cho_solve` takes it.
+    """The Cholesky factor of a matrix, in the form that `cho_solve` takes.
 
-    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.cho_factor``.
+    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.cho_factor``.
 
     Parameters
     ----------
     a : array_like or Var
         ``(..., n, n)``, Hermitian and positive definite. Only one triangle is looked at.
     lower : bool
-        Which factor.
+        Whether it is the lower factor.
 
     Returns
     -------
@@ -121,7 +129,7 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
     Raises
     ------
     ShapeError, SingularMatrixError
-        As `cholesky`.
+        Same as for `cholesky`.
 
     Examples
     --------
@@ -141,7 +149,7 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """Result of `qr`."""
 
     Q: Any
     R: Any
@@ -154,10 +162,11 @@ def _qr_shapes(a: Any, *, mode: str) -> Any:
 
 
 _qr = Packed("qr", lambda a, *, mode: np.linalg.qr(a, mode), _qr_shapes)
+declare_cost(per_matrix(lambda m, n: 4 * m * n**2 - 4 * n**3 / 3), _qr.op)
 
 
 def _padded(x: Any) -> Any:
-    """With columns of zeros, if there are more rows."""
+    """Return the matrix with columns of zeros added, if there are more rows."""
     missing = x.shape[-2] - x.shape[-1]
     if missing <= 0:
         return x
@@ -169,7 +178,7 @@ def _independent_forward(r: Any) -> Any:
     if np.any(left <= 8 * r.shape[-1] * np.finfo(r.dtype).eps * np.linalg.norm(r, axis=-2)):
         raise SingularMatrixError(
             "qr: a column depends on those before it, so that q can turn freely and the factors have no "
-            "derivative. Leave such columns out, or use svd"
+            "derivative. Omit such columns, or use svd"
         )
     return r.copy()
 
@@ -185,24 +194,24 @@ _independent = Op(
 
 
 def _leading(r: Any) -> Any:
-    """The square triangular part of R, which is invertible."""
+    """Return the square triangular part of R, which is invertible."""
     k = min(r.shape[-2:])
     return _independent(r[..., :k, :k])
 
 
 def _divided(x: Any, r: Any) -> Any:
-    """``x @ inv(r)``."""
+    """Return ``x @ inv(r)``."""
     return transposed(solve_triangular(_leading(r), transposed(x), "T"))
 
 
 def _turn(t: Any, q: Any, r: Any) -> tuple[Any, Any]:
-    """``Q^H dQ``, and T."""
+    """Return ``Q^H dQ``, and T."""
     changed = _divided(t[..., : min(r.shape[-2:])], r)
     return skewed(_padded(dagger(q) @ changed)), changed
 
 
 def _pull_turn(y: Any, q: Any, r: Any, rest: Any = None) -> Any:
-    """The transpose of `_turn`: the adjoint of the matrix, from that of ``Q^H dQ`` and what T has besides."""
+    """Return the transpose of `_turn`: the adjoint of the matrix, from those of ``Q^H dQ`` and of T."""
     k, n = min(r.shape[-2:]), r.shape[-1]
     pulled = conjugated(q) @ half(y - dagger(y), lower=True)[..., :k]
     pulled = pulled if rest is None else pulled + rest
@@ -237,14 +246,14 @@ def _r_jvp(t: Any, out: Any, a: Any, packed: Any, mode: str) -> Any:
 
 
 def _triangle_like(a: Any, r: Any) -> Any:
-    """NumPy cuts the triangle out of the matrix, which it has overwritten."""
+    """Return the triangle in the memory layout of NumPy, which cuts it out of the overwritten matrix."""
     like = np.empty_like(a[..., : r.shape[-2], :], dtype=r.dtype)
     like[...] = r
     return np.triu(like)
 
 
 _q: Op = _qr.part(0, "q of qr", vjp=[_q_vjp], jvp=[_q_jvp])
-_r: Op = _qr.part(1, "r of qr", lie=_triangle_like, vjp=[_r_vjp], jvp=[_r_jvp])
+_r: Op = _qr.part(1, "r of qr", layout=_triangle_like, vjp=[_r_vjp], jvp=[_r_jvp])
 
 
 @implements(np.linalg.qr)
@@ -287,7 +296,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode == "raw":
         raise UnsupportedError("qr: mode='raw' has no derivative rule. Use 'reduced', 'complete' or 'r'")
     if mode not in ("reduced", "complete", "r"):
-        raise OptionError(f"qr: mode={mode!r}. It is 'reduced', 'complete' or 'r'")
+        raise OptionError(f"qr: mode={mode!r}. It must be 'reduced', 'complete' or 'r'")
     a = matrices("qr", a)
     shape = "complete" if mode == "complete" else "reduced"
     packed = _qr.op(a, mode=shape)

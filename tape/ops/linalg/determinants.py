@@ -1,4 +1,4 @@
-"""Determinants, with derivatives of every order for singular matrices too."""
+"""Determinants, with derivatives of every order, also of singular matrices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tape.core import batch_rules, series
 from tape.core.fitting import fit_tangent
 from tape.core.op import Op
 from tape.core.table import implements
+from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag
 from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
@@ -18,9 +20,14 @@ from tape.ops.reduction.reductions import sum
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
 
+declare_samples(
+    "np.linalg.det(s)",
+    "np.linalg.slogdet(s)",
+)
+
 
 # Matrices ``sum of e_S x_S`` over subsets S of m numbers with squares 0, as lists in the order of the bits of
-# S: what a function makes of ``a + e_1 t_1 + ... + e_m t_m`` has its mixed derivative along all t at the end.
+# S: a function of ``a + e_1 t_1 + ... + e_m t_m`` has its mixed derivative along all t as the last entry.
 
 Nilpotent = list[Any]
 
@@ -45,7 +52,7 @@ def _trace(x: Any) -> Any:
 
 
 def _determinant(x: Nilpotent, inverted: Nilpotent) -> Nilpotent:
-    """By ``d det(x) = det(x) trace(inv(x) dx)``, for one of the numbers after the other."""
+    """Return the determinant by ``d det(x) = det(x) trace(inv(x) dx)``, for one number after the other."""
     out = [np.linalg.det(x[0])[..., None, None]]
     for s in range(1, len(x)):
         bit = 1 << (s.bit_length() - 1)
@@ -55,7 +62,7 @@ def _determinant(x: Nilpotent, inverted: Nilpotent) -> Nilpotent:
 
 
 def _adjugate_and_determinant(x: Nilpotent) -> tuple[Nilpotent, Nilpotent]:
-    """Of small matrices, as polynomials in their elements: the Faddeev-LeVerrier algorithm."""
+    """Return both for small matrices, as polynomials in their elements: the Faddeev-LeVerrier algorithm."""
     k = x[0].shape[-1]
     one = np.eye(k, dtype=x[0].dtype)
     m = [one, *(np.zeros_like(one) for _ in x[1:])]
@@ -67,10 +74,10 @@ def _adjugate_and_determinant(x: Nilpotent) -> tuple[Nilpotent, Nilpotent]:
 
 
 def _near_null(a: Any, inverted: Any) -> tuple[Any, Any]:
-    """Singular vectors u, ``(..., n, k)``, and v^H of small singular values, k being the most there are.
+    """Return the singular vectors u, ``(..., n, k)``, and v^H of small singular values.
 
-    None (k = 0) if all matrices are well conditioned. Where a matrix has fewer than others, some are zero;
-    u is as long as the matrix is large.
+    k is their largest number in any matrix; None if all matrices are well conditioned. Where a matrix has
+    fewer than others, some are zero; u is as long as the matrix is large.
     """
 
     def norm(x: Any) -> Any:
@@ -88,12 +95,12 @@ def _near_null(a: Any, inverted: Any) -> tuple[Any, Any]:
 
 
 def _cofactors_forward(a: Any, *directions: Any) -> Any:
-    """The derivative of the determinant by each element, and of that along directions.
+    """Return the derivative of the determinant by each element, and of that along directions.
 
-    ``det(a) inv(a).T`` is that of a well conditioned matrix. Of another, ``b = a + u v^H`` is one, with
-    the singular vectors u, v of what is small, taken as constants. By the matrix determinant lemma
-    ``det(a) = det(b) det(t)`` and by Woodbury's formula ``inv(a) = inv(b) + z inv(t) v^H inv(b)``, where
-    ``t = 1 - v^H z`` and ``z = inv(b) u``. What is left of the product has no inverse of anything small:
+    ``det(a) inv(a).T`` is used where a matrix is well conditioned. Otherwise ``b = a + u v^H`` is well
+    conditioned, with the singular vectors u, v of small singular values, taken as constants. By the matrix
+    determinant lemma ``det(a) = det(b) det(t)`` and by Woodbury's formula ``inv(a) = inv(b) + z inv(t) v^H
+    inv(b)``, where ``t = 1 - v^H z`` and ``z = inv(b) u``. The product then has no inverse of anything small:
     ``det(b) (det(t) inv(b) + z adj(t) v^H inv(b))``, exact to every order.
     """
     a, *directions = np.broadcast_arrays(a, *directions)  # type: ignore[assignment]
@@ -157,7 +164,7 @@ _det: Op = Op(
 
 @implements(np.linalg.det)
 def det(a: Any) -> Any:
-    """The determinants of matrices; their derivatives are right where they are zero, too.
+    """The determinants of matrices, with derivatives that are right where they are zero, too.
 
     Parameters
     ----------
@@ -190,13 +197,14 @@ def det(a: Any) -> Any:
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """Result of `slogdet`."""
 
     sign: Any
     logabsdet: Any
 
 
 _slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()])
+declare_cost(per_matrix(lambda m, n: 2 * n**3 / 3), _det, _slogdet.op)
 
 
 def _sign_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:

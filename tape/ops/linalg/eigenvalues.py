@@ -1,7 +1,7 @@
-"""Eigenvalues and eigenvectors, of Hermitian matrices and of others.
+"""Eigenvalues and eigenvectors, of Hermitian matrices and of general ones.
 
-With ``A V = V W`` and ``M = inv(V) dA V``, eigenvalues change by the diagonal of M, and eigenvectors by
-``V (M / (w_j - w_i))`` off the diagonal. On it, vectors stand still: ``v^H dv = 0`` for each.
+With ``A V = V W`` and ``M = inv(V) dA V``, eigenvalues change by the diagonal of M, and eigenvectors by ``V
+(M / (w_j - w_i))`` off the diagonal. On the diagonal the change is 0: ``v^H dv = 0`` for each vector.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.table import implements
 from tape.errors import OptionError, SingularMatrixError
+from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.linalg.equations import inverse
 from tape.ops.linalg.packing import (
     Packed,
-    conjugated,
     dagger,
     gaps,
     half,
@@ -31,16 +33,23 @@ from tape.ops.reduction.reductions import sum
 
 __all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
 
+declare_samples(
+    "np.linalg.eig(g)[0].real",
+    "np.linalg.eigh(h)[0]",
+    "np.linalg.eigvals(g).real",
+    "np.linalg.eigvalsh(h)",
+)
+
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """Result of `eig`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """Result of `eigh`."""
 
     eigenvalues: Any
     eigenvectors: Any
@@ -54,10 +63,11 @@ def _shapes(a: Any, *_: Any, **attrs: Any) -> Any:
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
 _eigh = Packed("eigh", lambda a, *, uplo: np.linalg.eigh(a, uplo), _shapes)
+declare_cost(per_matrix(lambda m, n: 9 * n**3), _eigh.op)
 
 
 def _to_triangle(pulled: Any, uplo: str) -> Any:
-    """The adjoint of the triangle that was read, from that of the Hermitian matrix it stands for."""
+    """Return the adjoint of the triangle that was read, from that of the Hermitian matrix."""
     return half(pulled + dagger(pulled), lower=uplo == "L")
 
 
@@ -102,11 +112,12 @@ _eigvalsh = Op(
     vjp=[lambda g, out, a, uplo: _pull_h(g, _vectors_of(a, uplo), uplo)],
     jvp=[lambda t, out, a, uplo: _push_h(t, _vectors_of(a, uplo), uplo)],
 )
+declare_cost(per_matrix(lambda m, n: 4 * n**3 / 3), _eigvalsh)
 
 
 def _uplo(name: str, UPLO: str) -> str:
     if UPLO not in ("L", "U", "l", "u"):
-        raise OptionError(f"{name}: UPLO={UPLO!r}. It is 'L' or 'U'")
+        raise OptionError(f"{name}: UPLO={UPLO!r}. It must be 'L' or 'U'")
     return UPLO.upper()
 
 
@@ -114,9 +125,9 @@ def _uplo(name: str, UPLO: str) -> str:
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian (or real symmetric) matrices.
 
-    Eigenvalues that are equal have a derivative, shared as their order has it. Their eigenvectors have
-    none: where it is needed, a sweep raises. Complex vectors are determined but for a factor of absolute
-    value 1: what depends on it has no meaning, nor has its derivative.
+    Equal eigenvalues have a derivative, assigned in their order. Their eigenvectors have none: a sweep that
+    needs it raises. Complex vectors are determined up to a factor of absolute value 1: results that depend on
+    it are arbitrary, and so are their derivatives.
 
     Parameters
     ----------
@@ -124,7 +135,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
         ``(..., n, n)``. Only one triangle is looked at, and the gradient is zero in the other: symmetrize
         the argument, ``(a + a.T) / 2``, for a symmetric gradient.
     UPLO : {"L", "U"}
-        Which triangle.
+        The triangle that is read.
 
     Returns
     -------
@@ -158,7 +169,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 @implements(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """Eigenvalues of Hermitian matrices, in ascending order; arguments, errors and derivatives as `eigh`.
+    """Eigenvalues of Hermitian matrices, ascending. Parameters, errors and derivatives are those of `eigh`.
 
     Examples
     --------
@@ -173,13 +184,13 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
 
 def _eig_like_forward(a: Any, w: Any) -> Any:
-    """As `numpy.linalg.eig`, in the order of eigenvalues ``w``: LAPACK has another without vectors."""
+    """Return `numpy.linalg.eig` in the order of eigenvalues ``w``: LAPACK has another one without vectors."""
     values, vectors = np.linalg.eig(a)
     for i in np.ndindex(values.shape[:-1] if values.size else 0):
         distances = np.abs(values[i] - w[i][:, None])
         order = np.argmin(distances, axis=1)
         if len(set(order)) < len(order):  # equal ones
-            from scipy.optimize import linear_sum_assignment  # late: seldom needed
+            from scipy.optimize import linear_sum_assignment  # imported late: seldom needed
 
             order = linear_sum_assignment(distances)[1]
         values[i], vectors[i] = values[i][order], vectors[i][:, order]
@@ -187,6 +198,7 @@ def _eig_like_forward(a: Any, w: Any) -> Any:
 
 
 _eig = Packed("eig", np.linalg.eig, _shapes, data_dependent=True)  # real or complex
+declare_cost(per_matrix(lambda m, n: 25 * n**3), _eig.op)
 _eig_like = Packed("eig_like", _eig_like_forward, _shapes, data_dependent=True)
 
 
@@ -223,18 +235,18 @@ def _vectors_jvp(t: Any, out: Any, a: Any, packed: Any) -> Any:
 
 
 def _as_real_part(a: Any, part: Any) -> Any:
-    """NumPy's are all complex at first. Of real ones it returns the real part, with gaps in memory."""
+    """Return real results as the real part of a complex array, with gaps in memory, as NumPy does."""
     return part.astype(complex).real if part.dtype == float else np.array(part, order="K")
 
 
 _values: Op = _eig.part(
     0,
     "eigenvalues",
-    lie=_as_real_part,
+    layout=_as_real_part,
     vjp=[lambda g, out, a, packed: _pull_values(g, _vectors(a, packed))],
     jvp=[lambda t, out, a, packed: _push_values(t, _vectors(a, packed))],
 )
-_vectors: Op = _eig.part(1, "eigenvectors", lie=_as_real_part, vjp=[_vectors_vjp], jvp=[_vectors_jvp])
+_vectors: Op = _eig.part(1, "eigenvectors", layout=_as_real_part, vjp=[_vectors_vjp], jvp=[_vectors_jvp])
 
 _eigvals = Op(
     np.linalg.eigvals,
@@ -244,14 +256,15 @@ _eigvals = Op(
     vjp=[lambda g, out, a: _pull_values(g, _vectors(a, _eig_like.op(a, out)))],
     jvp=[lambda t, out, a: _push_values(t, _vectors(a, _eig_like.op(a, out)))],
 )
+declare_cost(per_matrix(lambda m, n: 10 * n**3), _eigvals)
 
 
 @implements(np.linalg.eig)
 def eig(a: Any) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices.
 
-    What is said of equal eigenvalues and of factors of vectors at `eigh` is true here. A matrix without a
-    basis of eigenvectors has no derivative: a sweep raises.
+    For equal eigenvalues and for factors of vectors see `eigh`. A matrix without a basis of eigenvectors has
+    no derivative: a sweep raises.
 
     Parameters
     ----------
@@ -284,7 +297,7 @@ def eig(a: Any) -> EigResult:
 
 @implements(np.linalg.eigvals)
 def eigvals(a: Any) -> Any:
-    """Eigenvalues of square matrices; arguments, errors and derivatives as `eig`.
+    """Eigenvalues of square matrices. Parameters, errors and derivatives are those of `eig`.
 
     Examples
     --------

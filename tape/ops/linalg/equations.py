@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -15,7 +15,10 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
-from tape.ops.linalg.packing import conjugated, matrices, square, stacked, transposed, triangle
+from tape.inspect.costs import Shape, declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
+from tape.ops.linalg.packing import matrices, square, stacked, transposed, triangle
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
 
@@ -30,9 +33,18 @@ __all__ = [
     "tensorsolve",
 ]
 
+declare_samples(
+    "np.linalg.inv(s)",
+    "np.linalg.solve(s, u)",
+    "np.linalg.tensorinv(s, ind=1)",
+    "np.linalg.tensorsolve(s, u)",
+    "tape.ops.linalg.cho_solve((np.linalg.cholesky(h), True), u)",
+    "tape.ops.linalg.solve_triangular(s, u, lower=True)",
+)
+
 
 def _solve_forward(a: Any, b: Any) -> Any:
-    if np.result_type(a, b) == np.float16:  # LAPACK starts at float32
+    if np.result_type(a, b) == np.float16:  # LAPACK has no float16
         return np.linalg.solve(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
     return np.linalg.solve(a, b)
 
@@ -51,7 +63,7 @@ def _solve_turned(a: Any, g: Any) -> Any:
 
 
 def _taylor_solve(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
-    """``a x = b``, coefficient by coefficient."""
+    """Taylor rule: ``a x = b``, coefficient by coefficient."""
     a, b = operands
     x = [out]
     for k in range(1, len(a)):
@@ -59,6 +71,10 @@ def _taylor_solve(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> se
         rest = series.total((b[k], series.scaled(-1, known)))
         x.append(None if rest is None else _solve(a[0], rest))
     return x
+
+
+def _solving_cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
+    return 2 * prod(shapes[0]) * shapes[0][-1] // 3 + 2 * prod(out) * shapes[0][-1]
 
 
 _solve: Op = Op(
@@ -73,18 +89,19 @@ _solve: Op = Op(
     ],
     jvp=[lambda t, out, a, b: -_solve(a, t @ out), lambda t, out, a, b: _solve(a, t)],
 )
+declare_cost(_solving_cost, _solve)
 
 
 def _with_columns(op: Any, a: Any, b: Any, **attrs: Any) -> Any:
-    """NumPy's rule: a right hand side is a vector only if it has one axis."""
+    """Solve by NumPy's rule: a right hand side is a vector only if it has one axis."""
     if np.ndim(b) == 0:
-        raise ShapeError(f"{op.name}: the right hand side is a number. It must be a vector or matrices")
+        raise ShapeError(f"{op.name}: the right hand side is a scalar. It must be a vector or matrices")
     return op(a, b, **attrs) if b.ndim > 1 else op(a, expand_dims(b, 1), **attrs)[..., 0]
 
 
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
-    """The x for which ``a @ x`` is ``b``.
+    """Solve ``a @ x = b`` for x.
 
     Parameters
     ----------
@@ -101,7 +118,7 @@ def solve(a: Any, b: Any) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     SingularMatrixError
         If a matrix is singular.
 
@@ -113,7 +130,7 @@ def solve(a: Any, b: Any) -> Any:
     """
     a, b = as_operand(a), as_operand(b)
     if np.ndim(a) < 2 or a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"solve: square matrices, not shape {list(np.shape(a))}")
+        raise ShapeError(f"solve: matrices must be square, not of shape {list(np.shape(a))}")
     return _with_columns(_solve, a, b)
 
 
@@ -125,7 +142,7 @@ def _lower_inv(b: Any, a: Any) -> Any:
 
 
 def inverse(name: str, forward: Any, lower: Any = None) -> Op:
-    """Declare an operation that inverts matrices, whatever else its forward function sees to."""
+    """Declare an operation that inverts matrices, whatever its forward function checks."""
     return Op(
         forward,
         name=name,
@@ -137,6 +154,7 @@ def inverse(name: str, forward: Any, lower: Any = None) -> Op:
 
 
 _inv = inverse("inv", np.linalg.inv, _lower_inv)
+declare_cost(per_matrix(lambda m, n: 8 * n**3 / 3), _inv)
 
 
 def _inverse_or_zero(a: Any) -> Any:
@@ -188,12 +206,12 @@ def inv(a: Any) -> Any:
 
 @implements(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
-    """The x for which ``tensordot(a, x, x.ndim)`` is ``b``.
+    """Solve ``tensordot(a, x, x.ndim) = b`` for x.
 
     Parameters
     ----------
     a : array_like or Var
-        Of the shape of ``b`` followed by that of x.
+        Array of the shape of ``b`` followed by that of x.
     b : array_like or Var
         Any shape.
     axes : sequence of int, optional
@@ -248,7 +266,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of shape ``a.shape[ind:] + a.shape[:ind]``.
+        Array of shape ``a.shape[ind:] + a.shape[:ind]``.
 
     Raises
     ------
@@ -281,7 +299,7 @@ _TRANSPOSES: dict[Any, int] = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
 def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    from scipy.linalg import solve_triangular  # late: it takes as long to import as all the rest
+    from scipy.linalg import solve_triangular  # imported late: it takes as long as all the rest
 
     dtype = np.result_type(a, b, *(() if np.result_type(a, b).kind in "fc" else (np.float64,)))
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -299,7 +317,7 @@ def _triangular_forward(a: Any, b: Any, *, lower: bool, trans: int, unit_diagona
 
 
 def _turned(b: Any, a: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
-    """The solution with the transpose of the matrix that `_solve_triangular` solves with."""
+    """Return the solution with the transpose of the matrix that `_solve_triangular` solves with."""
     attrs = {"lower": lower, "unit_diagonal": unit_diagonal}
     if trans == 2:
         return conjugated(_solve_triangular(a, conjugated(b), trans=0, **attrs))
@@ -334,14 +352,15 @@ _solve_triangular: Op = Op(
     ],
     jvp=[_triangular_jvp, lambda t, out, a, b, **attrs: _solve_triangular(a, t, **attrs)],
 )
+declare_cost(lambda out, shapes, attrs: prod(out) * shapes[0][-1], _solve_triangular)
 
 
 def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Any:
-    """The x for which ``a @ x`` is ``b``, where only a triangle of ``a`` is looked at.
+    """Solve ``a @ x = b`` for x, where only a triangle of ``a`` is read.
 
-    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.solve_triangular``.
+    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.solve_triangular``.
 
     Parameters
     ----------
@@ -352,7 +371,7 @@ def solve_triangular(
     trans : {0, 1, 2, "N", "T", "C"}
         Solve with the matrix itself, its transpose, or its conjugate transpose.
     lower : bool
-        Which triangle.
+        The triangle that is read.
     unit_diagonal : bool
         Take the diagonal as ones, whatever it holds.
 
@@ -366,7 +385,7 @@ def solve_triangular(
     OptionError
         If ``trans`` is something else.
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     SingularMatrixError
         If there is a zero on the diagonal.
 
@@ -377,7 +396,7 @@ def solve_triangular(
     array([0.5, 0.5])
     """
     if trans not in _TRANSPOSES:
-        raise OptionError(f"solve_triangular: trans={trans!r}. It is one of {list(_TRANSPOSES)}")
+        raise OptionError(f"solve_triangular: trans={trans!r}. It must be one of {list(_TRANSPOSES)}")
     a, b = square("solve_triangular", a), as_operand(b)
     if np.ndim(b) > 1:
         matrices("solve_triangular", b)
@@ -386,9 +405,9 @@ def solve_triangular(
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
-    """The x for which ``a @ x`` is ``b``, given the Cholesky factor of ``a``.
+    """Solve ``a @ x = b`` for x, given the Cholesky factor of ``a``.
 
-    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.cho_solve``.
+    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.cho_solve``.
 
     Parameters
     ----------
@@ -406,7 +425,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------

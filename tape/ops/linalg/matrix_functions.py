@@ -1,4 +1,4 @@
-"""Functions of a square matrix that are matrices: powers and the exponential."""
+"""Matrix functions of square matrices: powers and the exponential."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.table import implements
 from tape.errors import OptionError
+from tape.inspect.costs import declare_cost, free, per_matrix
+from tape.inspect.samples import declare_samples
 from tape.ops.linalg.equations import inv
 from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.structure.joining import concatenate
 
 __all__ = ["expm", "matrix_power"]
 
+declare_samples(
+    "np.linalg.matrix_power(s, 3)",
+    "tape.ops.linalg.expm(s)",
+)
+
 _zeroth_power = Op(lambda a: np.linalg.matrix_power(a, 0), name="matrix_power", batch=stacked)
+declare_cost(free, _zeroth_power)
 
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a: Any, n: int) -> Any:
-    """Square matrices to an integer power, by repeated squaring.
+    """Raise square matrices to an integer power, by repeated squaring.
 
     Parameters
     ----------
@@ -38,7 +46,7 @@ def matrix_power(a: Any, n: int) -> Any:
     Raises
     ------
     OptionError
-        If ``n`` is no integer.
+        If ``n`` is not an integer.
     ShapeError
         If the matrices are not square.
     SingularMatrixError
@@ -76,15 +84,16 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 def _expm_forward(a: Any) -> Any:
-    from scipy.linalg import expm  # late: it takes as long to import as all the rest
+    from scipy.linalg import expm  # imported late: it takes as long as all the rest
 
     return expm(a)
 
 
 def _along(a: Any, e: Any) -> Any:
-    """The derivative along ``e``: a block of the exponential of ``[[a, e], [0, a]]`` (Van Loan 1978).
+    """Return the derivative along ``e``: a block of the exponential of ``[[a, e], [0, a]]`` (Van Loan 1978).
 
-    Of plain matrices at a third of that cost (Al-Mohy and Higham 2009); if not finite, SciPy refuses them.
+    Plain matrices take a third of that (Al-Mohy and Higham 2009), unless they are not finite, which SciPy
+    refuses.
     """
     is_plain = type(a) is type(e) is np.ndarray and a.ndim == 2 and a.size
     if is_plain and np.isfinite(a).all() and np.isfinite(e).all():
@@ -104,12 +113,13 @@ _expm: Op = Op(
     vjp=[lambda g, out, a: _along(transposed(a), g)],
     jvp=[lambda t, out, a: _along(a, t)],
 )
+declare_cost(per_matrix(lambda m, n: 16 * n**3), _expm)
 
 
 def expm(a: Any) -> Any:
     """The exponential of square matrices.
 
-    SciPy's function of this name does not know Vars: call it as ``tape.ops.linalg.expm``.
+    SciPy's function of this name does not accept Vars: call it as ``tape.ops.linalg.expm``.
 
     Parameters
     ----------

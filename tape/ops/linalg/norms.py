@@ -1,7 +1,7 @@
 """Norms of vectors and matrices, and condition numbers.
 
-Where a norm has a kink its derivative is 0 if the norm is 0 there, and shared evenly between equal columns,
-elements or singular values that are the largest.
+At a kink, the derivative is 0 where the norm is 0, and shared evenly between equal largest columns, elements
+or singular values.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ from tape.core.operands import as_operand
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
-from tape.ops.elementwise.complex import absolute
+from tape.inspect.costs import declare_cost, free, passes
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import absolute, conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.equations import inverse_or_zero
-from tape.ops.linalg.packing import conjugated, matrices, square
+from tape.ops.linalg.packing import matrices, square
 from tape.ops.linalg.singular import svdvals
+from tape.ops.reduction.axes import keep_axes
 from tape.ops.reduction.reductions import max, min, sum
 from tape.ops.structure.shape import astype, ravel, reshape, transpose
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
+declare_samples(
+    "np.linalg.cond(s)",
+    "np.linalg.matrix_norm(x)",
+    "np.linalg.norm(x, axis=1)",
+    "np.linalg.vector_norm(x, axis=1)",
+)
+
 Axes = int | tuple[int, ...] | None
-
-
-def _kept(reduced: Any, x: Any, axis: tuple[int, ...] | None) -> Any:
-    """A reduced array with axes of length one in place of those that are gone."""
-    if reduced.ndim == x.ndim:
-        return reduced
-    gone = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
-    return reshape(reduced, tuple(1 if i in gone else length for i, length in enumerate(x.shape)))
 
 
 # ---- the Euclidean norm --------------------------------------------------------------------------
@@ -49,7 +51,7 @@ def _euclidean_forward(x: Any, *, axis: tuple[int, ...] | None, keepdims: bool) 
 
 
 def _over_norm(d: Any, out: Any) -> Any:
-    """Divided once for each norm, and not for each element, as the rest is little more than a copy."""
+    """Return ``d / out``, 0 where the norm is 0: one division for each norm, not for each element."""
     return where(out == 0, 0, d / where(out == 0, 1, out))
 
 
@@ -58,7 +60,7 @@ _euclidean = Op(
     name="norm",
     batch=along_axes,
     lower=lambda b, x, axis, keepdims: b.elementwise("sqrt", b.fold("sum", x * x, axis, keepdims)),
-    vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * _kept(_over_norm(g, out), x, axis)],
+    vjp=[lambda g, out, x, axis, keepdims: conjugated(x) * keep_axes(_over_norm(g, out), x, axis, False)],
     jvp=[
         lambda t, out, x, axis, keepdims: _over_norm(
             sum(t * conjugated(x), axis=axis, keepdims=keepdims), out
@@ -75,8 +77,8 @@ def _power_forward(x: Any, *, p: float, axis: int, keepdims: bool) -> Any:
 
 
 def _power_partials(out: Any, x: Any, p: float, axis: int) -> Any:
-    """``(|x| / norm)**(p - 1)`` times the conjugate of the sign; 0 for what is 0."""
-    length, size = _kept(out, x, (axis,)), absolute(x)
+    """Return ``(|x| / norm)**(p - 1)`` times the conjugate of the sign; 0 for elements that are 0."""
+    length, size = keep_axes(out, x, (axis,), False), absolute(x)
     is_zero = (size == 0) | (length == 0)
     unit = conjugated(x) / where(is_zero, 1, size)
     return where(is_zero, 0, where(is_zero, 1, size / where(is_zero, 1, length)) ** (p - 1) * unit)
@@ -92,7 +94,11 @@ _power = Op(
     name="norm",
     batch=along_axes,
     lower=_lower_power,
-    vjp=[lambda g, out, x, p, axis, keepdims: _kept(g, x, (axis,)) * _power_partials(out, x, p, axis)],
+    vjp=[
+        lambda g, out, x, p, axis, keepdims: (
+            keep_axes(g, x, (axis,), False) * _power_partials(out, x, p, axis)
+        )
+    ],
     jvp=[
         lambda t, out, x, p, axis, keepdims: sum(
             t * _power_partials(out, x, p, axis), axis=axis, keepdims=keepdims
@@ -103,13 +109,14 @@ _power = Op(
 _count_nonzero = Op(
     lambda x, *, axis, keepdims: np.linalg.norm(x, 0, axis, keepdims), name="norm", batch=along_axes
 )
+declare_cost(passes(2, 1), _euclidean, _power, _count_nonzero)
 
 
 # ---- choosing ------------------------------------------------------------------------------------
 
 
 def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
-    """As `max`; of nothing 0."""
+    """Return `max`; 0 of no elements."""
     if sizes.shape[axis]:
         return max(sizes, axis, keepdims=keepdims)
     return sum(sizes, axis, keepdims=keepdims)
@@ -117,12 +124,12 @@ def _largest(sizes: Any, axis: int, keepdims: bool = False) -> Any:
 
 def _refuse_nothing(count: int) -> None:
     if not count:
-        raise ShapeError("norm: there is no smallest one of no elements. Take another order, or leave it out")
+        raise ShapeError("norm: there is no smallest of no elements. Use another order, or omit it")
 
 
 def _vector(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
     if isinstance(ord, str):
-        raise OptionError(f"norm: the order {ord!r} is one of matrices. Vectors have numbers, inf and -inf")
+        raise OptionError(f"norm: the order {ord!r} is for matrices. Vectors have numbers, inf and -inf")
     if ord is None or ord == 2:
         return _euclidean(x, axis=(axis,), keepdims=keepdims)
     if ord == 0:
@@ -150,7 +157,7 @@ def _matrix(x: Any, ord: Any, rows: int, columns: int) -> Any:
         rows, columns = columns, rows
     elif ord not in (1, -1):
         raise OptionError(
-            f"norm: matrices have no order {ord!r}. Take 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+            f"norm: matrices have no order {ord!r}. Use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
         )
     if ord < 0:
         _refuse_nothing(x.shape[columns])
@@ -169,8 +176,9 @@ def _floats(name: str, x: Any) -> Any:
 def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices, of any order.
 
-    Where all is 0 the derivative is 0, in every order; as that of the absolute value, it is 0 for elements
-    that are 0 (and singular values, for the orders made of these). Equal largest ones share it evenly.
+    Where all elements are 0 the derivative is 0, at every order; like that of the absolute value, it is 0 for
+    elements that are 0 (and singular values, for the orders defined by these). Equal largest ones share it
+    evenly.
 
     Parameters
     ----------
@@ -180,7 +188,7 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
         Of vectors: any number, inf or -inf; of matrices 1, -1, 2, -2, inf, -inf, "fro" or "nuc". None for
         the Euclidean norm.
     axis : int or tuple of two ints, optional
-        Along which axis the vectors, or in which axes the matrices are; by default ``x`` is one.
+        The axis of vectors, or the two axes of matrices; by default ``x`` is one of these.
     keepdims : bool
         Keep the reduced axes with length one.
 
@@ -211,11 +219,11 @@ def norm(x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> 
     if len(axes) == 1:
         return _vector(x, ord, axes[0], bool(keepdims))
     if len(axes) != 2:
-        raise ShapeError(f"norm: {len(axes)} axes. Vectors have one and matrices two: give axis")
+        raise ShapeError(f"norm: {len(axes)} axes. Vectors have one and matrices two: use axis=")
     if ord in ("nuc", 2, -2):
         matrices("norm", x)
     result = _matrix(x, ord, *axes)
-    return _kept(result, x, axes) if keepdims else result
+    return keep_axes(result, x, axes, False) if keepdims else result
 
 
 def _checked(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -230,14 +238,14 @@ def _checked(axis: Any, ndim: int) -> tuple[int, ...]:
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: float = 2) -> Any:
-    """The norm of vectors, which may lie in several axes; derivatives as those of `norm`.
+    """The norm of vectors, which may span several axes. Derivatives are those of `norm`.
 
     Parameters
     ----------
     x : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        Which axes make a vector; by default all.
+        The axes of a vector; by default all.
     keepdims : bool
         Keep the reduced axes with length one.
     ord : number
@@ -250,7 +258,7 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
     Raises
     ------
     OptionError, ShapeError
-        As `norm`.
+        Same as for `norm`.
 
     Examples
     --------
@@ -269,7 +277,7 @@ def vector_norm(x: Any, /, *, axis: Axes = None, keepdims: bool = False, ord: fl
             result = _vector_norm(reshape(transpose(x, (*axes, *rest)), lengths), ord, 0)
         else:
             result = _vector_norm(x, ord, axes[0])
-    return _kept(result, x, axes) if keepdims else result
+    return keep_axes(result, x, axes, False) if keepdims else result
 
 
 def _vector_norm(x: Any, ord: Any, axis: int) -> Any:
@@ -278,7 +286,7 @@ def _vector_norm(x: Any, ord: Any, axis: int) -> Any:
 
 @implements(np.linalg.matrix_norm)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices in the last two axes; derivatives as those of `norm`.
+    """The norm of matrices in the last two axes. Derivatives are those of `norm`.
 
     Parameters
     ----------
@@ -296,7 +304,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     Raises
     ------
     OptionError, ShapeError
-        As `norm`.
+        Same as for `norm`.
 
     Examples
     --------
@@ -311,6 +319,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 
 _constant = Op(lambda x: x, name="cond", batch=elementwise, lower=lambda b, x: b.value(x))
+declare_cost(free, _constant)
 
 
 @implements(np.linalg.cond)
@@ -348,7 +357,7 @@ def cond(x: Any, p: Any = None) -> Any:
         raise ShapeError(f"cond: the matrices of shape {list(x.shape)} have no elements")
     if p in (None, 2, -2):
         s = svdvals(x)
-        above, below = max(s, axis=-1), min(s, axis=-1)  # which share the derivative of equal ones
+        above, below = max(s, axis=-1), min(s, axis=-1)  # they share the derivative of equal ones
         if p == -2:
             above, below = below, above
         found = where(below == 0, np.inf, above / where(below == 0, 1, below))
@@ -357,4 +366,4 @@ def cond(x: Any, p: Any = None) -> Any:
         found = where(product == 0, np.inf, product)
     limit = float(1 / (np.max(x.shape[-2:]) * np.finfo(found.dtype).eps))
     out = where(found > limit, _constant(found), found)
-    return out if out.ndim else out[()]  # a number, as NumPy's, which cannot be written to
+    return out if out.ndim else out[()]  # a scalar, as in NumPy, which cannot be written to

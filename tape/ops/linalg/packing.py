@@ -1,9 +1,9 @@
-"""What the operations of linear algebra share: checked arguments, triangles, quotients, packed results.
+"""Shared parts of linear algebra: checks of arguments, triangles, quotients, packed results.
 
-A factorization has several results, an `Op` has one. So it is computed once, by an operation without
-derivative that returns all of it in one array, and each result is an operation of the matrix and of that
-array: `Packed`. The derivative of a result then costs, and demands, no more than that result needs:
-eigenvalues may be equal as long as nobody asks for the derivative of their eigenvectors.
+A factorization has several results, an `Op` has one. So it is computed once, by an operation without a
+derivative that returns all results in one array, and each result is an operation of the matrix and of that
+array: `Packed`. The derivative of a result then costs, and requires, no more than that result needs:
+eigenvalues may be equal as long as no derivative of their eigenvectors is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from tape.core import batch_rules
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, ShapeError, SingularMatrixError
-from tape.ops.elementwise.complex import conjugate
+from tape.inspect.costs import declare_cost, free
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import expand_dims, swapaxes
 
@@ -48,59 +49,57 @@ Shape = tuple[int, ...]
 
 
 def matrices(name: str, a: Any) -> Any:
-    """An operand that is a matrix or a stack of them, of a precision LAPACK knows."""
+    """Return an operand that is a matrix or a stack of matrices, of a precision LAPACK has."""
     a = as_operand(a)
     if np.ndim(a) < 2:
-        raise ShapeError(f"{name}: a matrix or a stack of them, not shape {list(np.shape(a))}. Add axes")
+        raise ShapeError(
+            f"{name}: the operand must be a matrix or a stack of matrices, not of shape {list(np.shape(a))}. "
+            "Add axes"
+        )
     if np.result_type(a).char in "egG":
         raise DTypeError(f"{name}: LAPACK has no {np.result_type(a)}. Convert with astype")
     return a
 
 
 def square(name: str, a: Any) -> Any:
-    """As `matrices`, and as many rows as columns."""
+    """Return an operand as `matrices` does; it must have as many rows as columns."""
     a = matrices(name, a)
     if a.shape[-2] != a.shape[-1]:
-        raise ShapeError(f"{name}: square matrices, not shape {list(a.shape)}")
+        raise ShapeError(f"{name}: matrices must be square, not of shape {list(a.shape)}")
     return a
 
 
-# ---- matrices as such ----------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 def stacked(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    """The batch rule of what takes stacks of matrices and has one operand (or all of them batched)."""
+    """Batch rule of functions of stacks of matrices with one operand (or all of them batched)."""
     return op(*operands, **attrs)
 
 
 def transposed(x: Any) -> Any:
-    """The last two axes exchanged."""
+    """Return the matrices with their axes exchanged."""
     return swapaxes(x, -1, -2)
 
 
-def conjugated(x: Any) -> Any:
-    """The complex conjugate, without a copy of what is real."""
-    return conjugate(x) if x.dtype.kind == "c" else x
-
-
 def dagger(x: Any) -> Any:
-    """The conjugate transpose."""
+    """Return the conjugate transpose."""
     return conjugated(transposed(x))
 
 
 def times_columns(x: Any, factors: Any) -> Any:
-    """Each column times its factor."""
+    """Return each column times its factor."""
     return x * expand_dims(factors, -2)
 
 
 def _tri(shape: Shape, lower: bool, k: int = 0) -> Any:
-    """Where a triangle is, its diagonals above ``-k`` left out."""
+    """Return a mask of a triangle, without its diagonals above ``-k``."""
     rows, columns = shape[-2:]
     return np.tri(rows, columns, -k if lower else k - 1, dtype=bool) == lower
 
 
 def triangle(x: Any, lower: bool, is_strict: bool) -> Any:
-    """A triangle, with its diagonal or without, and zeros elsewhere."""
+    """Return a triangle, with its diagonal or without, and zeros elsewhere."""
     return where(_tri(x.shape, lower, int(is_strict)), x, 0)
 
 
@@ -130,13 +129,13 @@ half: Op = Op(
 
 
 def mirrored(x: Any, lower: bool = True) -> Any:
-    """The Hermitian matrix of which ``x`` holds a triangle; its transpose is ``half(g + dagger(g))``."""
+    """Return the Hermitian matrix with the triangle ``x``; its transpose is ``half(g + dagger(g))``."""
     part = half(x, lower=lower)
     return part + dagger(part)
 
 
 def skewed(x: Any) -> Any:
-    """The skew-Hermitian matrix with this lower triangle; its transpose is ``half(g - dagger(g))``."""
+    """Return the skew-Hermitian matrix with this lower triangle; its transpose is ``half(g - dagger(g))``."""
     part = half(x, lower=True)
     return part - dagger(part)
 
@@ -145,7 +144,7 @@ def skewed(x: Any) -> Any:
 
 
 def _rounding(x: Any, axis: Any) -> Any:
-    """Below this, numbers are rounding errors of numbers as large as the largest along the axes."""
+    """Return the size of rounding errors of numbers as large as the largest along the axes."""
     return 8 * x.shape[-1] * np.finfo(x.dtype).eps * np.max(np.abs(x), axis=axis, keepdims=True, initial=0)
 
 
@@ -171,29 +170,29 @@ alike = Op(
     batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
     data_dependent=False,
     explains_errors=False,
-    doc="Which of the values in the last axis are equal, but for rounding; an error if their vectors matter.",
+    doc="Whether values in the last axis are equal up to rounding; an error if their vectors matter.",
 )
 
 vanishing = Op(
     lambda s: np.abs(s) <= _rounding(s, -1),
     name="vanishing",
     batch=stacked,
-    doc="Which of the values in the last axis are zero, but for rounding.",
+    doc="Whether values in the last axis are zero up to rounding.",
 )
 
 
 def gaps(w: Any, moved: Any, *, by_column: bool) -> Any:
-    """The differences ``w[j] - w[i]``: exactly 0 between equal ones, infinite on the diagonal.
+    """Return the differences ``w[j] - w[i]``: exactly 0 between equal ones, infinite on the diagonal.
 
     Parameters
     ----------
     w : array or Var
         ``(..., n)``.
     moved : array or Var
-        The adjoint of the vectors, of which no column that belongs to equal values may matter; or the tangent
-        of the matrix, which turns all of those.
+        The adjoint of the vectors, in which columns of equal values must be 0; or the tangent of the
+        matrix, which turns all of those.
     by_column : bool
-        Which of the two it is.
+        True for the adjoint of the vectors, False for the tangent of the matrix.
 
     Raises
     ------
@@ -220,20 +219,20 @@ over: Op = Op(
     batch=batch_rules.elementwise,
     vjp=[lambda g, out, x, gap: over(g, gap), lambda g, out, x, gap: -over(g * out, gap)],
     jvp=[lambda t, out, x, gap: over(t, gap), lambda t, out, x, gap: -over(out * t, gap)],
-    doc="``x / gap`` of matrices; 0 where both are, and an error where only ``gap`` is.",
+    doc="``x / gap`` of matrices; 0 where both are 0, and an error where only ``gap`` is.",
 )
 
 
-# ---- several results in one ----------------------------------------------------------------------
+# ---- several results in one array ----------------------------------------------------------------
 
 
 class Packed:
-    """Several results of one computation, each an operation of its own.
+    """Several results of one computation, each an operation.
 
     Parameters
     ----------
     name : str
-        Of the computation.
+        Name of the computation.
     compute : callable
         ``compute(*operands, **attrs)`` on plain arrays, returning a tuple of arrays.
     shapes : callable
@@ -277,15 +276,15 @@ class Packed:
         name: str,
         *,
         convert: Callable[[Any], Any] = np.asarray,
-        lie: Callable[[Any, Any], Any] = lambda a, part: np.array(part, order="K"),
+        layout: Callable[[Any, Any], Any] = lambda a, part: np.array(part, order="K"),
         vjp: Any = None,
         jvp: Any = None,
     ) -> Op:
-        """The operation for result ``k``, of the operands and the packed array.
+        """Return the operation for result ``k``, of the operands and the packed array.
 
-        ``vjp`` and ``jvp`` hold a rule for each operand; ``convert`` undoes the promotion that packing
-        was, as `numpy.real` does; ``lie`` makes an array of its own that lies in memory as NumPy's,
-        given the first operand and the part: by default matrix by matrix.
+        ``vjp`` and ``jvp`` hold a rule for each operand; ``convert`` undoes the promotion by packing, as
+        `numpy.real` does; ``layout`` copies the part, given the first operand, into the memory layout of
+        NumPy's result: by default matrix by matrix.
         """
 
         def place(operands: Any, attrs: dict[str, Any]) -> tuple[int, Shape]:
@@ -296,16 +295,18 @@ class Packed:
             start, shape = place(operands, attrs)
             stack = operands[-1].ndim - 1
             part = convert(operands[-1][..., start : start + prod(shape[stack:])])
-            return lie(operands[0], np.reshape(part, shape))[()]
+            return layout(operands[0], np.reshape(part, shape))[()]
 
         def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
             start, shape = place(operands, attrs)
             packed = operands[-1]
-            packed = b.cast(packed, np.finfo(packed.dtype).dtype)  # refused if complex: programs know none
+            packed = b.cast(
+                packed, np.finfo(packed.dtype).dtype
+            )  # raises if complex: programs have no complex numbers
             stop = start + prod(shape[packed.ndim - 1 :])
             return b.reshape(b.read(packed, (Ellipsis, slice(start, stop))), shape)
 
-        return Op(
+        op = Op(
             forward,
             name=name,
             batch=self._batch,
@@ -314,3 +315,5 @@ class Packed:
             vjp=vjp and [*vjp, None],
             jvp=jvp and [*jvp, None],
         )
+        declare_cost(free, op)  # the factorization has its own cost
+        return op

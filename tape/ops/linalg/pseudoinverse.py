@@ -11,21 +11,21 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
-from tape.ops.linalg.packing import (
-    Packed,
-    conjugated,
-    dagger,
-    matrices,
-    mirrored,
-    square,
-    stacked,
-    transposed,
-)
+from tape.inspect.costs import declare_cost, free, per_matrix
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
+from tape.ops.linalg.packing import Packed, dagger, matrices, mirrored, square, stacked, transposed
 from tape.ops.linalg.singular import values_jvp, values_vjp
 from tape.ops.reduction.reductions import sum
 from tape.ops.structure.shape import expand_dims
 
 __all__ = ["lstsq", "matrix_rank", "pinv"]
+
+declare_samples(
+    "np.linalg.lstsq(x.T, v)[0]",
+    "np.linalg.matrix_rank(x)",
+    "np.linalg.pinv(x)",
+)
 
 _UNSET: Any = np._NoValue
 
@@ -75,7 +75,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
     hermitian : bool
         Take the matrices as Hermitian, and look at their lower triangles alone.
     rtol : array_like, optional
-        As ``rcond``; None stands for ``max(m, n) * eps``.
+        Same as for ``rcond``; None stands for ``max(m, n) * eps``.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _UNS
     """
     a = square("pinv", a) if hermitian else matrices("pinv", a)
     if rcond is not None and rtol is not _UNSET:
-        raise OptionError("pinv: both rcond and rtol are given. They mean the same: give one")
+        raise OptionError("pinv: both rcond and rtol are given. They mean the same: give only one")
     if rcond is None:
         rcond = 1e-15 if rtol is _UNSET else rtol
     if rcond is None:
@@ -114,18 +114,19 @@ _matrix_rank = Op(
     name="matrix_rank",
     data_dependent=False,
 )
+declare_cost(per_matrix(lambda m, n: 2 * m * n**2 + 2 * n**3), _matrix_rank)
 
 
 @implements(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """The ranks of matrices, constant to every derivative.
+    """The ranks of matrices, which are constant to every derivative.
 
     Parameters
     ----------
     A : array_like or Var
         ``(..., m, n)``, or a vector, which has rank 1 unless it is zero.
     tol, hermitian, rtol
-        As for `numpy.linalg.matrix_rank`.
+        Same as for `numpy.linalg.matrix_rank`.
 
     Returns
     -------
@@ -154,10 +155,11 @@ def _lstsq_shapes(a: Any, b: Any, *, rcond: Any) -> Any:
 
 
 _lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False)
+declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _lstsq.op, _pinv)
 
 
 def _pinv_of(a: Any, rcond: Any) -> Any:
-    """The pseudoinverse that makes the solution, with what `numpy.linalg.lstsq` counts as zero."""
+    """Return the pseudoinverse that gives the solution, with the tolerance of `numpy.linalg.lstsq`."""
     eps = max(a.shape) * np.finfo(np.float64).eps
     return _pinv(a, rcond=eps if rcond is None or rcond < 0 else rcond, hermitian=False)
 
@@ -186,7 +188,7 @@ _solution: Op = _lstsq.part(
 
 
 def _twice_residual(out: Any, a: Any, b: Any, packed: Any, rcond: Any) -> Any:
-    """The derivative of the sums of squares by ``b``; no columns where the result has none."""
+    """Return the derivative of the sums of squares by ``b``; no columns where the result has none."""
     return 2 * conjugated(b - a @ _solution(a, b, packed, rcond=rcond))[:, : out.shape[0]]
 
 
@@ -210,13 +212,15 @@ _sums_of_squares = _lstsq.part(1, "residuals", convert=np.real)
 
 
 def _residuals_forward(a: Any, b: Any, packed: Any, *, rcond: Any) -> Any:
-    """NumPy returns none if the rank is less than the number of columns, or nothing is left over."""
+    """Return residuals as NumPy does: none if the rank is below the number of columns, or none are left."""
     m, n = a.shape
     is_given = m > n == _rank.forward(a, b, packed, rcond=rcond)
     return _sums_of_squares.forward(a, b, packed, rcond=rcond)[: None if is_given else 0]
 
 
 _residuals = Op(_residuals_forward, name="residuals", vjp=_residuals_vjp, jvp=_residuals_jvp)
+declare_cost(free, _residuals)
+
 _rank = _lstsq.part(2, "rank", convert=lambda x: x.real.astype(np.int32))
 _values = _lstsq.part(
     3,
@@ -229,7 +233,7 @@ _values = _lstsq.part(
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
-    """The x that makes the sum of squares of ``b - a @ x`` least, and of these the shortest.
+    """Least squares: the shortest x that minimizes the sum of squares of ``b - a @ x``.
 
     Derivatives are those at constant rank: for full rank of columns or rows there is no other.
 
@@ -257,7 +261,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------
@@ -267,7 +271,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     """
     a, b = matrices("lstsq", a), as_operand(b)
     if np.ndim(a) != 2 or np.ndim(b) not in (1, 2) or a.shape[0] != b.shape[0]:
-        raise ShapeError(f"lstsq: shapes {list(a.shape)} and {list(np.shape(b))}. They are (m, n) and (m, k)")
+        raise ShapeError(
+            f"lstsq: shapes {list(a.shape)} and {list(np.shape(b))}. They must be (m, n) and (m, k)"
+        )
     columns = b if b.ndim == 2 else expand_dims(b, 1)
     packed = _lstsq.op(a, columns, rcond=rcond)
     x, residuals, rank, s = (

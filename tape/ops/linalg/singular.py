@@ -6,8 +6,9 @@ With ``A = U S V^H`` and ``M = U^H dA V``, whose Hermitian and skew-Hermitian pa
     U^H dU = H / (s_j - s_i) + K / (s_i + s_j)
     V^H dV = H / (s_j - s_i) - K / (s_i + s_j)
 
-off the diagonal. On it the difference of the two is K / s: as in JAX, U turns and V stands still. What is
-not spanned by U adds ``(1 - U U^H) dA V / S``. (Giles 2008, section 3.7; Wan and Zhang 2019 for complex.)
+off the diagonal. On it the difference of the two is K / s: as in JAX, U takes it and V does not change. The
+part not spanned by U adds ``(1 - U U^H) dA V / S``. (Giles 2008, section 3.7; Wan and Zhang 2019 for
+complex.)
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import numpy as np
 
 from tape.core.op import Op
 from tape.core.table import implements
+from tape.inspect.costs import declare_cost, per_matrix
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.linalg.packing import (
     Packed,
-    conjugated,
     dagger,
     gaps,
     matrices,
@@ -39,9 +42,14 @@ from tape.ops.structure.shape import expand_dims
 
 __all__ = ["SVDResult", "svd", "svdvals", "values_jvp", "values_vjp"]
 
+declare_samples(
+    "np.linalg.svd(x, full_matrices=False)[1]",
+    "np.linalg.svdvals(x)",
+)
+
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """Result of `svd`."""
 
     U: Any
     S: Any
@@ -59,6 +67,7 @@ _svd = Packed(
     lambda a, *, full_matrices, hermitian: np.linalg.svd(a, full_matrices, hermitian=hermitian),
     _shapes,
 )
+declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _svd.op)
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -83,12 +92,12 @@ def _vectors_of(a: Any) -> tuple[Any, Any]:
 
 
 def values_vjp(g: Any, s: Any, a: Any) -> Any:
-    """The reverse rule of singular values ``s`` that came without vectors; 0 where a value is 0."""
+    """Reverse rule of singular values ``s`` computed without vectors; 0 where a value is 0."""
     return _pull_values(g, s, *_vectors_of(a))
 
 
 def values_jvp(t: Any, s: Any, a: Any) -> Any:
-    """The forward rule of singular values ``s`` that came without vectors; 0 where a value is 0."""
+    """Forward rule of singular values ``s`` computed without vectors; 0 where a value is 0."""
     return _push_values(t, s, *_vectors_of(a))
 
 
@@ -99,6 +108,8 @@ _svdvals = Op(
     vjp=[lambda g, out, a, hermitian: values_vjp(g, out, a)],
     jvp=[lambda t, out, a, hermitian: values_jvp(t, out, a)],
 )
+declare_cost(per_matrix(lambda m, n: 2 * m * n**2 + 2 * n**3), _svdvals)
+
 
 _s: Op = _svd.part(
     1,
@@ -117,7 +128,7 @@ def _both(a: Any, packed: Any, attrs: Any) -> tuple[Any, Any]:
 
 
 def _sums(s: Any, turns: bool) -> Any:
-    """What K is divided by: ``s_i + s_j``, on the diagonal ``s_i`` for vectors that turn."""
+    """Return the divisors of K: ``s_i + s_j``, on the diagonal ``s_i`` for left vectors."""
     zeroed = where(vanishing(s), 0, s)
     rows, columns = expand_dims(zeroed, -1), expand_dims(zeroed, -2)
     return where(np.eye(s.shape[-1], dtype=bool), rows if turns else np.inf, rows + columns)
@@ -128,7 +139,7 @@ def _divisor(s: Any) -> Any:
 
 
 def _push_vectors(t: Any, u: Any, s: Any, v: Any, turns: bool) -> Any:
-    """The tangent of left singular vectors; of more than there are values, too, if ``u`` is square."""
+    """Return the tangent of left singular vectors, also of more than there are values, if ``u`` is square."""
     k = s.shape[-1]
     first, v = u[..., :k], v[..., :k]
     moved = t @ v
@@ -144,7 +155,7 @@ def _push_vectors(t: Any, u: Any, s: Any, v: Any, turns: bool) -> Any:
 
 
 def _pull_vectors(g: Any, u: Any, s: Any, v: Any, turns: bool) -> Any:
-    """The transpose of `_push_vectors`: what the adjoint of ``u`` adds to that of the matrix."""
+    """Return the transpose of `_push_vectors`: the adjoint of the matrix from that of ``u``."""
     k = s.shape[-1]
     first, v = u[..., :k], v[..., :k]
     y = transposed(first) @ g[..., :k]
@@ -193,10 +204,10 @@ _vh: Op = _svd.part(2, "right_singular_vectors", vjp=[_vh_vjp], jvp=[_vh_jvp])
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular value decomposition ``u * s @ vh`` of matrices.
 
-    Singular values that are equal have a derivative, shared as their order has it, and one that is 0 has
-    the derivative 0, as the absolute value. Singular vectors of equal values (or, beyond their signs, of
-    values that are 0) have none: where it is needed, a sweep raises. Complex vectors are determined but
-    for a factor of absolute value 1: what depends on it has no meaning, nor has its derivative.
+    Equal singular values have a derivative, assigned in their order, and that of a value that is 0 is 0, like
+    that of the absolute value. Singular vectors of equal values (or, beyond their signs, of values that are
+    0) have none: a sweep that needs it raises. Complex vectors are determined up to a factor of absolute
+    value 1: results that depend on it are arbitrary, and so are their derivatives.
 
     Parameters
     ----------
@@ -244,7 +255,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
 @implements(np.linalg.svdvals)
 def svdvals(x: Any, /) -> Any:
-    """The singular values of matrices, in descending order; derivatives as those of `svd`.
+    """The singular values of matrices, in descending order. Derivatives are those of `svd`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Neural networks: what they are made of, as functions. The names and the order of axes are PyTorch's."""
+"""Functions of neural networks, with PyTorch's names and order of axes."""
 
 from tape.ops.elementwise.elementary import relu, sigmoid, softplus, tanh
 from tape.ops.nn.activations import celu, elu, gelu, glu, logsigmoid, mish, selu, silu, softsign, tanhshrink

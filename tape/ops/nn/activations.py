@@ -1,7 +1,7 @@
-"""Smooth activations, with derivatives that stay right far out.
+"""Smooth activations, with derivatives that stay accurate far out.
 
-Where a function has a limit at infinity, operands are held back from there as soon as nothing more is added,
-so that no product of infinity and 0 arises. Those with straight pieces are in `tape.ops.nn.piecewise`.
+Where a function has a limit at infinity, operands are clipped where nothing more is added, so that no product
+of infinity and 0 arises. Piecewise linear activations are in `tape.ops.nn.piecewise`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _TANH_END = 30.0  # sigmoid(z) is 0 or 1 from here on
 
 
 def _tanh_gelu_parts(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
-    """Operands held back below, and on both sides; its square; what the first is divided by."""
+    """Return operands clipped below and on both sides, the square of the latter, and the divisor."""
     above = ns.clip(x, -_TANH_END, inf)
     held = ns.clip(x, -_TANH_END, _TANH_END)
     square = held * held
@@ -94,7 +94,7 @@ _approximate_gelu = recorder_of(smooth("gelu_tanh", _tanh_gelu, _tanh_gelu_slope
 
 
 def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
-    """``x * ndtr(x)``, by the distribution function of the normal distribution; as `torch` has it.
+    """``x * ndtr(x)``, with the distribution function of the normal distribution, as in PyTorch.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``. At -inf it is 0, with derivative 0, at inf inf, with derivative 1.
+        Array of the shape of ``x``. At -inf it is 0, with derivative 0, at inf inf, with derivative 1.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def gelu(x: Any, approximate: Literal["none", "tanh"] = "none") -> Any:
     array([-0.        ,  0.        ,  0.84134475])
     """
     if approximate not in ("none", "tanh"):
-        raise OptionError(f"gelu: approximate={approximate!r}. It is 'none' or 'tanh'")
+        raise OptionError(f"gelu: approximate={approximate!r}. It must be 'none' or 'tanh'")
     return _erf_gelu(x) if approximate == "none" else _approximate_gelu(x)
 
 
@@ -133,7 +133,7 @@ _SIGMOID_END = 750.0  # exp(-x) is 0 from here on
 
 
 def _silu_share(ns: Any, x: Any) -> Any:
-    return 1 / (1 + ns.exp(-x))  # what is divided by may be inf
+    return 1 / (1 + ns.exp(-x))  # the divisor may be inf
 
 
 def _silu(ns: Any, x: Any) -> Any:
@@ -164,7 +164,7 @@ silu = recorder_of(
 
 
 def _mish_share(ns: Any, x: Any) -> tuple[Any, Any, Any, Any]:
-    """tanh(softplus(x)) as ``n / (n + 2)`` with ``n = e (e + 2)``, ``e = exp(x)``; x held back, e and n."""
+    """Return tanh(softplus(x)) as ``n / (n + 2)``, ``n = e (e + 2)``, ``e = exp(x)``; x clipped, e and n."""
     held = ns.clip(x, -inf, 5.5 if x.dtype == np.float16 else 20.0)  # from here on the share is 1
     e = ns.exp(held)
     n = e * (e + 2)
@@ -222,17 +222,17 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     x : array_like or Var
         Any shape; ints become floats.
     alpha : float
-        What it tends to, with the opposite sign, for negative x. The derivative at 0 is alpha.
+        Minus the limit for negative x. The derivative at 0 is alpha.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
     OptionError
-        If ``alpha`` is no number.
+        If ``alpha`` is not a number.
     UnsupportedError
         If ``alpha`` is a Var.
     DTypeError
@@ -248,7 +248,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 
 
 def celu(x: Any, alpha: float = 1.0) -> Any:
-    """``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``, which has no kink; as `elu`, alpha not 0.
+    """``max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))``, which has no kink. Like `elu`, with alpha not 0.
 
     PyTorch rounds 1 / alpha to float32 in gradients of float64, which shows where that is not exact.
 
@@ -260,7 +260,7 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
     """
     alpha = number("celu: alpha", alpha)
     if alpha == 0:
-        raise OptionError("celu: alpha is 0, and x is divided by it. relu is the limit")
+        raise OptionError("celu: alpha is 0, and x is divided by it. Use relu, the limit")
     return _elu_op(x, alpha=alpha, scale=1.0, rate=1 / alpha)
 
 
@@ -269,7 +269,7 @@ _SELU_SCALE = 1.0507009873554805
 
 
 def selu(x: Any) -> Any:
-    """``scale * elu(x, alpha)`` with the constants that keep mean 0 and variance 1; as `elu`.
+    """``scale * elu(x, alpha)`` with the constants that keep mean 0 and variance 1. Like `elu`.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def selu(x: Any) -> Any:
     return _elu_op(x, alpha=_SELU_ALPHA, scale=_SELU_SCALE, rate=1.0)
 
 
-# ---- other smooth ones -------------------------------------------------------------------------------------
+# ---- other smooth activations ------------------------------------------------------------------------------
 
 
 def _logsigmoid(ns: Any, x: Any) -> Any:
@@ -297,7 +297,7 @@ logsigmoid = recorder_of(
         _logsigmoid,
         _falling,
         lambda d, x: -(d * (sigmoid(x) * sigmoid(-x))),
-        doc="``log(sigmoid(x))``, with all digits on both sides.",
+        doc="``log(sigmoid(x))``, accurate on both sides.",
     ),
     1,
 )
@@ -350,7 +350,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     x : array_like or Var
         Floats, of even length along ``axis``.
     axis : int
-        Which one is halved.
+        The axis to halve.
 
     Returns
     -------
@@ -374,6 +374,8 @@ def glu(x: Any, axis: int = -1) -> Any:
         raise ShapeError(f"glu: there is no axis {axis} in shape {list(shape)}")
     half, is_odd = divmod(shape[axis], 2)
     if is_odd:
-        raise ShapeError(f"glu: axis {axis} of shape {list(shape)} has odd length, and no two halves")
+        raise ShapeError(
+            f"glu: axis {axis} of shape {list(shape)} has odd length, and does not split into halves"
+        )
     before = (slice(None),) * (axis % len(shape))
     return x[(*before, slice(None, half))] * sigmoid(x[(*before, slice(half, None))])

@@ -1,7 +1,7 @@
-"""Adaptive pooling: as many windows as are wanted, of whatever size that takes.
+"""Adaptive pooling: a given number of windows, of whatever size that takes.
 
-A single window is a reduction. Axes that split evenly are pooled as `tape.ops.nn.pooling` does it. Otherwise
-windows overlap and differ in size, and are reduced one by one.
+A single window is a reduction. Axes that split evenly are pooled as in `tape.ops.nn.pooling`. Otherwise
+windows overlap and differ in size, which no kernel of pooling does, and are reduced one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OutputSize = int | Sequence[int | None] | None
 
 
 def _wanted(name: str, output_size: OutputSize, spatial: Counts) -> Counts:
-    """How many windows along each axis."""
+    """Return the number of windows along each axis."""
     given = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * len(spatial)
     if len(given) == len(spatial):
         given = [length if n is None else n for n, length in zip(given, spatial, strict=True)]
@@ -73,7 +73,7 @@ def _adaptive_max(name: str, rank: int, x: Any, output_size: OutputSize, pool: C
 
 
 def adaptive_avg_pool1d(x: Any, output_size: OutputSize) -> Any:
-    """Means of as many windows as wanted, of signals ``(N, C, length)``. As `adaptive_avg_pool2d`.
+    """Means of a given number of windows, of signals ``(N, C, length)``. Like `adaptive_avg_pool2d`.
 
     Examples
     --------
@@ -85,16 +85,16 @@ def adaptive_avg_pool1d(x: Any, output_size: OutputSize) -> Any:
 
 
 def adaptive_avg_pool2d(x: Any, output_size: OutputSize) -> Any:
-    """Means of as many windows as wanted, of images; of one window for global pooling.
+    """Means of a given number of windows, of images; of one window for global pooling.
 
     Along an axis of n elements, window i of m goes from ``floor(i * n / m)`` to ``ceil((i + 1) * n / m)``.
 
     Parameters
     ----------
     x : array_like or Var
-        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either.
+        ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis.
     output_size : int, tuple of int, or None
-        How many windows: along all axes, or along each; None for as many as there are elements.
+        The number of windows: along all axes, or along each; None for the number of elements.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def adaptive_avg_pool2d(x: Any, output_size: OutputSize) -> Any:
     Raises
     ------
     ShapeError
-        If x has not as many axes, or is empty along those of the windows.
+        If x has the wrong number of axes, or is empty along those of the windows.
     OptionError
         If ``output_size`` is less than 1, or no int.
 
@@ -118,7 +118,7 @@ def adaptive_avg_pool2d(x: Any, output_size: OutputSize) -> Any:
 
 
 def adaptive_avg_pool3d(x: Any, output_size: OutputSize) -> Any:
-    """Means of as many windows as wanted, of volumes. As `adaptive_avg_pool2d`.
+    """Means of a given number of windows, of volumes. Like `adaptive_avg_pool2d`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def adaptive_avg_pool3d(x: Any, output_size: OutputSize) -> Any:
 
 
 def adaptive_max_pool1d(x: Any, output_size: OutputSize) -> Any:
-    """The largest elements of as many windows as wanted, of signals. As `adaptive_max_pool2d`.
+    """The largest elements of a given number of windows, of signals. Like `adaptive_max_pool2d`.
 
     Examples
     --------
@@ -142,10 +142,10 @@ def adaptive_max_pool1d(x: Any, output_size: OutputSize) -> Any:
 
 
 def adaptive_max_pool2d(x: Any, output_size: OutputSize) -> Any:
-    """The largest elements of as many windows as wanted, of images.
+    """The largest elements of a given number of windows, of images.
 
-    Arguments, result and errors as `adaptive_avg_pool2d`; complex numbers are a DTypeError. Elements that are
-    equally large share the derivative evenly.
+    Parameters, result and errors are those of `adaptive_avg_pool2d`; complex numbers raise a DTypeError.
+    Equally large elements share the derivative evenly.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def adaptive_max_pool2d(x: Any, output_size: OutputSize) -> Any:
 
 
 def adaptive_max_pool3d(x: Any, output_size: OutputSize) -> Any:
-    """The largest elements of as many windows as wanted, of volumes. As `adaptive_max_pool2d`.
+    """The largest elements of a given number of windows, of volumes. Like `adaptive_max_pool2d`.
 
     Examples
     --------

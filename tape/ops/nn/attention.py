@@ -1,4 +1,4 @@
-"""Attention: averages of values, weighted by how well their keys go with a query."""
+"""Attention: averages of values, weighted by how well their keys match a query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tape.ops.nn.dropout import check_mask, dropout
 from tape.ops.nn.linear import linear
 from tape.ops.nn.normalization import check_shape, checked_floats
 from tape.ops.products.products import matmul
-from tape.ops.reduction.softmax import _shares, softmax
+from tape.ops.reduction.softmax import softmax, softmax_shares
 from tape.ops.structure.axes import swapaxes
 from tape.ops.structure.repeating import repeat
 from tape.ops.structure.shape import reshape
@@ -47,7 +47,7 @@ def scaled_dot_product_attention(
     value : array_like or Var
         ``(..., S, V)``. The axes in front of all three broadcast.
     attn_mask : array_like or Var, optional
-        Of a shape that broadcasts to ``(..., L, S)``: bools, True for keys that a query attends to, or
+        Array of a shape that broadcasts to ``(..., L, S)``: bools, True for keys that a query attends to, or
         floats, which are added before the softmax. A query that attends to no key gets zeros, and passes
         no gradient on.
     dropout_p : float
@@ -59,7 +59,7 @@ def scaled_dot_product_attention(
     enable_gqa : bool
         Whether several heads of the query, axis -3, share one of key and value, which have fewer.
     dropout_mask : array_like or Var, optional
-        Of a shape that broadcasts to ``(..., L, S)``: which weights are kept.
+        Array of a shape that broadcasts to ``(..., L, S)``: which weights are kept.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def scaled_dot_product_attention(
     query, key, value = (checked_floats(name, x) for x in (query, key, value))
     if dropout_p and dropout_mask is None:
         raise OptionError(
-            f"{name}: dropout_p={dropout_p} without a dropout_mask. Draw one: tape.nn.dropout_mask"
+            f"{name}: dropout_p={dropout_p} without a dropout_mask. Draw one with tape.nn.dropout_mask"
         )
     groups = _group_size(name, query, key, value) if enable_gqa else 1
     shape = _shape_of_scores(name, query, key, value, groups)
@@ -114,7 +114,7 @@ def scaled_dot_product_attention(
 
 
 def _weights(scores: Any, mask: Any, is_causal: bool) -> Any:
-    """The softmax along the keys, of those that a query attends to; zeros where there are none."""
+    """Return the softmax over the keys that a query attends to; zeros where there are none."""
     if not scores.size:
         return scores
     if is_causal:
@@ -122,35 +122,35 @@ def _weights(scores: Any, mask: Any, is_causal: bool) -> Any:
     if mask is None:
         return softmax(scores, axis=-1)  # without a mask, there is a key for every query
     is_choice = np.result_type(mask).kind == "b"
-    return _shares(where(mask, scores, -np.inf) if is_choice else scores + mask, axis=_LAST)
+    return softmax_shares(where(mask, scores, -np.inf) if is_choice else scores + mask, axis=_LAST)
 
 
 def _group_size(name: str, query: Any, key: Any, value: Any) -> int:
-    """How many heads of the query share one of key and value."""
+    """Return how many heads of the query share one of key and value."""
     if min(query.ndim, key.ndim, value.ndim) < 3:
-        raise ShapeError(f"{name}: enable_gqa takes three axes or more, of which the third last are heads")
+        raise ShapeError(f"{name}: enable_gqa needs at least three axes, the third last of which are heads")
     heads, shared = query.shape[-3], key.shape[-3]
     if value.shape[-3] != shared or not shared or heads % shared:
         raise OptionError(
             f"{name}: {heads} heads of the query cannot share {shared} of the key and {value.shape[-3]} of "
-            "the value. These must be as many, and divide that of the query"
+            "the value. These two must be equal, and divide that of the query"
         )
     return heads // shared
 
 
 def _shape_of_scores(name: str, query: Any, key: Any, value: Any, groups: int) -> tuple[int, ...]:
-    """That of the product of queries and keys, if it exists, and that with values."""
+    """Return the shape of the product of queries and keys; raise if that or the product with values fails."""
     shapes = [np.shape(x) for x in (query, key, value)]
-    told = f"{name}: query {list(shapes[0])}, key {list(shapes[1])}, value {list(shapes[2])}"
+    call = f"{name}: query {list(shapes[0])}, key {list(shapes[1])}, value {list(shapes[2])}"
     if min(map(len, shapes)) < 2:
-        raise ShapeError(f"{told}. Each takes two axes or more: (..., length, width)")
+        raise ShapeError(f"{call}. Each must have at least two axes: (..., length, width)")
     if shapes[0][-1] != shapes[1][-1] or not shapes[0][-1] or shapes[1][-2] != shapes[2][-2]:
-        raise ShapeError(f"{told}. Query and key end with one width, and key and value have as many rows")
+        raise ShapeError(f"{call}. Query and key must have the same width, key and value the same length")
     fronts = [shapes[0][:-2], *((*s[:-3], s[-3] * groups) if groups > 1 else s[:-2] for s in shapes[1:])]
     try:
         np.broadcast_shapes(*fronts)
     except ValueError:
-        raise ShapeError(f"{told}. The axes in front do not broadcast") from None
+        raise ShapeError(f"{call}. The axes in front do not broadcast") from None
     return (*np.broadcast_shapes(*fronts[:2]), shapes[0][-2], shapes[1][-2])
 
 
@@ -169,7 +169,7 @@ def multi_head_attention(
     *,
     dropout_mask: Any = None,
 ) -> Any:
-    """Attention of several heads, each with its own linear maps of query, key and value.
+    """Attention with several heads, each with its own linear maps of query, key and value.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def multi_head_attention(
     key, value : array_like or Var
         ``(..., S, E)``. What is one and the same object is mapped in one product.
     num_heads : int
-        Of which each gets ``E / num_heads`` elements.
+        Number of heads; each gets ``E / num_heads`` elements.
     in_proj_weight : array_like or Var
         ``(3 * E, E)``: the weights for query, key and value.
     in_proj_bias : array_like or Var or None
@@ -188,8 +188,8 @@ def multi_head_attention(
     out_proj_bias : array_like or Var, optional
         ``(E,)``.
     attn_mask, dropout_p, is_causal, dropout_mask
-        As for `scaled_dot_product_attention`, with heads in axis -3 of the scores. In a mask of bools True
-        is for keys attended to, the opposite of PyTorch's ``MultiheadAttention``.
+        Same as for `scaled_dot_product_attention`, with heads in axis -3 of the scores. In a mask of bools
+        True is for keys attended to, the opposite of PyTorch's ``MultiheadAttention``.
 
     Returns
     -------
@@ -201,9 +201,9 @@ def multi_head_attention(
     ShapeError
         If shapes do not belong together.
     OptionError
-        If the elements do not divide among the heads; or as `scaled_dot_product_attention`.
+        If the elements do not split into the heads; or as `scaled_dot_product_attention`.
     DTypeError
-        As `scaled_dot_product_attention`.
+        Like `scaled_dot_product_attention`.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def multi_head_attention(
             "(..., L, E), (..., S, E) and (..., S, E)"
         )
     if num_heads < 1 or width % num_heads:
-        raise OptionError(f"{name}: {width} elements do not divide among {num_heads} heads")
+        raise OptionError(f"{name}: {width} elements do not split into {num_heads} heads")
     check_shape(name, "in_proj_weight", in_proj_weight, (3 * width, width))
     check_shape(name, "in_proj_bias", in_proj_bias, (3 * width,))
     check_shape(name, "out_proj_weight", out_proj_weight, (width, width))
@@ -234,7 +234,7 @@ def multi_head_attention(
 
 
 def _mapped(operands: tuple[Any, Any, Any], width: int, weight: Any, bias: Any) -> list[Any]:
-    """Query, key and value after their linear maps, in one product where they are the same."""
+    """Return query, key and value after their linear maps, in one product where they are the same."""
     bias = None if bias is None else as_operand(bias)
     if operands[0] is operands[1] is operands[2]:
         together = linear(operands[0], weight, bias)

@@ -1,4 +1,4 @@
-"""Normalisation of channels by the statistics of a batch, of one sample, or of what was seen in training."""
+"""Normalisation of channels by the statistics of a batch, of one sample, or of training."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def batch_norm(
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def batch_norm(
 def batch_norm_statistics(
     x: Any, running_mean: Any, running_var: Any, momentum: float = 0.1
 ) -> tuple[Any, Any]:
-    """Running statistics of channels, moved toward those of a batch.
+    """Return running statistics of channels, moved toward those of a batch.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def batch_norm_statistics(
     running_mean, running_var : array_like or Var
         ``(C,)``.
     momentum : float
-        How far they move, from 0 to 1.
+        The share by which they move, from 0 to 1.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def batch_norm_statistics(
     """
     x = checked_channels("batch_norm_statistics", x, None, None, 0.0)
     if not 0 <= momentum <= 1:
-        raise OptionError(f"batch_norm_statistics: momentum={momentum}. It goes from 0 to 1")
+        raise OptionError(f"batch_norm_statistics: momentum={momentum}. It must be within 0 and 1")
     check_shape("batch_norm_statistics", "running_mean", running_mean, (x.shape[1],))
     check_shape("batch_norm_statistics", "running_var", running_var, (x.shape[1],))
     _check_count("batch_norm_statistics", x)
@@ -188,6 +188,6 @@ def _all_but_channels(x: Any) -> tuple[int, ...]:
 def _check_count(name: str, x: Any) -> None:
     if x.shape[1] and np.size(x) == x.shape[1]:
         raise ShapeError(
-            f"{name}: shape {list(x.shape)} has one element in each channel, which has no variance. "
+            f"{name}: shape {list(x.shape)} has one element in each channel: the variance is undefined. "
             "Use a larger batch"
         )

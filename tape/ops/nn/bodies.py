@@ -1,8 +1,8 @@
-"""What activations and losses are made of: values and slopes, each written once.
+"""Bodies of activations and losses: values and slopes, each written once.
 
 A body is written in the names of NumPy's ufuncs, ``body(ns, x, **attrs)``. On arrays it computes, on values
-of a program it makes instructions. ``ns.clip`` takes an infinite bound for none. Bends, the second
-derivatives, are written with operations, which take it from there to all higher orders.
+of a program it makes instructions. In ``ns.clip`` an infinite bound means no bound. Bends, the second
+derivatives, are written with operations, which give all higher orders.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Body = Callable[..., Any]
 
 
 class Arrays:
-    """NumPy, with what it lacks; `tape.program`, which loads compiled code, adds ufuncs of our own."""
+    """The namespace of bodies on arrays: NumPy, and the ufuncs that `tape.program` adds to it."""
 
     where = staticmethod(select)
 
@@ -34,11 +34,11 @@ class Arrays:
         return found
 
     def clip(self, x: Any, low: float, high: float) -> Any:
-        return x.clip(low, high)  # without the three calls in between
+        return x.clip(low, high)  # np.clip makes three calls before this one
 
 
 class _Instructions:
-    """The same names, as instructions of a program."""
+    """The namespace of bodies on values of a program."""
 
     def __init__(self, b: Any) -> None:
         self._b = b
@@ -48,7 +48,7 @@ class _Instructions:
         return partial(self._b.elementwise, name)
 
     def clip(self, x: Any, low: float, high: float) -> Any:
-        # Loops of maximum and minimum for a number have no vector instructions: four times a choice's time.
+        # Loops of maximum and minimum with a scalar are not vectorized: four times slower than a choice.
         if low > -np.inf:
             x = self.where(x < low, low, x)
         return self.where(x > high, high, x) if high < np.inf else x
@@ -58,7 +58,7 @@ _ARRAYS = Arrays()
 
 
 def on_arrays(name: str, body: Body) -> Callable[..., Any]:
-    """A body as the forward function of an operation on real numbers."""
+    """Return a body as the forward function of an operation on real numbers."""
 
     def forward(*operands: Any, **attrs: Any) -> Any:
         floats = [_as_float(name, x) for x in operands]
@@ -72,12 +72,12 @@ def on_arrays(name: str, body: Body) -> Callable[..., Any]:
 def _as_float(name: str, x: Any) -> Any:
     kind = x.dtype.kind if hasattr(x, "dtype") else np.result_type(x).kind
     if kind == "c":
-        raise TypeError(f"{name} is a function of real numbers")
+        raise TypeError(f"{name} takes real numbers")
     return x if kind == "f" else np.asarray(x, np.float64)[()]
 
 
 def on_values(body: Body) -> Callable[..., Any]:
-    """A body as the ``lower`` rule of an operation."""
+    """Return a body as the ``lower`` rule of an operation."""
 
     def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
         values = [b.value(x) for x in operands]
@@ -90,7 +90,7 @@ def on_values(body: Body) -> Callable[..., Any]:
 def _operation(
     name: str, body: Body, derivative: Callable[..., Any], *, taylor: Any = None, doc: str | None = None
 ) -> Op:
-    """An operation of one operand; ``derivative(d, x, **attrs)`` is d times the derivative."""
+    """Return an operation of one operand; ``derivative(d, x, **attrs)`` is d times the derivative."""
 
     def rule(d: Any, out: Any, x: Any, **attrs: Any) -> Any:
         return derivative(d, x, **attrs)
@@ -109,18 +109,18 @@ def _operation(
 
 
 def smooth(name: str, body: Body, slope: Body, bend: Callable[..., Any], doc: str | None = None) -> Op:
-    """An operation by its value, its derivative and ``bend(d, x)``, d times the second derivative."""
+    """Return an operation by its value, its derivative and ``bend(d, x)``, d times the second derivative."""
     slope_op = _operation(f"{name}_slope", slope, bend)
     return _operation(name, body, lambda d, x, **attrs: d * slope_op(x, **attrs), doc=doc)
 
 
 def linear_in_pieces(name: str, body: Body, passed: Callable[..., Any], doc: str | None = None) -> Op:
-    """An operation that is linear in pieces; ``passed(d, x)`` is d times the derivative."""
+    """Return a piecewise linear operation; ``passed(d, x)`` is d times the derivative."""
     return _operation(name, body, passed, taylor=series.linear, doc=doc)
 
 
 def number(what: str, given: Any) -> float:
-    """A setting, which is a plain number."""
+    """Return a setting, which must be a plain number."""
     if isinstance(given, Handle):
         raise UnsupportedError(f"{what} is a Var. Pass a number")
     try:

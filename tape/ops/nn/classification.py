@@ -1,4 +1,4 @@
-"""Losses of predicted classes, which are numbered; and numbers of classes as rows of zeros and ones."""
+"""Losses of predicted classes, which are given by number; and one-hot encoding."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import where
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, reals, reduced
-from tape.ops.reduction.reducing import _sum
-from tape.ops.reduction.softmax import log_softmax, softmax_cross_entropy
+from tape.ops.reduction.cross_entropy import softmax_cross_entropy
+from tape.ops.reduction.primitives import sum_along
+from tape.ops.reduction.softmax import log_softmax
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import astype, expand_dims
@@ -30,7 +32,7 @@ __all__ = [
 
 
 def _check_classes(name: str, target: Any, classes: int, ignored: int | None = None) -> None:
-    """See that class indices, as they are at the call, are within bounds; the first one outside is named."""
+    """Check that class indices, as they are at the call, are within bounds; name the first one outside."""
     values = np.asarray(plain(target))
     if values.dtype.kind not in "iu":
         raise DTypeError(f"{name}: the classes are {describe(target)}. Number them with ints from 0")
@@ -53,11 +55,11 @@ def _one_hot_forward(x: Any, *, classes: int, dtype: np.dtype[Any]) -> Any:
 
 
 def _lower_one_hot(b: Any, x: Any, classes: int, dtype: np.dtype[Any]) -> Any:
-    made_in = dtype if dtype.kind == "f" else np.dtype(np.float64)  # which the machine adds in
+    made_in = dtype if dtype.kind == "f" else np.dtype(np.float64)  # the dtype in which the machine adds
     shape = (x.size, classes)
     ones = b.broadcast(b.literal(0, made_in), shape)
     if x.size:
-        ones = b.add_picked(ones, b.reshape(x, shape[:1]), 1)  # an error for a row that has no such column
+        ones = b.add_picked(ones, b.reshape(x, shape[:1]), 1)  # raises for a row without such a column
     return b.cast(b.reshape(ones, (*x.shape, classes)), dtype)
 
 
@@ -70,16 +72,16 @@ _one_hot = Op(
 
 
 def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
-    """Rows of zeros, with a one at the class; recorded, without derivative.
+    """Encode classes as rows of zeros with a one; recorded without a derivative.
 
     Parameters
     ----------
     x : array_like or Var
         Classes, of any shape: ints from 0.
     num_classes : int
-        How many there are.
+        The number of classes.
     dtype : dtype_like
-        Of the result.
+        Dtype of the result.
 
     Returns
     -------
@@ -107,7 +109,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     except TypeError:
         classes = 0
     if classes < 1:
-        raise OptionError(f"one_hot: num_classes={num_classes!r}. It is a positive int")
+        raise OptionError(f"one_hot: num_classes={num_classes!r}. It must be a positive int")
     try:
         kind = np.dtype(dtype)
     except TypeError as error:
@@ -142,7 +144,7 @@ _pick: Op = Op(  # not take_along_axis, in which classes may count from the end
     taylor=series.linear,
     batch=_batch,
     lower=_lower_picked,
-    doc="The element of each row, along the last axis, that its target names.",
+    doc="The element of each row, along the last axis, that the target names.",
 )
 
 
@@ -166,20 +168,21 @@ _place: Op = Op(
     taylor=series.linear,
     batch=_batch,
     lower=_lower_placed,
-    doc="The transpose of `pick`: rows of zeros, but for the element that the target names.",
+    doc="The transpose of `pick`: rows of zeros, except for the element that the target names.",
 )
+declare_cost(free, _pick, _place, _one_hot)
 
 
 class _Labels:
-    """Class indices, checked, with what is ignored among them told apart.
+    """Checked class indices, with ignored ones apart.
 
-    Whether anything is ignored is asked of plain targets only: a Var may be another one on replay.
+    Whether any is ignored is asked of plain targets only: a Var may hold others on replay.
     """
 
     def __init__(self, name: str, target: Any, shape: tuple[int, ...], weight: Any, ignored: Any) -> None:
         if target.shape != shape[:-1]:
             raise ShapeError(
-                f"{name}: target has shape {list(target.shape)}. It has a class for each sample: "
+                f"{name}: target has shape {list(target.shape)}. It must have a class for each sample: "
                 f"{list(shape[:-1])}"
             )
         self.ignored = int(number(f"{name}: ignore_index", ignored))
@@ -190,7 +193,7 @@ class _Labels:
         self.classes = target if self.are_all_counted else where(self.counts, target, 0)
 
     def reduced(self, losses: Any, reduction: str, smoothed: Any = 0) -> Any:
-        """Weighted losses, of those that count, and what is added to them without a weight."""
+        """Return the reduction of weighted losses that count, and of a part without weights."""
         weights = None if self.weight is None else take(self.weight, self.classes)
         losses = (losses if weights is None else losses * weights) + smoothed
         if not self.are_all_counted:
@@ -202,14 +205,14 @@ class _Labels:
         elif not self.are_all_counted:
             weights = where(self.counts, weights, 0)
         total = reduced(weights, "sum")
-        return reduced(losses, "sum") / where(total == 0, np.nan, total)  # of nothing, as in PyTorch
+        return reduced(losses, "sum") / where(total == 0, np.nan, total)  # of no elements, as in PyTorch
 
 
 def _classes_last(name: str, input: Any, axis: Any) -> Any:
-    """Input with the axis of the classes moved to the end."""
+    """Return the input with the axis of the classes moved to the end."""
     shape = input.shape
     if input.dtype.kind != "f":
-        raise DTypeError(f"{name}: input is {describe(input)}. It holds floats, one for each class")
+        raise DTypeError(f"{name}: input is {describe(input)}. It must hold floats, one for each class")
     axis = checked_axis(name, shape, axis if len(shape) != 1 else 0)
     if not shape[axis]:
         raise ShapeError(f"{name}: input has shape {list(shape)}, and no classes along axis {axis}")
@@ -222,7 +225,7 @@ def _class_weights(name: str, weight: Any, classes: int) -> Any:
     (weight,) = reals(name, weight)
     if weight.shape != (classes,):
         raise ShapeError(
-            f"{name}: weight has shape {list(weight.shape)}. It has one for each class: [{classes}]"
+            f"{name}: weight has shape {list(weight.shape)}. It must have one for each class: [{classes}]"
         )
     return weight
 
@@ -235,7 +238,7 @@ def nll_loss(
     reduction: Reduction = "mean",
     axis: int = 1,
 ) -> Any:
-    """Less the element of ``input`` that the target names: the loss of log probabilities.
+    """Minus the element of ``input`` that the target names: the loss of log probabilities.
 
     Parameters
     ----------
@@ -248,9 +251,9 @@ def nll_loss(
     ignore_index : int
         Samples of this class do not count, and their input has derivative 0.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the samples. The mean is that of weighted samples, NaN if none counts.
+        How to reduce the losses of the samples. The mean is that of weighted samples, NaN if none counts.
     axis : int
-        Which axis of ``input`` is that of the classes, if there are several.
+        The axis of ``input`` that holds the classes, if there are several.
 
     Returns
     -------
@@ -260,7 +263,7 @@ def nll_loss(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together, or there is no such axis.
+        If the shapes do not fit, or there is no such axis.
     OutOfBoundsError
         If a class is not within ``0 .. C - 1``; also when a program or a replay meets one.
     DTypeError
@@ -305,12 +308,12 @@ def cross_entropy(
     ignore_index : int
         Samples of this class index do not count, and their input has derivative 0.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the samples. With class indices the mean is that of weighted samples,
+        How to reduce the losses of the samples. With class indices the mean is that of weighted samples,
         NaN if none counts.
     label_smoothing : float
-        How much of the target, from 0 to 1, is shared out evenly to all classes.
+        The share of the target, from 0 to 1, that is spread evenly over all classes.
     axis : int
-        Which axis of ``input`` is that of the classes, if there are several.
+        The axis of ``input`` that holds the classes, if there are several.
 
     Returns
     -------
@@ -320,7 +323,7 @@ def cross_entropy(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together, or there is no such axis.
+        If the shapes do not fit, or there is no such axis.
     OutOfBoundsError
         If a class index is not within ``0 .. C - 1``; also when a program or a replay meets one.
     DTypeError
@@ -338,7 +341,7 @@ def cross_entropy(
     check_reduction(name, reduction)
     smoothing = number(f"{name}: label_smoothing", label_smoothing)
     if not 0 <= smoothing <= 1:
-        raise OptionError(f"{name}: label_smoothing={smoothing}. It is a share, from 0 to 1")
+        raise OptionError(f"{name}: label_smoothing={smoothing}. It must be within 0 and 1")
     input, target = reals(name, input, target)
     given = input.shape
     input = _classes_last(name, input, axis)
@@ -347,7 +350,7 @@ def cross_entropy(
     if target.dtype.kind == "f":
         if target.shape != given:
             raise ShapeError(
-                f"{name}: input {list(given)} and probabilities {list(target.shape)}. Their shapes are "
+                f"{name}: input {list(given)} and probabilities {list(target.shape)}. Their shapes must be "
                 "the same; for class indices, use ints"
             )
         target = _classes_last(name, target, axis)
@@ -360,6 +363,6 @@ def cross_entropy(
             return softmax_cross_entropy(input, target, reduction)
         return labels.reduced(softmax_cross_entropy(input, labels.classes, "none"), reduction)
     logs = log_softmax(input)
-    spread = _sum(logs if weight is None else logs * weight, axis=(-1,), keepdims=False)
+    spread = sum_along(logs if weight is None else logs * weight, axis=(-1,), keepdims=False)
     losses = _pick(logs, labels.classes) * (smoothing - 1)
     return labels.reduced(losses, reduction, spread * (-smoothing / classes))

@@ -1,6 +1,6 @@
 """Convolutions of signals, images and volumes, and transposed ones.
 
-What they are told is checked here; the operations behind them are in `tape.ops.nn.convolving`.
+Arguments are checked here; the operations behind the functions are in `tape.ops.nn.convolving`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = [
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
 
-# ---- what the functions are told -------------------------------------------------------------------
+# ---- arguments -------------------------------------------------------------------
 
 
 def _operands(name: str, rank: int, x: Any, w: Any, bias: Any) -> tuple[Any, Any, Any, Counts]:
-    """The operands, and the shape of x with a batch axis."""
+    """Return the operands, and the shape of x with a batch axis."""
     x, w = as_operand(x), as_operand(w)
     bias = None if bias is None else as_operand(bias)
     shape = image_shape(name, x, rank)
@@ -54,7 +54,7 @@ def _operands(name: str, rank: int, x: Any, w: Any, bias: Any) -> tuple[Any, Any
 
 
 def _check_channels(name: str, form: str, w: Any, groups: int, channels: int, taken: int) -> None:
-    """See that there are as many channels as w takes, and that it can be split into groups."""
+    """Check that w takes the channels of x, and splits into groups."""
     if w.shape[0] % groups:
         raise ShapeError(
             f"{name}: the first axis of w of shape {list(w.shape)} does not split into groups={groups}"
@@ -69,8 +69,8 @@ def _check_channels(name: str, form: str, w: Any, groups: int, channels: int, ta
 def _check_bias(name: str, bias: Any, channels: int) -> None:
     if bias is not None and np.shape(bias) != (channels,):
         raise ShapeError(
-            f"{name}: bias has shape {list(np.shape(bias))}. It holds one number for each of the {channels} "
-            f"channels that w makes: {[channels]}"
+            f"{name}: bias has shape {list(np.shape(bias))}. It must hold a number for each of the "
+            f"{channels} output channels: {[channels]}"
         )
 
 
@@ -79,7 +79,7 @@ def _with_bias(out: Any, bias: Any) -> Any:
 
 
 def _paddings(name: str, padding: Any, kernel: Counts, stride: Counts, dilation: Counts) -> Paddings:
-    """Of a convolution, which may be told in words."""
+    """Return the padding of a convolution, which may be given by name."""
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding != "same":
@@ -87,9 +87,7 @@ def _paddings(name: str, padding: Any, kernel: Counts, stride: Counts, dilation:
             raise OptionError(f"{name}: padding={padding!r}. It takes 'same', 'valid', ints or pairs")
         return paddings(name, padding, len(kernel))
     if any(step != 1 for step in stride):
-        raise OptionError(
-            f"{name}: padding='same' goes with stride 1, not {list(stride)}. Give it in numbers"
-        )
+        raise OptionError(f"{name}: padding='same' needs stride 1, not {list(stride)}. Give it as numbers")
     totals = [reach - 1 for reach in extents(kernel, dilation)]
     return tuple([(total // 2, total - total // 2) for total in totals])
 
@@ -120,7 +118,7 @@ def conv1d(
     x: Any, w: Any, bias: Any = None, stride: Option = 1, padding: Padding | str = 0, dilation: Option = 1,
     groups: int = 1,
 ) -> Any:  # fmt: skip
-    """Convolve signals ``(N, C, length)`` with kernels ``(O, C / groups, length)``. As `conv2d`.
+    """Convolve signals ``(N, C, length)`` with kernels ``(O, C / groups, length)``. Like `conv2d`.
 
     Examples
     --------
@@ -140,22 +138,22 @@ def conv2d(
     Parameters
     ----------
     x : array_like or Var
-        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either.
+        ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis.
     w : array_like or Var
         ``(O, C / groups, height, width)``, not empty.
     bias : array_like or Var, optional
         ``(O,)``: added to each channel of the result.
     stride : int or tuple of int
-        How far apart windows begin: for all axes, or one for each.
+        The distance between windows: for all axes, or one for each.
     padding : int, tuple of int, tuple of pairs, "same" or "valid"
-        How many zeros are around x: at both ends of all axes, of each axis, or ``(low, high)`` for
-        each axis. "same" makes as many results as there are elements and goes with stride 1; where that
+        The number of zeros around x: at both ends of all axes, of each axis, or ``(low, high)`` for
+        each axis. "same" gives a result of the size of x and needs stride 1; where that
         takes an odd number of zeros, there is one more at the high end. "valid" is 0.
     dilation : int or tuple of int
-        How far apart the elements are that a kernel meets.
+        The distance between the elements that a kernel meets.
     groups : int
-        Parts of the channels that do not see each other: the first ``O / groups`` channels of the result
-        are made of the first ``C / groups`` of x, and so on.
+        The number of independent groups of channels: the first ``O / groups`` channels of the result are
+        computed from the first ``C / groups`` of x, and so on.
 
     Returns
     -------
@@ -166,9 +164,10 @@ def conv2d(
     Raises
     ------
     ShapeError
-        If an operand has not as many axes, channels do not fit, or the kernel is larger than the padded x.
+        If an operand has the wrong number of axes, channels do not fit, or the kernel is larger than the
+        padded x.
     OptionError
-        If stride, dilation or groups is less than 1 or padding less than 0, or one is no int.
+        If stride, dilation or groups is less than 1 or padding less than 0, or one is not an int.
 
     Examples
     --------
@@ -186,7 +185,7 @@ def conv3d(
     x: Any, w: Any, bias: Any = None, stride: Option = 1, padding: Padding | str = 0, dilation: Option = 1,
     groups: int = 1,
 ) -> Any:  # fmt: skip
-    """Convolve volumes ``(N, C, depth, height, width)``; kernels have five axes too. As `conv2d`.
+    """Convolve volumes ``(N, C, depth, height, width)``; kernels have five axes too. Like `conv2d`.
 
     Examples
     --------
@@ -221,16 +220,16 @@ def _transpose(
     for n, reach, step, (low, high), extra in zip(
         shape[2:], extents(kernel, spread), steps, pads, more, strict=True
     ):
-        # The windows of the convolution that this transposes leave `left` elements over at the high end.
-        # Where dilation allows more of them than another window would take, zeros are joined on at last.
+        # The windows of the transposed convolution leave `left` elements over at the high end. Where dilation
+        # allows more of them than another window would take, zeros are appended at the end.
         left = max(extra - high, 0)
         zeros.append((0, left // step * step))
         ends.append((low, max(high - extra, 0)))
         lengths.append((n - 1) * step + reach - sum(ends[-1]) + left % step)
     if not all(shape[2:]) or min(lengths) < 1:
         raise ShapeError(
-            f"{name}: of {list(shape[2:])} elements it would make {lengths}: padding {list(pads)} takes away "
-            "more than there is. Pad less"
+            f"{name}: of {list(shape[2:])} elements the result would have {lengths}: padding {list(pads)} "
+            "takes away more than there is. Pad less"
         )
 
     def transposed(x: Any) -> Any:
@@ -248,7 +247,7 @@ def conv_transpose1d(
     x: Any, w: Any, bias: Any = None, stride: Option = 1, padding: Padding = 0, output_padding: Option = 0,
     groups: int = 1, dilation: Option = 1,
 ) -> Any:  # fmt: skip
-    """The transpose of `conv1d` by x, for signals ``(N, C, length)``. As `conv_transpose2d`.
+    """The transpose of `conv1d` by x, for signals ``(N, C, length)``. Like `conv_transpose2d`.
 
     Examples
     --------
@@ -271,21 +270,21 @@ def conv_transpose2d(
     Parameters
     ----------
     x : array_like or Var
-        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either.
+        ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis.
     w : array_like or Var
         ``(C, O / groups, height, width)``, not empty.
     bias : array_like or Var, optional
         ``(O,)``: added to each channel of the result.
     stride : int or tuple of int
-        How far apart the elements of x lie in the result: for all axes, or one for each.
+        The distance of the elements of x in the result: for all axes, or one for each.
     padding : int, tuple of int or tuple of pairs
-        How much is taken away at the ends, as what `conv2d` would put there.
+        Length taken away at the ends, where `conv2d` would put padding.
     output_padding : int or tuple of int
-        How much longer the result is at the high ends. Less than the stride or the dilation.
+        Length added to the result at the high ends. Less than the stride or the dilation.
     groups : int
-        Parts of the channels that do not see each other.
+        The number of independent groups of channels.
     dilation : int or tuple of int
-        How far apart the elements of a kernel lie in the result.
+        The distance between the elements of a kernel in the result.
 
     Returns
     -------
@@ -296,7 +295,7 @@ def conv_transpose2d(
     Raises
     ------
     ShapeError
-        If an operand has not as many axes, channels do not fit, or padding leaves nothing.
+        If an operand has the wrong number of axes, channels do not fit, or padding leaves nothing.
     OptionError
         If stride, dilation or groups is less than 1, padding less than 0, or ``output_padding`` too large.
 
@@ -314,7 +313,7 @@ def conv_transpose3d(
     x: Any, w: Any, bias: Any = None, stride: Option = 1, padding: Padding = 0, output_padding: Option = 0,
     groups: int = 1, dilation: Option = 1,
 ) -> Any:  # fmt: skip
-    """The transpose of `conv3d` by x, for volumes. As `conv_transpose2d`, with one axis more.
+    """The transpose of `conv3d` by x, for volumes. Like `conv_transpose2d`, with one more axis.
 
     Examples
     --------

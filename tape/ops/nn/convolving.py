@@ -1,20 +1,21 @@
-"""What convolutions are made of: three products, each linear in both operands.
+"""The three products behind convolutions, each linear in both operands.
 
-Of images and kernels; of results and kernels, which adds results up where they came from; and of images and
-results. The derivatives of each are the two others. Images are ``(N, C, *spatial)``, kernels
-``(O, C / groups, *kernel)``, results ``(N, O, *windows)``. The arithmetic is that of
-`tape.kernels.convolution`.
+Of images and kernels; of results and kernels, summed where they came from; and of images and results. The
+derivatives of each are the two others. Images are ``(N, C, *spatial)``, kernels ``(O, C / groups, *kernel)``,
+results ``(N, O, *windows)``. The arithmetic is that of `tape.kernels.convolution`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape.core.op import Op
+from tape.inspect.costs import declare_cost
 from tape.kernels import convolution as kernels
 from tape.kernels.columns import convolution_parameters
 from tape.ops.nn.geometry import Counts, computed, window_counts
@@ -23,8 +24,8 @@ from tape.ops.structure.shape import reshape
 
 __all__ = ["conv", "conv_input"]
 
-# What the first two axes run over, the slower one first: N images, G groups, and in each of these I
-# channels of the images and O of the results.
+# The parts of the first two axes, the slower one first: N images, G groups, and in each group I channels of
+# the images and O of the results.
 
 _IMAGES, _KERNELS, _RESULTS = ("N", "GI"), ("GO", "I"), ("N", "GO")
 
@@ -45,7 +46,7 @@ def _weight_shape(x: Counts, g: Counts, **at: Any) -> Counts:
 def _product(
     name: str, roles: Sequence[tuple[str, str]], shape: Callable[..., Counts], *rules: Callable[..., Any]
 ) -> Op:
-    """One of the products; ``roles`` are the axes of its operands and of its result."""
+    """Return one of the products; ``roles`` are the axes of its operands and of its result."""
     forward = partial(computed, getattr(kernels, name))
 
     def lower(b: Any, *operands: Any, **at: Any) -> Any:
@@ -74,7 +75,7 @@ def _product(
 
 
 def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:
-    """Where a batch goes: along what only one operand and the result have, or both as groups of their own."""
+    """Return the axis that takes the batch: one that a single operand and the result have, or the groups."""
     if all(is_batched):
         return "G"
     ours, result = "".join(roles[is_batched.index(True)]), "".join(roles[-1])
@@ -83,13 +84,13 @@ def _along(roles: Sequence[tuple[str, str]], is_batched: Sequence[bool]) -> str:
 
 
 def _place(role: tuple[str, str], label: str, groups: int) -> tuple[int, int]:
-    """The axis that a label is part of, and how many runs of it there are."""
+    """Return the axis that a label is part of, and how many runs of it there are."""
     axis = 0 if label in role[0] else 1
     return axis, groups if role[axis].index(label) else 1
 
 
 def _folded(x: Any, role: tuple[str, str], label: str, groups: int) -> Any:
-    """A batch of operands as one, in which the elements of the batch follow each other along a label."""
+    """Return a batch of operands as one, with the elements of the batch next to each other along a label."""
     axis, runs = _place(role, label, groups)
     size, *shape = x.shape
     split = reshape(x, (size, *shape[:axis], runs, shape[axis] // runs, *shape[axis + 1 :]))
@@ -98,7 +99,7 @@ def _folded(x: Any, role: tuple[str, str], label: str, groups: int) -> Any:
 
 
 def _unfolded(x: Any, role: tuple[str, str], label: str, groups: int, size: int) -> Any:
-    """The batch that was folded."""
+    """Return the batch that was folded."""
     axis, runs = _place(role, label, groups)
     shape = list(x.shape)
     shape[axis] //= size
@@ -113,6 +114,7 @@ conv: Op = _product(
     lambda g, out, x, w, **at: conv_input(g, w, spatial=x.shape[2:], **at),
     lambda g, out, x, w, **at: _conv_weight(x, g, kernel=w.shape[2:], **at),
 )
+declare_cost(lambda out, shapes, at: 2 * prod(out) * prod(shapes[1][1:]), conv)
 
 conv_input: Op = _product(
     "conv_input",
@@ -121,6 +123,7 @@ conv_input: Op = _product(
     lambda d, out, g, w, spatial, **at: conv(d, w, **at),
     lambda d, out, g, w, spatial, **at: _conv_weight(d, g, kernel=w.shape[2:], **at),
 )
+declare_cost(lambda out, shapes, at: 2 * prod(shapes[0]) * prod(shapes[1][1:]), conv_input)
 
 _conv_weight: Op = _product(
     "conv_weight",
@@ -129,3 +132,4 @@ _conv_weight: Op = _product(
     lambda d, out, x, g, kernel, **at: conv_input(g, d, spatial=x.shape[2:], **at),
     lambda d, out, x, g, kernel, **at: conv(x, d, **at),
 )
+declare_cost(lambda out, shapes, at: 2 * prod(shapes[1]) * prod(out[1:]), _conv_weight)

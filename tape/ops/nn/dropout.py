@@ -1,4 +1,4 @@
-"""Dropout by a given mask, so that what is random is an argument like any other."""
+"""Dropout by a given mask, so that randomness is an argument like any other."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["dropout", "dropout_mask"]
 
 def _checked_probability(name: str, p: Any) -> float:
     if np.ndim(p) or isinstance(p, (bool, np.bool_)):
-        raise OptionError(f"{name}: p is {errors.describe(p)}, and no probability. The mask comes after it")
+        raise OptionError(f"{name}: p is {errors.describe(p)}, not a probability. The mask comes after it")
     if not 0 <= p <= 1:
-        raise OptionError(f"{name}: p={p}. It is a probability, from 0 to 1")
+        raise OptionError(f"{name}: p={p}. It must be within 0 and 1")
     return float(p)
 
 
 def check_mask(name: str, mask: Any, shape: tuple[int, ...], of: str = "x") -> None:
-    """Raise unless a mask broadcasts to this shape, that of what ``of`` says."""
+    """Raise unless a mask broadcasts to this shape, that of ``of``."""
     if not broadcasts(np.shape(mask), shape):
         raise ShapeError(
             f"{name}: a mask of shape {list(np.shape(mask))} does not broadcast to "
@@ -49,7 +49,7 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``. What is dropped has no influence at all, even if it is infinite.
+        Array of the shape of ``x``. Dropped elements have no influence at all, even if infinite.
 
     Raises
     ------
@@ -81,23 +81,24 @@ def dropout(x: Any, p: float = 0.5, mask: Any = None) -> Any:
 
 
 def dropout_mask(rng: np.random.Generator, shape: int | Sequence[int], p: float = 0.5) -> np.ndarray:
-    """A mask for `dropout`, with each element False with probability ``p``.
+    """Draw a mask for `dropout`, with each element False with probability ``p``.
 
-    Draw it outside of compiled functions and hand it over, or they keep the one that they were recorded with.
+    Draw it outside of compiled functions and pass it as an argument, or they keep the one they were recorded
+    with.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-        Where randomness comes from.
+        The source of randomness.
     shape : int or sequence of int
-        Of the mask. Axes of length one drop whole channels.
+        Shape of the mask. Axes of length one drop whole channels.
     p : float
-        How likely an element is dropped.
+        The probability that an element is dropped.
 
     Returns
     -------
     numpy.ndarray
-        Of bools.
+        Array of bools.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rows of a table by number, alone or in bags; the gradient adds up in the rows that were read."""
+"""Rows of a table by index, alone or in bags; gradients add up in the rows that were read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, OutOfBoundsError, ShapeError, describe
+from tape.inspect.costs import declare_cost, free
 from tape.ops.elementwise.selection import maximum, where
 from tape.ops.reduction.reductions import max as largest
 from tape.ops.reduction.reductions import sum as total
@@ -34,7 +35,7 @@ def _checked_rows(index: Any, *, count: int, name: str) -> Any:
 
 def _lower_rows(b: Any, index: Any, count: int, name: str) -> Any:
     wide = b.value(index, np.int64)
-    return b.push("ravel_index", (wide,), ((count,), False), wide.shape, wide.dtype)  # negative ones fail
+    return b.push("ravel_index", (wide,), ((count,), False))  # negative indices fail
 
 
 _rows = Op(
@@ -42,12 +43,12 @@ _rows = Op(
     name="rows",
     batch=elementwise,
     lower=_lower_rows,
-    doc="Numbers of rows, checked, in programs too: also where only the gradient uses them.",
+    doc="Row indices, checked in programs too, even where only the gradient uses them.",
 )
 
 
 def _unpadded(d: Any, index: Any, padding: int | None) -> Any:
-    """Rows with zeros where the table's row for padding was read."""
+    """Return rows with zeros where the row for padding was read."""
     return d if padding is None else where(expand_dims(index != padding, -1), d, 0)
 
 
@@ -76,6 +77,8 @@ _embedding: Op = Op(
     batch=_batch,
     lower=lambda b, weight, index, padding: b.read(weight, (index,)),
 )
+declare_cost(free, _rows, _embedding)
+
 
 # ---- public ------------------------------------------------------------------------------------------
 
@@ -83,20 +86,20 @@ _embedding: Op = Op(
 def _checked(name: str, index: Any, weight: Any, padding_idx: int | None) -> tuple[Any, Any, int | None]:
     index, weight = as_operand(index), as_operand(weight)
     if np.ndim(weight) != 2:
-        raise ShapeError(f"{name}: weight has shape {list(np.shape(weight))}. It is a table of rows")
+        raise ShapeError(f"{name}: weight has shape {list(np.shape(weight))}. It must be a table of rows")
     if not np.size(index) and np.result_type(index).kind == "f":  # of an empty list
         index = astype(index, np.intp)
     if np.result_type(index).kind not in "iu":
         raise DTypeError(f"{name}: the index is {describe(index)}. Use ints")
     count = np.shape(weight)[0]
     if padding_idx is not None and not -count <= padding_idx < count:
-        raise OptionError(f"{name}: padding_idx={padding_idx} is no row, of {count}")
+        raise OptionError(f"{name}: padding_idx={padding_idx} is not a row: there are {count}")
     rows = _rows(index, count=count, name=name)
     return rows, weight, None if padding_idx is None else padding_idx % count
 
 
 def embedding(index: Any, weight: Any, padding_idx: int | None = None) -> Any:
-    """Rows of a table.
+    """Read rows of a table.
 
     Parameters
     ----------
@@ -146,7 +149,7 @@ def embedding_bag(
     per_sample_weights: Any = None,
     padding_idx: int | None = None,
 ) -> Any:
-    """Means, sums or largest elements of bags of rows of a table.
+    """Reduce bags of rows of a table to their means, sums or largest elements.
 
     Parameters
     ----------
@@ -155,7 +158,7 @@ def embedding_bag(
     weight : array_like or Var
         The table, ``(rows, width)``.
     mode : {"mean", "sum", "max"}
-        What becomes of the rows of a bag. Several equal largest elements share the derivative.
+        How the rows of a bag are combined. Several equal largest elements share the derivative.
     per_sample_weights : array_like or Var, optional
         ``(bags, length)``, what rows are multiplied by before they are added; for ``mode="sum"``.
     padding_idx : int, optional
@@ -173,7 +176,7 @@ def embedding_bag(
     OptionError
         If ``mode`` is another one, there are weights for a mean or maximum, or no row ``padding_idx``.
     OutOfBoundsError, DTypeError
-        As `embedding`.
+        Like `embedding`.
 
     Examples
     --------
@@ -184,18 +187,18 @@ def embedding_bag(
            [3., 4.]])
     """
     if mode not in ("mean", "sum", "max"):
-        raise OptionError(f"embedding_bag: mode={mode!r}. It is 'mean', 'sum' or 'max'")
+        raise OptionError(f"embedding_bag: mode={mode!r}. It must be 'mean', 'sum' or 'max'")
     index, weight, padding = _checked("embedding_bag", index, weight, padding_idx)
     shape = np.shape(index)
     if len(shape) != 2:
-        raise ShapeError(f"embedding_bag: the index has shape {list(shape)}. It is (bags, length)")
+        raise ShapeError(f"embedding_bag: the index has shape {list(shape)}. It must be (bags, length)")
     if per_sample_weights is not None:
         if mode != "sum":
             raise OptionError(f"embedding_bag: per_sample_weights are for mode='sum', not {mode!r}")
         if np.shape(per_sample_weights) != shape:
             raise ShapeError(
                 f"embedding_bag: per_sample_weights {list(np.shape(per_sample_weights))} for an index "
-                f"{list(shape)}. They must be alike"
+                f"{list(shape)}. Their shapes must be equal"
             )
     rows = _embedding(weight, index, padding=padding)
     counts = None if padding is None else expand_dims(index != padding, -1)
@@ -212,7 +215,7 @@ def embedding_bag(
 
 
 def _largest(rows: Any, counts: Any, length: int) -> Any:
-    """The largest elements of what counts in bags; 0 where nothing does."""
+    """Return the largest elements that count in bags; 0 where none does."""
     if not length:
         return total(rows, axis=1)
     if counts is None:

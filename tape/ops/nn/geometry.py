@@ -1,8 +1,8 @@
-"""Windows over spatial axes: where they lie, how many there are, and what is refused.
+"""Windows over spatial axes: their positions, their number, and checks.
 
-What convolutions and pooling are told, checked at the call and written out for each axis. Arrays are
-``(N, C, *spatial)``. A window has ``size`` taps, ``dilation`` apart; the first window starts at ``-low``,
-the next ``stride`` further on, and none ends behind ``length + high``.
+The arguments of convolutions and pooling, checked at the call and expanded to each axis. Arrays are ``(N, C,
+*spatial)``. A window has ``size`` taps, ``dilation`` apart; the first window starts at ``-low``, the next
+``stride`` further on, and none ends behind ``length + high``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def image_shape(name: str, x: Any, rank: int) -> Counts:
-    """The shape of an operand that may lack its batch axis, with one."""
+    """Return the shape of an operand with a batch axis, which the operand may lack."""
     shape = getattr(x, "shape", ())
     if len(shape) not in (rank + 1, rank + 2):
         axes = _AXES[rank]
@@ -50,20 +50,20 @@ def image_shape(name: str, x: Any, rank: int) -> Counts:
 
 
 def check_real(name: str, x: Any) -> None:
-    """See that the elements of an array can be compared."""
+    """Check that the elements of an array can be compared."""
     if x.dtype.kind == "c":
         raise DTypeError(f"{name} of {x.dtype}: complex numbers have no order. Pool their absolute values")
 
 
 def computed(kernel: Callable[..., np.ndarray], /, *arrays: np.ndarray, **at: Any) -> np.ndarray:
-    """What a kernel makes of arrays, in their common dtype; sums of float16 are formed in float32."""
+    """Return the result of a kernel on arrays in their common dtype; float16 is computed in float32."""
     dtype = np.result_type(*arrays)
     used = np.dtype(np.float32) if dtype == np.float16 else dtype
     return kernel(*[x.astype(used, copy=False) for x in arrays], **at).astype(dtype, copy=False)
 
 
 def on_batches(function: Callable[[Any], Any], x: Any, rank: int) -> Any:
-    """``function(x)``, where x gets a batch axis if it has none, and the result then loses it."""
+    """Return ``function(x)``; if x has no batch axis, it gets one, and the result loses it."""
     if x.ndim == rank + 2:
         return function(x)
     out = function(reshape(x, (1, *x.shape)))
@@ -74,32 +74,34 @@ def on_batches(function: Callable[[Any], Any], x: Any, rank: int) -> Any:
 
 
 def whole(name: str, what: str, value: Any, least: int) -> int:
-    """One int that is at least ``least``."""
+    """Return an int that is at least ``least``."""
     try:
         number = operator.index(value)
     except TypeError:
         number = least - 1
     if number < least or isinstance(value, bool):
-        raise OptionError(f"{name}: {what}={value!r}. It takes ints from {least} on")
+        raise OptionError(f"{name}: {what}={value!r}. It must be an int of at least {least}")
     return number
 
 
 def per_axis(name: str, what: str, value: Any, rank: int, least: int) -> Counts:
-    """One int for each spatial axis, given one for all of them or as many as there are."""
+    """Return an int for each spatial axis, given one for all of them or one for each."""
     if isinstance(value, (tuple, list)):
         if len(value) != rank:
-            raise OptionError(f"{name}: {what}={value!r}. It takes an int, or {rank} of them")
+            raise OptionError(f"{name}: {what}={value!r}. It must be an int, or {rank} ints")
         return tuple([whole(name, what, part, least) for part in value])
     return (whole(name, what, value, least),) * rank
 
 
 def paddings(name: str, value: Any, rank: int) -> Paddings:
-    """A pair (low, high) for each spatial axis, given ints or pairs."""
+    """Return a pair (low, high) for each spatial axis, given ints or pairs."""
     if not isinstance(value, (tuple, list)):
         size = whole(name, "padding", value, 0)
         return ((size, size),) * rank
     if len(value) != rank:
-        raise OptionError(f"{name}: padding={value!r}. It takes an int, or {rank} ints or pairs (low, high)")
+        raise OptionError(
+            f"{name}: padding={value!r}. It must be an int, or {rank} ints or pairs (low, high)"
+        )
     pairs = [per_axis(name, "padding", pair, 2, 0) for pair in value]
     return tuple([(low, high) for low, high in pairs])
 
@@ -108,7 +110,7 @@ def paddings(name: str, value: Any, rank: int) -> Paddings:
 
 
 def extents(size: Sequence[int], dilation: Sequence[int]) -> Counts:
-    """How many elements windows reach over."""
+    """Return the number of elements that windows span."""
     return tuple([(n - 1) * d + 1 for n, d in zip(size, dilation, strict=True)])
 
 
@@ -116,7 +118,7 @@ def extents(size: Sequence[int], dilation: Sequence[int]) -> Counts:
 def window_counts(
     name: str, spatial: Counts, size: Counts, stride: Counts, padding: Paddings, dilation: Counts
 ) -> Counts:
-    """How many windows there are along each axis, one at least."""
+    """Return the number of windows along each axis, at least one."""
     reach = extents(size, dilation)
     padded = [length + low + high for length, (low, high) in zip(spatial, padding, strict=True)]
     if not all(spatial):

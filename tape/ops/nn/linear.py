@@ -1,4 +1,4 @@
-"""Linear and bilinear layers, with weights in PyTorch's order: what comes out is the first axis."""
+"""Linear and bilinear layers, with weights in PyTorch's order: outputs are the first axis."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------
@@ -47,8 +47,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     x, weight = as_operand(x), as_operand(weight)
     if np.ndim(weight) != 2 or np.shape(x)[-1:] != np.shape(weight)[1:]:
         raise ShapeError(
-            f"linear: x {list(np.shape(x))} and weight {list(np.shape(weight))}. The weight is (out, in), "
-            "and the last axis of x has length in"
+            f"linear: x {list(np.shape(x))} and weight {list(np.shape(weight))}. The weight must be (out, "
+            "in), and the last axis of x has length in"
         )
     check_shape("linear", "bias", bias, np.shape(weight)[:1])
     out = matmul(x, weight.T)
@@ -75,7 +75,7 @@ def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Any:
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Any:
     first, second, shape = np.shape(x1), np.shape(x2), np.shape(weight)
     if len(shape) != 3 or first[:-1] != second[:-1] or (first[-1:] + second[-1:]) != shape[1:]:
         raise ShapeError(
-            f"bilinear: x1 {list(first)}, x2 {list(second)} and weight {list(shape)}. The weight is "
-            "(out, in1, in2), the others end with in1 and in2 and are alike before"
+            f"bilinear: x1 {list(first)}, x2 {list(second)} and weight {list(shape)}. The weight must be "
+            "(out, in1, in2), the others end with in1 and in2 and are equal before"
         )
     check_shape("bilinear", "bias", bias, shape[:1])
     matrix = reshape(transpose(weight, (1, 0, 2)), (shape[1], shape[0] * shape[2]))

@@ -1,7 +1,7 @@
-"""What losses share: checks of their operands, and the reduction of the losses of all elements to one.
+"""Shared parts of losses: checks of operands, and the reduction of the losses of all elements.
 
-The losses themselves are in `tape.ops.nn.classification`, `tape.ops.nn.regression` and
-`tape.ops.nn.margins`.
+The losses themselves are in `tape.ops.nn.classification`, `tape.ops.nn.regression`,
+`tape.ops.nn.probabilities` and `tape.ops.nn.margins`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from tape.core.node import plain, traced
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe_all
-from tape.ops.reduction.reducing import _mean, _sum
+from tape.ops.reduction.primitives import mean_along, sum_along
 from tape.ops.structure.shape import astype, broadcasts
 
 __all__ = ["Reduction", "check_fits", "check_reduction", "check_values", "like_shaped", "reals", "reduced"]
@@ -22,21 +22,21 @@ Reduction = Literal["mean", "sum", "none"]
 
 
 def check_reduction(name: str, reduction: str, *others: str) -> None:
-    """See that there is such a reduction."""
+    """Check that there is such a reduction."""
     known = ("mean", "sum", "none", *others)
     if reduction not in known:
-        raise OptionError(f"{name}: reduction={reduction!r}. It is one of {', '.join(map(repr, known))}")
+        raise OptionError(f"{name}: reduction={reduction!r}. It must be one of {', '.join(map(repr, known))}")
 
 
 def reduced(losses: Any, reduction: str) -> Any:
-    """The mean or sum of losses, or all of them."""
+    """Return the mean or sum of losses, or all of them."""
     if reduction == "none":
         return losses
-    return (_mean if reduction == "mean" else _sum)(losses, axis=None, keepdims=False)
+    return (mean_along if reduction == "mean" else sum_along)(losses, axis=None, keepdims=False)
 
 
 def reals(name: str, *operands: Any) -> list[Any]:
-    """Operands with a shape and a dtype, which are not complex."""
+    """Return operands as arrays or Vars, which must not be complex."""
     arrays = [x if hasattr(x, "dtype") else np.asarray(x)[()] for x in map(as_operand, operands)]
     if any(x.dtype.kind == "c" for x in arrays):
         raise DTypeError(f"{name} takes real numbers, not {describe_all(arrays)}")
@@ -44,7 +44,7 @@ def reals(name: str, *operands: Any) -> list[Any]:
 
 
 def like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]:
-    """Input and target of a loss, of one shape: broadcasting would pair everything with everything."""
+    """Return input and target of a loss, which must have one shape: they are not broadcast."""
     check_reduction(name, reduction)
     input, target = reals(name, input, target)
     if input.shape != target.shape:
@@ -58,7 +58,7 @@ def like_shaped(name: str, reduction: str, input: Any, target: Any) -> list[Any]
 
 
 def check_fits(name: str, what: str, array: Any, shape: tuple[int, ...]) -> None:
-    """See that an array broadcasts to a shape."""
+    """Check that an array broadcasts to a shape."""
     if not broadcasts(array.shape, shape):
         raise ShapeError(
             f"{name}: {what} has shape {list(array.shape)}, which does not broadcast to {list(shape)}"
@@ -66,9 +66,11 @@ def check_fits(name: str, what: str, array: Any, shape: tuple[int, ...]) -> None
 
 
 def check_values(name: str, what: str, array: Any, low: float, high: float) -> None:
-    """See that the numbers of an array, as they are at the call, are within bounds."""
+    """Check that the numbers of an array, as they are at the call, are within bounds."""
     known = traced(array)
     if np.any((known < low) | (known > high)):
         values = np.asarray(plain(array))
         at = tuple(map(int, np.argwhere((values < low) | (values > high))[0]))
-        raise OptionError(f"{name}: {what} is {values[at]} at position {at}. It is within [{low}, {high}]")
+        raise OptionError(
+            f"{name}: {what} is {values[at]} at position {at}. It must be within [{low}, {high}]"
+        )

@@ -1,6 +1,6 @@
-"""Similarity of vectors, and losses that ask for a margin between what is alike and what is not.
+"""Similarity of vectors, and losses that require a margin between similar and dissimilar ones.
 
-Where a loss ends at 0 its derivative is 0 there, as that of relu is.
+Where a loss ends at 0 its derivative is 0 there, like that of relu.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tape.ops.linalg.norms import norm
 from tape.ops.nn.bodies import number
 from tape.ops.nn.losses import Reduction, check_reduction, like_shaped, reals, reduced
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.reducing import _sum
+from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import reshape
 
@@ -37,9 +37,9 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     Parameters
     ----------
     x1, x2 : array_like or Var
-        Of shapes that broadcast.
+        Arrays of shapes that broadcast.
     axis : int
-        Along which the vectors are, in the shape they broadcast to.
+        The axis of the vectors, in the shape they broadcast to.
     eps : float
         The least length: shorter vectors are divided by this one.
 
@@ -53,7 +53,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     ShapeError
         If the shapes do not broadcast, or there is no such axis.
     OptionError
-        If ``eps`` is no number.
+        If ``eps`` is not a number.
     DTypeError
         If an operand is complex.
 
@@ -71,16 +71,16 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
         raise ShapeError(
             f"cosine_similarity: shapes {list(x1.shape)} and {list(x2.shape)} do not broadcast"
         ) from None
-    if not shape and axis_of(x1, axis) is None:  # numbers, as vectors of one
+    if not shape and axis_of(x1, axis) is None:  # scalars, as vectors of one element
         shape, x1, x2 = (1,), reshape(x1, (1,)), reshape(x2, (1,))
     place = checked_axis("cosine_similarity", shape, axis) - len(shape)
     x1, x2 = (_along(x, shape, place) for x in (x1, x2))
     lengths = [maximum(norm(x, axis=place), eps) for x in (x1, x2)]
-    return _sum(x1 * x2, axis=(place,), keepdims=False) / (lengths[0] * lengths[1])
+    return sum_along(x1 * x2, axis=(place,), keepdims=False) / (lengths[0] * lengths[1])
 
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """An operand that has all of an axis, counted from the end; other axes may broadcast later."""
+    """Return an operand that has all of an axis, counted from the end; other axes may broadcast later."""
     own = x.shape
     has_all = len(own) >= -axis and own[axis] == shape[axis]
     return x if has_all else broadcast_to(x, shape=shape)
@@ -92,7 +92,7 @@ _COSINE_EPS = 1e-12  # added to squares, as in PyTorch's C++
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: Reduction = "mean"
 ) -> Any:
-    """``1 - cos`` of vectors that belong together, of others how far the cosine is above a margin.
+    """``1 - cos`` of vectors that belong together; of others the excess of the cosine over a margin.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def cosine_embedding_loss(
     target : array_like or Var
         ``(N,)`` or ``()``: 1 for vectors that belong together, -1 for others.
     margin : float
-        What the cosine of others may be.
+        The largest cosine that costs others nothing.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the pairs.
+        How to reduce the losses of the pairs.
 
     Returns
     -------
@@ -113,9 +113,9 @@ def cosine_embedding_loss(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     OptionError
-        If there is no such reduction, or ``margin`` is no number.
+        If there is no such reduction, or ``margin`` is not a number.
     DTypeError
         If an operand is complex.
 
@@ -133,12 +133,12 @@ def cosine_embedding_loss(
     shape = input1.shape
     if len(shape) not in (1, 2) or target.shape != shape[:-1]:
         raise ShapeError(
-            f"{name}: inputs {list(shape)} and a target {list(target.shape)}. Vectors are (N, D) with a "
+            f"{name}: inputs {list(shape)} and a target {list(target.shape)}. Vectors must be (N, D) with a "
             "target (N), or (D) with one ()"
         )
 
     def dot(x: Any, y: Any) -> Any:
-        return _sum(x * y, axis=(-1,), keepdims=False)
+        return sum_along(x * y, axis=(-1,), keepdims=False)
 
     squares = (dot(input1, input1) + _COSINE_EPS) * (dot(input2, input2) + _COSINE_EPS)
     cosine = dot(input1, input2) / sqrt(squares)
@@ -146,18 +146,18 @@ def cosine_embedding_loss(
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: Reduction = "mean") -> Any:
-    """A distance, of what belongs together; of others how far it is below a margin.
+    """The distance of elements that belong together; of others how far it is below a margin.
 
     Parameters
     ----------
     input : array_like or Var
         Distances, of any shape.
     target : array_like or Var
-        Of that shape: 1 for what belongs together, -1 for others.
+        Array of that shape: 1 for pairs that belong together, -1 for others.
     margin : float
-        What the distance of others should be.
+        The distance that others should have at least.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     ShapeError
         If the shapes differ.
     OptionError
-        If there is no such reduction, or ``margin`` is no number.
+        If there is no such reduction, or ``margin`` is not a number.
     DTypeError
         If an operand is complex.
 
@@ -187,18 +187,18 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: Reduction = "mean"
 ) -> Any:
-    """``relu(margin - target * (input1 - input2))``: which of two is to be ranked higher.
+    """``relu(margin - target * (input1 - input2))``: the loss of ranking one of two higher.
 
     Parameters
     ----------
     input1, input2 : array_like or Var
         Ranks, of one shape.
     target : array_like or Var
-        Of that shape: 1 where the first is to be higher, -1 where the second is.
+        Array of that shape: 1 where the first is to be higher, -1 where the second is.
     margin : float
-        By how much.
+        The shift.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def margin_ranking_loss(
     ShapeError
         If the shapes differ.
     OptionError
-        If there is no such reduction, or ``margin`` is no number.
+        If there is no such reduction, or ``margin`` is not a number.
     DTypeError
         If an operand is complex.
 
@@ -229,7 +229,7 @@ def margin_ranking_loss(
 
 
 def soft_margin_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
-    """``log(1 + exp(-target * input))``, of targets 1 and -1, without overflow; as `mse_loss` otherwise.
+    """``log(1 + exp(-target * input))``, for targets 1 and -1, without overflow. Otherwise like `mse_loss`.
 
     Examples
     --------
@@ -251,22 +251,22 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: Reduction = "mean",
 ) -> Any:
-    """How much less than a margin a wrong vector is further away than a right one.
+    """The shortfall of a margin by which a negative should be further away than a positive.
 
     Parameters
     ----------
     anchor, positive, negative : array_like or Var
         ``(..., D)``, of one shape.
     margin : float
-        How much further it should be.
+        The margin by which it should be further away.
     p : float
-        Which norm of the difference is the distance.
+        The order of the norm that is the distance.
     eps : float
         Added to every component of a difference, as in PyTorch.
     swap : bool
         Take the distance between the right and the wrong vector, where it is less than that from the anchor.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the triplets.
+        How to reduce the losses of the triplets.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def triplet_margin_loss(
     ShapeError
         If the shapes differ, or there is no axis.
     OptionError
-        If there is no such reduction, a setting is no number or ``p`` is not positive.
+        If there is no such reduction, a setting is not a number or ``p`` is not positive.
     DTypeError
         If an operand is complex.
 
@@ -295,11 +295,11 @@ def triplet_margin_loss(
         number(f"{name}: {what}", given) for what, given in (("margin", margin), ("p", p), ("eps", eps))
     )
     if not p > 0:
-        raise OptionError(f"{name}: p={p} is the order of a norm, which is positive")
+        raise OptionError(f"{name}: p={p} must be positive: it is the order of a norm")
     anchor, positive = like_shaped(name, reduction, anchor, positive)
     anchor, negative = like_shaped(name, reduction, anchor, negative)
     if not anchor.ndim:
-        raise ShapeError(f"{name} takes vectors, along the last axis, not numbers")
+        raise ShapeError(f"{name} takes vectors along the last axis, not scalars")
 
     def distance(x: Any, y: Any) -> Any:
         return norm(x - y + eps, ord=p, axis=-1)

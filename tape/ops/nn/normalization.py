@@ -1,7 +1,7 @@
-"""Normalisations: elements less their mean, over their root mean square, along axes or groups of channels.
+"""Normalisations: elements, centred or not, over their root mean square, along axes or groups of channels.
 
-Two operations do the work, one that takes the mean off and one that does not. Their Jacobians are
-symmetric, so that one rule is both the vjp and the jvp.
+Two operations do the work, one that subtracts the mean and one that does not. Their Jacobians are symmetric,
+so that one rule is both the vjp and the jvp.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.inspect.costs import declare_cost, per_row
 from tape.ops.elementwise.selection import maximum
 from tape.ops.linalg.norms import vector_norm
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.reducing import _axis, _mean
+from tape.ops.reduction.axes import count_along, operand_and_axis
+from tape.ops.reduction.primitives import mean_along
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
 
@@ -41,16 +43,12 @@ def _uncentred(x: Any, mean: Mean) -> Any:
     return x
 
 
-def _count(x: Any, axis: Axes) -> int:
-    return prod(x.shape[i] for i in axis)
-
-
 def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
-    """The operation ``c / sqrt(mean(c**2) + eps)`` along axes, where c is ``centred(x, mean)``.
+    """Return the operation ``c / sqrt(mean(c**2) + eps)`` along axes, where c is ``centred(x, mean)``.
 
-    With s for the reciprocal square root, ``ds = -s**3 * mean(c * dc)``, so that a derivative d of x
-    becomes ``s * (dc - out * mean(out * d))``: the projections are symmetric. s is an operation of its own
-    that a program has computed before.
+    With s for the reciprocal square root, ``ds = -s**3 * mean(c * dc)``, so that a derivative d of x becomes
+    ``s * (dc - out * mean(out * d))``: the projections are symmetric. s is a separate operation, which a
+    program has computed before.
     """
 
     def parts(x: Any, mean: Mean, sqrt: Callable[[Any], Any], eps: float) -> tuple[Any, Any]:
@@ -58,14 +56,14 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         return c, 1 / sqrt(mean(c * c) + eps)
 
     def computed(x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
-        return parts(x, lambda x: _mean.forward(x, axis=axis, keepdims=True), np.sqrt, eps)
+        return parts(x, lambda x: mean_along.forward(x, axis=axis, keepdims=True), np.sqrt, eps)
 
     def lowered(b: Any, x: Any, axis: Axes, eps: float) -> tuple[Any, Any]:
         if not x.size:
             return x, x
 
         def mean(x: Any) -> Any:
-            return b.fold("sum", x, axis, keepdims=True) * b.literal(1 / _count(x, axis), x.dtype)
+            return b.fold("sum", x, axis, keepdims=True) * b.literal(1 / count_along(x.shape, axis), x.dtype)
 
         return parts(x, mean, lambda x: b.elementwise("sqrt", x), eps)
 
@@ -84,7 +82,7 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
             return np.zeros(x.shape, x.dtype)
 
         def mean(x: Any) -> Any:
-            return _mean(x, axis=axis, keepdims=True)
+            return mean_along(x, axis=axis, keepdims=True)
 
         return scale(x, axis=axis, eps=eps) * (centred(d, mean) - out * mean(out * d))
 
@@ -93,11 +91,13 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
         lambda x, *, axis, eps: computed(x, axis, eps)[1],
         name=f"{name}_scale",
         vjp=[
-            lambda g, out, x, axis, eps: g * (out * out) * (-1 / _count(x, axis)) * op(x, axis=axis, eps=eps)
+            lambda g, out, x, axis, eps: (
+                g * (out * out) * (-1 / count_along(x.shape, axis)) * op(x, axis=axis, eps=eps)
+            )
         ],
         jvp=[
             lambda t, out, x, axis, eps: (
-                -(out * out) * _mean(op(x, axis=axis, eps=eps) * t, axis=axis, keepdims=True)
+                -(out * out) * mean_along(op(x, axis=axis, eps=eps) * t, axis=axis, keepdims=True)
             )
         ],
         batch=along_axes,
@@ -107,52 +107,54 @@ def _normalisation(name: str, centred: Callable[[Any, Mean], Any]) -> Op:
 
 
 standardized = _normalisation("standardized", _centred)
+declare_cost(per_row(5, 5), standardized)
 _scaled = _normalisation("rms_normalized", _uncentred)
+declare_cost(per_row(3, 3), _scaled)
 
 
-# ---- what the public functions share -----------------------------------------------------------------
+# ---- shared by the public functions ------------------------------------------------------------------
 
 
 def checked_floats(name: str, x: Any) -> Any:
-    """An operand that holds floats."""
+    """Return an operand, which must hold floats."""
     x = as_operand(x)
     if np.result_type(x).kind != "f":
-        raise DTypeError(f"{name} of {describe(x)}. It takes real floats: convert with astype")
+        raise DTypeError(f"{name} of {describe(x)}. It must be real floats: convert with astype")
     return x
 
 
 def check_shape(name: str, what: str, given: Any, shape: tuple[int, ...]) -> None:
     """Raise if an array, which may be None, has another shape."""
     if given is not None and np.shape(given) != shape:
-        raise ShapeError(f"{name}: {what} has shape {list(np.shape(given))}, and needs {list(shape)}")
+        raise ShapeError(f"{name}: {what} has shape {list(np.shape(given))}. It must have {list(shape)}")
 
 
 def affine(x: Any, weight: Any, bias: Any, shape: Sequence[int]) -> Any:
-    """``x * weight + bias``, of arrays in this shape; None for what is not wanted."""
+    """Return ``x * weight + bias``, reshaped to broadcast; None leaves either out."""
     if weight is not None:
         x = x * reshape(as_operand(weight), tuple(shape))
     return x if bias is None else x + reshape(as_operand(bias), tuple(shape))
 
 
 def check_eps(name: str, eps: float) -> None:
-    """Raise unless this keeps what is divided by from becoming zero."""
+    """Raise if eps does not keep the divisor from becoming zero."""
     if not eps >= 0:
-        raise OptionError(f"{name}: eps={eps}. It is added to a variance, and not negative")
+        raise OptionError(f"{name}: eps={eps}. It is added to a variance, and must not be negative")
 
 
 def _last_axes(
     name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float | None
 ) -> tuple[Any, Axes, tuple[int, ...], float]:
-    """The operand, its axes that are normalised and their lengths, and eps, checked."""
+    """Return the operand, its axes to normalise and their lengths, and eps, checked."""
     x = checked_floats(name, x)
     try:
         lengths = tuple(map(operator.index, np.atleast_1d(normalized_shape)))
     except TypeError as error:
-        raise ShapeError(f"{name}: normalized_shape={normalized_shape!r}. It takes ints") from error
+        raise ShapeError(f"{name}: normalized_shape={normalized_shape!r}. It must be ints") from error
     shape = np.shape(x)
     if not lengths or shape[len(shape) - len(lengths) :] != lengths:
         raise ShapeError(
-            f"{name}: normalized_shape {list(lengths)} is not how the shape {list(shape)} of x ends"
+            f"{name}: normalized_shape {list(lengths)} does not end the shape {list(shape)} of x"
         )
     check_shape(name, "weight", weight, lengths)
     check_shape(name, "bias", bias, lengths)
@@ -176,14 +178,14 @@ def layer_norm(
     normalized_shape : int or sequence of int
         The lengths of the axes that mean and variance are taken along.
     weight, bias : array_like or Var, optional
-        Of shape ``normalized_shape``; by default 1 and 0.
+        Array of shape ``normalized_shape``; by default 1 and 0.
     eps : float
         Keeps the derivative finite where all elements are equal.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -217,19 +219,19 @@ def rms_norm(
     Parameters
     ----------
     x, normalized_shape, weight
-        As for `layer_norm`.
+        Same as for `layer_norm`.
     eps : float, optional
         By default the distance from 1 to the next float of the dtype of ``x``.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
     ShapeError, DTypeError, OptionError
-        As `layer_norm`.
+        Like `layer_norm`.
 
     References
     ----------
@@ -246,11 +248,11 @@ def rms_norm(
 
 
 def checked_channels(name: str, x: Any, weight: Any, bias: Any, eps: float, least: int = 2) -> Any:
-    """An operand ``(N, C, ...)`` of floats with a weight and a bias for each channel."""
+    """Return an operand ``(N, C, ...)`` of floats with a weight and a bias for each channel, checked."""
     x = checked_floats(name, x)
     if np.ndim(x) < least:
         raise ShapeError(
-            f"{name}: x has shape {list(np.shape(x))}. It takes {least} axes or more: (N, C, ...)"
+            f"{name}: x has shape {list(np.shape(x))}. It must have at least {least} axes: (N, C, ...)"
         )
     check_shape(name, "weight", weight, (x.shape[1],))
     check_shape(name, "bias", bias, (x.shape[1],))
@@ -266,16 +268,16 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     x : array_like or Var
         ``(N, C, ...)``, floats.
     num_groups : int
-        How many groups the channels make, in order and all of one size.
+        The number of groups the channels form, in order and all of one size.
     weight, bias : array_like or Var, optional
         ``(C,)``; by default 1 and 0.
     eps : float
-        As for `layer_norm`.
+        Same as for `layer_norm`.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -299,30 +301,32 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     x = checked_channels("group_norm", x, weight, bias, eps)
     samples, channels, *lengths = x.shape
     if num_groups < 1 or channels % num_groups:
-        raise OptionError(f"group_norm: {channels} channels do not make {num_groups} groups of one size")
+        raise OptionError(
+            f"group_norm: {channels} channels do not split into {num_groups} groups of one size"
+        )
     groups = reshape(x, (samples, num_groups, channels // num_groups * prod(lengths)))
     out = reshape(standardized(groups, axis=(-1,), eps=float(eps)), x.shape)
     return affine(out, weight, bias, (channels, *(1 for _ in lengths)))
 
 
 def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
-    """Vectors along an axis divided by their norms, or by ``eps`` if that is larger.
+    """Divide vectors along an axis by their norms, or by ``eps`` if that is larger.
 
     Parameters
     ----------
     x : array_like or Var
         Any shape.
     p : float
-        Of the norm: 2 for lengths, 1 for sums of absolute values, inf for the largest of these.
+        Order of the norm: 2 for lengths, 1 for sums of absolute values, inf for the largest of these.
     axis : int
-        Along which the vectors lie.
+        The axis of the vectors.
     eps : float
-        What vectors that are shorter are divided by, like those of zeros, which stay zeros.
+        The divisor of shorter vectors, also of zeros, which stay zeros.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -336,9 +340,9 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     array([[0.6, 0.8],
            [0. , 0. ]])
     """
-    if axis_of(x, axis) is None and axis is not None:  # a number, as a vector of one
+    if axis_of(x, axis) is None and axis is not None:  # a scalar, as a vector of one element
         return reshape(normalize(reshape(x, (1,)), p, 0, eps), ())
-    x, axis = _axis("normalize", x, axis)
+    x, axis = operand_and_axis("normalize", x, axis)
     return x / maximum(vector_norm(x, ord=p, axis=axis, keepdims=True), eps)
 
 
@@ -350,14 +354,14 @@ def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.
     x : array_like or Var
         ``(N, C, ...)``, floats.
     size : int
-        How many channels a mean is taken over, half of them before; beyond the ends there are zeros.
+        The number of channels a mean is taken over, half of them before; beyond the ends there are zeros.
     alpha, beta, k : float
         As in the formula.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -381,7 +385,7 @@ def local_response_norm(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.
     """
     x = checked_channels("local_response_norm", x, None, None, 0.0, least=3)
     if size < 1:
-        raise OptionError(f"local_response_norm: size={size}. There must be one channel at least")
+        raise OptionError(f"local_response_norm: size={size}. It must be at least 1")
     channels = x.shape[1]
     widths = [(0, 0), (size // 2, (size - 1) // 2), *((0, 0) for _ in x.shape[2:])]
     squares = pad(x * x, widths)

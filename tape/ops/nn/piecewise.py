@@ -1,7 +1,7 @@
-"""Activations made of straight pieces, or of parabolas.
+"""Activations that are piecewise linear or quadratic.
 
-At a kink the derivative is that from the left, as that of relu is. That of functions which are constant on
-both sides of a piece is 0 at both of its ends.
+At a kink the derivative is that from the left, like that of relu. For functions that are constant on both
+sides of a piece it is 0 at both of its ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _prelu: Any = elementwise(
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
-    """``x`` where that is positive, else ``negative_slope * x``.
+    """``x`` where it is positive, else ``negative_slope * x``.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     negative_slope = as_operand(negative_slope)
     if getattr(negative_slope, "ndim", 0):
         raise ShapeError(
-            f"leaky_relu: negative_slope has shape {list(negative_slope.shape)}. It is one number; prelu "
+            f"leaky_relu: negative_slope has shape {list(negative_slope.shape)}. It must be a number; prelu "
             "takes one for each channel"
         )
     return _prelu(x, negative_slope)
 
 
 def prelu(x: Any, weight: Any) -> Any:
-    """``x`` where that is positive, else ``weight * x``, with weights that are learned.
+    """``x`` where it is positive, else ``weight * x``, with learned weights.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def prelu(x: Any, weight: Any) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def prelu(x: Any, weight: Any) -> Any:
         return _prelu(x, reshape(weight, ()) if weights else weight)
     if len(shape) < 2 or weights != shape[1:2]:
         raise ShapeError(
-            f"prelu: weight has shape {list(weights)}, x {list(shape)}. There is one weight, or one for each "
+            f"prelu: weight has shape {list(weights)}, x {list(shape)}. Give one weight, or one for each "
             "channel: axis 1 of x"
         )
     return _prelu(x, reshape(weight, (*weights, *(1,) * (len(shape) - 2))))
@@ -124,7 +124,7 @@ _hardtanh = linear_in_pieces(
 
 
 def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
-    """``x``, but no less than ``min_val`` and no more than ``max_val``.
+    """``x`` limited to ``min_val`` and ``max_val``.
 
     Parameters
     ----------
@@ -136,12 +136,12 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
     OptionError
-        If a bound is no number, or the lower one is above the upper.
+        If a bound is not a number, or the lower one is above the upper.
     UnsupportedError
         If a bound is a Var.
     DTypeError
@@ -155,7 +155,7 @@ def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """
     low, high = number("hardtanh: min_val", min_val), number("hardtanh: max_val", max_val)
     if not low <= high:
-        raise OptionError(f"hardtanh: min_val={low} is above max_val={high}. Exchange them")
+        raise OptionError(f"hardtanh: min_val={low} is above max_val={high}. Swap them")
     return _hardtanh(x, low=low, high=high)
 
 
@@ -209,7 +209,7 @@ hardswish = recorder_of(
 def _checked_width(name: str, lambd: Any) -> float:
     width = number(f"{name}: lambd", lambd)
     if not width >= 0:
-        raise OptionError(f"{name}: lambd={width}. It is a distance, which is not negative")
+        raise OptionError(f"{name}: lambd={width}. It must not be negative")
     return width
 
 
@@ -238,7 +238,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
 
 
 def softshrink(x: Any, lambd: float = 0.5) -> Any:
-    """``x`` moved towards 0 by ``lambd``, and no further; as `hardshrink` otherwise.
+    """``x`` moved towards 0 by ``lambd``, at most to 0. Otherwise like `hardshrink`.
 
     Examples
     --------
@@ -290,12 +290,12 @@ def threshold(x: Any, threshold: float, value: float) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
     OptionError
-        If one of them is no number.
+        If one of them is not a number.
     UnsupportedError
         If one of them is a Var.
     DTypeError

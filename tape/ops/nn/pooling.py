@@ -17,6 +17,7 @@ from tape.core.linear import broadcast_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import declare_cost
 from tape.kernels import pooling as kernels
 from tape.kernels.windowed import pooling_parameters
 from tape.ops.elementwise.arithmetic import divide
@@ -51,7 +52,7 @@ Padding = int | Sequence[int | Sequence[int]]
 
 
 def _batch(op: Op, operands: Any, is_batched: Sequence[bool], at: dict[str, Any], size: int) -> Any:
-    """Images of a batch are more images."""
+    """Batch rule: images of a batch are more images."""
     whole = [
         x if many else broadcast_to(x, shape=(size, *x.shape))
         for x, many in zip(operands, is_batched, strict=True)
@@ -61,7 +62,7 @@ def _batch(op: Op, operands: Any, is_batched: Sequence[bool], at: dict[str, Any]
 
 
 def _pooling(name: str, operands: str, out: str, *rules: Any, **options: Any) -> Op:
-    """One of the operations; operands and result have the elements of images, x, or of windows, y."""
+    """Return an operation; operands and result have the elements of images, x, or of windows, y."""
 
     def lower(b: Any, *values: Any, **at: Any) -> Any:
         shapes = dict(zip(operands, [value.shape for value in values], strict=True))
@@ -88,7 +89,7 @@ _max_pool: Op = _pooling(
     taylor=series.linear,
 )
 
-# Which elements are the largest does not change almost everywhere: linear in the first operand alone.
+# Which elements are largest is constant almost everywhere: these are linear in the first operand alone.
 _max_pool_vjp: Op = _pooling(
     "max_pool_vjp",
     "yxy",
@@ -114,17 +115,19 @@ _max_pool_jvp: Op = _pooling(
 _sum_pool: Op = _pooling(
     "sum_pool", "x", "y", lambda g, out, x, **at: _sum_pool_vjp(g, spatial=x.shape[2:], **at), linear=True
 )
+declare_cost(lambda out, shapes, at: prod(out) * prod(at["window"]), _max_pool, _sum_pool, _max_pool_jvp)
 
 _sum_pool_vjp: Op = _pooling(
     "sum_pool_vjp", "y", "x", lambda d, out, g, spatial, **at: _sum_pool(d, **at), linear=True
 )
+declare_cost(lambda out, shapes, at: prod(shapes[0]) * prod(at["window"]), _max_pool_vjp, _sum_pool_vjp)
 
 
 # ---- windows ---------------------------------------------------------------------------------------
 
 
 class _Windows(NamedTuple):
-    """What the operations are told."""
+    """The static arguments of the operations."""
 
     window: Counts
     stride: Counts
@@ -135,7 +138,7 @@ class _Windows(NamedTuple):
 def _windows(
     name: str, spatial: Counts, size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[_Windows, Paddings]:
-    """The windows, and how much padding was asked for: with ``ceil_mode`` there may be more."""
+    """Return the windows, and the padding that was asked for: with ``ceil_mode`` there may be more."""
     rank = len(spatial)
     window = per_axis(name, "kernel_size", size, rank, 1)
     steps = window if stride is None else per_axis(name, "stride", stride, rank, 1)
@@ -154,14 +157,14 @@ def _windows(
     windows = _Windows(window, steps, pads, spread)
     if any(d > 1 for d in spread) and any(np.min(n) == 0 for n in _taps_within(spatial, windows, counts)):
         raise ShapeError(
-            f"{name}: a window of size {list(window)} with dilation {list(spread)} lies in the padding "
-            f"{list(pads)} of {list(spatial)} elements altogether. Pad less"
+            f"{name}: a window of size {list(window)} with dilation {list(spread)} lies entirely in the "
+            f"padding {list(pads)} of {list(spatial)} elements. Pad less"
         )
     return windows, asked
 
 
 def _high(length: int, extent: int, step: int, low: int, high: int) -> int:
-    """The padding at the high end that makes room for the last window if it begins within x."""
+    """Return the high padding that makes room for the last window if it begins within x."""
     count = (length + low + high - extent + step - 1) // step + 1
     if (count - 1) * step >= length + low:
         count -= 1
@@ -171,7 +174,7 @@ def _high(length: int, extent: int, step: int, low: int, high: int) -> int:
 def _taps_within(
     spatial: Counts, windows: _Windows, counts: Counts, padding: Paddings | None = None
 ) -> list[np.ndarray]:
-    """For each axis, how many taps of each window meet an element, or ``padding`` that counts as such."""
+    """Return, for each axis, how many taps of each window meet an element, or ``padding`` that counts."""
     found = []
     for axis, (length, count) in enumerate(zip(spatial, counts, strict=True)):
         first = np.arange(count)[:, np.newaxis] * windows.stride[axis] - windows.padding[axis][0]
@@ -198,7 +201,7 @@ def max_pool1d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
     ceil_mode: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window of signals ``(N, C, length)``. As `max_pool2d`.
+    """The largest element of each window of signals ``(N, C, length)``. Like `max_pool2d`.
 
     Examples
     --------
@@ -218,16 +221,16 @@ def max_pool2d(
     Parameters
     ----------
     x : array_like or Var
-        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either. Real.
+        ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis. Real.
     kernel_size : int or tuple of int
-        Of the windows: for all axes, or one for each.
+        Size of the windows: for all axes, or one for each.
     stride : int or tuple of int, optional
-        How far apart they begin; by default as far as they are long.
+        The distance between windows; by default their size.
     padding : int, tuple of int or tuple of pairs
-        How far they may reach beyond x: at both ends of all axes, of each axis, or ``(low, high)`` for each.
+        The reach of windows beyond x: at both ends of all axes, of each axis, or ``(low, high)`` for each.
         Half of a window at most. What is out there is never the largest.
     dilation : int or tuple of int
-        How far apart the elements of a window are.
+        The distance between the elements of a window.
     ceil_mode : bool
         Whether there is one more window at the high end where elements are left over; it begins within x.
 
@@ -241,10 +244,10 @@ def max_pool2d(
     Raises
     ------
     ShapeError
-        If x has not as many axes, or a window is larger than x with its padding, or does not meet it.
+        If x has the wrong number of axes, or a window is larger than x with its padding, or does not meet it.
     OptionError
         If ``kernel_size``, ``stride`` or ``dilation`` is less than 1, padding less than 0 or more than half
-        of a window, or one is no int.
+        of a window, or one is not an int.
     DTypeError
         If x is complex.
 
@@ -262,7 +265,7 @@ def max_pool3d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, dilation: Option = 1,
     ceil_mode: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of each window of volumes ``(N, C, depth, height, width)``. As `max_pool2d`.
+    """The largest element of each window of volumes ``(N, C, depth, height, width)``. Like `max_pool2d`.
 
     Examples
     --------
@@ -287,7 +290,7 @@ def _mean(
     if divisor is None:
         divisor = _divisor(spatial, windows, asked if count_include_pad else ((0, 0),) * rank)
     elif np.ndim(divisor) or not divisor:
-        raise OptionError(f"{name}: divisor_override={divisor!r}. It takes a number, not 0")
+        raise OptionError(f"{name}: divisor_override={divisor!r}. It must be a number, not 0")
     if x.dtype.kind not in "fc":
         x = astype(x, np.float64)  # small ints would wrap around
     if isinstance(divisor, np.ndarray):
@@ -296,7 +299,7 @@ def _mean(
 
 
 def _divisor(spatial: Counts, windows: _Windows, counted: Paddings) -> Any:
-    """How many elements are in each window: an array, or a number where that is the same for all."""
+    """Return the number of elements in each window: an array, or a number where it is the same for all."""
     if counted == windows.padding:
         return float(prod(windows.window))
     sizes = _taps_within(spatial, windows, window_counts("avg_pool", spatial, *windows), counted)
@@ -307,7 +310,7 @@ def avg_pool1d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:  # fmt: skip
-    """The mean of each window of signals ``(N, C, length)``. As `avg_pool2d`.
+    """The mean of each window of signals ``(N, C, length)``. Like `avg_pool2d`.
 
     Examples
     --------
@@ -327,27 +330,27 @@ def avg_pool2d(
     Parameters
     ----------
     x : array_like or Var
-        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either.
+        ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis.
         Ints count as float64.
     kernel_size, stride, padding, ceil_mode
-        As for `max_pool2d`. Padding is zeros.
+        Same as for `max_pool2d`. Padding is zeros.
     count_include_pad : bool
         Whether padding counts in the mean. What ``ceil_mode`` adds to it never does.
     divisor_override : number, optional
-        What to divide all sums by, in place of the number of elements.
+        The divisor of all sums, in place of the number of elements.
 
     Returns
     -------
     numpy.ndarray or Var
-        ``(N, C, height, width)``, as many windows as there.
+        ``(N, C, height, width)``, with the same number of windows.
 
     Raises
     ------
     ShapeError
-        If x has not as many axes, or a window is larger than x with its padding.
+        If x has the wrong number of axes, or a window is larger than x with its padding.
     OptionError
         If ``kernel_size`` or ``stride`` is less than 1, padding less than 0 or more than half of a window,
-        one is no int, or ``divisor_override`` is 0.
+        one is not an int, or ``divisor_override`` is 0.
 
     Examples
     --------
@@ -368,7 +371,7 @@ def avg_pool3d(
     x: Any, kernel_size: Option, stride: Option | None = None, padding: Padding = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
-    """The mean of each window of volumes ``(N, C, depth, height, width)``. As `avg_pool2d`.
+    """The mean of each window of volumes ``(N, C, depth, height, width)``. Like `avg_pool2d`.
 
     Examples
     --------

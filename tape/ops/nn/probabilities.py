@@ -1,4 +1,4 @@
-"""Losses of predicted probabilities, one by one: cross-entropies of yes and no, and divergence."""
+"""Losses of predicted probabilities: binary cross-entropies, and divergence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _log_odds_against(ns: Any, p: Any) -> Any:
 
 
 def _variance(p: Any) -> Any:
-    """``p * (1 - p)``, but no less than PyTorch takes."""
+    """Return ``p * (1 - p)``, bounded below as in PyTorch."""
     return maximum(p * (1 - p), max(1e-12, np.finfo(p.dtype).tiny))
 
 
@@ -73,7 +73,7 @@ def _times_its_log(ns: Any, x: Any) -> Any:
     return x * ns.log(ns.where(x == 0, 1, x))
 
 
-_negative_entropy = elementwise(  # as xlogy(x, x), whose loop is one of scalars
+_negative_entropy = elementwise(  # the formula of xlogy(x, x), whose loop is scalar
     on_arrays("kl_div", _times_its_log),
     lambda d, out, x: xlogy(d, x) + d,
     lower=on_values(_times_its_log),
@@ -101,11 +101,11 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
     input : array_like or Var
         Probabilities, of any shape.
     target : array_like or Var
-        Of that shape: 0, 1, or probabilities.
+        Array of that shape: 0, 1, or probabilities.
     weight : array_like or Var, optional
-        For each loss; broadcasts to the shape of ``input``.
+        Weight of each loss; broadcasts to the shape of ``input``.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
 
     Returns
     -------
@@ -139,18 +139,18 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction:
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: Reduction = "mean", pos_weight: Any = None
 ) -> Any:
-    """`binary_cross_entropy` of ``sigmoid(input)``, with all digits where that is close to 0 or 1.
+    """`binary_cross_entropy` of ``sigmoid(input)``, accurate where that is close to 0 or 1.
 
     Parameters
     ----------
     input : array_like or Var
         Logits, of any shape.
     target : array_like or Var
-        Of that shape: 0, 1, or probabilities.
+        Array of that shape: 0, 1, or probabilities.
     weight : array_like or Var, optional
-        For each loss; broadcasts to the shape of ``input``.
+        Weight of each loss; broadcasts to the shape of ``input``.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
     pos_weight : array_like or Var, optional
         For the part of each loss that has the factor ``target``; broadcasts to the shape of ``input``.
 
@@ -186,7 +186,7 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
-    """``target * (log(target) - input)``: the divergence of probabilities from logarithms of others.
+    """``target * (log(target) - input)``: the Kullback-Leibler divergence, of log probabilities ``input``.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     target : array_like or Var
         Probabilities, of the shape of ``input``. A 0 adds nothing; the derivative by it is infinite.
     reduction : {"mean", "batchmean", "sum", "none"}
-        What to do with the losses of the elements; "batchmean" is their sum over the length of the first
+        How to reduce the losses of the elements; "batchmean" is their sum over the length of the first
         axis, which is the divergence itself.
     log_target : bool
         Whether ``target`` holds logarithms too.

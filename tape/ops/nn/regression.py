@@ -1,4 +1,4 @@
-"""Losses of predicted numbers: squares, absolute values, what is between, and likelihoods."""
+"""Losses of predicted numbers: squares, absolute values, mixtures of both, and likelihoods."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     Parameters
     ----------
     input, target : array_like or Var
-        Of one shape, any one.
+        Arrays of one shape, whichever.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
 
 
 def l1_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
-    """The absolute error, with derivative 0 where it is 0; as `mse_loss` otherwise.
+    """The absolute error, with derivative 0 where it is 0. Otherwise like `mse_loss`.
 
     Examples
     --------
@@ -81,24 +81,24 @@ _huber = smooth(
 
 
 def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: float = 1.0) -> Any:
-    """``e**2 / 2`` of errors e up to ``delta``, from there on ``delta * (abs(e) - delta / 2)``.
+    """``e**2 / 2`` of errors e up to ``delta``, beyond that ``delta * (abs(e) - delta / 2)``.
 
     Parameters
     ----------
     input, target, reduction
-        As for `mse_loss`.
+        Same as for `mse_loss`.
     delta : float
         Positive.
 
     Returns
     -------
     numpy.generic, numpy.ndarray or Var
-        As of `mse_loss`.
+        Same as for `mse_loss`.
 
     Raises
     ------
     ShapeError, DTypeError
-        As of `mse_loss`.
+        Same as for `mse_loss`.
     OptionError
         If there is no such reduction, or ``delta`` is not positive.
 
@@ -110,7 +110,7 @@ def huber_loss(input: Any, target: Any, reduction: Reduction = "mean", delta: fl
     """
     delta = number("huber_loss: delta", delta)
     if not delta > 0:
-        raise OptionError(f"huber_loss: delta={delta}. It is the size of an error, which is positive")
+        raise OptionError(f"huber_loss: delta={delta}. It must be positive")
     input, target = like_shaped("huber_loss", reduction, input, target)
     return reduced(_huber(input - target, delta=delta), reduction)
 
@@ -126,7 +126,7 @@ def smooth_l1_loss(input: Any, target: Any, reduction: Reduction = "mean", beta:
     """
     beta = number("smooth_l1_loss: beta", beta)
     if not beta >= 0:
-        raise OptionError(f"smooth_l1_loss: beta={beta}. It is the size of an error, which is not negative")
+        raise OptionError(f"smooth_l1_loss: beta={beta}. It must not be negative")
     input, target = like_shaped("smooth_l1_loss", reduction, input, target)
     error = input - target
     if not beta:
@@ -142,7 +142,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: Reduction = "mean",
 ) -> Any:
-    """Negative log likelihood of counts of a Poisson distribution, but for a constant.
+    """Negative log likelihood of counts of a Poisson distribution, up to a constant.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def poisson_nll_loss(
     eps : float
         Keeps logarithms finite.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def poisson_nll_loss(
     ShapeError
         If the shapes differ.
     OptionError
-        If there is no such reduction, or ``eps`` is no number.
+        If there is no such reduction, or ``eps`` is not a number.
     DTypeError
         If an operand is complex.
 
@@ -204,7 +204,7 @@ def gaussian_nll_loss(
     Parameters
     ----------
     input, target : array_like or Var
-        Of one shape: means, and what was observed.
+        Arrays of one shape: means, and observations.
     var : array_like or Var
         Variances: of the shape of ``input``, or of one for each sample without the last axis, or with the
         last axis of length one. None is negative.
@@ -213,7 +213,7 @@ def gaussian_nll_loss(
     eps : float
         The least variance: smaller ones are taken as this one, with derivative 0.
     reduction : {"mean", "sum", "none"}
-        What to do with the losses of the elements.
+        How to reduce the losses of the elements.
 
     Returns
     -------
@@ -223,9 +223,9 @@ def gaussian_nll_loss(
     Raises
     ------
     ShapeError
-        If the shapes do not belong together.
+        If the shapes do not fit.
     OptionError
-        If a variance is negative at the call, there is no such reduction, or ``eps`` is no number.
+        If a variance is negative at the call, there is no such reduction, or ``eps`` is not a number.
     DTypeError
         If an operand is complex.
 
@@ -243,7 +243,7 @@ def gaussian_nll_loss(
     shape, given = input.shape, var.shape
     if given not in (shape, shape[:-1], (*shape[:-1], 1)):
         raise ShapeError(
-            f"{name}: var has shape {list(given)}, input {list(shape)}. There is a variance for each "
+            f"{name}: var has shape {list(given)}, input {list(shape)}. There must be a variance for each "
             "element, or one for all along the last axis"
         )
     check_values(name, "var", var, 0, np.inf)

@@ -1,4 +1,4 @@
-"""Windows of images as columns of a matrix, and columns added up to images: each transposes the other."""
+"""Windows of images as columns of a matrix, and columns summed to images: each transposes the other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, free, passes
 from tape.kernels.windows import taps
 from tape.ops.nn.geometry import (
     Counts,
@@ -37,7 +38,7 @@ Padding = int | Sequence[int | Sequence[int]]
 def _places(
     spatial: Counts, size: Counts, stride: Counts, padding: Paddings, dilation: Counts
 ) -> Iterator[tuple[Any, Any]]:
-    """For each position of the kernel: which elements of an image it meets, and where among the columns."""
+    """Yield, for each position of the kernel, the elements of an image it meets and their columns."""
     counts = window_counts("unfold", spatial, size, stride, padding, dilation)
     for tap in taps(spatial, size, counts, stride, padding, dilation):
         yield (..., *tap.seen), (..., *tap.position, *tap.windows)
@@ -78,7 +79,7 @@ def _lower_fold(b: Any, columns: Any, spatial: Counts, **at: Any) -> Any:
 
 
 def _batch(op: Op, operands: Any, is_batched: Any, at: dict[str, Any], size: int) -> Any:
-    return op(*operands, **at)  # axes in front are any
+    return op(*operands, **at)  # there may be any axes in front
 
 
 _unfold: Op = Op(
@@ -89,6 +90,7 @@ _unfold: Op = Op(
     batch=_batch,
     lower=_lower_unfold,
 )
+declare_cost(free, _unfold)
 
 _fold: Op = Op(
     partial(computed, _fold_forward),
@@ -98,6 +100,7 @@ _fold: Op = Op(
     batch=_batch,
     lower=_lower_fold,
 )
+declare_cost(passes(1), _fold)
 
 
 # ---- the functions ---------------------------------------------------------------------------------
@@ -115,16 +118,16 @@ def _options(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: A
 def unfold(
     x: Any, kernel_size: Option, dilation: Option = 1, padding: Padding = 0, stride: Option = 1
 ) -> Any:
-    """Windows of images as the columns of a matrix.
+    """Return windows of images as the columns of a matrix.
 
     Parameters
     ----------
     x : array_like or Var
-        ``(N, C, height, width)``, or ``(C, height, width)``: then the result has no first axis either.
+        ``(N, C, height, width)``, or ``(C, height, width)``: the result then has no batch axis.
     kernel_size : int or tuple of int
-        Of the windows.
+        Size of the windows.
     dilation, padding, stride
-        As for `conv2d`, in numbers.
+        Same as for `conv2d`, in numbers.
 
     Returns
     -------
@@ -134,9 +137,10 @@ def unfold(
     Raises
     ------
     ShapeError
-        If x has not as many axes, or a window is larger than the padded x.
+        If x has the wrong number of axes, or a window is larger than the padded x.
     OptionError
-        If ``kernel_size``, ``stride`` or ``dilation`` is less than 1, padding less than 0, or one no int.
+        If ``kernel_size``, ``stride`` or ``dilation`` is less than 1, padding less than 0, or one is not an
+        int.
 
     Examples
     --------
@@ -163,7 +167,7 @@ def fold(
     padding: Padding = 0,
     stride: Option = 1,
 ) -> Any:
-    """Columns of a matrix added up where `unfold` would have taken them from: its transpose.
+    """Sum columns of a matrix where `unfold` would have taken them from: its transpose.
 
     Parameters
     ----------
@@ -172,7 +176,7 @@ def fold(
     output_size : int or tuple of int
         ``(height, width)`` of the images.
     kernel_size, dilation, padding, stride
-        As for `unfold`.
+        Same as for `unfold`.
 
     Returns
     -------
@@ -184,7 +188,7 @@ def fold(
     ShapeError
         If x is not what windows of such images have, or one is larger than the padded image.
     OptionError
-        If a number is less than 1, or padding less than 0, or one is no int.
+        If a number is less than 1, or padding less than 0, or one is not an int.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Sets: the distinct elements of arrays, and what is in one, in both, or in one only.
+"""Set operations: the distinct elements of arrays, and membership in one, both, or only one of two arrays.
 
-Which elements those are is recorded as an operation of its own, without derivative, and they are read
-from there: of equal elements, the first one has the derivative.
+An operation without a derivative finds which elements these are, and they are read at its positions: of equal
+elements, the first one has the derivative.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError
+from tape.inspect.costs import declare_cost, sorting
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_and, not_equal
 from tape.ops.ordering.sorting import sort, stable_argsort
 from tape.ops.structure.axes import moveaxis
@@ -36,9 +38,22 @@ __all__ = [
     "unique_values",
 ]
 
+declare_samples(
+    "np.intersect1d(x, y)",
+    "np.isin(x, y)",
+    "np.setdiff1d(x, y)",
+    "np.setxor1d(x, y)",
+    "np.union1d(x, y)",
+    "np.unique(x)",
+    "np.unique_all(x)",
+    "np.unique_counts(x)",
+    "np.unique_inverse(x)",
+    "np.unique_values(x).sum()",
+)
+
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """Result of `unique_all`."""
 
     values: Any
     indices: Any
@@ -47,14 +62,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """Result of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """Result of `unique_inverse`."""
 
     values: Any
     inverse_indices: Any
@@ -69,26 +84,26 @@ def _unique_parts(x: Any, *, axis: int | None, equal_nan: bool) -> Any:
 
 
 def _runs(x: np.ndarray, equal_nan: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What NumPy's unique finds, in a third of the time: see `stable_argsort`."""
+    """Return what NumPy's unique finds, in a third of the time: see `stable_argsort`."""
     order = stable_argsort(x, 0)
     ordered = x[order]
     is_first = np.ones(x.size, bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
     if equal_nan and x.dtype.kind in "fc":
-        is_first[1:] &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))  # they are last, together
+        is_first[1:] &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))  # NaNs come last, together
     starts = np.flatnonzero(is_first)
     inverse = np.empty(x.size, np.intp)
     inverse[order] = np.cumsum(is_first) - 1
     return order[starts], inverse, np.diff(starts, append=x.size)
 
 
-# All that is found at once, in one array: for each element its number, then where each number is first, and
-# how often.
+# All results at once, in one array: for each element its number, then the first position of each number, and
+# its count.
 _unique = Op(_unique_parts, name="unique")
 
 
 def _hashing_order(x: Any, *, equal_nan: bool) -> Any:
-    """Where among the sorted elements those are that NumPy finds without sorting, one after the other."""
+    """Return where, among the sorted elements, those are that NumPy finds by hashing, in its order."""
     found = np.unique(x, sorted=False) if equal_nan else np.unique_values(x)
     return np.searchsorted(np.unique(x, equal_nan=equal_nan), found)
 
@@ -109,6 +124,7 @@ _isin = Op(
         NotImplemented if is_batched[1] else op(*operands, **attrs)
     ),
 )
+declare_cost(sorting, _unique, _common, _isin)
 
 
 @implements(np.unique)
@@ -122,7 +138,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    """The distinct elements, in ascending order, or the distinct slices along an axis.
+    """Return the distinct elements, in ascending order, or the distinct slices along an axis.
 
     Parameters
     ----------
@@ -178,7 +194,7 @@ def unique(
 
 
 def _rows(x: Any, index: Any, axis: int) -> Any:
-    """Slices along an axis; in memory they follow each other, as those that NumPy has sorted."""
+    """Return slices along an axis; in memory one after the other, as those that NumPy has sorted."""
     if axis % np.ndim(x) == 0:
         return take(x, index, 0)
     return settled(moveaxis(take(moveaxis(x, axis, 0), index, 0), 0, axis))
@@ -186,7 +202,7 @@ def _rows(x: Any, index: Any, axis: int) -> Any:
 
 @implements(np.unique_all)
 def unique_all(x: Any) -> UniqueAllResult:
-    """The distinct elements with all that `unique` tells of them; every NaN is one by itself.
+    """Return the distinct elements with all further results of `unique`; every NaN is distinct.
 
     Examples
     --------
@@ -199,7 +215,7 @@ def unique_all(x: Any) -> UniqueAllResult:
 
 @implements(np.unique_counts)
 def unique_counts(x: Any) -> UniqueCountsResult:
-    """The distinct elements, and how often each is there; as `unique_all` otherwise.
+    """Return the distinct elements and their counts. Otherwise like `unique_all`.
 
     Examples
     --------
@@ -212,7 +228,7 @@ def unique_counts(x: Any) -> UniqueCountsResult:
 
 @implements(np.unique_inverse)
 def unique_inverse(x: Any) -> UniqueInverseResult:
-    """The distinct elements, and which one every element is; as `unique_all` otherwise.
+    """Return the distinct elements, and the index of every element among them. Otherwise like `unique_all`.
 
     Examples
     --------
@@ -225,7 +241,7 @@ def unique_inverse(x: Any) -> UniqueInverseResult:
 
 @implements(np.unique_values)
 def unique_values(x: Any) -> Any:
-    """The distinct elements, in NumPy's order; as `unique_all` otherwise.
+    """Return the distinct elements, in NumPy's order. Otherwise like `unique_all`.
 
     Examples
     --------
@@ -238,7 +254,7 @@ def unique_values(x: Any) -> Any:
 
 @implements(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """The distinct elements of two arrays together, in ascending order; as `unique` otherwise.
+    """Return the distinct elements of two arrays together, in ascending order. Otherwise like `unique`.
 
     Examples
     --------
@@ -251,7 +267,7 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 
 @implements(np.intersect1d)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The distinct elements that two arrays have in common, in ascending order.
+    """Return the distinct elements that two arrays have in common, in ascending order.
 
     Parameters
     ----------
@@ -284,7 +300,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 @implements(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The distinct elements of one array that are not in another, in ascending order.
+    """Return the distinct elements of one array that are not in another, in ascending order.
 
     Parameters
     ----------
@@ -309,7 +325,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 @implements(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """The distinct elements that are in one of two arrays only, in ascending order; else as `intersect1d`.
+    """Return the distinct elements of only one of two arrays, ascending. Otherwise like `intersect1d`.
 
     Examples
     --------
@@ -336,7 +352,7 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Any:
-    """Whether each element is in another array; recorded, without derivative.
+    """Return whether each element is in another array; recorded without a derivative.
 
     Parameters
     ----------
@@ -349,12 +365,12 @@ def isin(
     invert : bool
         Whether to tell which are not.
     kind : {"sort", "table"}, optional
-        How it is found out, which changes nothing else.
+        The algorithm, which changes nothing else.
 
     Returns
     -------
     numpy.ndarray, numpy.bool or Var
-        Of the shape of ``element``.
+        Array of the shape of ``element``.
 
     Raises
     ------
@@ -368,5 +384,5 @@ def isin(
     array([False,  True])
     """
     if kind not in (None, "sort", "table"):
-        raise OptionError(f"isin: kind={kind!r}. It is 'sort', 'table' or None")
+        raise OptionError(f"isin: kind={kind!r}. It must be 'sort', 'table' or None")
     return _isin(element, test_elements, assume_unique=assume_unique, invert=invert, kind=kind)

@@ -1,7 +1,7 @@
-"""Sorting, and searching in what is sorted.
+"""Sorting, and searching in sorted arrays.
 
-The derivative goes through the permutation, which is recorded as an operation of its own, without
-derivative: equal elements keep their order, and each result has the derivative of the element it is.
+The derivative follows the permutation, which is recorded as an operation without a derivative: equal elements
+keep their order, and each result has the derivative of the element it is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from tape.inspect.costs import declare_cost, searching, sorting
+from tape.inspect.samples import declare_samples
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
@@ -26,12 +28,22 @@ from tape.ops.structure.taking import take_along_axis
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
 
+declare_samples(
+    "np.argpartition(x, 2, axis=1)",
+    "np.argsort(x, axis=1)",
+    "np.lexsort((x[0], x[1]))",
+    "np.partition(x, 2, axis=1)",
+    "np.searchsorted([0.4, 0.6], x)",
+    "np.sort(x, axis=1)",
+    "np.sort_complex(v)",
+)
+
 _KINDS = {"q": "quicksort", "h": "heapsort", "m": "stable", "s": "stable"}
 """NumPy goes by the first letter."""
 
 
 def stable_argsort(x: Any, axis: int | None) -> Any:
-    """What NumPy's stable sort gives, by the quicker one where there are no ties: then there is one order.
+    """Return the permutation of NumPy's stable sort, from the faster unstable one if there are no ties.
 
     NumPy sorts floats with vector instructions, but not stably: four times faster at 10**5 elements.
     """
@@ -66,6 +78,7 @@ _argpartition = Op(
 _lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 
 _lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
+declare_cost(sorting, _argsort, _argpartition, _lexsort, _lexsort_rows)
 
 
 def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -75,23 +88,28 @@ def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any],
 _searchsorted = Op(
     lambda a, v, *sorter, side: np.searchsorted(a, v, side, *sorter), name="searchsorted", batch=_batch_search
 )
+declare_cost(searching, _searchsorted)
 
 
 def _checked_kind(name: str, kind: Any, order: Any, stable: bool | None) -> str | None:
-    """The kind of sort, with what is stable by another name told by this one."""
+    """Return the kind of sort; the other names of a stable sort as "stable"."""
     if order is not None:
-        raise UnsupportedError(f"{name}: order= names fields, and there are none. Sort by the argsort of one")
+        raise UnsupportedError(
+            f"{name}: order= names fields, and the array has none. Sort by the argsort of an array"
+        )
     if kind is not None and stable is not None:
         raise OptionError(f"{name}: kind={kind!r} and stable={stable}. Give one of them")
     if kind is None:
         return "stable" if stable else None
     if not isinstance(kind, str) or kind[:1].lower() not in _KINDS:
-        raise OptionError(f"{name}: kind={kind!r}. It is 'quicksort', 'heapsort', 'mergesort' or 'stable'")
+        raise OptionError(
+            f"{name}: kind={kind!r}. It must be 'quicksort', 'heapsort', 'mergesort' or 'stable'"
+        )
     return _KINDS[kind[0].lower()]
 
 
 def _checked_axis(name: str, a: Any, axis: Any) -> int:
-    """How many elements there are along an axis; in all, if None."""
+    """Return the number of elements along an axis; of all elements if None."""
     shape = np.shape(a)
     try:
         return np.size(a) if axis is None else shape[operator.index(axis)]
@@ -103,9 +121,9 @@ def _checked_kth(name: str, kth: Any, a: Any, length: int) -> int | tuple[int, .
     try:
         positions = tuple(map(operator.index, kth)) if np.ndim(kth) else operator.index(kth)
     except TypeError as error:
-        raise DTypeError(f"{name}: kth={kth!r}. It is an int or a sequence of ints") from error
+        raise DTypeError(f"{name}: kth={kth!r}. It must be an int or a sequence of ints") from error
     if not np.size(a):
-        return positions  # whatever they are, to NumPy
+        return positions  # NumPy accepts any there
     for k in positions if isinstance(positions, tuple) else (positions,):
         if not -length <= k < length:
             raise ShapeError(f"{name}: kth={k} is out of bounds: there are {length} elements along the axis")
@@ -113,7 +131,7 @@ def _checked_kth(name: str, kth: Any, a: Any, length: int) -> int | tuple[int, .
 
 
 def _permuted(a: Any, order: Op, axis: int | None, **attrs: Any) -> Any:
-    """The elements along an axis in the order that an operation finds; all of them if the axis is None."""
+    """Return the elements along an axis, flat if it is None, in the order that an operation finds."""
     if axis is None:
         a, axis = a if np.ndim(a) == 1 else ravel(a), -1
     return own(take_along_axis(a, order(a, axis=axis, **attrs), axis), slowest_first(a))
@@ -128,7 +146,7 @@ def sort(
     *,
     stable: bool | None = None,
 ) -> Any:
-    """Elements along an axis in ascending order, NaN last.
+    """Sort elements along an axis in ascending order, NaN last.
 
     Parameters
     ----------
@@ -139,9 +157,9 @@ def sort(
     kind : {"quicksort", "heapsort", "mergesort", "stable"}, optional
         All give the same result.
     order : None
-        For structured arrays, which are not supported.
+        Not supported: structured arrays have fields, and there are none here.
     stable : bool, optional
-        As ``kind``.
+        Same as for ``kind``.
 
     Returns
     -------
@@ -178,12 +196,12 @@ def argsort(
     *,
     stable: bool | None = None,
 ) -> Any:
-    """The permutation that sorts; recorded, without derivative. Arguments and errors as `sort`.
+    """Return the permutation that sorts, without a derivative. Parameters and errors are those of `sort`.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of ints. Only with ``kind="stable"`` or ``stable=True`` do equal elements keep their order.
+        Ints. Only with ``kind="stable"`` or ``stable=True`` do equal elements keep their order.
 
     Examples
     --------
@@ -202,7 +220,7 @@ def argsort(
 def partition(
     a: Any, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> Any:
-    """Elements along an axis, the k-th where sorting puts it, with smaller ones before and larger ones after.
+    """Partition elements along an axis: the k-th where sorting puts it, smaller before and larger after it.
 
     Parameters
     ----------
@@ -215,7 +233,7 @@ def partition(
     kind : {"introselect"}
         There is one.
     order : None
-        For structured arrays, which are not supported.
+        Not supported: structured arrays have fields, and there are none here.
 
     Returns
     -------
@@ -244,12 +262,12 @@ def partition(
 def argpartition(
     a: Any, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> Any:
-    """The permutation that partitions; recorded, without derivative. Arguments and errors as `partition`.
+    """Return the permutation that partitions, without a derivative. Parameters and errors as of `partition`.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of ints.
+        Array of ints.
 
     Examples
     --------
@@ -264,7 +282,7 @@ def argpartition(
 
 def _partition_arguments(name: str, a: Any, kth: Any, axis: Any, kind: Any, order: Any) -> tuple[Any, Any]:
     if kind != "introselect":
-        raise OptionError(f"{name}: kind={kind!r}. It is 'introselect'")
+        raise OptionError(f"{name}: kind={kind!r}. It must be 'introselect'")
     _checked_kind(name, None, order, None)
     a = as_operand(a)
     return a, _checked_kth(name, kth, a, _checked_axis(name, a, axis))
@@ -272,7 +290,7 @@ def _partition_arguments(name: str, a: Any, kth: Any, axis: Any, kind: Any, orde
 
 @implements(np.sort_complex)
 def sort_complex(a: Any) -> Any:
-    """The same as `sort` along the last axis, as complex numbers.
+    """Sort along the last axis, as complex numbers.
 
     Examples
     --------
@@ -288,19 +306,19 @@ def sort_complex(a: Any) -> Any:
 
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The permutation that sorts by several keys, the last one first; recorded, without derivative.
+    """Return the permutation that sorts by several keys, the last one first; recorded without a derivative.
 
     Parameters
     ----------
     keys : sequence of array_like or Var, or one with an axis more
-        Of one shape.
+        Arrays of one shape.
     axis : int
-        Along which to sort.
+        The axis to sort along.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of ints; equal elements keep their order.
+        Ints; equal elements keep their order.
 
     Raises
     ------
@@ -322,7 +340,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 @implements(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where elements would have to be inserted to keep an array sorted; recorded, without derivative.
+    """Return where elements would be inserted to keep an array sorted; recorded without a derivative.
 
     Parameters
     ----------
@@ -333,17 +351,17 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     side : {"left", "right"}
         Before elements of ``a`` that are equal, or after them.
     sorter : array_like or Var, optional
-        What `argsort` makes of ``a``.
+        The result of ``argsort(a)``.
 
     Returns
     -------
     numpy.ndarray, numpy.integer or Var
-        Of ints, of the shape of ``v``.
+        Ints, of the shape of ``v``.
 
     Raises
     ------
     ShapeError
-        If ``a`` has not one axis, or ``sorter`` has another length or does not fit.
+        If ``a`` must have one axis, or ``sorter`` has another length or does not fit.
     OptionError
         If ``side`` is another one.
 
@@ -354,8 +372,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     array([0, 1, 3])
     """
     if side not in ("left", "right"):
-        raise OptionError(f"searchsorted: side={side!r}. It is 'left' or 'right'")
+        raise OptionError(f"searchsorted: side={side!r}. It must be 'left' or 'right'")
     a = as_operand(a)
     if np.ndim(a) != 1:
-        raise ShapeError(f"searchsorted: {errors.describe(a)} has not one axis")
+        raise ShapeError(f"searchsorted: {errors.describe(a)} must have one axis")
     return _searchsorted(a, v, *(() if sorter is None else (sorter,)), side=side)

@@ -1,14 +1,14 @@
-"""Sums of products, in the notation of Einstein.
+"""Sums of products, in Einstein notation.
 
 Every call becomes one operation with its subscripts written out: a letter for each axis, the result after
-``->``. Then the derivative by an operand is an einsum again, of the adjoint and the other operands, and a
-batch is one more letter.
+``->``. The derivative by an operand is again an einsum, of the adjoint and the other operands, and a batch is
+one more letter.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
@@ -26,23 +26,29 @@ from tape.core.operands import as_operand
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError, UnsupportedError
+from tape.inspect.costs import Shape, declare_cost
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import astype, reshape
 
 __all__ = ["einsum"]
 
+declare_samples(
+    'np.einsum("ij,j,ik->k", x, v, y)',
+)
+
 _LARGE = 10_000
-"""How many products a contraction has from which on NumPy's search for a faster order is worth its time."""
+"""The number of products from which on NumPy's search for a faster order is worth its time."""
 
 
 def _terms(subscripts: str) -> tuple[list[str], str]:
-    """The subscripts of each operand, and those of the result."""
+    """Return the subscripts of each operand, and those of the result."""
     inputs, result = subscripts.split("->")
     return inputs.split(","), result
 
 
 def _longest(operands: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
-    """How long the axes of each letter are, after broadcasting."""
+    """Return the length of the axes of each letter, after broadcasting."""
     lengths: dict[str, int] = {}
     for x, labels in zip(operands, inputs, strict=True):
         for label, length in zip(labels, np.shape(x), strict=True):
@@ -55,7 +61,7 @@ def _longest(operands: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
 
 
 def _adjoint(k: int, g: Any, out: Any, *operands: Any, subscripts: str, **options: Any) -> Any:
-    """What the adjoint of the result says about operand ``k``."""
+    """Return the adjoint of operand ``k``."""
     inputs, result = _terms(subscripts)
     own, others = inputs[k], [*inputs[:k], *inputs[k + 1 :]]
     parts, labels = [g, *operands[:k], *operands[k + 1 :]], [result, *others]
@@ -64,19 +70,19 @@ def _adjoint(k: int, g: Any, out: Any, *operands: Any, subscripts: str, **option
     # An axis of length one may have been broadcast, and then it is summed over.
     kept = "".join(label for label in lengths if label in known and lengths[label] != 1)
     is_large = prod(_longest(parts, labels).values()) > _LARGE
-    if is_large:  # in pairs, which ints and bools must not make among themselves: see `_check_small`
+    if is_large:  # in pairs: ints and bools must not be multiplied among themselves, see `_check_small`
         parts = [x if np.result_type(x).kind in "fc" else astype(x, g.dtype) for x in parts]
     d = _einsum(len(parts))(*parts, subscripts=f"{','.join(labels)}->{kept}", optimize=is_large)
     if len(kept) < len(lengths):
         sides = iter(d.shape)
         d = reshape(d, [next(sides) if label in kept else 1 for label in lengths])
     if d.shape != tuple(lengths.values()):
-        d = broadcast_to(d, shape=tuple(lengths.values()))  # the same along what was only summed over
+        d = broadcast_to(d, shape=tuple(lengths.values()))  # constant along axes that were only summed over
     return d if len(own) == len(lengths) else _on_diagonal(d, own, lengths)
 
 
 def _on_diagonal(d: Any, labels: str, lengths: dict[str, int]) -> Any:
-    """An array with one axis for each letter, on the diagonal of one with an axis wherever it stands."""
+    """Return an array with one axis for each letter, on the diagonal of one with all occurrences."""
     count = len(labels)
     is_kept = np.ones((1,) * count, bool)
     shape = []
@@ -90,7 +96,7 @@ def _on_diagonal(d: Any, labels: str, lengths: dict[str, int]) -> Any:
 
 
 def _taylor(op: Any, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
-    """Each coefficient is a sum over all ways to share its order among the operands."""
+    """Taylor rule: each coefficient is a sum over all ways to split its order among the operands."""
     coefficients = [out]
     for order in range(1, len(operands[0])):
         shares = product(range(order + 1), repeat=len(operands))
@@ -123,7 +129,7 @@ def _arranged(b: Any, term: Term, order: Sequence[str]) -> Any:
 
 
 def _distinct(b: Any, x: Any, labels: str) -> Term:
-    """The diagonal where letters repeat; axes of length one, which broadcast, are gone."""
+    """Return the diagonal where letters repeat, without axes of length one, which broadcast."""
     labels = "".join(label for label, length in zip(labels, x.shape, strict=True) if length != 1)
     x = b.reshape(x, tuple(length for length in x.shape if length != 1))
     while len(set(labels)) < len(labels):
@@ -146,7 +152,7 @@ def _summed(b: Any, term: Term, kept: Iterable[str]) -> Term:
 
 
 def _multiplied(b: Any, left: Term, right: Term, kept: set[str]) -> Term:
-    """Two terms as one: a stack of matrix products, or the product of elements."""
+    """Return the product of two terms: a stack of matrix products, or a product of elements."""
     (x, xs), (y, ys) = (
         _summed(b, term, kept.union(other[1])) for term, other in ((left, right), (right, left))
     )
@@ -194,7 +200,7 @@ def _lower(b: Any, *operands: Any, subscripts: str, dtype: Any = None, **options
 
 
 def _written_back(x: Any, part: Any, *, subscripts: str, **options: Any) -> Any:
-    """The array of which diagonals, or axes in another order, have been written to."""
+    """Return the operand after its diagonals, or axes in another order, have been written to."""
     reached = _adjoint(0, np.ones(part.shape), part, x, subscripts=subscripts, **options)
     return where(reached != 0, _adjoint(0, part, part, x, subscripts=subscripts, **options), x)
 
@@ -202,10 +208,28 @@ def _written_back(x: Any, part: Any, *, subscripts: str, **options: Any) -> Any:
 # ---- the operation ---------------------------------------------------------------------------------
 
 
+def _cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> float:
+    """Return the cost: each operand multiplied with what is left of those before it, and summed."""
+    inputs, result = _terms(attrs["subscripts"])
+    lengths: dict[str, int] = {}
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, length in zip(labels, shape, strict=True):
+            lengths[label] = max(length, lengths.get(label, 1)) if length else 0
+    if len(inputs) == 1:
+        return prod(shapes[0]) if set(inputs[0]) - set(result) else 0
+    total, left = 0, set(inputs[0])
+    for k, labels in enumerate(inputs[1:], start=1):
+        left |= set(labels)
+        kept = left & set(result).union(*inputs[k + 1 :])
+        total += (2 if left - kept else 1) * prod([lengths[label] for label in left])
+        left = kept
+    return total
+
+
 @cache
 def _einsum(count: int) -> Op:
-    """The einsum of so many operands."""
-    return Op(
+    """Return the einsum operation for this number of operands."""
+    op = Op(
         lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
         name="einsum",
         vjp=[partial(_adjoint, k) for k in range(count)],
@@ -215,6 +239,8 @@ def _einsum(count: int) -> Op:
         batch=_batch,
         lower=_lower,
     )
+    declare_cost(_cost, op)
+    return op
 
 
 @implements(np.einsum)
@@ -222,7 +248,7 @@ def _einsum(count: int) -> Op:
 def einsum(
     *operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe"
 ) -> Any:
-    """Sums of products, in the notation of Einstein: all of `numpy.einsum`.
+    """Evaluate sums of products in Einstein notation, with all options of `numpy.einsum`.
 
     Parameters
     ----------
@@ -230,10 +256,10 @@ def einsum(
         Subscripts and the arrays they are for: ``"ij,jk->ik", a, b``, or, with a number for a letter,
         ``a, [0, 1], b, [1, 2], [0, 2]``.
     optimize : bool, str or path
-        How NumPy is to compute it: False in one loop over all letters, True in pairs. Derivatives of large
+        NumPy's order of computation: False in one loop over all letters, True in pairs. Derivatives of large
         products are computed in pairs in any case.
     dtype, order, casting
-        As for `numpy.einsum`.
+        Same as for `numpy.einsum`.
 
     Returns
     -------
@@ -257,11 +283,11 @@ def einsum(
            [0., 1.]])]
     """
     if operands and isinstance(operands[0], str):
-        told, given = operands[0].replace(" ", ""), operands[1:]
+        text, given = operands[0].replace(" ", ""), operands[1:]
     else:
-        told, given = _from_lists(operands)
+        text, given = _from_lists(operands)
     arrays = [as_operand(array) for array in given]
-    subscripts = _written_out(told, [np.shape(array) for array in arrays], optimize is not False)
+    subscripts = _written_out(text, [np.shape(array) for array in arrays], optimize is not False)
     if optimize is not False:
         _check_small(arrays, subscripts, optimize)
     defaults = {"optimize": False, "dtype": None, "order": "K", "casting": "safe"}
@@ -271,9 +297,10 @@ def einsum(
 
 
 def _check_small(arrays: Sequence[Any], subscripts: str, optimize: Any) -> None:
-    """In pairs, NumPy adds up bools by "or", and small ints in their few bits, before they meet a float.
+    """Raise where NumPy's order of pairs would multiply bools or small ints before they meet a float.
 
-    The derivative by the float is not that of an einsum then.
+    NumPy adds up bools by "or", and small ints in their few bits: the derivative by the float would not be
+    that of an einsum.
     """
     dtypes = [np.result_type(x) for x in arrays]
     is_small = [dtype.kind == "b" or (dtype.kind in "iu" and dtype.itemsize < 8) for dtype in dtypes]
@@ -297,14 +324,14 @@ def _check_small(arrays: Sequence[Any], subscripts: str, optimize: Any) -> None:
         if is_product or any(summed):
             raise UnsupportedError(
                 f"einsum: {subscripts!r} with optimize={optimize!r} multiplies or adds up bools or small "
-                "ints among themselves, where they overflow. Convert them to float, or leave optimize out"
+                "ints among themselves, where they overflow. Convert them to float, or omit optimize"
             )
         both = set().union(*(labels for labels, _ in parts))
         terms.append((both & kept, np.result_type(*small) if len(small) == len(parts) else None))
 
 
 def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Subscripts given as lists of numbers, as letters; and the arrays."""
+    """Return subscripts given as lists of numbers as letters, and the arrays."""
     count = len(operands) // 2 * 2
     lists = [_letters(labels) for labels in operands[1:count:2]]
     result = [_letters(labels) for labels in operands[count:]]
@@ -312,7 +339,7 @@ def _from_lists(operands: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _letters(labels: Any) -> str:
-    """NumPy's letters for numbers: in this order, which decides that of an implicit result."""
+    """Return NumPy's letters for numbers: their order decides that of an implicit result."""
     if not isinstance(labels, Handle):
         every = ascii_uppercase + ascii_lowercase
         with suppress(TypeError, IndexError):
@@ -322,13 +349,13 @@ def _letters(labels: Any) -> str:
     )
 
 
-def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: bool) -> str:
-    """Subscripts with a letter for each axis and an explicit result.
+def _written_out(text: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: bool) -> str:
+    """Return the subscripts with a letter for each axis and an explicit result.
 
-    An ellipsis that the result lacks is an error, except to NumPy's optimizer, which sums over it.
+    An ellipsis that the result lacks is an error, except in NumPy's optimizer, which sums over it.
     """
-    source = f"einsum: {told!r} for shapes {', '.join(str(list(shape)) for shape in shapes)}"
-    left, arrow, right = told.partition("->")
+    source = f"einsum: {text!r} for shapes {', '.join(str(list(shape)) for shape in shapes)}"
+    left, arrow, right = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(shapes) or not shapes:
         raise ShapeError(f"{source}. There are subscripts for {len(inputs)} operands")
@@ -339,9 +366,9 @@ def _written_out(told: str, shapes: Sequence[tuple[int, ...]], sums_over_rest: b
     extra = [len(shape) - len(part.replace("...", "")) for part, shape in zip(inputs, shapes, strict=True)]
     for part, more in zip(inputs, extra, strict=True):
         if more < 0 or (more and "..." not in part):
-            raise ShapeError(f"{source}. {part!r} is for another number of axes")
+            raise ShapeError(f"{source}. {part!r} has the wrong number of axes")
     most = max(extra)
-    free = "".join(letter for letter in ascii_letters if letter not in told)[:most]
+    free = "".join(letter for letter in ascii_letters if letter not in text)[:most]
     inputs = [part.replace("...", free[most - more :]) for part, more in zip(inputs, extra, strict=True)]
     every = "".join(inputs)
     if arrow:

@@ -1,8 +1,8 @@
 """Products of vectors, matrices and stacks of matrices.
 
-What sums over other axes than the last ones is in `tape.ops.products.tensors`. Some of these conjugate their
-first operand, as NumPy does; by the convention of `tape.ops.elementwise.complex`, rules conjugate nothing
-else.
+Products that sum over axes other than the last ones are in `tape.ops.products.tensors`. Some products
+conjugate their first operand, as NumPy's do; by the convention of `tape.ops.elementwise.complex`, rules
+conjugate nothing else.
 """
 
 from __future__ import annotations
@@ -20,11 +20,23 @@ from tape.core.operands import as_operand
 from tape.core.record import recorder_of
 from tape.core.table import implements
 from tape.errors import ShapeError
-from tape.ops.elementwise.complex import conjugate
+from tape.inspect.costs import declare_cost, matrix_products
+from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.structure.axes import axes_of, moveaxis, swapaxes
 from tape.ops.structure.shape import expand_dims, ravel, reshape
 
 __all__ = ["matmul", "matvec", "vdot", "vecdot", "vecmat"]
+
+declare_samples(
+    "np.matmul(x, v)",
+    "np.matvec(x, v)",
+    "np.vdot(u, w)",
+    "np.vecdot(x, v)",
+    "np.vecmat(u, x)",
+    "np.linalg.matmul(x, v)",
+    "np.linalg.vecdot(x, v)",
+)
 
 
 def _forward(x: Any, y: Any) -> Any:
@@ -34,7 +46,7 @@ def _forward(x: Any, y: Any) -> Any:
 
 
 def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    """All three as stacks of matrices, if one is: a vector on the left is a row, on the right a column."""
+    """Return all three as stacks of matrices: a vector on the left is a row, on the right a column."""
     if x.ndim == 1:
         x, g = expand_dims(x, 0), expand_dims(g, -2)
     elif y.ndim == 1:
@@ -43,17 +55,17 @@ def _as_matrices(g: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def _product(x: Any, y: Any) -> Any:
-    """``x @ y``, of plain matrices by the shorter way, which of a column and a row is ten times faster."""
+    """Return ``x @ y``; of a plain column and row elementwise, which is ten times faster."""
     return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim == 2 == y.ndim else matmul(x, y)
 
 
 def _outer(x: Any, y: Any) -> Any:
-    """A column times a row; of these one may be a number."""
+    """Return a column times a row; one of them may be a scalar."""
     return _product(reshape(x, (x.size, 1)), reshape(y, (1, y.size))) if x.ndim and y.ndim else x * y
 
 
 def matrix_product(x: Any, y: Any) -> Any:
-    """``x @ y`` of (stacks of) matrices; of stacks of columns and rows elementwise, four times faster."""
+    """Return ``x @ y`` of (stacks of) matrices; of columns and rows elementwise, four times faster."""
     return x * y if x.shape[-1] == 1 and x.ndim > 2 else _product(x, y)
 
 
@@ -153,12 +165,8 @@ implements(np.linalg.matmul)(matmul)
 # ---- vectors, and stacks of them -------------------------------------------------------------------
 
 
-def _conjugated(a: Any) -> Any:
-    return conjugate(a) if a.dtype.kind == "c" else a
-
-
 def _scaled(g: Any, y: Any, like: Any) -> Any:
-    """Each vector times its number, in the shape of ``like``."""
+    """Return each vector times its number, in the shape of ``like``."""
     if like.ndim == 2 and y.ndim == 1:
         return _outer(g, y)
     if y.ndim > 1 == like.ndim:
@@ -170,49 +178,50 @@ _vecdot = Op(
     np.vecdot,
     name="vecdot",
     vjp=[
-        lambda g, out, x, y: _conjugated(_scaled(g, y, x)),
-        lambda g, out, x, y: _scaled(g, _conjugated(x), y),
+        lambda g, out, x, y: conjugated(_scaled(g, y, x)),
+        lambda g, out, x, y: _scaled(g, conjugated(x), y),
     ],
     linear=True,
     batch=elementwise,
     lower=lambda b, x, y: b.fold("sum", x * y, -1),
 )
+declare_cost(matrix_products, _matmul, _vecdot)
 
 
 def _check_stacks(name: str, x: Any, y: Any, x_core: str, y_core: str) -> None:
     """Raise if stacks of arrays with these axes, a letter each, do not multiply over the axis they share."""
     x_shape, y_shape = np.shape(x), np.shape(y)
-    told = f"{name}: shapes {list(x_shape)} and {list(y_shape)}"
+    call = f"{name}: shapes {list(x_shape)} and {list(y_shape)}"
     for shape, core, which in ((x_shape, x_core, "first"), (y_shape, y_core, "second")):
         if len(shape) < len(core):
             kind = "vector" if len(core) == 1 else "matrix"
-            raise ShapeError(f"{told}. The {which} must be a {kind}, or a stack of them")
+            raise ShapeError(f"{call}. The {which} must be a {kind}, or a stack of them")
     (shared,) = set(x_core) & set(y_core)
     lengths = (x_shape[x_core.index(shared) - len(x_core)], y_shape[y_core.index(shared) - len(y_core)])
     if lengths[0] != lengths[1]:
-        raise ShapeError(f"{told}. The lengths {lengths[0]} and {lengths[1]} must be equal")
+        raise ShapeError(f"{call}. The lengths {lengths[0]} and {lengths[1]} must be equal")
     try:
         np.broadcast_shapes(x_shape[: -len(x_core)], y_shape[: -len(y_core)])
     except ValueError:
-        raise ShapeError(f"{told}. The stacks do not broadcast") from None
+        raise ShapeError(f"{call}. The stacks do not broadcast") from None
 
 
 def with_axis_last(name: str, a: Any, axis: int) -> Any:
-    """An array with one axis moved behind all others; a ShapeError if there is no such axis."""
+    """Return an array with one axis moved to the end; raise a ShapeError if there is no such axis."""
     (last,) = axes_of(name, a, axis)
     return a if last == np.ndim(a) - 1 else moveaxis(a, last, -1)
 
 
 @implements(np.vecdot, np.linalg.vecdot)
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
-    """Inner products of vectors, or of stacks of vectors, the first conjugated.
+    """Inner products of vectors, or of stacks of vectors; the first is conjugated.
 
     Parameters
     ----------
     x1, x2 : array_like or Var
-        Of the same length along ``axis``; the other axes broadcast.
+        Of equal length along ``axis``; the other axes broadcast.
     axis : int
-        Along which the vectors lie.
+        The axis of the vectors.
 
     Returns
     -------
@@ -236,12 +245,12 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
 
 @implements(np.vdot)
 def vdot(a: Any, b: Any) -> Any:
-    """The inner product of all elements, those of the first conjugated.
+    """The inner product of all elements; those of the first array are conjugated.
 
     Parameters
     ----------
     a, b : array_like or Var
-        Of as many elements, in any shapes.
+        Arrays with the same number of elements, of any shapes.
 
     Returns
     -------
@@ -260,7 +269,7 @@ def vdot(a: Any, b: Any) -> Any:
     """
     a, b = as_operand(a), as_operand(b)
     if np.size(a) != np.size(b):
-        raise ShapeError(f"vdot of {np.size(a)} and {np.size(b)} elements. There must be as many")
+        raise ShapeError(f"vdot of {np.size(a)} and {np.size(b)} elements. Their numbers must be equal")
     return _vecdot(ravel(a), ravel(b))
 
 
@@ -302,7 +311,7 @@ def matvec(x1: Any, x2: Any) -> Any:
 
 @implements(*(getattr(np, name) for name in ("vecmat",) if hasattr(np, name)))
 def vecmat(x1: Any, x2: Any) -> Any:
-    """Products of vectors, conjugated, with matrices, or of stacks of them.
+    """Products of conjugated vectors with matrices, or of stacks of them.
 
     Parameters
     ----------
@@ -329,7 +338,7 @@ def vecmat(x1: Any, x2: Any) -> Any:
     """
     x1, x2 = as_operand(x1), as_operand(x2)
     _check_stacks("vecmat", x1, x2, "k", "km")
-    x1 = _conjugated(x1)
+    x1 = conjugated(x1)
     if np.ndim(x1) == 1:
         return matmul(x1, x2)
     out = matmul(expand_dims(x1, -2), x2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi
+from math import pi, prod
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
+from tape.inspect.costs import declare_cost, free, searching
+from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
-from tape.ops.elementwise.complex import conjugate
+from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where
 from tape.ops.ordering.sorting import argsort
@@ -25,15 +27,19 @@ from tape.ops.structure.shape import astype, ravel
 
 __all__ = ["convolve", "correlate", "interp", "unwrap"]
 
+declare_samples(
+    "np.convolve(u, v)",
+    'np.correlate(v, u, "full")',
+    "np.interp(x, np.linspace(0, 1, len(u)), u)",
+    "np.unwrap(7 * v)",
+)
+
 
 # ---- convolution and correlation -------------------------------------------------------------------
 #
-# The operations know two modes: "full", all sums of products, and "valid", those that no end of the
-# shorter operand falls out of. The derivative by either operand is one of them again.
-
-
-def _conjugated(a: Any) -> Any:
-    return conjugate(a) if a.dtype.kind == "c" else a
+# The operations have two modes: "full", all sums of products, and "valid", those where the shorter operand
+# lies within the longer one. The derivative by either operand is again one of them. They call `np.convolve`
+# and `np.correlate`, and not the convolutions of `tape.nn`, for NumPy's exact values.
 
 
 def _turned(a: Any) -> Any:
@@ -41,12 +47,12 @@ def _turned(a: Any) -> Any:
 
 
 def _convolve_adjoint(g: Any, x: Any, other: Any, mode: str) -> Any:
-    """Of a convolution, by ``x``."""
+    """Return the adjoint of a convolution by ``x``."""
     if mode == "full":
-        return _correlate(g, _conjugated(other), mode="valid")
+        return _correlate(g, conjugated(other), mode="valid")
     if x.size >= other.size:
         return _convolve(g, _turned(other), mode="full")
-    return _turned(_correlate(other, _conjugated(g), mode="valid"))
+    return _turned(_correlate(other, conjugated(g), mode="valid"))
 
 
 _convolve: Op = Op(
@@ -64,28 +70,29 @@ _correlate: Op = Op(
     lambda a, v, *, mode: np.correlate(a, v, mode),
     name="correlate",
     data_dependent=False,
-    vjp=[  # it is the convolution with the second operand turned round and conjugated
-        lambda g, out, a, v, mode: _convolve_adjoint(g, a, _conjugated(_turned(v)), mode),
-        lambda g, out, a, v, mode: _conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
+    vjp=[  # the convolution with the second operand reversed and conjugated
+        lambda g, out, a, v, mode: _convolve_adjoint(g, a, conjugated(_turned(v)), mode),
+        lambda g, out, a, v, mode: conjugated(_turned(_convolve_adjoint(g, v, a, mode))),
     ],
     linear=True,
 )
+declare_cost(lambda out, shapes, attrs: 2 * prod(shapes[0]) * prod(shapes[1]), _convolve, _correlate)
 
 
 def _sliding(op: Op, a: Any, v: Any, mode: str) -> Any:
-    """A convolution or correlation in one of NumPy's modes."""
+    """Run a convolution or correlation in one of NumPy's modes."""
     a, v = as_operand(a), as_operand(v)
     if mode not in ("full", "same", "valid"):
         raise OptionError(f"{op.name}: mode is {mode!r}. It must be 'full', 'same' or 'valid'")
     for x in (a, v):
         if np.ndim(x) != 1 or np.size(x) == 0:
-            told = f"{list(np.shape(a))} and {list(np.shape(v))}"
-            raise ShapeError(f"{op.name} of shapes {told}. Both must be vectors, and not empty")
+            shapes = f"{list(np.shape(a))} and {list(np.shape(v))}"
+            raise ShapeError(f"{op.name} of shapes {shapes}. Both must be vectors, and not empty")
     if mode != "same":
         return op(a, v, mode=mode)
     longest, shortest = max(a.size, v.size), min(a.size, v.size)
     start = (shortest - 1) // 2
-    if op is _correlate and a.size < v.size:  # NumPy exchanges them, and turns the result round
+    if op is _correlate and a.size < v.size:  # NumPy exchanges them, and reverses the result
         start = shortest - 1 - start
     return getitem(op(a, v, mode="full"), slice(start, start + longest))
 
@@ -127,7 +134,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The correlation of two vectors: sums of ``a[n + k] * conj(v[n])``.
 
-    Arguments, result and errors as `convolve`; both must be vectors.
+    Parameters, result and errors are those of `convolve`; both must be vectors.
 
     Examples
     --------
@@ -140,9 +147,9 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 # ---- interpolation ---------------------------------------------------------------------------------
 #
-# There are n + 1 intervals: the first to the left of all knots, the last to the right of them. Of the value
-# at a position, its share belongs to the knot at the end of its interval, the rest to that at the start:
-# all to the end in the first interval, and nothing in the last one.
+# There are n + 1 intervals: the first is left of all knots, the last right of them. The value at a position
+# is a mean of those at both ends of its interval; the share of the end is 1 in the first interval, 0 in the
+# last.
 
 
 def _batch_by_positions(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -171,8 +178,9 @@ _gathered = Op(
     linear=True,
     batch=_batch_by_positions,
     lower=lambda b, w, interval, count: b.written(b.value(w), (interval,), (count,)),
-    doc="For each interval, the sum of what is at the positions in it.",
+    doc="The sum of the values at the positions in each interval.",
 )
+declare_cost(free, _gathered)
 
 
 def _per_interval(first: float, inner: Any, last: float) -> Any:
@@ -182,17 +190,17 @@ def _per_interval(first: float, inner: Any, last: float) -> Any:
 
 def _widths(xp: Any) -> Any:
     widths = getitem(xp, slice(1, None)) - getitem(xp, slice(-1))
-    return where(equal(widths, 0), 1, widths)  # no position is between knots in one place
+    return where(equal(widths, 0), 1, widths)  # no position is between equal knots
 
 
 def _slope(x: Any, xp: Any, fp: Any) -> Any:
-    """Of the line, at each position."""
+    """Return the slope of the line, at each position."""
     slopes = (getitem(fp, slice(1, None)) - getitem(fp, slice(-1))) / _widths(xp)
     return getitem(_per_interval(0.0, slopes, 0.0), _interval(x, xp))
 
 
 def _share(x: Any, xp: Any, interval: Any) -> Any:
-    """Of the knot at the end, at each position."""
+    """Return the share of the knot at the end of the interval, at each position."""
     starts = concatenate([getitem(xp, slice(1)), xp])
     scales = _per_interval(0.0, 1 / _widths(xp), 0.0)
     share = (x - getitem(starts, interval)) * getitem(scales, interval)
@@ -200,7 +208,7 @@ def _share(x: Any, xp: Any, interval: Any) -> Any:
 
 
 def _pushed(t: Any, x: Any, xp: Any) -> Any:
-    """What tangents of the knots, or of their values, add up to at each position."""
+    """Return the tangents of the knots, or of their values, summed at each position."""
     interval = _interval(x, xp)
     starts, ends = concatenate([getitem(t, slice(1)), t]), concatenate([t, getitem(t, slice(-1, None))])
     share = _share(x, xp, interval)
@@ -208,7 +216,7 @@ def _pushed(t: Any, x: Any, xp: Any) -> Any:
 
 
 def _pulled(d: Any, x: Any, xp: Any) -> Any:
-    """What adjoints at the positions add up to for each knot, or its value: the transpose."""
+    """Return the adjoints at the positions, summed for each knot or its value: the transpose of `_pushed`."""
     interval, count = _interval(x, xp), len(xp) + 1
     of_ends = _gathered(d * _share(x, xp, interval), interval, count=count)
     of_starts = _gathered(d, interval, count=count) - of_ends
@@ -230,22 +238,23 @@ _interp = Op(
         lambda t, out, x, xp, fp: _pushed(t, x, xp),
     ],
 )
+declare_cost(searching, _interp, _interval)
 
 
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Values of the line through given points, straight from each to the next.
+    """Interpolate linearly between given points.
 
     Parameters
     ----------
     x : array_like or Var
-        Where, any shape.
+        The points, of any shape.
     xp : array_like or Var
         ``(n,)``: where the points are, increasing.
     fp : array_like or Var
         ``(n,)``: their values, real or complex.
     left, right : scalar or Var, optional
-        What it is before the first point and after the last one; by default their values.
+        The values before the first point and after the last one; by default theirs.
     period : float or Var, optional
         Positions that far apart are the same. Points need not be in order then, and ``left`` and
         ``right`` play no part.
@@ -253,8 +262,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``x``, in double precision. At a point the derivative by ``x`` is the slope to its
-        right; at the last one, that to its left.
+        Array of the shape of ``x``, in double precision. At a point the derivative by ``x`` is the slope to
+        its right; at the last one, that to its left.
 
     Raises
     ------
@@ -273,11 +282,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     x, xp, fp = as_operand(x), as_operand(xp), as_operand(fp)
     if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.size(xp):
-        told = f"{list(np.shape(xp))} and {list(np.shape(fp))}"
-        raise ShapeError(
-            f"interp: positions and values of shapes {told}. They must be alike, (n,), not empty"
-        )
-    # NumPy computes in double precision, and so must the rules: ints would not hold their differences.
+        shapes = f"{list(np.shape(xp))} and {list(np.shape(fp))}"
+        raise ShapeError(f"interp: positions and values of shapes {shapes}. Both must be (n,), and not empty")
+    # NumPy computes in double precision, and so must the rules: ints could not hold their differences.
     x, xp, fp = (astype(a, np.result_type(a, np.float64), copy=False) for a in (x, xp, fp))
     if period is None:
         out = _interp(x, xp, fp)
@@ -312,7 +319,7 @@ _unwrap = Op(
 
 @implements(np.unwrap)
 def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * pi) -> Any:
-    """Phases without jumps: multiples of the period are added where neighbours differ by more than half.
+    """Unwrap phases: add multiples of the period where neighbours differ by more than half.
 
     Parameters
     ----------
@@ -321,9 +328,9 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
     discont : float, optional
         The smallest jump to take away, if larger than half of the period.
     axis : int
-        Along which.
+        The axis.
     period : float
-        What may be added.
+        Masks may be added.
 
     Returns
     -------

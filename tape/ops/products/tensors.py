@@ -1,6 +1,6 @@
 """Products that sum over chosen axes of their operands, and those that sum over none.
 
-By the convention of `tape.ops.elementwise.complex`, no rule here conjugates anything.
+By the convention of `tape.ops.elementwise.complex`, rules here conjugate nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tape.core.operands import as_operand
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, matrix_products, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import multiply
 from tape.ops.products.products import matmul, with_axis_last
 from tape.ops.structure.axes import moveaxis, swapaxes, transpose
@@ -28,6 +30,19 @@ from tape.ops.structure.layout import copy, own
 from tape.ops.structure.shape import ravel, reshape
 
 __all__ = ["cross", "dot", "inner", "kron", "outer", "tensordot"]
+
+declare_samples(
+    "np.cross(x[:, :3], y[:, :3])",
+    "np.dot(x, v)",
+    "np.inner(x, v)",
+    "np.kron(u, v)",
+    "np.outer(u, v)",
+    "np.tensordot(x, y, ([0], [0]))",
+    "np.linalg.cross(x[:, :3], y[:, :3])",
+    "np.linalg.multi_dot([u, s, x, v])",
+    "np.linalg.outer(u, v)",
+    "np.linalg.tensordot(x, y, axes=2)",
+)
 
 
 # ---- dot, inner ------------------------------------------------------------------------------------
@@ -69,12 +84,13 @@ _dot = Op(
     batch=_batch_dot,
     lower=_lower_dot,
 )
+declare_cost(matrix_products, _dot)
 
 
 @implements(np.dot)
 @specialised()
 def dot(a: Any, b: Any) -> Any:
-    """The sum over the last axis of one operand and the last but one of the other.
+    """The sum over the last axis of one operand and the second last of the other.
 
     Parameters
     ----------
@@ -105,7 +121,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def _scaled(a: Any, b: Any) -> Any:
-    """A product with a scalar; of what BLAS multiplies in C order, in others as it lies."""
+    """Return a product with a scalar, in C order where BLAS returns that, otherwise in memory order."""
     a, b = (x if isinstance(x, Handle) else np.asarray(x)[()] for x in (a, b))
     product = multiply(a, b)
     is_blas = np.ndim(product) <= 2 and np.result_type(product).char in "fdFD"
@@ -119,7 +135,7 @@ def inner(a: Any, b: Any) -> Any:
     Parameters
     ----------
     a, b : array_like or Var
-        Of the same length along the last axis. A scalar multiplies.
+        Of equal length along the last axis. A scalar multiplies.
 
     Returns
     -------
@@ -152,26 +168,26 @@ def inner(a: Any, b: Any) -> Any:
 def _summed_axes(
     axes: Any, a_shape: tuple[int, ...], b_shape: tuple[int, ...]
 ) -> tuple[list[int], list[int]]:
-    """Which axes of each operand a tensordot sums over, counted from the front."""
+    """Return the axes of each operand that a tensordot sums over, counted from the front."""
     if not np.iterable(axes):
         of_a, of_b = list(range(-axes, 0)), list(range(axes))
     else:
         of_a, of_b = ([*part] if np.iterable(part) else [part] for part in axes)
-    told = f"tensordot: axes {axes} of shapes {list(a_shape)} and {list(b_shape)}"
+    call = f"tensordot: axes {axes} of shapes {list(a_shape)} and {list(b_shape)}"
     try:
         lengths = [a_shape[i] for i in of_a], [b_shape[i] for i in of_b]
     except IndexError:
-        raise ShapeError(f"{told}. There are no such axes") from None
+        raise ShapeError(f"{call}. There are no such axes") from None
     if lengths[0] != lengths[1]:
-        raise ShapeError(f"{told}. Their lengths are {lengths[0]} and {lengths[1]}, and must be equal")
+        raise ShapeError(f"{call}. Their lengths are {lengths[0]} and {lengths[1]}, and must be equal")
     of_a, of_b = [i % len(a_shape) for i in of_a], [i % len(b_shape) for i in of_b]
     if len({*of_a}) < len(of_a) or len({*of_b}) < len(of_b):
-        raise ShapeError(f"{told}. An axis is named twice")
+        raise ShapeError(f"{call}. An axis is named twice")
     return of_a, of_b
 
 
 def _as_matrix(a: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
-    """An array with some of its axes as rows, the others as columns."""
+    """Return an array with some of its axes as rows, the others as columns."""
     order, shape = (*rows, *columns), np.shape(a)
     moved = a if order == tuple(range(len(shape))) else transpose(a, order)
     sides = (prod(shape[i] for i in rows), prod(shape[i] for i in columns))
@@ -187,7 +203,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     a, b : array_like or Var
         Any shapes.
     axes : int or pair of int or sequence of int
-        Of ``a`` and of ``b``, in corresponding order; a number stands for so many last axes of ``a`` and
+        Axes of ``a`` and of ``b``, in corresponding order; a number stands for so many last axes of ``a`` and
         first axes of ``b``.
 
     Returns
@@ -216,7 +232,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 
 def _cheapest_cuts(sides: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to cut each run of a chain of matrices: Cormen et al., "Introduction to Algorithms", 15.2."""
+    """Return the cut of each run of a matrix chain: Cormen et al., "Introduction to Algorithms", 15.2."""
     count = len(sides) - 1
     cost = {(i, i): 0 for i in range(count)}
     cuts = {}
@@ -255,14 +271,12 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     """
     chain = [as_operand(array) for array in arrays]
     if len(chain) < 2:
-        raise ShapeError(f"multi_dot of {len(chain)} arrays. There must be two at least")
+        raise ShapeError(f"multi_dot of {len(chain)} arrays. Give at least two")
     shapes = [np.shape(array) for array in chain]
     first, last = (1,) if len(shapes[0]) == 1 else (), (1,) if len(shapes[-1]) == 1 else ()
     sides = [(*first, *shapes[0]), *shapes[1:-1], (*shapes[-1], *last)]
     if any(len(shape) != 2 for shape in sides) or any(a[1] != b[0] for a, b in pairwise(sides)):
-        raise ShapeError(
-            f"multi_dot: a chain of shapes {[list(shape) for shape in shapes]} does not multiply"
-        )
+        raise ShapeError(f"multi_dot: arrays of shapes {[list(shape) for shape in shapes]} do not multiply")
     if len(chain) == 2:
         return dot(*chain)
     chain = [
@@ -278,7 +292,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     if not first and not last:
         return out
     if first and last:
-        return out[0, 0]  # a number, as NumPy's
+        return out[0, 0]  # a scalar, as in NumPy
     return reshape(out, out.shape[1:] if first else out.shape[:1])
 
 
@@ -287,7 +301,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
 
 @implements(np.outer, np.linalg.outer)
 def outer(a: Any, b: Any) -> Any:
-    """All products of an element of one operand and one of the other.
+    """All products of an element of one operand with one of the other.
 
     Parameters
     ----------
@@ -350,11 +364,12 @@ def _lower_cross(b: Any, x: Any, y: Any) -> Any:
 _cross: Any = Op(
     lambda a, b: np.cross(a, b),
     name="cross",
-    vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product turns
+    vjp=[lambda g, out, a, b: _cross(b, g), lambda g, out, a, b: _cross(g, a)],  # a triple product is cyclic
     linear=True,
     batch=elementwise,
     lower=_lower_cross,
 )
+declare_cost(passes(3), _cross)
 
 
 @implements(np.cross, np.linalg.cross)
@@ -366,16 +381,16 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a, b : array_like or Var
         Vectors of three components; those of two are taken to lie in a plane, the third being 0.
     axisa, axisb : int
-        Along which axes the vectors lie.
+        The axes of the vectors.
     axisc : int
-        Along which axis those of the result are to lie.
+        The axis of the vectors in the result.
     axis : int, optional
         All three.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of vectors of two components, the third component of the product alone.
+        For vectors of two components, only the third component of the product.
 
     Raises
     ------
@@ -411,7 +426,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _in_space(a: Any, axis: int) -> Any:
-    """Vectors along the last axis, of three components."""
+    """Return vectors along the last axis, with three components."""
     a = with_axis_last("cross", a, axis)
     if a.shape[-1] == 3:
         return a

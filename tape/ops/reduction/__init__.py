@@ -1,1 +1,1 @@
-"""Operations along axes: reductions, running ones, statistics."""
+"""Operations along axes: reductions, running reductions, statistics."""

@@ -1,6 +1,6 @@
-"""Counts, and sums over what is counted.
+"""Counts, and sums of weights over what is counted.
 
-Counting is constant almost everywhere and has no derivative; sums of weights are differentiated by the
+Counts are constant almost everywhere and have no derivative; sums of weights are differentiated by the
 weights.
 """
 
@@ -12,25 +12,34 @@ import numpy as np
 
 from tape.core.op import Op
 from tape.core.table import implements
-from tape.ops.reduction.reducing import _axes, _count_nonzero
+from tape.inspect.costs import declare_cost, passes, searching
+from tape.inspect.samples import declare_samples
+from tape.ops.reduction.axes import operand_and_axes
+from tape.ops.reduction.primitives import count_nonzero_along
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["bincount", "count_nonzero", "digitize"]
 
+declare_samples(
+    "np.bincount(n, weights=u)",
+    "np.count_nonzero(x)",
+    "np.digitize(x, [0.4, 0.6])",
+)
 
-# ---- without derivative ----------------------------------------------------------------------------
+
+# ---- without a derivative --------------------------------------------------------------------------
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
-    """How many elements are not zero, over axes; recorded, without derivative.
+    """Count the elements that are not zero, over axes; recorded without a derivative.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     keepdims : bool
         Keep the reduced axes with length one.
 
@@ -49,8 +58,8 @@ def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims
     >>> int(tape.ops.count_nonzero([0.0, 2.0, 3.0]))
     2
     """
-    a, axes = _axes("count_nonzero", a, axis)
-    return _count_nonzero(a, axis=axes, keepdims=keepdims)
+    a, axes = operand_and_axes("count_nonzero", a, axis)
+    return count_nonzero_along(a, axis=axes, keepdims=keepdims)
 
 
 def _batch_digitize(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -60,11 +69,12 @@ def _batch_digitize(op: Any, operands: Any, is_batched: Any, attrs: dict[str, An
 _digitize = Op(
     lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=_batch_digitize
 )
+declare_cost(searching, _digitize)
 
 
 @implements(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """Which bin each element falls into; recorded, without derivative.
+    """Return the bin that each element falls into; recorded without a derivative.
 
     Parameters
     ----------
@@ -78,7 +88,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.integer or Var
-        Of ints, of the shape of ``x``.
+        Ints, of the shape of ``x``.
 
     Raises
     ------
@@ -105,11 +115,12 @@ _weighed_bincount = Op(
     vjp=[None, lambda g, out, x, weights, minlength: getitem(g, x)],
     linear=True,
 )
+declare_cost(passes(1), _bincount, _weighed_bincount)
 
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each number occurs, or the sum of weights where it does.
+    """Count each number, or sum the weights of its occurrences.
 
     Parameters
     ----------
@@ -118,7 +129,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     weights : array_like or Var, optional
         A real number for each element; differentiated.
     minlength : int
-        For how many numbers to count, at least.
+        The least number of counts in the result.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Sums, products and extremes up to each element, along one axis.
 
-The derivatives of running products come from linear recurrences, which are an operation of their own:
-exact where factors are zero, and O(n).
+The derivatives of running products are linear recurrences (`tape.ops.reduction.recurrences`): exact where
+factors are zero, and O(n).
 """
 
 from __future__ import annotations
@@ -19,90 +19,25 @@ from tape.core.operands import as_operand
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
-from tape.kernels.recurrences import recurrence
+from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import where
 from tape.ops.number_axes import axis_of
-from tape.ops.reduction.reducing import _axis
-from tape.ops.reduction.reductions import _checked
-from tape.ops.structure.indexing import HOLE, _scatter, getitem
+from tape.ops.reduction.axes import operand_and_axis
+from tape.ops.reduction.options import checked_options
+from tape.ops.reduction.recurrences import linear_recurrence, neighbours
+from tape.ops.structure.indexing import HOLE, getitem, index_along, scatter
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
 
-
-# ---- linear recurrences ----------------------------------------------------------------------------
-
-
-def _along(axis: int, part: slice) -> tuple[Any, ...]:
-    """An index that takes part of one axis."""
-    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))
-
-
-def _neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
-    """For each element the one before it, or after it; a given number where there is none."""
-    if not x.shape[axis]:
-        return x
-    shape = list(x.shape)
-    shape[axis] = 1
-    edge = np.full(shape, first, x.dtype)
-    if backwards:
-        return concatenate([getitem(x, _along(axis, slice(1, None))), edge], axis=axis)
-    return concatenate([edge, getitem(x, _along(axis, slice(None, -1)))], axis=axis)
-
-
-def _recur(a: Any, b: Any) -> Any:
-    """The recurrence along the first axis.
-
-    Pairs of steps are one step of a recurrence half as long: O(n) work in O(log n) operations.
-    """
-    length = len(b)
-    out = b.copy()
-    if length <= 8:
-        for i in range(1, length):
-            out[i] += a[i] * out[i - 1]
-        return out
-    pairs = length // 2 * 2
-    a_first, a_second, b_first, b_second = a[:pairs:2], a[1::2], b[:pairs:2], b[1::2]
-    out[1::2] = _recur(a_first * a_second, a_second * b_first + b_second)
-    out[2::2] += a[2::2] * out[1:-1:2]
-    return out
-
-
-def _recurrence_forward(a: Any, b: Any, *, axis: int, backwards: bool) -> Any:
-    a, b = np.broadcast_arrays(a, b)
-    if (out := recurrence(a, b, axis, backwards)) is not None:
-        return out
-    turn = slice(None, None, -1 if backwards else None)
-    a, b = (np.moveaxis(x, axis, 0)[turn] for x in (a, b))
-    return np.moveaxis(_recur(a, b.astype(np.result_type(a, b)))[turn], 0, axis)
-
-
-def _recurrence_vjp(g: Any, out: Any, a: Any, b: Any, axis: int, backwards: bool) -> list[Any]:
-    factors = _neighbours(a, axis, 0, not backwards)
-    adjoint = _recurrence(factors, g, axis=axis, backwards=not backwards)
-    return [adjoint * _neighbours(out, axis, 0, backwards), adjoint]
-
-
-def _batch_recurrence(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    lifted = (x if inside else x[None] for x, inside in zip(operands, is_batched, strict=True))
-    return op(*lifted, **{**attrs, "axis": attrs["axis"] + (attrs["axis"] >= 0)})
-
-
-_recurrence: Op = Op(
-    _recurrence_forward,
-    name="recurrence",
-    vjp=_recurrence_vjp,
-    jvp=[
-        lambda t, out, a, b, axis, backwards: _recurrence(
-            a, t * _neighbours(out, axis, 0, backwards), axis=axis, backwards=backwards
-        ),
-        lambda t, out, a, b, axis, backwards: _recurrence(a, t, axis=axis, backwards=backwards),
-    ],
-    batch=_batch_recurrence,
-    lower=lambda b, x, y, axis, backwards: b.scan("linear", y, axis, backwards, factors=x),
-    doc="``y[i] = a[i] * y[i - 1] + b[i]`` along an axis, from its first element on or from its last back.",
+declare_samples(
+    "np.cumprod(x, axis=1)",
+    "np.cumsum(x, axis=1)",
+    "np.cumulative_prod(x, axis=1)",
+    "np.cumulative_sum(x, axis=1, include_initial=True)",
 )
 
 
@@ -129,18 +64,21 @@ _cumsum_back: Op = Op(
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("sum", x, axis, backwards=True),
 )
+declare_cost(passes(1), _cumsum_back)
 
 
 def _cumprod_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
-    after = _recurrence(_neighbours(x, axis, 0, backwards=True), g, axis=axis, backwards=True)
-    return after * _neighbours(out, axis, 1)
+    after = linear_recurrence(neighbours(x, axis, 0, backwards=True), g, axis=axis, backwards=True)
+    return after * neighbours(out, axis, 1)
 
 
 _cumprod = Op(
     lambda x, *, axis: np.cumprod(x, axis=axis),
     name="cumprod",
     vjp=[_cumprod_vjp],
-    jvp=[lambda t, out, x, axis: _recurrence(x, t * _neighbours(out, axis, 1), axis=axis, backwards=False)],
+    jvp=[
+        lambda t, out, x, axis: linear_recurrence(x, t * neighbours(out, axis, 1), axis=axis, backwards=False)
+    ],
     batch=along_axes,
     lower=lambda b, x, axis: b.scan("prod", x, axis),
 )
@@ -150,12 +88,12 @@ _cumprod = Op(
 
 
 def _first_positions(x: Any, *, axis: int, ufunc: np.ufunc) -> Any:
-    """Where in the flattened array the extreme element up to each one is; of equal ones, the first."""
+    """Return the flat position of the extreme element up to each one; the first of equal ones."""
     x = np.moveaxis(x, axis, -1)
     running = ufunc.accumulate(x, axis=-1)
     is_new = np.ones(x.shape, bool)
     before, after = running[..., :-1], running[..., 1:]
-    is_new[..., 1:] = (before != after) & ~np.isnan(before)  # which stays
+    is_new[..., 1:] = (before != after) & ~np.isnan(before)  # the first stays
     last_new = np.maximum.accumulate(np.where(is_new, np.arange(x.shape[-1]), 0), axis=-1)
     flat = np.moveaxis(np.arange(x.size).reshape(np.moveaxis(x, -1, axis).shape), axis, -1)
     return np.moveaxis(np.take_along_axis(flat, last_new, -1), -1, axis)
@@ -166,7 +104,7 @@ def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
         return b.broadcast(b.literal(0, np.int64), x.shape)
     axis %= x.ndim
     running = b.scan(_SCANS[ufunc], x, axis)
-    before, after = (b.read(running, _along(axis, part)) for part in (slice(None, -1), slice(1, None)))
+    before, after = (b.read(running, index_along(axis, part)) for part in (slice(None, -1), slice(1, None)))
     is_new = b.elementwise(
         "logical_and", b.elementwise("not_equal", before, after), b.elementwise("equal", before, before)
     )
@@ -178,13 +116,13 @@ def _lower_first_positions(b: Any, x: Any, axis: int, ufunc: np.ufunc) -> Any:
 
 _positions = Op(_first_positions, name="extreme_positions", lower=_lower_first_positions)
 _SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
-"""What programs call them."""
+"""Their names in programs."""
 
 
 def _running_extreme(name: str, ufunc: np.ufunc) -> Op:
     def vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
         position = _positions(x, axis=axis, ufunc=ufunc)
-        return reshape(_scatter(g, position, index=(HOLE,), shape=(x.size,)), x.shape)
+        return reshape(scatter(g, position, index=(HOLE,), shape=(x.size,)), x.shape)
 
     return Op(
         lambda x, *, axis: ufunc.accumulate(x, axis=axis),
@@ -202,20 +140,20 @@ _cummin = _running_extreme("cummin", np.minimum)
 
 
 def _logcumsumexp_steps(out: Any, x: Any, axis: int) -> tuple[Any, Any]:
-    """What each step keeps of the sum before it, and what share the new element has: they make one."""
+    """Return the shares of each step: of the sum before it, and of the new element. They add up to 1."""
     finite = where(out == -np.inf, 0, out)
-    return exp(_neighbours(out, axis, -np.inf) - finite), exp(x - finite)
+    return exp(neighbours(out, axis, -np.inf) - finite), exp(x - finite)
 
 
 def _logcumsumexp_vjp(g: Any, out: Any, x: Any, axis: int) -> Any:
     kept, share = _logcumsumexp_steps(out, x, axis)
-    factors = _neighbours(kept, axis, 0, backwards=True)
-    return share * _recurrence(factors, g, axis=axis, backwards=True)
+    factors = neighbours(kept, axis, 0, backwards=True)
+    return share * linear_recurrence(factors, g, axis=axis, backwards=True)
 
 
 def _logcumsumexp_jvp(t: Any, out: Any, x: Any, axis: int) -> Any:
     kept, share = _logcumsumexp_steps(out, x, axis)
-    return _recurrence(kept, t * share, axis=axis, backwards=False)
+    return linear_recurrence(kept, t * share, axis=axis, backwards=False)
 
 
 _logcumsumexp = Op(
@@ -228,27 +166,27 @@ _logcumsumexp = Op(
 )
 
 
-# ---- what users call -------------------------------------------------------------------------------
+# ---- public functions ------------------------------------------------------------------------------
 
 
 def _running(name: str, op: Op, a: Any, axis: int | None, dtype: Any = None) -> Any:
-    """Along an axis, or along the flattened array."""
+    """Run an operation along an axis, or along the flattened array."""
     a = as_operand(a)
     axis = axis_of(a, axis)
     if axis is not None:
-        a, axis = _axis(name, a, axis)
-    _, dtype = _checked(name, a, dtype=dtype)
+        a, axis = operand_and_axis(name, a, axis)
+    _, dtype = checked_options(name, a, dtype=dtype)
     if dtype is not None:
-        a = astype(a, dtype)  # what is added one by one, may as well be converted before
+        a = astype(a, dtype)  # elements added one by one may as well be converted before
     out = op(ravel(a) if axis is None and np.ndim(a) != 1 else a, axis=axis or 0)
-    # Among ints and bools it adds up in 64 bits, of which a narrow dtype keeps the last ones.
+    # Ints and bools are accumulated in 64 bits, of which a narrow dtype keeps the last ones.
     return out if dtype is None or out.dtype == dtype else astype(out, dtype)
 
 
 @implements(np.cumsum)
 @specialised()
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Sums of all elements up to each one.
+    """Return the sums of all elements up to each one.
 
     Parameters
     ----------
@@ -257,12 +195,12 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     axis : int, optional
         By default the array is flattened.
     dtype : dtype_like, optional
-        What to add up in; by default that of ``a``, for small ints and bools int64.
+        The dtype to accumulate in; by default that of ``a``, int64 for small ints and bools.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``a``, or flat.
+        Array of the shape of ``a``, or flat.
 
     Raises
     ------
@@ -285,9 +223,9 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
 @implements(np.cumprod)
 @specialised()
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Products of all elements up to each one, with exact derivatives where factors are zero.
+    """Return the products of all elements up to each one, with exact derivatives where factors are zero.
 
-    Arguments, result and errors as `cumsum`.
+    Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -305,13 +243,13 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
     if axis is None and np.ndim(x) > 1:
         raise ShapeError(f"{name} of shape {list(np.shape(x))} needs an axis")
     axis = axis_of(x, axis)
-    x, axis = (x, None) if axis is None else _axis(name, x, axis)
+    x, axis = (x, None) if axis is None else operand_and_axis(name, x, axis)
     running = _running(name, op, x, axis, dtype)
     if initial is None:
         return running
     shape = list(running.shape)
     shape[axis or 0] = 1
-    first = np.full_like(plain(running), initial, shape=shape)  # which lies in memory as the others do
+    first = np.full_like(plain(running), initial, shape=shape)  # with the memory layout of the others
     return concatenate([first, running], axis=axis or 0)
 
 
@@ -319,7 +257,7 @@ def _cumulative(name: str, op: Op, x: Any, axis: int | None, dtype: Any, initial
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Sums of all elements up to each one, as `cumsum`, in the words of the array API.
+    """Return the sums of all elements up to each one, as `cumsum`, with the signature of the array API.
 
     Parameters
     ----------
@@ -328,7 +266,7 @@ def cumulative_sum(
     axis : int, optional
         Which; may be left out if there is but one.
     dtype : dtype_like, optional
-        What to add up in.
+        The dtype to accumulate in.
     include_initial : bool
         Whether the first result is the sum of nothing.
 
@@ -356,7 +294,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """Products of all elements up to each one, as `cumprod`; arguments as `cumulative_sum`.
+    """Return the products of all elements up to each one. Parameters are those of `cumulative_sum`.
 
     Examples
     --------
@@ -368,9 +306,9 @@ def cumulative_prod(
 
 
 def cummax(a: Any, axis: int | None = None) -> Any:
-    """Largest of all elements up to each one: what ``np.maximum.accumulate`` makes of Vars.
+    """Return the largest of all elements up to each one, as ``np.maximum.accumulate`` does.
 
-    Of equal elements the first has the derivative. Arguments, result and errors as `cumsum`.
+    Of equal elements the first has the derivative. Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -382,9 +320,9 @@ def cummax(a: Any, axis: int | None = None) -> Any:
 
 
 def cummin(a: Any, axis: int | None = None) -> Any:
-    """Smallest of all elements up to each one: what ``np.minimum.accumulate`` makes of Vars.
+    """Return the smallest of all elements up to each one, as ``np.minimum.accumulate`` does.
 
-    Otherwise as `cummax`.
+    Otherwise like `cummax`.
 
     Examples
     --------
@@ -396,9 +334,9 @@ def cummin(a: Any, axis: int | None = None) -> Any:
 
 
 def logcumsumexp(a: Any, axis: int | None = None) -> Any:
-    """Logarithms of sums of exponentials up to each element: what ``np.logaddexp.accumulate`` makes of Vars.
+    """Return logarithms of the sums of exponentials up to each element, as ``np.logaddexp.accumulate`` does.
 
-    Arguments, result and errors as `cumsum`.
+    Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------

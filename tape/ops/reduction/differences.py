@@ -1,4 +1,4 @@
-"""Differences between neighbours along an axis, and what is made of them: slopes and integrals."""
+"""Differences between neighbours along an axis, and their use in slopes and integrals."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, describe
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply
-from tape.ops.reduction.cumulative import _along
-from tape.ops.reduction.reducing import _axis, _sum
-from tape.ops.structure.indexing import getitem
+from tape.ops.reduction.axes import operand_and_axis
+from tape.ops.reduction.primitives import sum_along
+from tape.ops.structure.indexing import index_along, part_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, ravel, reshape
 
 __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
+
+declare_samples(
+    "np.diff(x, axis=1)",
+    "np.ediff1d(v, to_end=c)",
+    "np.gradient(x, 0.1, axis=1)",
+    "np.trapezoid(x, v, axis=1)",
+)
 
 
 # ---- differences -----------------------------------------------------------------------------------
@@ -32,7 +40,9 @@ __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 def _lower_diff(b: Any, x: Any, n: int, axis: int) -> Any:
     name = "not_equal" if x.dtype.kind == "b" else "subtract"
     for _ in range(n):
-        after, before = (b.read(x, _along(axis % x.ndim, part)) for part in (slice(1, None), slice(None, -1)))
+        after, before = (
+            b.read(x, index_along(axis % x.ndim, part)) for part in (slice(1, None), slice(None, -1))
+        )
         x = b.elementwise(name, after, before)
     return x
 
@@ -56,12 +66,12 @@ def _lower_diff_back(b: Any, g: Any, n: int, axis: int) -> Any:
 
 
 def _diff_vjp(g: Any, out: Any, x: Any, n: int, axis: int) -> Any:
-    if not out.size:  # n may be more than there are steps
+    if not out.size:  # n may exceed the number of steps
         return np.zeros(x.shape, x.dtype)
     return _diff_back(g, n=n, axis=axis)
 
 
-_diff: Op = Op(
+diff_along: Op = Op(
     lambda x, *, n, axis: np.diff(x, n=n, axis=axis),
     name="diff",
     vjp=[_diff_vjp],
@@ -72,7 +82,7 @@ _diff: Op = Op(
 _diff_back: Op = Op(
     _diff_back_forward,
     name="diff_back",
-    vjp=[lambda g, out, x, n, axis: _diff(g, n=n, axis=axis)],
+    vjp=[lambda g, out, x, n, axis: diff_along(g, n=n, axis=axis)],
     linear=True,
     batch=along_axes,
     lower=_lower_diff_back,
@@ -80,7 +90,7 @@ _diff_back: Op = Op(
 
 
 def _edge(name: str, edge: Any, a: Any, axis: int) -> Any:
-    """What goes before or after an array, along an axis."""
+    """Return the array to prepend or append along an axis."""
     edge = as_operand(edge)
     shape, given = list(np.shape(a)), list(np.shape(edge))
     if not given:
@@ -95,18 +105,18 @@ def _edge(name: str, edge: Any, a: Any, axis: int) -> Any:
 
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """Differences of neighbours along an axis.
+    """Return the differences between neighbours along an axis.
 
     Parameters
     ----------
     a : array_like or Var
         At least one axis.
     n : int
-        How often differences are taken.
+        The number of times differences are taken.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
     prepend, append : array_like or Var, optional
-        What to put before or after ``a`` first: a number, or an array that continues it. They are
+        Values to prepend or append to ``a`` first: a number, or an array that continues it. They are
         differentiated too.
 
     Returns
@@ -132,8 +142,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     n = operator.index(n)
     if n < 0:
-        raise OptionError(f"diff: n={n}. Differences are taken 0 times or more")
-    a, axis = _axis("diff", a, axis)
+        raise OptionError(f"diff: n={n}. It must not be negative")
+    a, axis = operand_and_axis("diff", a, axis)
     if n == 0:
         return a
     edges = [
@@ -143,12 +153,12 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     before, after = ([] if edge is None else [_broadcast_to(edge[1], shape=tuple(edge[0]))] for edge in edges)
     if before or after:
         a = concatenate([*before, a, *after], axis=axis)
-    return _diff(a, n=n, axis=axis)
+    return diff_along(a, n=n, axis=axis)
 
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours in the flattened array.
+    """Return the differences between neighbours in the flattened array.
 
     Parameters
     ----------
@@ -176,14 +186,14 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     ary = as_operand(ary)
     dtype = np.result_type(ary)
     if dtype.kind == "b":
-        raise DTypeError("ediff1d of bools is not defined. Use diff, which tells where they change")
+        raise DTypeError("ediff1d of bools is not defined. Use diff, which finds where they change")
     ends = []
     for name, end in (("to_begin", to_begin), ("to_end", to_end)):
         if end is not None and not np.can_cast(np.result_type(end := as_operand(end)), dtype, "same_kind"):
-            raise DTypeError(f"ediff1d: {name} is {describe(end)}, which {dtype} does not hold")
+            raise DTypeError(f"ediff1d: {name} is {describe(end)}, which {dtype} cannot hold")
         ends.append([] if end is None else [end])
     flat = ravel(ary)
-    steps = _diff(flat, n=1, axis=0) if flat.shape[0] else flat
+    steps = diff_along(flat, n=1, axis=0) if flat.shape[0] else flat
     if ends == [[], []]:
         return steps
     before, after = ([astype(ravel(part), dtype) for part in end] for end in ends)
@@ -194,7 +204,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
-    """For each axis a distance, or the distances between all neighbours."""
+    """Return, for each axis, the distance between neighbours, or an array of the distances."""
     shape = np.shape(f)
     if not given:
         return [1.0] * len(axes)
@@ -202,7 +212,7 @@ def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
         return [as_operand(given[0])] * len(axes)
     if len(given) != len(axes):
         raise OptionError(
-            f"gradient got {len(given)} spacings for {len(axes)} axes. Give one, or one an axis"
+            f"gradient got {len(given)} spacings for {len(axes)} axes. Give one, or one for each axis"
         )
     operands = [as_operand(spacing) for spacing in given]
     for positions, axis in zip(operands, axes, strict=True):
@@ -217,14 +227,14 @@ def _spacings(f: Any, given: Sequence[Any], axes: Sequence[int]) -> list[Any]:
 def _distances(positions: Any) -> Any:
     if np.result_type(positions).kind in "iu":
         positions = astype(positions, np.float64)  # differences of unsigned ones would wrap
-    steps = _diff(positions, n=1, axis=0)
-    if isinstance(steps, Handle):  # even if they are equal now, each one has a derivative of its own
+    steps = diff_along(positions, n=1, axis=0)
+    if isinstance(steps, Handle):  # even if they are equal now, each one has its own derivative
         return steps
     return steps[0] if (steps == steps[0]).all() else steps
 
 
 def _weights(spacing: Any, edge_order: int, ndim: int, axis: int) -> tuple[Any, Any, Any]:
-    """Those of three elements: for the first one, for those within, and for the last one.
+    """Return the weights of three elements: for the first one, for those within, and for the last one.
 
     Second order for uneven steps: Fornberg 1988.
     """
@@ -250,10 +260,10 @@ def _weights(spacing: Any, edge_order: int, ndim: int, axis: int) -> tuple[Any, 
 
 
 def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
-    """Differences over two steps, and at the ends over one or, of second order, of three elements."""
+    """Return differences over two steps, and at the ends over one or, of second order, of three elements."""
 
     def part(start: int | None, stop: int | None) -> Any:
-        return getitem(f, _along(axis, slice(start, stop)))
+        return part_along(f, axis, slice(start, stop))
 
     def combined(weights: Any, parts: Sequence[Any]) -> Any:
         a, b, c = (multiply(weight, x) for weight, x in zip(weights, parts, strict=True))
@@ -282,7 +292,7 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
 
 @implements(np.gradient)
 def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
-    """The slopes of sampled values, by differences of second order.
+    """Return the slopes of sampled values, by differences of second order.
 
     Parameters
     ----------
@@ -292,14 +302,14 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
         The distance of samples: one for all axes, or one for each; or the positions of the samples
         along an axis. They are differentiated too.
     axis : int or tuple of int, optional
-        Along which; by default all.
+        The axes; by default all.
     edge_order : {1, 2}
         Order of the differences at the ends.
 
     Returns
     -------
     numpy.ndarray or Var, or a tuple of them
-        Of the shape of ``f``, for each axis.
+        Array of the shape of ``f``, for each axis.
 
     Raises
     ------
@@ -317,9 +327,9 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
     f = as_operand(f)
     ndim = np.ndim(f)
     chosen = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    axes = [_axis("gradient", f, i)[1] % ndim for i in chosen]
+    axes = [operand_and_axis("gradient", f, i)[1] % ndim for i in chosen]
     if edge_order not in (1, 2):
-        raise OptionError(f"gradient: edge_order={edge_order}. It is 1 or 2")
+        raise OptionError(f"gradient: edge_order={edge_order}. It must be 1 or 2")
     for i in axes:
         if np.shape(f)[i] <= edge_order:
             raise ShapeError(
@@ -337,19 +347,19 @@ def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, e
 
 @implements(np.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of sampled values along an axis, by the trapezoidal rule.
+    """Integrate sampled values along an axis, by the trapezoidal rule.
 
     Parameters
     ----------
     y : array_like or Var
         At least one axis.
     x : array_like or Var, optional
-        Where the samples are: one position for each along the axis, or an array that broadcasts with
+        The positions of the samples: one for each along the axis, or an array that broadcasts with
         ``y``. It is differentiated too.
     dx : scalar or Var
         The distance of samples, without ``x``.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------
@@ -367,7 +377,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     >>> float(tape.ops.trapezoid([0.0, 1.0, 4.0], x=[0.0, 1.0, 2.0]))
     3.0
     """
-    y, axis = _axis("trapezoid", y, axis)
+    y, axis = operand_and_axis("trapezoid", y, axis)
     shape = list(y.shape)
     shape[axis] = max(shape[axis] - 1, 0)
     if x is None:
@@ -379,15 +389,15 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
             widths = [1] * len(shape)
             widths[axis] = max(np.size(x) - 1, 0)
             _check_widths(widths, shape)
-            width = reshape(_diff(x, n=1, axis=0), widths)
+            width = reshape(diff_along(x, n=1, axis=0), widths)
         else:
-            x, along = _axis("trapezoid", x, axis)
+            x, along = operand_and_axis("trapezoid", x, axis)
             widths = list(x.shape)
             widths[along] = max(widths[along] - 1, 0)
             _check_widths(widths, shape)
-            width = _diff(x, n=1, axis=along)
-    after, before = (getitem(y, _along(axis, part)) for part in (slice(1, None), slice(None, -1)))
-    return _sum(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
+            width = diff_along(x, n=1, axis=along)
+    after, before = (part_along(y, axis, part) for part in (slice(1, None), slice(None, -1)))
+    return sum_along(width * (after + before) / 2.0, axis=(axis,), keepdims=False)
 
 
 def _check_widths(widths: Sequence[int], heights: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
 """Histograms, in one and in more dimensions.
 
-Counts have no derivative. Sums of weights are differentiated by the weights, and edges, where they are
-chosen by the elements, by the smallest and the largest of them.
+Counts have no derivative. Sums of weights are differentiated by the weights; edges that are computed from the
+elements by the smallest and the largest of them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,28 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import ShapeError, UnsupportedError, describe
+from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide
 from tape.ops.elementwise.selection import where
-from tape.ops.reduction.differences import _diff
-from tape.ops.reduction.reducing import _max, _min, _shares, _sum
+from tape.ops.reduction.differences import diff_along
+from tape.ops.reduction.primitives import max_along, min_along, share_of_ties, sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import ravel, reshape, transpose
 
 __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
+declare_samples(
+    "np.histogram(x, 3, (0.0, 1.0))",
+    "np.histogram2d(v, v, 2)",
+    "np.histogram_bin_edges(x, 3)",
+    "np.histogramdd((u, w), 2)",
+)
+
 
 def _bins_forward(sample: Any, *edges: Any) -> Any:
-    """Into which bin of a flattened histogram each row falls; the first one after the last, if into none."""
+    """Return the bin of a flattened histogram that each row falls into; one past the last, if into none."""
     columns = sample[:, None] if sample.ndim == 1 else sample
     counts = tuple(len(bounds) - 1 for bounds in edges)
     index = [np.searchsorted(bounds, x, side="right") - 1 for bounds, x in zip(edges, columns.T, strict=True)]
@@ -46,7 +55,7 @@ _bins_of = Op(_bins_forward, name="bins_of", data_dependent=False)
 
 
 def _pulled(g: Any, sample: Any, edges: Sequence[Any]) -> Any:
-    """For each row the adjoint of its bin."""
+    """Return the adjoint of the bin of each row."""
     padded = concatenate([ravel(g), np.zeros(1, g.dtype)])
     return getitem(padded, _bins_of(sample, *edges))
 
@@ -56,22 +65,22 @@ def _histogram_forward(a: Any, *bins: Any, count: Any, range: Any, weights: Any 
 
 
 def _is_estimated(*operands: Any, count: Any, range: Any) -> bool:
-    """Whether the number of bins is chosen by looking at the data."""
+    """Return whether the number of bins is estimated from the data."""
     return isinstance(count, str)
 
 
 def _ends(x: Any) -> list[Any]:
-    """The derivatives of the smallest element and of the largest one; equal elements share it."""
-    extremes = (op(x, axis=None, keepdims=True) for op in (_min, _max))
-    return [where(x == end, _shares(x == end, 0, x.dtype, None), 0) for end in extremes]
+    """Return the derivatives of the smallest and of the largest element; equal elements share it."""
+    extremes = (op(x, axis=None, keepdims=True) for op in (min_along, max_along))
+    return [where(x == end, share_of_ties(x == end, 0, x.dtype, None), 0) for end in extremes]
 
 
 def _edges_vjp(g: Any, out: Any, x: Any, **attrs: Any) -> Any:
     if not x.size:
         return np.zeros(x.shape, x.dtype)
-    way = np.linspace(0, 1, out.size)  # from the one to the other
+    way = np.linspace(0, 1, out.size)  # from one end to the other
     low, high = _ends(x)
-    totals = [_sum(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
+    totals = [sum_along(g * part, axis=None, keepdims=False) for part in (1 - way, way)]
     return low * totals[0] + high * totals[1]
 
 
@@ -79,12 +88,12 @@ def _edges_jvp(t: Any, out: Any, x: Any, **attrs: Any) -> Any:
     if not x.size:
         return None
     way = np.linspace(0, 1, out.size)
-    low, high = (_sum(end * t, axis=None, keepdims=False) for end in _ends(x))
+    low, high = (sum_along(end * t, axis=None, keepdims=False) for end in _ends(x))
     return low * (1 - way) + high * way
 
 
 def _edges_op(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Edges of bins of equal widths, between the ends of what is given or those of a range."""
+    """Return an operation for the edges of bins of equal widths, between given or computed ends."""
     op = Op(
         forward,
         name="histogram_bin_edges",
@@ -141,15 +150,16 @@ _weighed_histogram: Op = Op(
     ],
     taylor=series.linear,
 )
+declare_cost(passes(1), _histogram, _weighed_histogram)
 
 
 def _is_list(bins: Any) -> bool:
-    """Whether it is edges, or settings for several axes, and not a number."""
+    """Return whether it is a list of edges, or of settings for several axes, and not a number."""
     return isinstance(bins, (list, tuple)) or np.ndim(bins) > 0
 
 
 def _split_bins(bins: Any) -> tuple[list[Any], Any]:
-    """Edges, which are an operand, and what is static: a number of bins or the name of a rule for it."""
+    """Return edges, which are an operand, and the static number of bins or name of a rule for it."""
     return ([], bins) if isinstance(bins, str) or not _is_list(bins) else ([as_operand(bins)], None)
 
 
@@ -163,20 +173,20 @@ def _as_range(range: Any) -> Any:
 
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """The edges of the bins of a histogram.
+    """Return the edges of the bins of a histogram.
 
-    Those chosen by the elements have the derivative of the smallest and of the largest one.
+    Those computed from the elements have the derivative of the smallest and of the largest one.
 
     Parameters
     ----------
     a : array_like or Var
         Real numbers, of any shape.
     bins : int, str or array_like
-        How many, a rule to choose how many, or the edges themselves.
+        The number of bins, a rule to choose it, or the edges themselves.
     range : tuple of two floats, optional
         The outermost edges; by default the smallest and the largest element.
     weights : array_like or Var, optional
-        Of no influence.
+        Ignored.
 
     Returns
     -------
@@ -204,14 +214,14 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
-    """How many elements fall into each bin, or the sum of their weights.
+    """Count the elements in each bin, or sum their weights.
 
     Parameters
     ----------
     a : array_like or Var
         Real numbers, of any shape.
     bins : int, str or array_like
-        How many, a rule to choose how many, or the edges themselves.
+        The number of bins, a rule to choose it, or the edges themselves.
     range : tuple of two floats, optional
         The outermost edges; by default the smallest and the largest element.
     density : bool, optional
@@ -252,10 +262,10 @@ def histogram(
 
 
 def _density(hist: Any, edges: Sequence[Any]) -> Any:
-    """A histogram divided by the widths of its bins, and by its total."""
-    total = _sum(hist, axis=None, keepdims=False)
+    """Return a histogram divided by the widths of its bins, and by its total."""
+    total = sum_along(hist, axis=None, keepdims=False)
     for k, bounds in enumerate(edges):
-        widths = _diff(bounds, n=1, axis=0)
+        widths = diff_along(bounds, n=1, axis=0)
         hist = divide(hist, reshape(widths, tuple(-1 if i == k else 1 for i in builtins.range(hist.ndim))))
     return divide(hist, total)
 
@@ -278,7 +288,7 @@ _weighed_histogramdd: Op = Op(
 
 
 def _each(name: str, given: Any, count: int) -> list[Any]:
-    """One setting for each axis."""
+    """Return a setting for each axis."""
     if len(given) != count:
         raise ShapeError(f"histogramdd: {len(given)} {name} for {count} axes. Give one for each")
     return list(given)
@@ -288,14 +298,14 @@ def _each(name: str, given: Any, count: int) -> list[Any]:
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Any, list[Any]]:
-    """How many points fall into each box of a grid, or the sum of their weights.
+    """Count the points in each box of a grid, or sum their weights.
 
     Parameters
     ----------
     sample : array_like or Var, or a sequence of them
         ``(N, D)``: a point in each row; or its D coordinates one after the other.
     bins : int or sequence of int or array_like
-        How many along each axis, or their edges.
+        The number of bins along each axis, or their edges.
     range : sequence of tuples of two floats, optional
         The outermost edges along each axis; by default, or for None, the smallest and largest coordinate.
     density : bool, optional
@@ -356,18 +366,18 @@ def histogram2d(
     density: bool | None = None,
     weights: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """How many points of the plane fall into each box of a grid, or the sum of their weights.
+    """Count the points of the plane in each box of a grid, or sum their weights.
 
     Parameters
     ----------
     x, y : array_like or Var
         Coordinates, one axis each.
     bins : int, array_like, or a pair of these
-        How many along both axes, or their edges; or for each axis its own.
+        The number of bins along both axes, or their edges; or one of these for each axis.
     range : pair of tuples of two floats, optional
         The outermost edges along each axis.
     density, weights
-        As for `histogramdd`.
+        Same as for `histogramdd`.
 
     Returns
     -------
@@ -377,7 +387,7 @@ def histogram2d(
     Raises
     ------
     ShapeError
-        If there are not as many x as y; otherwise as `histogramdd`.
+        If there are not as many x as y. Otherwise like `histogramdd`.
 
     Examples
     --------
@@ -389,7 +399,7 @@ def histogram2d(
     x, y = as_operand(x), as_operand(y)
     if np.shape(x) != np.shape(y) or np.ndim(x) != 1:
         raise ShapeError(
-            f"histogram2d: coordinates are {describe(x)} and {describe(y)}. Give as many of both"
+            f"histogram2d: coordinates are {describe(x)} and {describe(y)}. Give the same number of both"
         )
     if _is_list(bins) and len(bins) not in (1, 2):
         bins = [bins, bins]

@@ -1,7 +1,7 @@
 """Reductions of some of the elements: those that ``where=`` selects, or those that are not NaN.
 
-Also those that start from a number of their own (``initial=``) or add up in another dtype. What does
-not count gets exactly no derivative and gives none, to any order: rules find zeros in its place.
+Also reductions that start from a given number (``initial=``) or accumulate in another dtype. Elements that
+are left out have derivative 0 at every order: rules replace them by zeros.
 """
 
 from __future__ import annotations
@@ -16,12 +16,32 @@ from tape.core import series
 from tape.core.batch_rules import inner_axes, lift
 from tape.core.linear import broadcast_to, sum_to
 from tape.core.op import Op
+from tape.inspect.costs import declare_cost, passes
 from tape.kernels.choices import extremes_share
 from tape.ops.elementwise.selection import isnan, logical_and, logical_not, where
-from tape.ops.reduction.reducing import Reduced, _count_nonzero, _kept, _prod, _prod_partials, _shares, _sum
+from tape.ops.reduction.axes import Reduced, keep_axes
+from tape.ops.reduction.primitives import (
+    count_nonzero_along,
+    partials_of_product,
+    prod_along,
+    share_of_ties,
+    sum_along,
+)
 from tape.ops.structure.shape import astype
 
-__all__: list[str] = []
+__all__ = [
+    "lower_masked_mean",
+    "masked_reduction",
+    "max_where",
+    "mean_where",
+    "min_where",
+    "nanmax_where",
+    "nanmean_where",
+    "nanmin_where",
+    "prod_where",
+    "share_of_counted",
+    "sum_where",
+]
 
 
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -35,7 +55,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     return op(x, condition, *others, **{**attrs, "axis": inner_axes(attrs["axis"], ndim)})
 
 
-def _masked(
+def masked_reduction(
     name: str,
     forward: Callable[..., Any],
     partials: Callable[..., Sequence[Any]],
@@ -45,12 +65,12 @@ def _masked(
     taylor: Any = None,
     adjoint: Callable[..., Any] | None = None,
 ) -> Op:
-    """A reduction of the elements that count.
+    """Return a reduction of the elements that count.
 
     Parameters
     ----------
     name : str
-        What to call it.
+        The name of the operation.
     forward : callable
         ``forward(x, where, *others, axis, keepdims, **attrs)``.
     partials : callable
@@ -62,7 +82,7 @@ def _masked(
     skips_nan : bool
         Whether NaN counts as little as what ``where`` leaves out.
     taylor : callable, optional
-        As for `Op`.
+        Same as for `Op`.
     adjoint : callable, optional
         ``adjoint(g, x, out)``, all with the axes of ``x``: a shorter way where all elements count but NaN,
         and there are no others; it may return None.
@@ -83,15 +103,15 @@ def _masked(
         keepdims: bool,
         **attrs: Any,
     ) -> list[Any]:
-        if adjoint is not None and not others:  # and so no condition: of extremes it needs an initial value
-            passed = adjoint(_kept(g, x, axis, keepdims), x, _kept(out, x, axis, keepdims))
+        if adjoint is not None and not others:  # and so no condition: an extreme needs initial= then
+            passed = adjoint(keep_axes(g, x, axis, keepdims), x, keep_axes(out, x, axis, keepdims))
             if passed is not None:
                 return [passed, None]
         counts = counted(x, condition)
         by_x, *by_others = partials(
             out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs
         )
-        g = _kept(g, x, axis, keepdims)
+        g = keep_axes(g, x, axis, keepdims)
         pulled = [
             sum_to(g * slope, shape=np.shape(other)) for slope, other in zip(by_others, others, strict=True)
         ]
@@ -111,7 +131,7 @@ def _masked(
         counts = counted(x, condition)
         slopes = partials(out, where(counts, x, 0), counts, *others, axis=axis, keepdims=keepdims, **attrs)
         moved = slopes[k] * (t if k else where(counts, t, 0))
-        return _sum(moved, axis=axis, keepdims=keepdims)
+        return sum_along(moved, axis=axis, keepdims=keepdims)
 
     def lowered(b: Any, x: Any, condition: Any, *others: Any, **attrs: Any) -> Any:
         x, condition = b.value(x), b.value(condition, bool)
@@ -131,12 +151,12 @@ def _masked(
     )
 
 
-def _shares_of(counts: Any, dtype: Any, axis: Reduced | None, less: float = 0) -> Any:
-    """One over how many elements count in each reduction, less a number; 0 where too few do.
+def share_of_counted(counts: Any, dtype: Any, axis: Reduced | None, less: float = 0) -> Any:
+    """Return one over the number of elements that count in each reduction, minus ``less``; 0 for too few.
 
-    The result is NaN there. A derivative of NaN would reach what does not count in forward mode alone.
+    The result is NaN there. A derivative of NaN would reach elements that do not count in forward mode alone.
     """
-    left = _count_nonzero(counts, axis=axis, keepdims=True) - less
+    left = count_nonzero_along(counts, axis=axis, keepdims=True) - less
     return astype(where(left > 0, 1 / where(left > 0, left, 1), 0), dtype)
 
 
@@ -157,7 +177,7 @@ def _slopes_of_product(
     out: Any, x: Any, counts: Any, initial: Any, axis: Reduced | None, **attrs: Any
 ) -> tuple[Any, Any]:
     factors = astype(where(counts, x, 1), out.dtype)
-    return initial * _prod_partials(factors, axis), _prod(factors, axis=axis, keepdims=True)
+    return initial * partials_of_product(factors, axis), prod_along(factors, axis=axis, keepdims=True)
 
 
 def _lower_folded(kind: str, ufunc: str, neutral: int) -> Callable[..., Any]:
@@ -171,29 +191,34 @@ def _lower_folded(kind: str, ufunc: str, neutral: int) -> Callable[..., Any]:
     return lower
 
 
-def _lower_mean(b: Any, x: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any = None) -> Any:
+def lower_masked_mean(
+    b: Any, x: Any, counts: Any, axis: Reduced | None, keepdims: bool, dtype: Any = None
+) -> Any:
     x = b.cast(x, dtype or (x.dtype if x.dtype.kind == "f" else np.float64))
     total = b.fold("sum", b.where(counts, x, b.literal(0, x.dtype)), axis, keepdims)
     return total / b.cast(b.fold("sum", b.cast(counts, np.int64), axis, keepdims), x.dtype)
 
 
 def _means(function: Callable[..., Any], *, skips_nan: bool) -> Op:
-    return _masked(
+    return masked_reduction(
         function.__name__,
         lambda x, where, *, axis, keepdims, dtype: function(x, axis, dtype, keepdims=keepdims, where=where),
-        lambda out, x, counts, axis, keepdims, dtype: (_shares_of(counts, out.dtype, axis),),
-        _lower_mean,
+        lambda out, x, counts, axis, keepdims, dtype: (share_of_counted(counts, out.dtype, axis),),
+        lower_masked_mean,
         skips_nan=skips_nan,
         taylor=series.linear,
     )
 
 
-_sum_where = _masked(
+sum_where = masked_reduction(
     "sum", _folded(np.add), _slopes_of_sum, _lower_folded("sum", "add", 0), taylor=series.linear
 )
-_prod_where = _masked("prod", _folded(np.multiply), _slopes_of_product, _lower_folded("prod", "multiply", 1))
-_mean_where = _means(np.mean, skips_nan=False)
-_nanmean = _means(np.nanmean, skips_nan=True)
+prod_where = masked_reduction(
+    "prod", _folded(np.multiply), _slopes_of_product, _lower_folded("prod", "multiply", 1)
+)
+mean_where = _means(np.mean, skips_nan=False)
+nanmean_where = _means(np.nanmean, skips_nan=True)
+declare_cost(passes(1, 1), mean_where, nanmean_where)
 
 
 # ---- extremes ----------------------------------------------------------------------------------------
@@ -202,15 +227,15 @@ _nanmean = _means(np.nanmean, skips_nan=True)
 def _slopes_of_extreme(
     out: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool
 ) -> list[Any]:
-    """Equal elements, the initial value among them, share the derivative."""
-    extreme = _kept(out, x, axis, keepdims)
+    """Return the derivatives by the elements and the initial value: equal ones share it."""
+    extreme = keep_axes(out, x, axis, keepdims)
     are_extreme = [logical_and(x == extreme, counts), *(astype(one, x.dtype) == extreme for one in initial)]
-    share = _shares(are_extreme[0], are_extreme[1] if initial else 0, x.dtype, axis)
+    share = share_of_ties(are_extreme[0], are_extreme[1] if initial else 0, x.dtype, axis)
     return [where(is_extreme, share, 0) for is_extreme in are_extreme]
 
 
 def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan: bool) -> Op:
-    """The largest or smallest, with or without an initial value among the candidates."""
+    """Return the largest or smallest, with or without an initial value among the candidates."""
     fold = ufunc[:3]
     worst = -np.inf if fold == "max" else np.inf
 
@@ -225,7 +250,7 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
         found = b.fold(fold, b.where(counts, x, b.literal(worst, x.dtype)), axis, keepdims)
         return b.where(b.fold("any", counts, axis, keepdims), found, b.literal(np.nan, x.dtype))
 
-    return _masked(
+    return masked_reduction(
         name,
         forward,
         _slopes_of_extreme,
@@ -236,7 +261,8 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
     )
 
 
-_max_where = _extremes("max", np.max, "maximum", skips_nan=False)
-_min_where = _extremes("min", np.min, "minimum", skips_nan=False)
-_nanmax = _extremes("nanmax", np.nanmax, "maximum", skips_nan=True)
-_nanmin = _extremes("nanmin", np.nanmin, "minimum", skips_nan=True)
+max_where = _extremes("max", np.max, "maximum", skips_nan=False)
+min_where = _extremes("min", np.min, "minimum", skips_nan=False)
+nanmax_where = _extremes("nanmax", np.nanmax, "maximum", skips_nan=True)
+nanmin_where = _extremes("nanmin", np.nanmin, "minimum", skips_nan=True)
+declare_cost(passes(1), sum_where, prod_where, max_where, min_where, nanmax_where, nanmin_where)

@@ -1,4 +1,4 @@
-"""What methods of ufuncs do with Vars: ``np.add.reduce`` and its like, each with its counterpart."""
+"""Methods of ufuncs on Vars, ``np.add.reduce`` and the like: the table of their counterparts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import UFUNC_METHODS
 from tape.errors import OutOfBoundsError, describe
+from tape.inspect.costs import declare_cost, passes
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import all, any, where
+from tape.ops.reduction.axes import Reduced, keep_axes, operand_and_axes, operand_and_axis
 from tape.ops.reduction.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp
-from tape.ops.reduction.reducing import Reduced, _axes, _axis, _by_partials, _kept
+from tape.ops.reduction.primitives import reduction_by_partials
 from tape.ops.reduction.reductions import max, min, prod, sum
-from tape.ops.structure.indexing import HOLE, _scatter, getitem
+from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.shape import Axes
 
 __all__: list[str] = []
@@ -26,11 +28,11 @@ __all__: list[str] = []
 
 
 def _shares(out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    total = _kept(out, x, axis, keepdims)
+    total = keep_axes(out, x, axis, keepdims)
     return exp(x - where(total == -np.inf, 0, total))
 
 
-_logaddexp_reduce = _by_partials(
+_logaddexp_reduce = reduction_by_partials(
     "logaddexp_reduce",
     lambda x, *, axis, keepdims: np.logaddexp.reduce(x, axis=axis, keepdims=keepdims),
     _shares,
@@ -38,7 +40,7 @@ _logaddexp_reduce = _by_partials(
 
 
 def _reduced_by_logaddexp(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    a, axes = _axes("logaddexp.reduce", a, axis)
+    a, axes = operand_and_axes("logaddexp.reduce", a, axis)
     return _logaddexp_reduce(a, axis=axes, keepdims=keepdims)
 
 
@@ -46,10 +48,10 @@ def _reduced_by_logaddexp(a: Any, axis: Axes = None, *, keepdims: bool = False) 
 
 
 def _segments_forward(indices: Any, *, length: int) -> np.ndarray:
-    """Which elements are summed, and which sum each of them goes into."""
+    """Return the positions of the summed elements, and the sum each of them goes into."""
     starts = np.asarray(indices, np.intp)
     stops = np.append(starts[1:], length)
-    stops = np.where(stops > starts, stops, starts + 1)  # what does not go up, is one element
+    stops = np.where(stops > starts, stops, starts + 1)  # one element where starts do not increase
     elements = [np.arange(start, stop) for start, stop in zip(starts, stops, strict=True)]
     sums = np.repeat(np.arange(len(starts)), stops - starts)
     return np.stack([np.concatenate(elements) if elements else sums, sums])
@@ -62,7 +64,7 @@ def _reduceat_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
     elements, sums = _segments(indices, length=x.shape[axis])
     lead = (slice(None),) * axis
     spread = getitem(g, (*lead, sums))
-    return _scatter(spread, elements, index=(*lead, HOLE), shape=x.shape)
+    return scatter(spread, elements, index=(*lead, HOLE), shape=x.shape)
 
 
 _add_reduceat = Op(
@@ -72,10 +74,11 @@ _add_reduceat = Op(
     data_dependent=False,
     linear=True,
 )
+declare_cost(passes(1), _add_reduceat, _logaddexp_reduce)
 
 
 def _added_at(array: Any, indices: Any, axis: int = 0) -> Any:
-    array, axis = _axis("add.reduceat", array, axis)
+    array, axis = operand_and_axis("add.reduceat", array, axis)
     indices = as_operand(indices)
     if np.result_type(indices).kind not in "iu":
         raise OutOfBoundsError(f"add.reduceat: indices are {describe(indices)}. Use ints")

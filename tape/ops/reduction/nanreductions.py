@@ -1,7 +1,6 @@
 """Reductions that leave NaN out.
 
-NaN gets exactly no derivative and gives none, to any order. Where there is nothing but NaN, results and
-warnings are NumPy's.
+NaN has derivative 0, at every order. Where there is nothing but NaN, results and warnings are NumPy's.
 """
 
 from __future__ import annotations
@@ -16,13 +15,17 @@ from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
+from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import isnan
 from tape.ops.elementwise.selection import where as _where
+from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.cumulative import cumprod, cumsum
-from tape.ops.reduction.masked import _nanmax, _nanmean, _nanmin
-from tape.ops.reduction.reducing import _axes
-from tape.ops.reduction.reductions import _checked, _checked_choice, _in_dtype, max, min, prod, sum
-from tape.ops.reduction.spreads import _around, _freedom_lost, _masked_spread, _nanstd, _nanvar
+from tape.ops.reduction.masked import nanmax_where, nanmean_where, nanmin_where
+from tape.ops.reduction.options import checked_choice, checked_options, in_dtype
+from tape.ops.reduction.reductions import max, min, prod, sum
+from tape.ops.reduction.spreads import spread
+from tape.ops.reduction.variances import nanstd_where, nanvar_where
 from tape.ops.structure.shape import Axes
 
 __all__ = [
@@ -39,9 +42,23 @@ __all__ = [
     "nanvar",
 ]
 
+declare_samples(
+    "np.nanargmax(x, axis=1)",
+    "np.nanargmin(x, axis=1)",
+    "np.nancumprod(x, axis=1)",
+    "np.nancumsum(x, axis=1)",
+    "np.nanmax(x, axis=1)",
+    "np.nanmean(x, axis=1)",
+    "np.nanmin(x, axis=1)",
+    "np.nanprod(x, axis=1)",
+    "np.nanstd(x, axis=1)",
+    "np.nansum(x, axis=1)",
+    "np.nanvar(x, axis=1)",
+)
+
 
 def _filled(a: Any, number: float) -> Any:
-    """The operand with a number in the place of NaN; whole numbers are never NaN."""
+    """Return the operand with NaN replaced by a number; integers are never NaN."""
     a = as_operand(a)
     return _where(isnan(a), number, a) if np.result_type(a).kind in "fc" else a
 
@@ -56,7 +73,7 @@ def nansum(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    """Sum over axes, NaN counting as 0. Arguments, result and errors as `sum`.
+    """Sum over axes, NaN counting as 0. Parameters, result and errors are those of `sum`.
 
     Examples
     --------
@@ -66,8 +83,8 @@ def nansum(
     >>> float(total.value), tr.backward_param_grads(total)
     (3.0, [array([1., 0., 1.])])
     """
-    _axes("nansum", a, axis)
-    _checked("nansum", a, where, initial, dtype)
+    operand_and_axes("nansum", a, axis)
+    checked_options("nansum", a, where, initial, dtype)
     return sum(_filled(a, 0), axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -81,7 +98,7 @@ def nanprod(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    """Product over axes, NaN counting as 1. Arguments, result and errors as `prod`.
+    """Product over axes, NaN counting as 1. Parameters, result and errors are those of `prod`.
 
     Examples
     --------
@@ -89,8 +106,8 @@ def nanprod(
     >>> float(tape.ops.nanprod([2.0, np.nan, 3.0]))
     6.0
     """
-    _axes("nanprod", a, axis)
-    _checked("nanprod", a, where, initial, dtype)
+    operand_and_axes("nanprod", a, axis)
+    checked_options("nanprod", a, where, initial, dtype)
     return prod(_filled(a, 1), axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
@@ -98,7 +115,7 @@ def nanprod(
 def nanmean(
     a: Any, axis: Axes = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True
 ) -> Any:
-    """Arithmetic mean of what is not NaN, over axes. Arguments, result and errors as `mean`.
+    """Arithmetic mean over axes, without NaN. Parameters, result and errors are those of `mean`.
 
     Examples
     --------
@@ -106,27 +123,9 @@ def nanmean(
     >>> float(tape.ops.nanmean([1.0, np.nan, 3.0]))
     2.0
     """
-    a, axes = _axes("nanmean", a, axis)
-    where, dtype = _checked("nanmean", a, where, dtype=dtype)
-    return _in_dtype(_nanmean, dtype)(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
-
-
-def _spread(
-    op: Op,
-    a: Any,
-    axis: Axes,
-    dtype: Any,
-    ddof: float,
-    keepdims: bool,
-    where: Any,
-    mean: Any,
-    correction: float | None,
-) -> Any:
-    a, axes = _axes(op.name, a, axis)
-    ddof = _freedom_lost(op.name, ddof, correction)
-    where, dtype = _checked(op.name, a, where, dtype=dtype)
-    around = _around(op.name, a, mean)
-    return _masked_spread(op, a, where, *around, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims)
+    a, axes = operand_and_axes("nanmean", a, axis)
+    where, dtype = checked_options("nanmean", a, where, dtype=dtype)
+    return in_dtype(nanmean_where, dtype)(a, where, axis=axes, dtype=dtype, keepdims=keepdims)
 
 
 @implements(np.nanvar)
@@ -141,7 +140,7 @@ def nanvar(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    """Variance of what is not NaN, over axes. Arguments, result and errors as `var`.
+    """Variance over axes, without NaN. Parameters, result and errors are those of `var`.
 
     Examples
     --------
@@ -149,7 +148,8 @@ def nanvar(
     >>> float(tape.ops.nanvar([1.0, np.nan, 3.0]))
     1.0
     """
-    return _spread(_nanvar, a, axis, dtype, ddof, keepdims, where, mean, correction)
+    a, axes = operand_and_axes("nanvar", a, axis)
+    return spread(nanvar_where, a, axes, dtype, ddof, keepdims, where, mean, correction)
 
 
 @implements(np.nanstd)
@@ -164,7 +164,7 @@ def nanstd(
     mean: Any = None,
     correction: float | None = None,
 ) -> Any:
-    """Standard deviation of what is not NaN, over axes. Arguments, result and errors as `std`.
+    """Standard deviation over axes, without NaN. Parameters, result and errors are those of `std`.
 
     Examples
     --------
@@ -172,16 +172,17 @@ def nanstd(
     >>> float(tape.ops.nanstd([1.0, np.nan, 3.0]))
     1.0
     """
-    return _spread(_nanstd, a, axis, dtype, ddof, keepdims, where, mean, correction)
+    a, axes = operand_and_axes("nanstd", a, axis)
+    return spread(nanstd_where, a, axes, dtype, ddof, keepdims, where, mean, correction)
 
 
 def _extreme(
     op: Op, whole: Callable[..., Any], a: Any, axis: Axes, keepdims: bool, initial: Any, where: Any
 ) -> Any:
-    a, axes = _axes(op.name, a, axis, allow_empty=initial is not None)
-    if np.result_type(a).kind not in "fc":  # which are never NaN
+    a, axes = operand_and_axes(op.name, a, axis, allow_empty=initial is not None)
+    if np.result_type(a).kind not in "fc":  # never NaN
         return whole(a, axis, keepdims=keepdims, initial=initial, where=where)
-    where = _checked_choice(op.name, a, where, initial)
+    where = checked_choice(op.name, a, where, initial)
     return op(a, where, *([] if initial is None else [initial]), axis=axes, keepdims=keepdims)
 
 
@@ -189,7 +190,7 @@ def _extreme(
 def nanmax(
     a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Any:
-    """Largest element that is not NaN, over axes. Arguments, result and errors as `max`.
+    """Largest element that is not NaN, over axes. Parameters, result and errors are those of `max`.
 
     Examples
     --------
@@ -197,14 +198,14 @@ def nanmax(
     >>> float(tape.ops.nanmax([1.0, np.nan, 3.0]))
     3.0
     """
-    return _extreme(_nanmax, max, a, axis, keepdims, initial, where)
+    return _extreme(nanmax_where, max, a, axis, keepdims, initial, where)
 
 
 @implements(np.nanmin)
 def nanmin(
     a: Any, axis: Axes = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> Any:
-    """Smallest element that is not NaN, over axes. Arguments, result and errors as `max`.
+    """Smallest element that is not NaN, over axes. Parameters, result and errors are those of `max`.
 
     Examples
     --------
@@ -212,10 +213,10 @@ def nanmin(
     >>> float(tape.ops.nanmin([1.0, np.nan, 3.0]))
     1.0
     """
-    return _extreme(_nanmin, min, a, axis, keepdims, initial, where)
+    return _extreme(nanmin_where, min, a, axis, keepdims, initial, where)
 
 
-# ---- positions: recorded, without derivative -------------------------------------------------------
+# ---- positions: recorded without a derivative -------------------------------------------------------
 
 
 def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -236,13 +237,14 @@ def _position(function: Callable[..., Any]) -> Op:
 
 _nanargmax = _position(np.nanargmax)
 _nanargmin = _position(np.nanargmin)
+declare_cost(passes(1), _nanargmax, _nanargmin)
 
 
 @implements(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the largest element that is not NaN; recorded, without derivative.
+    """Index of the largest element that is not NaN; recorded without a derivative.
 
-    Arguments and result as `argmax`.
+    Parameters and result are those of `argmax`.
 
     Raises
     ------
@@ -260,7 +262,7 @@ def nanargmax(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any
 
 @implements(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
-    """Index of the smallest element that is not NaN; as `nanargmax` otherwise.
+    """Index of the smallest element that is not NaN. Otherwise like `nanargmax`.
 
     Examples
     --------
@@ -271,12 +273,12 @@ def nanargmin(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Any
     return _nanargmin(a, axis=axis, keepdims=keepdims)
 
 
-# ---- running ---------------------------------------------------------------------------------------
+# ---- running reductions ----------------------------------------------------------------------------
 
 
 @implements(np.nancumsum)
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Sums up to each element, NaN counting as 0. Arguments, result and errors as `cumsum`.
+    """Sums up to each element, NaN counting as 0. Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -285,13 +287,13 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     array([1., 1., 4.])
     """
     if axis is not None:
-        _axes("nancumsum", a, axis)
+        operand_and_axes("nancumsum", a, axis)
     return cumsum(_filled(a, 0), axis, dtype)
 
 
 @implements(np.nancumprod)
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """Products up to each element, NaN counting as 1. Arguments, result and errors as `cumsum`.
+    """Products up to each element, NaN counting as 1. Parameters, result and errors are those of `cumsum`.
 
     Examples
     --------
@@ -300,5 +302,5 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
     array([2., 2., 6.])
     """
     if axis is not None:
-        _axes("nancumprod", a, axis)
+        operand_and_axes("nancumprod", a, axis)
     return cumprod(_filled(a, 1), axis, dtype)

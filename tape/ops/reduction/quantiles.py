@@ -1,8 +1,8 @@
-"""Medians, quantiles and percentiles, and those of what is not NaN.
+"""Medians, quantiles and percentiles, with and without NaN.
 
-Each is an interpolation between two of the sorted elements, and these two alone have a derivative; of
-equal elements it is any one. Which two is a position among the n sorted elements, a line in most methods;
-in the others NumPy is asked for it: it is their quantile of 0, 1, ..., n - 1.
+Each is an interpolation between two of the sorted elements, and these two alone have a derivative; of equal
+elements any one. Which two is given by a position among the n sorted elements, linear in the quantile for
+most methods; for the others it is found by NumPy: it is their quantile of 0, 1, ..., n - 1.
 """
 
 from __future__ import annotations
@@ -19,12 +19,24 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, UnsupportedError
-from tape.ops.reduction.reducing import Reduced, _axes, _count, _sum
-from tape.ops.structure.indexing import HOLE, _scatter, getitem
+from tape.inspect.costs import declare_cost, sorting
+from tape.inspect.samples import declare_samples
+from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
+from tape.ops.reduction.primitives import sum_along
+from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.joining import stack
 from tape.ops.structure.shape import Axes, astype, ravel, reshape
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+declare_samples(
+    "np.median(x, axis=1)",
+    "np.nanmedian(x, axis=1)",
+    "np.nanpercentile(x, 30, axis=1)",
+    "np.nanquantile(x, 0.3, axis=1)",
+    "np.percentile(x, [20, 70], axis=0)",
+    "np.quantile(x, 0.3, axis=1)",
+)
 
 _LINES = {
     "linear": (0.0, -1.0),
@@ -53,11 +65,11 @@ _MANY = 16
 """From how many sorted positions on it is better to sort than to partition."""
 
 
-# ---- which elements --------------------------------------------------------------------------------
+# ---- selection of elements -------------------------------------------------------------------------
 
 
 def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Positions among sorted elements, for each quantile and number of elements, and their growth with q."""
+    """Return positions among sorted elements, for each quantile and count, and their derivative by q."""
     positions = np.zeros((*q.shape, *counts.shape))
     growth = np.zeros(positions.shape)
     for count in np.unique(counts[counts > 0]):
@@ -75,16 +87,16 @@ def _positions(counts: np.ndarray, q: np.ndarray, method: Any) -> tuple[np.ndarr
 def _interpolation_forward(
     x: Any, q: Any, *, scale: float, axis: Reduced | None, method: str, keepdims: bool, skips_nan: bool
 ) -> np.ndarray:
-    """For each result where its two elements are in the flattened array, their weights, and the growth.
+    """Return, for each result, the flat positions of its two elements, their weights, and the slope by q.
 
-    The five, one after the other, each in the shape of the result.
+    The five are stacked, each in the shape of the result.
     """
     gone = [i % x.ndim for i in (range(x.ndim) if axis is None else axis)]
     lead = [i for i in range(x.ndim) if i not in gone]
     order = (*lead, *gone)
 
     def in_rows(array: Any) -> Any:
-        return np.transpose(array, order).reshape((-1, _count(x.shape, axis)))
+        return np.transpose(array, order).reshape((-1, count_along(x.shape, axis)))
 
     rows, places = in_rows(x), in_rows(np.arange(x.size).reshape(x.shape))
     number, length = rows.shape
@@ -105,12 +117,12 @@ def _interpolation_forward(
 
 
 def _summed_to(q: Any, change: Any) -> Any:
-    """What results change by, summed over those of each quantile."""
-    return _sum(change, axis=tuple(range(np.ndim(q), change.ndim)), keepdims=False)
+    """Return the adjoint of quantiles: the sum over the results of each one."""
+    return sum_along(change, axis=tuple(range(np.ndim(q), change.ndim)), keepdims=False)
 
 
 def _spread_from(t: Any, out: Any) -> Any:
-    """The tangents of quantiles, in a shape that broadcasts with results."""
+    """Return the tangents of quantiles, in a shape that broadcasts with results."""
     return reshape(t, (*t.shape, *(1,) * (out.ndim - t.ndim)))
 
 
@@ -138,18 +150,18 @@ def _vjp(g: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
     if not x.size:
         return np.zeros(x.shape, x.dtype)
     places, weights = _elements_and_weights(x, q, out, attrs)
-    return reshape(_scatter(weights * g, places, index=(HOLE,), shape=(x.size,)), x.shape)
+    return reshape(scatter(weights * g, places, index=(HOLE,), shape=(x.size,)), x.shape)
 
 
 def _jvp(t: Any, out: Any, x: Any, q: Any, **attrs: Any) -> Any:
     if not x.size:
         return np.zeros(out.shape, out.dtype)
     places, weights = _elements_and_weights(x, q, out, attrs)
-    return _sum(weights * getitem(ravel(t), places), axis=(0,), keepdims=False)
+    return sum_along(weights * getitem(ravel(t), places), axis=(0,), keepdims=False)
 
 
 def _slope(x: Any, q: Any, attrs: dict[str, Any]) -> Any:
-    """The derivative of the result by the quantile."""
+    """Return the derivative of the result by the quantile."""
     parts = _interpolation(x, q, **attrs)
     below, above = cast(getitem(ravel(x), astype(parts[:2], np.intp)), dtype=parts.dtype)
     return parts[4] * (above - below)
@@ -178,17 +190,17 @@ def _with_q(op: Any, q: Any) -> Callable[..., Any]:
 
 
 def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool) -> Op:
-    """An operation of two operands, the elements and the quantiles."""
+    """Return an operation of two operands, the elements and the quantiles."""
     fixed = {"scale": scale, "skips_nan": skips_nan}
 
-    def told(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def with_settings(rule: Callable[..., Any]) -> Callable[..., Any]:
         return lambda d, out, x, q, **attrs: rule(d, out, x, q, **attrs, **fixed)
 
     return Op(
         lambda x, q, *, axis, method, keepdims: function(x, q, axis=axis, method=method, keepdims=keepdims),
         name=function.__name__,
-        vjp=[told(_vjp), told(_vjp_q)],
-        jvp=[told(_jvp), told(_jvp_q)],
+        vjp=[with_settings(_vjp), with_settings(_vjp_q)],
+        jvp=[with_settings(_jvp), with_settings(_jvp_q)],
         batch=_batch_quantile,
     )
 
@@ -196,14 +208,14 @@ def _quantile_op(function: Callable[..., Any], scale: float, *, skips_nan: bool)
 def _median_op(function: Callable[..., Any], *, skips_nan: bool) -> Op:
     fixed = {"scale": 1.0, "method": "linear", "skips_nan": skips_nan}
 
-    def told(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def with_settings(rule: Callable[..., Any]) -> Callable[..., Any]:
         return lambda d, out, x, **attrs: rule(d, out, x, 0.5, **attrs, **fixed)
 
     return Op(
         lambda x, *, axis, keepdims: function(x, axis=axis, keepdims=keepdims),
         name=function.__name__,
-        vjp=[told(_vjp)],
-        jvp=[told(_jvp)],
+        vjp=[with_settings(_vjp)],
+        jvp=[with_settings(_jvp)],
         batch=along_axes,
     )
 
@@ -214,19 +226,22 @@ _nanquantile = _quantile_op(np.nanquantile, 1.0, skips_nan=True)
 _nanpercentile = _quantile_op(np.nanpercentile, 100.0, skips_nan=True)
 _median = _median_op(np.median, skips_nan=False)
 _nanmedian = _median_op(np.nanmedian, skips_nan=True)
+declare_cost(sorting, _median, _quantile, _percentile, _nanmedian, _nanquantile, _nanpercentile)
 
 
 def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims: bool, weights: Any) -> Any:
     name = op.name
-    a, axes = _axes(name, a, axis, allow_number=False)
+    a, axes = operand_and_axes(name, a, axis, allow_number=False)
     q = as_operand(q)
     if method not in _LINES and method not in _STEPS:
-        raise OptionError(f"{name}: method={method!r}. It is one of {', '.join(sorted({*_LINES, *_STEPS}))}")
+        raise OptionError(
+            f"{name}: method={method!r}. It must be one of {', '.join(sorted({*_LINES, *_STEPS}))}"
+        )
     if weights is not None:
         raise UnsupportedError(f"{name} with weights= has no rule. Repeat elements, or sort and np.cumsum")
     if axes == () and np.ndim(q) > 1 and op in (_nanquantile, _nanpercentile):
         raise UnsupportedError(
-            f"{name}: q of {np.ndim(q)} axes with axis=(), of which NumPy mixes up the axes. Use np.ravel(q)"
+            f"{name}: q of {np.ndim(q)} axes with axis=(), for which NumPy mixes up the axes. Use np.ravel(q)"
         )
     numbers = traced(q)
     if not np.all((numbers >= 0) & (numbers <= top)):
@@ -236,14 +251,14 @@ def _called(op: Op, top: int, a: Any, q: Any, axis: Axes, method: str, keepdims:
 
 @implements(np.median)
 def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """The middle of the sorted elements, over axes; of an even number the mean of the middle two.
+    """Return the middle of the sorted elements, over axes; the mean of the middle two for an even number.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     keepdims : bool
         Keep the reduced axes with length one.
 
@@ -264,13 +279,13 @@ def median(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     >>> tr.backward_param_grads(tape.ops.median(tr.param([4.0, 1.0, 2.0, 9.0])))
     [array([0.5, 0. , 0.5, 0. ])]
     """
-    a, axes = _axes("median", a, axis, allow_number=False)
+    a, axes = operand_and_axes("median", a, axis, allow_number=False)
     return _median(a, axis=axes, keepdims=keepdims)
 
 
 @implements(np.nanmedian)
 def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    """As `median`, of what is not NaN.
+    """Median of the elements that are not NaN. Otherwise like `median`.
 
     Examples
     --------
@@ -278,7 +293,7 @@ def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
     >>> float(tape.ops.nanmedian([1.0, np.nan, 4.0]))
     2.5
     """
-    a, axes = _axes("nanmedian", a, axis, allow_number=False)
+    a, axes = operand_and_axes("nanmedian", a, axis, allow_number=False)
     return _nanmedian(a, axis=axes, keepdims=keepdims)
 
 
@@ -286,7 +301,7 @@ def nanmedian(a: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
 def quantile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """What a share of the elements are not above, over axes.
+    """Return quantiles: the values that given shares of the elements are not above, over axes.
 
     Parameters
     ----------
@@ -295,9 +310,9 @@ def quantile(
     q : array_like or Var
         Shares, between 0 and 1. They are differentiated too, by the line between two elements.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     method : str
-        How to interpolate: those of `numpy.quantile`.
+        The method of interpolation: one of those of `numpy.quantile`.
     keepdims : bool
         Keep the reduced axes with length one.
     weights : None
@@ -334,7 +349,7 @@ def quantile(
 def percentile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As `quantile`, with shares between 0 and 100.
+    """Return percentiles: quantiles with shares between 0 and 100. Otherwise like `quantile`.
 
     Examples
     --------
@@ -349,7 +364,7 @@ def percentile(
 def nanquantile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As `quantile`, of what is not NaN.
+    """Quantiles of the elements that are not NaN. Otherwise like `quantile`.
 
     Examples
     --------
@@ -364,7 +379,7 @@ def nanquantile(
 def nanpercentile(
     a: Any, q: Any, axis: Axes = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As `percentile`, of what is not NaN.
+    """Percentiles of the elements that are not NaN. Otherwise like `percentile`.
 
     Examples
     --------

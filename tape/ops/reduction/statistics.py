@@ -15,12 +15,14 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, multiply, subtract
-from tape.ops.elementwise.complex import conjugate, imag, real
+from tape.ops.elementwise.complex import conjugated, imag, real
 from tape.ops.elementwise.elementary import sqrt
 from tape.ops.elementwise.selection import maximum
 from tape.ops.products.products import matmul
-from tape.ops.reduction.reducing import Reduced, _axes, _count, _mean, _sum
+from tape.ops.reduction.axes import Reduced, count_along, operand_and_axes
+from tape.ops.reduction.primitives import mean_along, sum_along
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import copy
@@ -28,9 +30,15 @@ from tape.ops.structure.shape import Axes, as_dtype, astype, reshape, squeeze, t
 
 __all__ = ["average", "corrcoef", "cov"]
 
+declare_samples(
+    "np.average(x, axis=1, weights=v)",
+    "np.corrcoef(x)",
+    "np.cov(x)",
+)
+
 
 def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) -> Any:
-    """Weights in a shape that broadcasts to that of the elements."""
+    """Return weights in a shape that broadcasts to that of the elements."""
     weights = as_operand(weights)
     given = np.shape(weights)
     if given == shape:
@@ -53,7 +61,7 @@ def _fitted_weights(weights: Any, shape: tuple[int, ...], axes: Reduced | None) 
 def _check_totals(name: str, weights: Any, axes: Reduced | None) -> None:
     numbers = traced(weights)
     if np.shape(numbers) == np.shape(weights) and np.any(np.sum(numbers, axis=axes) == 0):
-        raise OptionError(f"{name}: weights add up to zero. There is no mean then")
+        raise OptionError(f"{name}: weights add up to zero. The mean is undefined")
 
 
 @implements(np.average)
@@ -67,9 +75,9 @@ def average(
     a : array_like or Var
         Any shape.
     axis : int or tuple of int, optional
-        By default all.
+        All axes by default.
     weights : array_like or Var, optional
-        Of the shape of ``a``, or as long as it along ``axis``. They are differentiated too. By default
+        Array of the shape of ``a``, or as long as it along ``axis``. They are differentiated too. By default
         all are alike.
     returned : bool
         Whether to return the sum of the weights as well.
@@ -94,17 +102,17 @@ def average(
     >>> float(tape.ops.average([1.0, 5.0], weights=[3.0, 1.0]))
     2.0
     """
-    a, axes = _axes("average", a, axis, allow_number=False)
+    a, axes = operand_and_axes("average", a, axis, allow_number=False)
     if weights is None:
-        mean = _mean(a, axis=axes, keepdims=keepdims)
-        total = np.asarray(_count(np.shape(a), axes), np.result_type(mean))[()]
+        mean = mean_along(a, axis=axes, keepdims=keepdims)
+        total = np.asarray(count_along(np.shape(a), axes), np.result_type(mean))[()]
     else:
         weights = _fitted_weights(weights, np.shape(a), axes)
         wide = np.float64 if np.result_type(a).kind in "biu" else np.result_type(a)
         dtype = np.result_type(a, weights, wide)
         weights = astype(weights, dtype)
-        total = _sum(weights, axis=axes, keepdims=keepdims)
-        mean = divide(_sum(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
+        total = sum_along(weights, axis=axes, keepdims=keepdims)
+        mean = divide(sum_along(multiply(astype(a, dtype), weights), axis=axes, keepdims=keepdims), total)
     if returned and np.shape(total) != np.shape(mean):
         total = copy(_broadcast_to(total, shape=np.shape(mean)), "C")
     return (mean, total) if returned else mean
@@ -114,17 +122,17 @@ def average(
 
 
 def _table_shape(name: str, x: Any, rowvar: bool) -> tuple[int, int]:
-    """How many variables there are, and how many observations, once `_observations` has laid them out."""
+    """Return the numbers of variables and observations, as `_observations` arranges them."""
     shape = np.shape(x)
     if len(shape) > 2:
-        raise ShapeError(f"cov: {name} has shape {list(shape)}. It has two axes at most")
+        raise ShapeError(f"cov: {name} has shape {list(shape)}. It must have at most two axes")
     if len(shape) < 2:
         return 1, (shape or (1,))[0]
     return shape if rowvar else shape[::-1]
 
 
 def _observations(x: Any, rowvar: bool) -> Any:
-    """Variables in rows, observations in columns."""
+    """Return variables in rows, observations in columns."""
     if np.ndim(x) < 2:
         return reshape(x, (1, -1 if np.size(x) else 0))
     return x if rowvar else transpose(x)
@@ -138,9 +146,9 @@ def _check_sample_weights(name: str, weights: Any, count: int) -> None:
 
 
 def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]:
-    """The product of both weights of each observation, and the second ones; None without any.
+    """Return the product of both weights of each observation, and the second ones; None without any.
 
-    All is checked before the first of them is recorded.
+    All is checked before anything is recorded.
     """
     given = {"fweights": fweights, "aweights": aweights}
     weights = {name: as_operand(each) for name, each in given.items() if each is not None}
@@ -150,8 +158,8 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
         return None, None
     numbers = [traced(each) for each in weights.values()]
     if fweights is not None and np.any(numbers[0] != np.around(numbers[0])):
-        raise OptionError("cov: some fweights are no whole numbers. Give them as aweights")
-    if all(np.shape(each) == (count,) for each in numbers):  # which those of a batch are not
+        raise OptionError("cov: some fweights are not whole numbers. Give them as aweights")
+    if all(np.shape(each) == (count,) for each in numbers):  # those of a batch are not
         product = np.multiply(*numbers, dtype=np.float64) if len(numbers) == 2 else numbers[0]
         _check_totals("cov", product, None)
     converted = [astype(each, np.float64) for each in weights.values()]
@@ -160,18 +168,18 @@ def _sample_weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, Any]
 
 
 def _freedom(w: Any, aweights: Any, total: Any, count: int, ddof: int) -> Any:
-    """What the sum of products is divided by."""
+    """Return the divisor of the sum of products."""
     if w is None:
         return count - ddof
     if ddof == 0:
         return total
     if aweights is None:
         return total - ddof
-    return total - ddof * _sum(w * aweights, axis=None, keepdims=False) / total
+    return total - ddof * sum_along(w * aweights, axis=None, keepdims=False) / total
 
 
 _scaled: Op = Op(
-    lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, as NumPy's x *= factor is
+    lambda x, *, factor: (x * factor).astype(x.dtype),  # rounded once, like NumPy's x *= factor
     name="scaled",
     vjp=[lambda g, out, x, factor: _scaled(g, factor=factor)],
     linear=True,
@@ -205,11 +213,11 @@ def cov(
     bias : bool
         Whether to divide by the number of observations, not by one less.
     ddof : int, optional
-        What to subtract from the number of observations instead.
+        The number to subtract from the number of observations instead.
     fweights : array_like or Var of int, optional
-        How often each observation was made.
+        The number of times each observation was made.
     aweights : array_like or Var, optional
-        How much each observation matters; differentiated too.
+        The weight of each observation; differentiated too.
     dtype : dtype_like, optional
         At least float64 by default.
 
@@ -233,7 +241,7 @@ def cov(
            [-1.,  1.]])
     """
     if ddof is not None and (not isinstance(ddof, (int, float, np.number)) or ddof % 1 != 0):
-        raise OptionError(f"cov: ddof={ddof!r}. It is a whole number")
+        raise OptionError(f"cov: ddof={ddof!r}. It must be a whole number")
     ddof = int(not bias) if ddof is None else int(ddof)
     parts = [as_operand(part) for part in (m, y) if part is not None]
     dtype = np.result_type(*parts, np.float64) if dtype is None else as_dtype("cov", dtype)
@@ -253,13 +261,13 @@ def cov(
         freedom = maximum(freedom, 0)
     x = astype(subtract(x, center), dtype)
     weighed = transpose(x if w is None else multiply(x, w))
-    product = matmul(x, conjugate(weighed) if weighed.dtype.kind == "c" else weighed)
+    product = matmul(x, conjugated(weighed))
     if w is None:
         return squeeze(_scaled(product, factor=divide(1, freedom)))
     return squeeze(multiply(product, divide(1, freedom)))
 
 
-# Rounding can take a correlation past 1, which is no reason to forget its derivative. That of NaN is NaN.
+# Rounding can take a correlation past 1; its derivative is kept even so. That of NaN is NaN.
 _correlation = elementwise(
     lambda c: np.clip(c, -1, 1),
     lambda d, out, c: d,

@@ -1,15 +1,16 @@
 """Special functions: the names of `scipy.special`.
 
-Its ufuncs find these operations themselves when they are given a Var: ``scipy.special.gammaln(v)``. What is
-no ufunc there (`polygamma`, `multigammaln`, `logsumexp` and the softmax functions) is called here.
+Its ufuncs dispatch to these operations when they are given a Var: ``scipy.special.gammaln(v)``. Functions
+that are not ufuncs there (`polygamma`, `multigammaln`, `logsumexp` and the softmax functions) are called
+here.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import softplus
-from tape.ops.elementwise.windows import sinc
 from tape.ops.reduction.softmax import log_softmax as _log_softmax
 from tape.ops.reduction.softmax import logsumexp
 from tape.ops.reduction.softmax import softmax as _softmax
@@ -25,6 +26,7 @@ from tape.ops.special.normal import *  # noqa: F403
 from tape.ops.special.normal import __all__ as _normal
 from tape.ops.special.polygammas import digamma, polygamma, psi
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
+from tape.ops.special.windows import sinc
 from tape.ops.special.zetas import zeta
 from tape.ops.structure.shape import Axes
 
@@ -46,6 +48,12 @@ __all__ = [
     *_normal,
 ]
 
+declare_samples(
+    "scipy.special.round(x)",
+    "tape.ops.special.log_softmax(x, axis=1)",
+    "tape.ops.special.softmax(x, axis=1)",
+)
+
 
 round = scipy_ufunc("round", "The nearest whole number; of derivative zero.", None)
 
@@ -63,12 +71,12 @@ def softmax(x: Any, axis: Axes = None) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``x``.
+        Array of the shape of ``x``.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or nothing along it.
+        If there is no such axis, or no elements along it.
 
     Examples
     --------
@@ -81,7 +89,7 @@ def softmax(x: Any, axis: Axes = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Axes = None) -> Any:
-    """The logarithm of `softmax`, accurate for small probabilities too. Arguments as there.
+    """The logarithm of `softmax`, accurate for small probabilities too. Parameters are the same.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bessel functions: recurrences give each derivative by those of neighbouring orders, DLMF 10.6 and 10.29.
+"""Bessel functions: each derivative is given by recurrences between neighbouring orders, DLMF 10.6 and 10.29.
 
 None is differentiable by its order.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.selection import isinf, sign, where
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
@@ -38,6 +39,32 @@ __all__ = [
     "yve",
 ]
 
+declare_samples(
+    "scipy.special.i0(x)",
+    "scipy.special.i0e(x)",
+    "scipy.special.i1(x)",
+    "scipy.special.i1e(x)",
+    "scipy.special.iv(1.5, x)",
+    "scipy.special.ive(1.5, x)",
+    "scipy.special.j0(x)",
+    "scipy.special.j1(x)",
+    "scipy.special.jn(2, x)",
+    "scipy.special.jv(1.5, x)",
+    "scipy.special.jve(1.5, x)",
+    "scipy.special.k0(x)",
+    "scipy.special.k0e(x)",
+    "scipy.special.k1(x)",
+    "scipy.special.k1e(x)",
+    "scipy.special.kn(2, x)",
+    "scipy.special.kv(1.5, x)",
+    "scipy.special.kve(1.5, x)",
+    "scipy.special.y0(x)",
+    "scipy.special.y1(x)",
+    "scipy.special.yn(2, x)",
+    "scipy.special.yv(1.5, x)",
+    "scipy.special.yve(1.5, x)",
+)
+
 Function = Callable[..., Any]
 
 
@@ -50,13 +77,13 @@ def _half_difference(f: Function, n: Any, x: Any) -> Any:
 
 
 def _from_infinity(out: Any, x: Any, slope: Callable[[Any], Any]) -> Any:
-    """A slope; where the function is infinite, that with the other sign, not a difference of infinities."""
+    """Return a slope; where the function is infinite, the opposite infinity, not a difference of two."""
     is_infinite = isinf(out)
     return where(is_infinite, -out, slope(where(is_infinite, 1, x)))
 
 
 def _known_at_zero(scaled: Function, plain: Function) -> Function:
-    """A scaled function; at 0, where SciPy has none of negative orders, the plain one: the factor is 1."""
+    """Return a scaled function; at 0, where SciPy lacks negative orders, the plain one: the factor is 1."""
 
     def function(v: Any, x: Any) -> Any:
         is_zero = x == 0
@@ -132,7 +159,7 @@ def _ive_mean(v: Any, x: Any) -> Any:
 
 
 def _scaled_by_imag(name: str, plain: Function, doc: str) -> Function:
-    """An ordinary Bessel function times ``exp(-abs(imag(x)))``."""
+    """Return an ordinary Bessel function times ``exp(-abs(imag(x)))``."""
 
     def half_difference(v: Any, x: Any) -> Any:
         return (known(v - 1, x) - function(v + 1, x)) / 2

@@ -1,7 +1,7 @@
 """SciPy's exponentials, and the power transformations of Box and Cox.
 
-Those have the derivatives of `exprel` in their rules, which are as accurate for powers near 0, where they
-become logarithms and exponentials.
+The rules of the transformations use derivatives of `exprel`, which are accurate for powers near 0, where the
+transformations become logarithms and exponentials.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from tape.core import batch_rules
 from tape.core.op import Op
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp, sin
 from tape.ops.elementwise.selection import isinf, logical_and, sign, where
 from tape.ops.special.losses import xlog1py, xlogy
@@ -34,6 +35,22 @@ __all__ = [
     "log1p",
 ]
 
+declare_samples(
+    "scipy.special.boxcox(x, v)",
+    "scipy.special.boxcox1p(x, v)",
+    "scipy.special.cbrt(x)",
+    "scipy.special.cosm1(x)",
+    "scipy.special.exp1(x)",
+    "scipy.special.exp10(x)",
+    "scipy.special.exp2(x)",
+    "scipy.special.expi(x)",
+    "scipy.special.expm1(x)",
+    "scipy.special.exprel(x)",
+    "scipy.special.inv_boxcox(x, v)",
+    "scipy.special.inv_boxcox1p(x, v)",
+    "scipy.special.log1p(x)",
+)
+
 # NumPy has some of these too; SciPy's differ in the last digit.
 expm1 = scipy_ufunc("expm1", "``exp(x) - 1``.", lambda d, out, x: d * exp(x))
 log1p = scipy_ufunc("log1p", "``log(1 + x)``.", lambda d, out, x: d / (x + 1))
@@ -52,7 +69,7 @@ exp1 = scipy_ufunc(
 
 
 def _exprel_derivative(x: Any, *, order: int) -> Any:
-    """The integral of ``t**order * exp(x * t)`` from 0 to 1: DLMF 13.4.1."""
+    """Return the integral of ``t**order * exp(x * t)`` from 0 to 1: DLMF 13.4.1."""
     near = np.clip(x, -800, 800)  # far out, SciPy's hyp1f1 does not return
     found = ufunc_named("hyp1f1")(order + 1, order + 2, near) / (order + 1)
     decay = (-800 / np.minimum(x, -800)) ** (order + 1)  # beyond, the integral goes like a power of x
@@ -74,9 +91,9 @@ exprel = scipy_ufunc("exprel", "``(exp(x) - 1) / x``, and 1 at 0.", _exprel_part
 
 
 def _by_power(power: Any, logarithm: Any) -> Any:
-    """The derivative of ``(x**power - 1) / power`` by the power, given log(x).
+    """Return the derivative of ``(x**power - 1) / power`` by the power, given log(x).
 
-    Make that with `xlogy`, which is silent at 0.
+    Compute that logarithm with `xlogy`, which does not warn at 0.
     """
     is_gone = logical_and(isinf(logarithm), sign(logarithm) * power <= 0)  # x**power, and -1 / power is left
     kept, finite = where(is_gone, power, 1), where(is_gone, 1, logarithm)

@@ -1,6 +1,6 @@
-"""The gamma function and what is made of it: beta, binomial coefficients, incomplete integrals.
+"""The gamma function and functions derived from it: beta, binomial coefficients, incomplete integrals.
 
-Derivatives lead from the gamma function to `digamma` and on to `polygamma`: see `tape.ops.polygamma`.
+The derivatives of the gamma function are `digamma` and then `polygamma`: see `tape.ops.special.polygamma`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tape.core import batch_rules
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log1p, sin
 from tape.ops.elementwise.rounding import floor, rint
@@ -43,6 +44,26 @@ __all__ = [
     "rgamma",
 ]
 
+declare_samples(
+    "scipy.special.beta(x, v)",
+    "scipy.special.betainc(1.5, 2.5, x)",
+    "scipy.special.betaincc(1.5, 2.5, x)",
+    "scipy.special.betaincinv(1.5, 2.5, x)",
+    "scipy.special.betaln(x, v)",
+    "scipy.special.binom(2 + x, v)",
+    "scipy.special.gamma(x)",
+    "scipy.special.gammainc(1.5, x)",
+    "scipy.special.gammaincc(1.5, x)",
+    "scipy.special.gammainccinv(1.5, x)",
+    "scipy.special.gammaincinv(1.5, x)",
+    "scipy.special.gammaln(x)",
+    "scipy.special.gammasgn(x)",
+    "scipy.special.loggamma(x)",
+    "scipy.special.poch(x, v)",
+    "scipy.special.rgamma(x)",
+    "tape.ops.special.multigammaln(2 + x, 2)",
+)
+
 gamma: Callable[..., Any] = scipy_ufunc("gamma", "The gamma function.", lambda d, out, x: d * (out * psi(x)))
 gammasgn = scipy_ufunc("gammasgn", "The sign of the gamma function; of derivative zero.", None)
 gammaln = scipy_ufunc(
@@ -56,7 +77,7 @@ loggamma = scipy_ufunc(
 
 
 def _rgamma_slope(x: Any) -> Any:
-    """By reflection left of 1/2, where digamma has poles: ``1 / gamma(x) = gamma(1 - x) sin(pi x) / pi``."""
+    """Return the slope; by reflection left of 1/2: ``1 / gamma(x) = gamma(1 - x) sin(pi x) / pi``."""
     is_left = real(x) < 0.5
     left, right = where(is_left, x, 0.0), where(is_left, 1.0, x)
     mirrored = 1 - left
@@ -71,12 +92,12 @@ rgamma: Callable[..., Any] = scipy_ufunc(
 )
 
 
-# Differences of digamma far out, left of 0 too, are small and come another way. A distance of less than 1
-# from there to 0 costs the digits that it has less.
+# Differences of digamma far out, left of 0 too, are small, and are computed otherwise. A distance to 0 of
+# less than 1 costs as many digits as it is small.
 
 
 def _rise(z: Any, m: Any) -> Any:
-    """``psi(z + m) - psi(z)``, without cancellation where both are large, and across the poles left of 0."""
+    """Return ``psi(z + m) - psi(z)``, without cancellation far out, and across the poles left of 0."""
     is_left = logical_and(z < 0.5, z + m < 0.5)
     by_reflection = _rise_right(where(is_left, 1 - z - m, z), m)
     is_turned = logical_not(logical_or(_is_pole(z), _is_pole(z + m)))  # or, from pole to pole, it is 0
@@ -93,7 +114,7 @@ def _sin_pi(x: Any) -> Any:
 
 
 def _rise_right(z: Any, m: Any) -> Any:
-    """The same right of 0. Far out, the difference of the asymptotic series, DLMF 5.11.2, term by term."""
+    """Return the same right of 0; far out from the asymptotic series, DLMF 5.11.2, term by term."""
     is_far = logical_and(z > _FAR, abs(m) < z / 2)
     near, step = where(is_far, 1, z), where(is_far, 1, m)
     far, way = where(is_far, z, _FAR), where(is_far, m, 1)
@@ -117,12 +138,12 @@ def _is_pole(x: Any) -> Any:
 
 
 def _is_zero(z: Any, m: Any) -> Any:
-    """Whether ``gamma(z + m) / gamma(z)`` is 0."""
+    """Return whether ``gamma(z + m) / gamma(z)`` is 0."""
     return logical_and(_is_pole(z), logical_not(_is_pole(z + m)))
 
 
 def _slope_at_zero(z: Any, m: Any, top: Callable[[Any, Any], Any]) -> Any:
-    """The derivative by z of ``top(z, m) / gamma(z)`` where that is 0, else 0.
+    """Return the derivative by z of ``top(z, m) / gamma(z)`` where that is 0, else 0.
 
     The logarithmic derivative of ``top`` by z is that of ``gamma(z + m)``; the divisor is reflected.
     """
@@ -163,7 +184,7 @@ betaln: Callable[..., Any] = scipy_ufunc(
 
 
 def _binom_at_zero(a: Any, b: Any) -> Any:
-    """The derivative by a of ``gamma(a + b + 1) / (gamma(a + 1) * gamma(b + 1))`` where that is 0, else 0."""
+    """Return the slope by a of ``gamma(a + b + 1) / (gamma(a + 1) * gamma(b + 1))`` where that is 0."""
     return _slope_at_zero(a + 1, b, lambda z, m: poch(m + 1, z - 1))
 
 
@@ -187,7 +208,7 @@ binom = scipy_ufunc(
 )
 
 
-# Incomplete integrals: the derivative by the last argument is what is integrated.
+# Incomplete integrals: the derivative by the last argument is the integrand.
 
 
 def _gamma_density(a: Any, x: Any) -> Any:
@@ -199,7 +220,7 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
 
 
 def _valid(out: Any, density: Any) -> Any:
-    """A density, NaN outside of the domain."""
+    """Return a density; NaN outside of the domain."""
     return where(isnan(out), np.nan, density)
 
 
@@ -251,7 +272,7 @@ betaincinv = scipy_ufunc(
 
 
 def _multigammaln_forward(a: Any, *, d: int) -> Any:
-    from scipy.special import multigammaln  # late: see `tape.ops.special.scipy_ufuncs`
+    from scipy.special import multigammaln  # imported late: see `tape.ops.special.scipy_ufuncs`
 
     return narrowed(multigammaln(a, d), (a,))[()]
 
@@ -293,7 +314,7 @@ def multigammaln(a: Any, d: int) -> Any:
     Returns
     -------
     numpy.ndarray, numpy.floating or Var
-        Of the shape of ``a``.
+        Array of the shape of ``a``.
 
     Raises
     ------

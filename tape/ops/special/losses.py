@@ -1,4 +1,4 @@
-"""What losses and likelihoods are made of: entropies, logistic functions, Huber's loss.
+"""Functions for losses and likelihoods: entropies, logistic functions, Huber's loss.
 
 A product with a logarithm is written `xlogy` in the rules too, so that an operand that does not move adds
 nothing to a tangent, also where the logarithm is infinite. Where two operands are both on the boundary, one
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import hypot
 from tape.ops.elementwise.selection import logical_and, maximum, minimum, where
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
@@ -29,9 +30,22 @@ __all__ = [
     "xlogy",
 ]
 
+declare_samples(
+    "scipy.special.entr(x)",
+    "scipy.special.expit(x)",
+    "scipy.special.huber(0.5, x)",
+    "scipy.special.kl_div(x, v)",
+    "scipy.special.log_expit(x)",
+    "scipy.special.logit(x)",
+    "scipy.special.pseudo_huber(0.5, x)",
+    "scipy.special.rel_entr(x, v)",
+    "scipy.special.xlog1py(x, v)",
+    "scipy.special.xlogy(x, v)",
+)
+
 
 def _ratio(x: Any, y: Any) -> Any:
-    """``x / y``, but 0 where both are."""
+    """Return ``x / y``, but 0 where both are 0."""
     return x / where(logical_and(x == 0, y == 0), np.inf, y)
 
 
@@ -62,7 +76,7 @@ entr = scipy_ufunc(
 
 
 def _log_ratio(d: Any, x: Any, y: Any) -> Any:
-    """``d * log(x / y)``, 0 where y is not positive or x is negative."""
+    """Return ``d * log(x / y)``, 0 where y is not positive or x is negative."""
     is_inside = logical_and(x >= 0, y > 0)
     x, y = where(is_inside, x, 1), where(is_inside, y, 1)
     return xlogy(d, x) - xlogy(d, y)
@@ -73,7 +87,7 @@ def _rel_entr_partial(d: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _excess(x: Any, y: Any) -> Any:
-    """``x / y``, 0 where y is not positive or x is negative."""
+    """Return ``x / y``, 0 where y is not positive or x is negative."""
     return where(logical_and(x >= 0, y > 0), x, 0) / where(y > 0, y, np.inf)
 
 
@@ -107,14 +121,14 @@ logit = scipy_ufunc(
 
 
 def _pseudo_excess(delta: Any, r: Any) -> Any:
-    """``(delta - h)**2 / h`` with h the length of (delta, r), without cancellation."""
+    """Return ``(delta - h)**2 / h`` with h the length of (delta, r), without cancellation."""
     radius = hypot(delta, r)
     square = _ratio(r * r, radius + delta)
     return _ratio(square * square, radius)
 
 
 def _of_positive(delta: Any, slope: Any) -> Any:
-    """A slope; NaN where delta is negative, and the loss infinite."""
+    """Return a slope; NaN where delta is negative, and the loss infinite."""
     return where(delta < 0, np.nan, slope)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tape.core import series
 from tape.core.elementwise import elementwise
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import imag, real
 from tape.ops.elementwise.elementary import exp
 from tape.ops.elementwise.selection import logical_and, where
@@ -26,6 +27,20 @@ __all__ = [
     "ndtri",
     "ndtri_exp",
 ]
+
+declare_samples(
+    "scipy.special.dawsn(x)",
+    "scipy.special.erf(x)",
+    "scipy.special.erfc(x)",
+    "scipy.special.erfcinv(x)",
+    "scipy.special.erfcx(x)",
+    "scipy.special.erfi(x)",
+    "scipy.special.erfinv(x)",
+    "scipy.special.log_ndtr(x)",
+    "scipy.special.ndtr(x)",
+    "scipy.special.ndtri(x)",
+    "scipy.special.ndtri_exp(-x)",
+)
 
 _SLOPE = 2 / sqrt(pi)  # of erf at 0
 
@@ -60,7 +75,7 @@ _FAR = 20.0
 
 
 def _tail(x: Any, sign: int) -> Any:
-    """The sum of ``(2k + 1)!! (sign / (2 x**2))**k``."""
+    """Return the sum of ``(2k + 1)!! (sign / (2 x**2))**k``."""
     step = sign / (2 * (x * x))
     total: Any = 1.0
     for k in range(9, 0, -1):
@@ -129,7 +144,7 @@ _hazard: Callable[..., Any] = elementwise(
     lambda d, out, x: d * _hazard_slope(out, x),
     lower=lambda b, x: 2 * _DENSITY / b.elementwise(f"{PREFIX}erfcx", -sqrt(0.5) * x),
     name="hazard",
-    doc="The derivative of `log_ndtr`, the density over the distribution function: right far out too.",
+    doc="The derivative of `log_ndtr`, density over distribution function, accurate far out too.",
 )
 log_ndtr = scipy_ufunc(
     "log_ndtr",

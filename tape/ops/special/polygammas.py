@@ -1,4 +1,4 @@
-"""`digamma`, the derivative of the logarithm of the gamma function, and its own derivatives `polygamma`."""
+"""`digamma`, the derivative of the logarithm of the gamma function, and its derivatives `polygamma`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 
 from tape.core.elementwise import elementwise
+from tape.inspect.samples import declare_samples
 from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
 
 __all__ = ["BERNOULLI", "digamma", "polygamma", "psi"]
+
+declare_samples(
+    "scipy.special.digamma(x)",
+    "scipy.special.psi(x)",
+    "tape.ops.special.polygamma(1, x)",
+)
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798)
 """The Bernoulli numbers of even order, from B2 on."""
@@ -24,7 +31,7 @@ digamma = psi = scipy_ufunc(
 
 
 def _forward(n: Any, x: Any) -> Any:
-    from scipy import special  # late: see `tape.ops.special.scipy_ufuncs`
+    from scipy import special  # imported late: see `tape.ops.special.scipy_ufuncs`
 
     if not np.iscomplexobj(x):
         return narrowed(special.polygamma(n, x)[()], (x,))
@@ -34,7 +41,7 @@ def _forward(n: Any, x: Any) -> Any:
 
 
 def _of_complex(n: int, z: np.ndarray) -> np.ndarray:
-    """What SciPy lacks: Abramowitz and Stegun, 6.4.6 (recurrence), 6.4.7 (reflection), 6.4.11 (far out)."""
+    """Complex arguments: Abramowitz and Stegun 6.4.6 (recurrence), 6.4.7 (reflection), 6.4.11 (far out)."""
     is_left = z.real < 0.5
     w = np.where(is_left, 1 - z, z)
     sign = (-1.0) ** (n + 1)
@@ -80,7 +87,7 @@ def polygamma(n: Any, x: Any) -> Any:
     n : array_like of int
         Zero or positive.
     x : array_like or Var
-        Of a shape that broadcasts with that of ``n``; complex for a single ``n``.
+        Array of a shape that broadcasts with that of ``n``; complex for a single ``n``.
 
     Returns
     -------

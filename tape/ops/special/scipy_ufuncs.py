@@ -1,7 +1,7 @@
-"""Operations that are ufuncs of SciPy's, one line each; what lists them is `tape.ops.special`.
+"""Operations that are ufuncs of SciPy's, one line each; `tape.ops.special` lists them.
 
-`scipy.special` takes as long to import as all the rest, so the ufuncs are looked up when one is first
-needed. `tape.program` runs their loops without Python, as it does NumPy's.
+`scipy.special` takes as long to import as all the rest, so the ufuncs are looked up when one is first needed.
+`tape.program` runs their loops without Python, as it does NumPy's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tape.errors import UnsupportedError
 __all__ = ["DECLARED", "PREFIX", "counterpart", "narrowed", "refuse_derivative", "scipy_ufunc", "ufunc_named"]
 
 PREFIX = "special."
-"""What stands before the names of these ufuncs where NumPy's are listed too."""
+"""The prefix of these ufuncs' names where NumPy's are listed too."""
 
 DECLARED: dict[str, Any] = {}
 """The operations, by the name of SciPy's ufunc."""
@@ -39,7 +39,7 @@ def scipy_ufunc(
     Parameters
     ----------
     name : str
-        Of the ufunc.
+        Operands of the ufunc.
     doc : str
         One line.
     *partials : callable
@@ -49,7 +49,7 @@ def scipy_ufunc(
         The forward rule of the last operand, where that is another than the reverse one: functions of
         complex numbers that are not holomorphic.
     taylor : callable, optional
-        As for `tape.Op`.
+        Same as for `tape.Op`.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def scipy_ufunc(
 
 
 def ufunc_named(name: str) -> np.ufunc:
-    """A ufunc of SciPy's; those of functions that do more before are private.
+    """Return a ufunc of SciPy's; those behind functions that do more are private.
 
     Examples
     --------
@@ -109,9 +109,10 @@ _connected = False
 
 
 def counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """What runs when a ufunc of SciPy's is given a Var; None for other ufuncs.
+    """Return the function that runs when a ufunc of SciPy's is given a Var; None for other ufuncs.
 
-    Nobody can have one before `scipy.special` was imported, and from then on OPERATIONS knows them.
+    A ufunc of SciPy's exists only once `scipy.special` is imported, and from then on OPERATIONS has their
+    counterparts.
 
     Examples
     --------
@@ -131,7 +132,7 @@ LATE.append(counterpart)
 
 
 def narrowed(out: Any, operands: Any) -> Any:
-    """A result no wider than the floats that went in: SciPy knows no float16, and not all know float32."""
+    """Return a result no wider than the floats that went in: SciPy has no float16, and not always float32."""
     dtypes = [x.dtype for x in operands if hasattr(x, "dtype")]
     if out.dtype in dtypes:
         return out
@@ -159,7 +160,7 @@ _ORDINALS = ("first", "second", "third")
 
 
 def _of_constants(function: Any, name: str, constants: list[int]) -> Callable[..., Any]:
-    """The same function, for operands that carry no derivative at these positions."""
+    """Return the function for operands that carry no derivative at these positions."""
 
     @wraps(function)
     def checked(*operands: Any) -> Any:

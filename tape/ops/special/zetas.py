@@ -7,6 +7,7 @@ from math import log as _log
 from math import pi
 from typing import Any
 
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import real
 from tape.ops.elementwise.elementary import cos, exp, log, sin
 from tape.ops.elementwise.selection import where
@@ -16,9 +17,13 @@ from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
 __all__ = ["zeta"]
 
+declare_samples(
+    "tape.ops.special.zeta(2 + x, 1.5 + v)",
+)
+
 
 def _by_exponent(x: Any, q: Any) -> Any:
-    """The derivative by x, term by term in the Euler-Maclaurin formula: DLMF 25.11.5 and 25.11.28."""
+    """Return the derivative by x, term by term in the Euler-Maclaurin formula: DLMF 25.11.5 and 25.11.28."""
     count = 10
     total: Any = 0.0
     for k in range(count):
@@ -44,7 +49,7 @@ _hurwitz: Callable[..., Any] = scipy_ufunc(
 
 
 def _riemann_slope(x: Any) -> Any:
-    """Left of 0 it is that of the reflected function, ``zeta(1 - x)`` times the factors of DLMF 25.4.1."""
+    """Return the slope; left of 0 by reflection, ``zeta(1 - x)`` and the factors of DLMF 25.4.1."""
     is_left = real(x) < 0
     left, right = where(is_left, x, -1.0), where(is_left, 2.0, x)
     angle, mirrored = left * (pi / 2), 1 - left
@@ -61,14 +66,15 @@ _riemann: Callable[..., Any] = scipy_ufunc(
 
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """Hurwitz's zeta function, ``sum(1 / (k + q) ** x)`` over k from 0; Riemann's without q.
+    """The Hurwitz zeta function, ``sum(1 / (k + q) ** x)`` over k from 0; the Riemann one without q.
 
     Parameters
     ----------
     x : array_like or Var
         Larger than 1; without ``q`` any number.
     q : array_like or Var, optional
-        Of a shape that broadcasts with that of ``x``. The derivative by ``x`` is there for positive ``q``.
+        Array of a shape that broadcasts with that of ``x``. The derivative by ``x`` is there for positive
+        ``q``.
 
     Returns
     -------

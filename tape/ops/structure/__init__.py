@@ -1,1 +1,1 @@
-"""Arrays read, rearranged, joined, cut and made."""
+"""Reading, rearranging, joining, cutting and making arrays."""

@@ -1,4 +1,4 @@
-"""NumPy's functions that call a function of the user's: on pieces, on rows, or on one axis after another."""
+"""NumPy's functions that call a user's function: on pieces, on rows, or on one axis after another."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tape.core.node import Handle
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack
@@ -22,14 +23,20 @@ from tape.ops.structure.taking import put_along_axis
 
 __all__ = ["apply_along_axis", "apply_over_axes", "piecewise"]
 
+declare_samples(
+    "np.apply_along_axis(np.sort, 1, x)",
+    "np.apply_over_axes(np.sum, x, [0, 1])",
+    "np.piecewise(x, [x < 0.5, x >= 0.5], [np.sin, np.cos])",
+)
+
 
 # ---- pieces ------------------------------------------------------------------------------------------
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:
-    """The conditions, whether a list was given, one array with all of them, or a single one.
+    """Return the conditions as a list: of a list, of one array with all of them, or of a single one.
 
-    To NumPy, an array of several axes is never a single one.
+    NumPy never takes an array of several axes for a single condition.
     """
     if isinstance(condlist, (list, tuple)):
         is_list_of_arrays = any(isinstance(part, (list, tuple, np.ndarray, Handle)) for part in condlist)
@@ -49,7 +56,7 @@ def _conditions(x: Any, condlist: Any) -> list[Any]:
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """A function defined by pieces: each is called with the elements for which its condition holds.
+    """Evaluate a function defined by pieces: each is called with the elements where its condition holds.
 
     Parameters
     ----------
@@ -67,7 +74,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. A function is never called with elements of another piece, so
+        Array of the shape and dtype of ``x``. A function is never called with elements of another piece, so
         that what would be NaN there does no harm.
 
     Raises
@@ -138,7 +145,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     func1d : callable
         ``func1d(row, *args, **kwargs)``, of an array with one axis; results are of one shape.
     axis : int
-        Along which the rows are.
+        The axis of the rows.
     arr : array_like or Var
         At least one axis.
     *args, **kwargs
@@ -147,7 +154,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape of ``arr``, with that of one result in place of the axis.
+        Array of the shape of ``arr``, with that of one result in place of the axis.
 
     Raises
     ------
@@ -156,7 +163,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
     Notes
     -----
-    The function is recorded as often as there are rows: one that works on whole arrays is faster.
+    The function is recorded once for each row: one that works on whole arrays is faster.
 
     Examples
     --------
@@ -222,8 +229,9 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int])
             result = expand_dims(result, axis)
         elif np.ndim(result) != ndim:
             raise ShapeError(
-                f"apply_over_axes: the function made {errors.describe(result)} of {errors.describe(value)}. "
-                "It may take one axis away, and no more"
+                f"apply_over_axes: the function returned {errors.describe(result)} for "
+                f"{errors.describe(value)}. "
+                "It may remove one axis and no more"
             )
         value = result
     return value

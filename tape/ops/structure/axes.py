@@ -15,6 +15,8 @@ from tape.core.operands import as_operand
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.indexing import getitem
 
 __all__ = [
@@ -31,9 +33,23 @@ __all__ = [
     "transpose",
 ]
 
+declare_samples(
+    "np.flip(x, 1)",
+    "np.fliplr(x)",
+    "np.flipud(x)",
+    "np.matrix_transpose(x)",
+    "np.moveaxis(x, 0, 1)",
+    "np.roll(x, 1, axis=1)",
+    "np.rollaxis(x, 1)",
+    "np.rot90(x)",
+    "np.swapaxes(x, 0, 1)",
+    "np.transpose(x)",
+    "np.linalg.matrix_transpose(x)",
+)
+
 
 def axes_of(name: str, a: Any, axis: Any, *, allow_duplicate: bool = False) -> tuple[int, ...]:
-    """Axes of an operand, counted from the front, for the function of this name."""
+    """Return axes of an operand, counted from the front, for the function of this name."""
     try:
         return normalize_axis_tuple(axis, np.ndim(a), allow_duplicate=allow_duplicate)
     except NUMPY_ERRORS as error:
@@ -98,6 +114,7 @@ _roll: Op = Op(
     batch=along_axes,
     lower=_lower_roll,
 )
+declare_cost(free, _transpose, _swapaxes, _roll)
 
 
 @implements(np.transpose)
@@ -159,7 +176,9 @@ def matrix_transpose(x: Any, /) -> Any:
     """
     x = as_operand(x)
     if np.ndim(x) < 2:
-        raise ShapeError(f"matrix_transpose: {errors.describe(x)} is no matrix, nor a stack of them")
+        raise ShapeError(
+            f"matrix_transpose: {errors.describe(x)} is neither a matrix nor a stack of matrices"
+        )
     return _swapaxes(x, axis1=-1, axis2=-2)
 
 
@@ -194,9 +213,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 
 def _moved(move: Callable[..., np.ndarray], a: Any, *where: Any) -> Any:
-    """Permute axes as a function of NumPy's does.
+    """Return the operand with its axes permuted as a function of NumPy's does it.
 
-    In an array whose strides are the numbers of the axes, they tell where each went.
+    The function is run on an array whose strides are the numbers of its axes: they show where each one went.
     """
     a = as_operand(a)
     ndim = np.ndim(a)
@@ -218,7 +237,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     a : array_like or Var
         Any shape.
     source, destination : int or sequence of int
-        Which axes, and where each is in the result.
+        The axes to move, and their positions in the result.
 
     Returns
     -------
@@ -279,7 +298,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     m : array_like or Var
         Any shape.
     axis : int or sequence of int, optional
-        Along which; by default all.
+        The axes; by default all.
 
     Returns
     -------
@@ -329,7 +348,7 @@ def fliplr(m: Any) -> Any:
 
 
 def _with_axes(name: str, m: Any, count: int) -> Any:
-    """An operand with this many axes at least."""
+    """Return an operand, which must have at least this many axes."""
     m = as_operand(m)
     if np.ndim(m) < count:
         raise ShapeError(f"{name}: {errors.describe(m)} has fewer than {count} axes. Use expand_dims")
@@ -345,7 +364,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     m : array_like or Var
         At least two axes.
     k : int
-        How often; from the first axis towards the second, negative ones back.
+        The number of rotations from the first axis towards the second; back if negative.
     axes : sequence of two int
         The plane.
 
@@ -387,9 +406,9 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     a : array_like or Var
         Any shape.
     shift : int or sequence of int
-        By how many places, negative ones towards the start.
+        The number of places, towards the start if negative.
     axis : int or sequence of int, optional
-        Along which; a single shift or axis goes with every one of the others. By default the elements
+        The axis; a single shift or axis goes with every one of the others. By default the elements
         move in the flattened array.
 
     Returns
@@ -414,7 +433,9 @@ def roll(a: Any, shift: int | Sequence[int], axis: int | Sequence[int] | None = 
     except NUMPY_ERRORS as error:
         raise errors.explain("roll", (a,), error) from error
     if pairs.ndim > 1:
-        raise ShapeError(f"roll: shift={shift!r}, axis={axis!r}. These are ints, or flat sequences of ints")
+        raise ShapeError(
+            f"roll: shift={shift!r}, axis={axis!r}. They must be ints, or flat sequences of ints"
+        )
     steps = list(pairs)
     shifts, along = (tuple([int(step[k]) for step in steps]) for k in (0, 1))
     if axis is not None:

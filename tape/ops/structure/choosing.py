@@ -17,6 +17,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own
@@ -27,9 +29,17 @@ from tape.ops.structure.writing import set_at
 
 __all__ = ["choose", "compress", "extract", "select", "trim_zeros"]
 
+declare_samples(
+    "np.choose(n % 2, [u, w])",
+    "np.compress([True, False, True], x, axis=0)",
+    "np.extract(mask, x)",
+    "np.select([x < 0.5, x < 0.7], [x, 2 * y], 0.0)",
+    "np.trim_zeros(v)",
+)
+
 # ---- among several arrays ------------------------------------------------------------------------------
 
-_MOST_CHOICES = 64  # that NumPy's choose takes
+_MOST_CHOICES = 64  # the most that NumPy's choose takes
 
 
 def _choose_jvp(tangents: list[Any], out: Any, index: Any, *choices: Any) -> Any:
@@ -43,7 +53,7 @@ def _choose_jvp(tangents: list[Any], out: Any, index: Any, *choices: Any) -> Any
 
 
 def _lower_choose(b: Any, index: Any, *choices: Any) -> Any:
-    """All choices one after the other, and one element taken of each position: it is checked there."""
+    """Lower to one concatenation of all choices and one read by position, which checks the index."""
     dtype = np.result_type(*(choice.dtype if hasattr(choice, "dtype") else choice for choice in choices))
     values = [b.value(choice, dtype) for choice in choices]
     index = b.value(index, np.int64)
@@ -51,13 +61,7 @@ def _lower_choose(b: Any, index: Any, *choices: Any) -> Any:
     size = prod(shape)
     rows = [b.reshape(b.broadcast(value, shape), (1, size)) for value in values]
     index = b.reshape(b.broadcast(index, shape), (size,))
-    at = b.push(
-        "ravel_index",
-        [index, b.constant(np.arange(size))],
-        ((len(rows), size), False),
-        (size,),
-        np.dtype(np.int64),
-    )
+    at = b.push("ravel_index", [index, b.constant(np.arange(size))], ((len(rows), size), False))
     return b.reshape(b.take(b.reshape(b.concatenate(rows, 0), (len(rows) * size,)), at, 0), shape)
 
 
@@ -73,20 +77,21 @@ _choose: Op = Op(
     batch=elementwise,
     lower=_lower_choose,
 )
+declare_cost(free, _choose)
 
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
-    """For each element, that of one of several arrays.
+    """Choose each element from one of several arrays, by index.
 
     Parameters
     ----------
     a : array_like or Var
-        Which array, as ints from 0: data that may change on replay.
+        The number of the array for each element, from 0: data that may change on replay.
     choices : sequence of array_like or Var, or one with an axis more
         The arrays, 64 at most; they broadcast with ``a``.
     mode : {"raise", "wrap", "clip"}
-        What is done to numbers out of range: see `take`.
+        How to treat numbers out of range: see `take`.
 
     Returns
     -------
@@ -126,21 +131,21 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
 
 @implements(np.select)
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """For each element, that of the first array whose condition holds.
+    """Choose each element from the first array whose condition holds.
 
     Parameters
     ----------
     condlist : sequence of array_like or Var
         Conditions: bools.
     choicelist : sequence of array_like or Var
-        For each condition one; all shapes broadcast.
+        One for each condition; all shapes broadcast.
     default : array_like or Var
-        Where no condition holds.
+        The value where no condition holds.
 
     Returns
     -------
     numpy.ndarray or Var
-        What was not selected has derivative 0.
+        Elements that were not selected have derivative 0.
 
     Raises
     ------
@@ -181,12 +186,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def _chosen(name: str, condition: Any, a: Any, axis: int | None) -> Any:
-    """The elements along an axis, of the flattened array if None, where a condition of one axis holds."""
+    """Return the elements along an axis, or of the flattened array, where a condition of one axis holds."""
     a = as_operand(a)
     shape = np.shape(a)
     length = np.size(a) if axis is None else shape[checked_axis(name, shape, axis)]
     count = np.size(condition)
-    if count > length:  # a batch of conditions has an axis in front
+    if count > length:  # a batch of conditions has its axis in front
         beyond = np.reshape(plain(condition), (-1, count))[:, length:]
         checked_positions(name, np.argwhere(beyond)[:, 1] + length, 0, length)
     return take(a, flatnonzero(condition), axis)
@@ -194,7 +199,7 @@ def _chosen(name: str, condition: Any, a: Any, axis: int | None) -> Any:
 
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    """The elements along an axis where a condition holds.
+    """Return the elements along an axis where a condition holds.
 
     Parameters
     ----------
@@ -230,7 +235,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
-    """The elements of a flattened array where a flattened condition holds, as `compress` otherwise.
+    """Return the elements of a flattened array where a flattened condition holds. Otherwise like `compress`.
 
     Examples
     --------
@@ -257,7 +262,7 @@ def _trimmed_forward(x: Any, span: Any, *, axis: int) -> Any:
     return x[(*(slice(None),) * axis, kept)]
 
 
-# To read at the positions gives the same elements, but no view.
+# Reading by positions would give the same elements, but not a view.
 _trimmed: Op = Op(
     _trimmed_forward,
     name="trimmed",
@@ -274,7 +279,7 @@ _trimmed: Op = Op(
 
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
-    """Leave out the zeros at both ends, or what is zero all over at both ends of an axis.
+    """Remove the zeros at both ends, or the slices of zeros at both ends of an axis.
 
     Parameters
     ----------
@@ -283,7 +288,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     trim : {"fb", "f", "b"}
         Whether to trim the front, the back, or both.
     axis : int or sequence of int, optional
-        By default all.
+        All axes by default.
 
     Returns
     -------
@@ -305,7 +310,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     """
     x = as_operand(filt)
     if trim.lower() not in ("fb", "bf", "f", "b"):
-        raise OptionError(f"trim_zeros: trim={trim!r}. It is 'fb', 'f' or 'b'")
+        raise OptionError(f"trim_zeros: trim={trim!r}. It must be 'fb', 'f' or 'b'")
     shape = np.shape(x)
     given = range(len(shape)) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
     axes = [checked_axis("trim_zeros", shape, i) for i in given]

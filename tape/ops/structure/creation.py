@@ -1,29 +1,36 @@
-"""Arrays made from numbers that are differentiated: constant ones, grids, powers."""
+"""Arrays made from differentiated numbers: constant arrays and grids."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tape import errors
 from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import INTERNAL, implements
-from tape.errors import DTypeError, OptionError, ShapeError
+from tape.errors import OptionError
 from tape.inplace.aliases import memory_of
-from tape.ops.reduction.reductions import sum
-from tape.ops.structure.joining import concatenate
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
 from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, reshape
 
-__all__ = ["empty_like", "full_like", "meshgrid", "ones_like", "vander", "zeros_like"]
+__all__ = ["empty_like", "full_like", "meshgrid", "ones_like", "zeros_like"]
 
-_copied = copy  # which is the name of an argument of `meshgrid`
+declare_samples(
+    "np.copy(x)",
+    "np.empty_like(x, shape=0)",
+    "np.full_like(x, c)",
+    "np.meshgrid(u, v)",
+    "np.ones_like(x)",
+    "np.zeros_like(x)",
+)
+
+_copied = copy  # `copy` is an argument of `meshgrid`
 
 
 @implements(np.full_like)
@@ -35,18 +42,18 @@ def full_like(
     subok: bool = True,
     shape: int | tuple[int, ...] | None = None,
 ) -> Any:
-    """An array of the shape and dtype of another, filled with a value that is differentiated.
+    """Return an array of the shape and dtype of another, filled with a differentiated value.
 
     Parameters
     ----------
     a : array_like or Var
-        Of which nothing but shape and dtype matters.
+        Array of which only shape and dtype are used.
     fill_value : array_like or Var
         Broadcasts to the shape.
     dtype : dtype_like, optional
         Another dtype.
     order, subok
-        How it lies in memory, and whether a plain array is of the subclass of ``a``; see NumPy.
+        The memory layout, and whether a plain array is of the subclass of ``a``; see NumPy.
     shape : int or sequence of int, optional
         Another shape.
 
@@ -88,15 +95,16 @@ _beside = Op(
     batch=_batch_beside,
     lower=lambda b, x, array: b.value(array),
 )
+declare_cost(free, _beside)
 
 
 def beside(x: Any, array: np.ndarray) -> Any:
-    """A plain array as a Var of the trace of another one, to be written to; a constant to derivatives.
+    """Record a plain array as a Var on the trace of another one, to be written to; it is a constant.
 
     Parameters
     ----------
     x : Var
-        Of which nothing but its trace matters.
+        Var of which only the trace is used.
     array : numpy.ndarray
         Copied.
 
@@ -129,7 +137,7 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
         device: str | None = None,
     ) -> Any:
         model = plain(a)
-        if np.shape(model) != np.shape(a):  # of a batch, which is several
+        if np.shape(model) != np.shape(a):  # a batch holds several arrays
             model = np.empty(np.shape(a), model.dtype)
         array = make(model, dtype, order, subok, shape, device=device)
         return beside(a, array) if isinstance(a, Handle) else array
@@ -154,12 +162,12 @@ def _uniform_like(make: Callable[..., np.ndarray], what: str) -> Callable[..., A
 
 zeros_like = _uniform_like(np.zeros_like, "zeros")
 ones_like = _uniform_like(np.ones_like, "ones")
-empty_like = _uniform_like(np.zeros_like, "empty")  # what lies in memory by chance must not get into programs
+empty_like = _uniform_like(np.zeros_like, "empty")  # uninitialized memory must not get into programs
 
 
 @implements(np.meshgrid)
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """The coordinates of the points of a grid, from those along its axes.
+    """Return the coordinates of the points of a grid, from those along its axes.
 
     Parameters
     ----------
@@ -191,7 +199,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
            [6., 6.]]))
     """
     if indexing not in ("xy", "ij"):
-        raise OptionError(f"meshgrid: indexing={indexing!r}. It is 'xy' or 'ij'")
+        raise OptionError(f"meshgrid: indexing={indexing!r}. It must be 'xy' or 'ij'")
     operands = [as_operand(x) for x in xi]
     order = list(range(len(operands)))
     if indexing == "xy":
@@ -201,79 +209,3 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if copy:
         return tuple(_copied(grid, "C") for grid in grids)
     return grids if sparse else tuple(grids)
-
-
-def _slopes(out: Any, increasing: bool) -> Any:
-    """The derivatives of powers in columns: ``n x**(n - 1)`` from those of ``x``."""
-    rows, count = out.shape
-    zeros, exponents = np.zeros((rows, min(1, count)), out.dtype), np.arange(1, count, dtype=out.dtype)
-    if increasing:
-        return concatenate([zeros, out[:, : count - 1] * exponents] if count else [zeros], 1)
-    return concatenate([out[:, 1:] * exponents[::-1], zeros] if count else [zeros], 1)
-
-
-def _batch_vander(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    (x,) = operands
-    return op(x.reshape(-1), **attrs).reshape((*x.shape, attrs["count"]))
-
-
-def _lower_vander(b: Any, x: Any, *, count: int, increasing: bool) -> Any:
-    """By doubling the number of columns, as long as there are too few."""
-    factor = b.reshape(b.value(x, np.promote_types(x.dtype, int)), (*x.shape, 1))
-    powers = b.broadcast(b.literal(1, factor.dtype), factor.shape)
-    while powers.shape[1] < count:
-        powers, factor = b.concatenate([powers, powers * factor], 1), factor * factor
-    rising = b.read(powers, (slice(None), slice(0, count)))
-    return rising if increasing else b.read(rising, (slice(None), slice(None, None, -1)))
-
-
-_vander = Op(
-    lambda x, *, count, increasing: np.vander(x, count, increasing),
-    name="vander",
-    vjp=[lambda g, out, x, count, increasing: sum(g * _slopes(out, increasing), 1)],
-    jvp=[lambda t, out, x, count, increasing: t[:, None] * _slopes(out, increasing)],
-    batch=_batch_vander,
-    lower=_lower_vander,
-)
-
-
-@implements(np.vander)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The powers of each element in a row.
-
-    Parameters
-    ----------
-    x : array_like or Var
-        One axis.
-    N : int, optional
-        How many, from 0 to ``N - 1``; by default as many as elements.
-    increasing : bool
-        Whether the lowest is the first.
-
-    Returns
-    -------
-    numpy.ndarray or Var
-        Of shape (len(x), N), and of float64 at least.
-
-    Raises
-    ------
-    ShapeError
-        If ``x`` has another number of axes, or ``N`` is negative.
-    DTypeError
-        If ``N`` is no int.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.vander(np.array([2.0, 3.0]), 3)
-    array([[4., 2., 1.],
-           [9., 3., 1.]])
-    """
-    x = as_operand(x)
-    if np.ndim(x) != 1:
-        raise ShapeError(f"vander: {errors.describe(x)} must have one axis. Use np.ravel")
-    try:
-        count = np.shape(x)[0] if N is None else operator.index(N)
-    except TypeError as error:
-        raise DTypeError(f"vander: N={errors.describe(N)} is no int") from error
-    return _vander(x, count=count, increasing=bool(increasing))

@@ -1,4 +1,4 @@
-"""Diagonals of matrices and stacks of them, and triangles."""
+"""Diagonals and triangles of matrices and of stacks of matrices."""
 
 from __future__ import annotations
 
@@ -14,11 +14,21 @@ from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import ShapeError
 from tape.inplace.aliases import read_only
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where
-from tape.ops.reduction.reductions import sum as _sum
-from tape.ops.structure.shape import astype, ravel
+from tape.ops.structure.shape import ravel
 
-__all__ = ["diag", "diagflat", "diagonal", "trace", "tril", "triu"]
+__all__ = ["diag", "diagflat", "diagonal", "tril", "triu"]
+
+declare_samples(
+    "np.diag(v)",
+    "np.diagflat(u)",
+    "np.diagonal(x, 1)",
+    "np.tril(s)",
+    "np.triu(s)",
+    "np.linalg.diagonal(s)",
+)
 
 Shape = tuple[int, ...]
 
@@ -39,7 +49,7 @@ def _embed(g: Any, *, shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
 
 
 def _flattened(shape: Shape, offset: int, axis1: int, axis2: int) -> tuple[list[int], Shape, slice]:
-    """How a diagonal is a slice: the axes in another order, those of matrices flattened, every so many."""
+    """Return a diagonal as a strided slice: the permuted axes, the shape and the slice of flat matrices."""
     axis1, axis2 = axis1 % len(shape), axis2 % len(shape)
     order = [i for i in range(len(shape)) if i not in (axis1, axis2)] + [axis1, axis2]
     rows, columns = shape[axis1], shape[axis2]
@@ -57,7 +67,7 @@ def _lower_diagonal(b: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 def _lower_embed(b: Any, g: Any, shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
     order, flat, part = _flattened(shape, offset, axis1, axis2)
-    zeros = b.broadcast(b.literal(0, g.dtype), flat)  # written over, not added to: -0.0 stays what it is
+    zeros = b.broadcast(b.literal(0, g.dtype), flat)  # overwritten, not added to: -0.0 is preserved
     moved = b.reshape(b.set_at(zeros, g, (..., part)), tuple(shape[i] for i in order))
     return b.transpose(moved, [order.index(i) for i in range(len(shape))])
 
@@ -80,19 +90,20 @@ _embedded: Op = Op(
     batch=_batch,
     lower=_lower_embed,
 )
+declare_cost(free, _diagonal, _embedded)
 
 
 @implements(np.diagonal)
 @specialised()
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """A diagonal of each matrix.
+    """Return a diagonal of each matrix.
 
     Parameters
     ----------
     a : array_like or Var
         At least two axes.
     offset : int
-        How far above the main diagonal; below if negative.
+        Offset from the main diagonal: above it, or below if negative.
     axis1, axis2 : int
         The rows and columns of the matrices.
 
@@ -117,7 +128,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 @implements(np.linalg.diagonal)
 def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """A diagonal of each matrix in a stack, as `numpy.linalg.diagonal`; as `diagonal` otherwise.
+    """Return a diagonal of each matrix in a stack, as `numpy.linalg.diagonal`. Otherwise like `diagonal`.
 
     Examples
     --------
@@ -128,61 +139,16 @@ def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return _diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-@implements(np.trace)
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum of a diagonal of each matrix.
-
-    Parameters
-    ----------
-    a : array_like or Var
-        At least two axes.
-    offset, axis1, axis2 : int
-        As for `diagonal`.
-    dtype : dtype_like, optional
-        What to add up in.
-
-    Returns
-    -------
-    numpy.ndarray, numpy.generic or Var
-
-    Raises
-    ------
-    ShapeError
-        If there are no such axes.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> float(tape.ops.trace(np.array([[1.0, 2.0], [3.0, 4.0]])))
-    5.0
-    """
-    elements = diagonal(a, offset, axis1, axis2)
-    return _sum(elements if dtype is None else astype(elements, dtype), axis=-1)
-
-
-@implements(np.linalg.trace)
-def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The trace of each matrix in a stack, as `numpy.linalg.trace`; as `trace` otherwise.
-
-    Examples
-    --------
-    >>> import numpy as np, tape
-    >>> tape.ops.linalg.trace(np.ones((3, 2, 2))).shape
-    (3,)
-    """
-    return trace(x, offset, -2, -1, dtype)
-
-
 @implements(np.diag)
 def diag(v: Any, k: int = 0) -> Any:
-    """The diagonal of a matrix, or a matrix with a diagonal.
+    """Return the diagonal of a matrix, or the matrix with a given diagonal.
 
     Parameters
     ----------
     v : array_like or Var
         A matrix, or what becomes the diagonal of one.
     k : int
-        How far above the main diagonal; below if negative.
+        Offset from the main diagonal: above it, or below if negative.
 
     Returns
     -------
@@ -211,7 +177,7 @@ def diag(v: Any, k: int = 0) -> Any:
 
 @implements(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Any:
-    """A matrix with the elements of a flattened array on its diagonal, as `diag`.
+    """Return the matrix with a flattened array on its diagonal. Otherwise like `diag`.
 
     Examples
     --------
@@ -236,7 +202,7 @@ def _part(name: str, m: Any, k: int, is_lower: bool) -> Any:
 
 @implements(np.tril)
 def tril(m: Any, k: int = 0) -> Any:
-    """The lower triangle of each matrix, with zeros above.
+    """Return the lower triangle of each matrix, with zeros above.
 
     Parameters
     ----------
@@ -266,7 +232,7 @@ def tril(m: Any, k: int = 0) -> Any:
 
 @implements(np.triu)
 def triu(m: Any, k: int = 0) -> Any:
-    """The upper triangle of each matrix, with zeros below; ``k`` is the first diagonal. As `tril` otherwise.
+    """Return the upper triangle of each matrix, with zeros below the diagonal ``k``. Otherwise like `tril`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arrays with elements put in between, or left out."""
+"""Arrays with elements inserted or deleted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OutOfBoundsError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of, moveaxis
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.shape import astype, broadcast_to, reshape
@@ -23,14 +24,19 @@ from tape.ops.structure.taking import taken
 
 __all__ = ["delete", "insert"]
 
+declare_samples(
+    "np.delete(x, [0, 2], axis=1)",
+    "np.insert(x, 1, v, axis=0)",
+)
+
 Shape = tuple[int, ...]
 
-_FEW = 4  # slices that are joined sooner than as many elements read by an index
+_FEW = 4  # up to so many slices are joined faster than read by an index
 
 
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """Put values between the elements of an array.
+    """Insert values between the elements of an array.
 
     Parameters
     ----------
@@ -41,7 +47,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values : array_like or Var
         They broadcast to their places, and are converted to the dtype of ``arr``.
     axis : int, optional
-        Along which; by default the array is flattened.
+        The axis; by default the array is flattened.
 
     Returns
     -------
@@ -85,23 +91,23 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = broadcast_to(astype(values, np.result_type(arr), copy=False), block)
     arr = _in_shape(arr, shape)
     if is_one:
-        pieces = [_part(arr, axis, slice(0, cut)), values, _part(arr, axis, slice(cut, None))]
+        pieces = [part_along(arr, axis, slice(0, cut)), values, part_along(arr, axis, slice(cut, None))]
         return own(concatenate(pieces, axis), axes)
     return own(taken(concatenate([arr, values], axis), index, axis), axes)
 
 
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """Leave out elements of an array.
+    """Delete elements of an array.
 
     Parameters
     ----------
     arr : array_like or Var
         Any shape.
     obj : int, slice or sequence of int or bool
-        Which positions.
+        The positions to delete.
     axis : int, optional
-        Along which; by default the array is flattened.
+        The axis; by default the array is flattened.
 
     Returns
     -------
@@ -128,13 +134,13 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
         return np.delete(arr, gone, axis)
     if isinstance(gone, slice) or (gone.size == 1 and gone.dtype != bool):
         axes = slowest_first(arr, "A")
-    else:  # NumPy reads the others by an array, whose axis is then the slowest
+    else:  # NumPy reads the others by an array: that axis is then the slowest
         axes = (axis, *(k for k in slowest_first(arr) if k != axis))
     return own(_gathered(arr, index, axis), axes)
 
 
 def _along(name: str, arr: Any, axis: int | None) -> tuple[Any, Shape, int]:
-    """An operand, the shape it is taken to have, and which axis is meant."""
+    """Return the operand, its shape (flattened without an axis) and the axis, counted from the front."""
     arr = as_operand(arr)
     if axis is None:
         return arr, (int(np.size(arr)),), 0
@@ -146,52 +152,50 @@ def _in_shape(arr: Any, shape: Shape) -> Any:
 
 
 def _static(obj: Any) -> np.ndarray:
-    """Positions as an array of ints or bools; that of a Var is read, not recorded."""
+    """Return positions as an array of ints or bools; those of a Var are read, not recorded."""
     is_var = isinstance(obj, Handle)
     positions = np.asarray(operator.index(obj) if is_var else obj)
     return positions if positions.size else positions.astype(int)
 
 
 def _places(obj: Any, length: int) -> np.ndarray:
-    """One position, or several in one axis."""
+    """Return one position, or several along one axis."""
     if isinstance(obj, slice):
         return np.arange(*obj.indices(length))
     places = _static(obj)
     if places.ndim > 1 or places.dtype.kind not in "biu" or (places.dtype == bool and not places.ndim):
-        raise ShapeError(f"insert: obj={errors.describe(obj)}. It is an int, or ints or bools in one axis")
+        raise ShapeError(
+            f"insert: obj={errors.describe(obj)}. It must be an int, or ints or bools along one axis"
+        )
     return np.flatnonzero(places) if places.dtype == bool and places.ndim else places
 
 
 def _numbered(change: Callable[..., np.ndarray], length: int, *arguments: Any) -> np.ndarray:
-    """Which elements of an axis a function of NumPy's leaves where."""
+    """Return which elements of an axis a function of NumPy's leaves, and where."""
     try:
         return change(np.arange(length), *arguments)
     except NUMPY_ERRORS as error:
         kind = OutOfBoundsError if isinstance(error, IndexError) else ShapeError
-        told = str(error).rstrip(" .")
-        raise kind(f"{change.__name__}: {told}. The axis has {length} elements") from error
+        reason = str(error).rstrip(" .")
+        raise kind(f"{change.__name__}: {reason}. The axis has {length} elements") from error
 
 
 def _cut(place: int, length: int) -> int:
-    """Before which element a place is."""
+    """Return the element that a position is before."""
     if not -length <= place <= length:
         raise OutOfBoundsError(f"insert: position {place} is out of bounds. The axis has {length} elements")
     return place + length if place < 0 else place
 
 
-def _part(x: Any, axis: int, part: slice) -> Any:
-    return getitem(x, (*(slice(None),) * axis, part))
-
-
 def _gathered(x: Any, index: np.ndarray, axis: int) -> Any:
-    """Elements along an axis by position: as slices, if there are few runs of them."""
+    """Return elements along an axis by position: as joined slices, if there are few runs of them."""
     ends = np.flatnonzero(np.diff(index) != 1) + 1
     if len(ends) > _FEW:
         return taken(x, index, axis)
-    runs = [_part(x, axis, slice(*_bounds(run))) for run in np.split(index, ends)]
+    runs = [part_along(x, axis, slice(*_bounds(run))) for run in np.split(index, ends)]
     return runs[0] if len(runs) == 1 else concatenate(runs, axis)
 
 
 def _bounds(run: np.ndarray) -> tuple[int, int]:
-    """Where consecutive positions start and stop."""
+    """Return the start and stop of consecutive positions."""
     return (int(run[0]), int(run[-1]) + 1) if run.size else (0, 0)

@@ -15,13 +15,14 @@ from tape.core.op import Op
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import OutOfBoundsError
+from tape.inspect.costs import declare_cost, free, passes
 from tape.kernels.accumulate import Scattered
 
 __all__ = ["getitem"]
 
 
 class _Hole:
-    """Stands in a static index for an array, which is an operand."""
+    """Placeholder in a static index for an array, which is an operand."""
 
     def __repr__(self) -> str:
         return "[]"
@@ -38,7 +39,7 @@ def filled_index(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, 
 
 
 def batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | None:
-    """An index for a batch; None where the batch would not stay in front."""
+    """Return the index for a batch; None where the batch axis would not stay in front."""
     where = [k for k, part in enumerate(index) if part is HOLE or isinstance(part, (int, bool))]
     is_together = not where or where[-1] - where[0] == len(where) - 1
     if (
@@ -63,12 +64,12 @@ def _batch_scatter(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """What reading at an index passes back: zeros of a shape with ``g`` added there.
+    """Return the adjoint of reading at an index: zeros of a shape with ``g`` added there.
 
-    Of plain arrays it is a `Scattered`, which the sweep adds in place.
+    For plain arrays it is a `Scattered`, which the sweep adds in place.
     """
     if isinstance(g, Handle) or any(isinstance(array, Handle) for array in arrays):
-        return _scatter(g, *arrays, index=index, shape=shape)
+        return scatter(g, *arrays, index=index, shape=shape)
     return Scattered(g, filled_index(index, arrays), shape)
 
 
@@ -88,8 +89,9 @@ getitem_op: Op = Op(
     lower=lambda b, x, *arrays, index: b.read(x, filled_index(index, arrays)),
     data_dependent=lambda x, *arrays, index: any(array.dtype.kind == "b" for array in arrays),
 )
+declare_cost(free, getitem_op)
 
-_scatter: Op = Op(
+scatter: Op = Op(
     lambda g, *arrays, index, shape: Scattered(g, filled_index(index, arrays), shape).dense(),
     name="scatter",
     vjp=lambda g, out, x, *arrays, index, shape: [
@@ -97,18 +99,19 @@ _scatter: Op = Op(
         *(None for _ in arrays),
     ],
     jvp=lambda tangents, out, x, *arrays, index, shape: (
-        None if tangents[0] is None else _scatter(tangents[0], *arrays, index=index, shape=shape)
+        None if tangents[0] is None else scatter(tangents[0], *arrays, index=index, shape=shape)
     ),
     taylor=series.linear,
     batch=_batch_scatter,
     lower=lambda b, g, *arrays, index, shape: b.written(g, filled_index(index, arrays), shape),
 )
+declare_cost(passes(1), scatter)
 
 
 @implements(operator.getitem)
 @specialised()
 def getitem(a: Any, index: Any) -> Any:
-    """``a[index]``, with everything NumPy accepts there.
+    """Return ``a[index]``, with every index that NumPy accepts.
 
     Parameters
     ----------
@@ -140,12 +143,12 @@ def getitem(a: Any, index: Any) -> Any:
 
 
 def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
-    """An index as attribute and operands: a tuple with holes, and the arrays and Vars that belong there.
+    """Split an index into an attribute and operands: a tuple with holes, and the arrays and Vars for them.
 
     Parameters
     ----------
     index : int, slice, None, Ellipsis, array_like or Var of ints or bools, or a tuple of these
-        What stands between the brackets.
+        The expression between the brackets.
 
     Returns
     -------
@@ -185,7 +188,7 @@ def _index_array(part: Any) -> Any:
     try:
         return np.asarray(part)
     except ValueError as error:
-        raise OutOfBoundsError(f"an index is no regular array: {error}") from error
+        raise OutOfBoundsError(f"an index is not a regular array: {error}") from error
 
 
 def _bound(bound: Any) -> int | None:
@@ -193,3 +196,13 @@ def _bound(bound: Any) -> int | None:
         return None if bound is None else operator.index(bound)
     except TypeError as error:
         raise OutOfBoundsError(f"a slice has the bound {errors.describe(bound)}. Use ints") from error
+
+
+def index_along(axis: int, part: Any) -> tuple[Any, ...]:
+    """Return the index that reads ``part`` of one axis, and all of the others."""
+    return (slice(None),) * axis + (part,) if axis >= 0 else (..., part, *(slice(None),) * (-axis - 1))
+
+
+def part_along(x: Any, axis: int, part: Any) -> Any:
+    """Return ``part`` of an array along one axis: a slice, or positions."""
+    return getitem(x, index_along(axis, part))

@@ -1,4 +1,4 @@
-"""Joining arrays along an axis they have, or along a new one."""
+"""Joining arrays along an existing axis, or along a new one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tape.core.operands import as_operand
 from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy
@@ -35,11 +37,22 @@ __all__ = [
     "vstack",
 ]
 
+declare_samples(
+    "np.append(x, y, axis=0)",
+    "np.block([[x, y], [v, w[0] + v]])",
+    "np.column_stack([u, x])",
+    "np.concatenate([x, y], axis=1)",
+    "np.dstack([x, y])",
+    "np.hstack([x, y])",
+    "np.stack([x, y], axis=1)",
+    "np.vstack([x, v])",
+)
+
 Shape = tuple[int, ...]
 
 
 def _batch_join(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    """Of concatenate and stack: what is not batched is repeated."""
+    """Batch rule of concatenate and stack: operands that are not batched are repeated."""
     whole = [
         x if inside else _broadcast_to(x, shape=(size, *np.shape(x)))
         for x, inside in zip(operands, is_batched, strict=True)
@@ -103,10 +116,11 @@ _stack = Op(
     batch=_batch_join,
     jvp=_stack_jvp,
 )
+declare_cost(free, _concatenate, _stack)
 
 
 def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
-    """Tangents, with zeros where an array stands still."""
+    """Return tangents, with zeros for the arrays that have none."""
     return [
         np.zeros(_shape(array), np.result_type(array)) if tangent is None else tangent
         for tangent, array in zip(tangents, arrays, strict=True)
@@ -114,7 +128,7 @@ def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
 
 
 def _shape(x: Any) -> Shape:
-    """That of an operand, by a shorter way than `np.shape`."""
+    """Return the shape of an operand, faster than `np.shape`."""
     return getattr(x, "shape", ())
 
 
@@ -123,12 +137,12 @@ def _operands(name: str, arrays: Any) -> list[Any]:
         raise DTypeError(f"{name}: an iterator has no length. Make a list of it")
     operands = [np.float64(x) if type(x) is float else as_operand(x) for x in arrays]
     if not operands:
-        raise ShapeError(f"{name}: there is nothing to join. It takes one array at least")
+        raise ShapeError(f"{name}: there is nothing to join. Give at least one array")
     return operands
 
 
 def _joined_shape(name: str, operands: Sequence[Any], shapes: Sequence[Shape], axis: int) -> Shape:
-    """The shape of arrays, taken to have these shapes, when joined along an axis."""
+    """Return the shape of arrays, taken to have these shapes, joined along an axis."""
     first = shapes[0]
     for operand, shape in zip(operands, shapes, strict=True):
         rest, others = [
@@ -136,7 +150,7 @@ def _joined_shape(name: str, operands: Sequence[Any], shapes: Sequence[Shape], a
         ]
         if rest is None or rest != others:
             raise ShapeError(
-                f"{name}: {errors.describe(operand)} does not go with {errors.describe(operands[0])}, "
+                f"{name}: {errors.describe(operand)} does not fit {errors.describe(operands[0])}, "
                 f"of shapes {list(shape)} and {list(first)} to be joined along axis {axis}. They must have "
                 "that axis, and be alike in all others"
             )
@@ -144,7 +158,7 @@ def _joined_shape(name: str, operands: Sequence[Any], shapes: Sequence[Shape], a
 
 
 def _converted(name: str, operands: Sequence[Any], dtype: Any, casting: Any) -> Sequence[Any]:
-    """The operands in the dtype of the result, where one was asked for."""
+    """Return the operands in the dtype of the result, where one was given."""
     if dtype is None and casting == "same_kind":
         return operands
     common = np.result_type(*operands) if dtype is None else as_dtype(name, dtype)
@@ -165,7 +179,7 @@ def _joined(
     dtype: Any = None,
     casting: str = "same_kind",
 ) -> Any:
-    """Join arrays that get these shapes first; what does not fit is found before anything is recorded."""
+    """Join arrays reshaped to these shapes; mismatches are found before anything is recorded."""
     _joined_shape(name, operands, shapes, axis)
     converted = _converted(name, operands, dtype, casting)
     parts = [x if _shape(x) == s else reshape(x, s) for x, s in zip(converted, shapes, strict=True)]
@@ -173,7 +187,7 @@ def _joined(
 
 
 def _at_least(count: int, shape: Shape) -> Shape:
-    """A shape with as many axes: new ones in front, and for `dstack` a third one behind."""
+    """Return a shape with at least this many axes: new ones in front, for `dstack` the third at the end."""
     padded = (1,) * (min(count, 2) - len(shape)) + shape
     return (*padded, 1) if count == 3 and len(padded) == 2 else padded
 
@@ -183,7 +197,7 @@ def _at_least(count: int, shape: Shape) -> Shape:
 def concatenate(
     arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
-    """Join arrays along an axis they have.
+    """Join arrays along an existing axis.
 
     Parameters
     ----------
@@ -192,9 +206,9 @@ def concatenate(
     axis : int, optional
         None joins the flattened arrays.
     dtype : dtype_like, optional
-        Of the result; by default that to which all are promoted.
+        Dtype of the result; by default that to which all are promoted.
     casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
-        Which conversions to it are allowed.
+        The conversions that are allowed.
 
     Returns
     -------
@@ -235,9 +249,9 @@ def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: s
     arrays : sequence of array_like or Var
         All of one shape.
     axis : int
-        Where the new axis is in the result.
+        The position of the new axis in the result.
     dtype, casting
-        As for `concatenate`.
+        Same as for `concatenate`.
 
     Returns
     -------
@@ -270,7 +284,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: s
 @implements(np.hstack)
 @specialised()
 def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Join arrays along the second axis, those of one axis along that; as `concatenate` otherwise.
+    """Join arrays along the second axis, or vectors end to end. Otherwise like `concatenate`.
 
     Examples
     --------
@@ -286,7 +300,7 @@ def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
 @implements(np.vstack)
 @specialised()
 def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Join arrays along the first axis, those of one axis as rows; as `concatenate` otherwise.
+    """Join arrays along the first axis, vectors as rows. Otherwise like `concatenate`.
 
     Examples
     --------
@@ -301,7 +315,7 @@ def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
 
 @implements(np.dstack)
 def dstack(tup: Sequence[Any]) -> Any:
-    """Join arrays along the third axis, which matrices and rows get; as `concatenate` otherwise.
+    """Join arrays along the third axis, which is added if missing. Otherwise like `concatenate`.
 
     Examples
     --------
@@ -316,7 +330,7 @@ def dstack(tup: Sequence[Any]) -> Any:
 
 @implements(np.column_stack)
 def column_stack(tup: Sequence[Any]) -> Any:
-    """Join arrays along the second axis, those of one axis as columns; as `concatenate` otherwise.
+    """Join arrays along the second axis, vectors as columns. Otherwise like `concatenate`.
 
     Examples
     --------
@@ -332,7 +346,7 @@ def column_stack(tup: Sequence[Any]) -> Any:
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """Join two arrays, by default flattened; as `concatenate` otherwise.
+    """Join two arrays, flattened by default. Otherwise like `concatenate`.
 
     Examples
     --------
@@ -345,7 +359,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 @implements(np.block)
 def block(arrays: Any) -> Any:
-    """Join arrays as nested lists lay them out.
+    """Join arrays as nested lists arrange them.
 
     Parameters
     ----------
@@ -379,9 +393,9 @@ def block(arrays: Any) -> Any:
 
 
 def _nested(arrays: Any) -> tuple[Any, int, int]:
-    """Nested lists of operands, how deep they are, and how many axes there are at most."""
+    """Return nested lists of operands, their depth, and the largest number of axes."""
     if isinstance(arrays, tuple):
-        raise DTypeError("block: there is a tuple. It takes nested lists")
+        raise DTypeError("block: there is a tuple. Use nested lists")
     if not isinstance(arrays, list):
         operand = as_operand(arrays)
         return operand, 0, np.ndim(operand)
@@ -394,7 +408,7 @@ def _nested(arrays: Any) -> tuple[Any, int, int]:
 
 
 def _block_shape(nested: Any, ndim: int, axis: int) -> Shape:
-    """The shape of what `_blocks` makes."""
+    """Return the shape of the result of `_blocks`."""
     if not isinstance(nested, list):
         shape = _shape(nested)
         return (1,) * (ndim - len(shape)) + shape

@@ -1,7 +1,7 @@
-"""How results lie in memory: as NumPy's do, since that decides what is a view and what a copy later on.
+"""Memory layout of results: the same as NumPy's, which decides which later results are views.
 
-It only matters to in-place code (see `tape.inplace.aliases`). Where a result lies as it should already,
-nothing here costs more than a look at its strides; programs, whose arrays have no views, take no notice.
+It only matters to in-place code (see `tape.inplace.aliases`). Where a result has the right layout already,
+the check of its strides is the only cost; programs, whose arrays have no views, are not affected.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.inplace.aliases import is_array, memory_of
+from tape.inspect.costs import declare_cost, free
 
 __all__ = ["copy"]
 
@@ -39,8 +40,9 @@ laid_out: Op = Op(
     linear=True,
     batch=_batch,
     lower=lambda b, x, order: b.value(x),
-    doc="An array of its own, in an order of NumPy's, or with its axes following each other like this.",
+    doc="A copy in one of NumPy's memory orders, or with its axes in memory in this order.",
 )
+declare_cost(free, laid_out)
 
 
 def _memory(x: Any) -> Any:
@@ -48,37 +50,38 @@ def _memory(x: Any) -> Any:
 
 
 def slowest_first(a: Any, order: str = "K") -> Axes:
-    """The axes of a copy that NumPy would make in this order, as they follow each other in memory."""
+    """Return the axes of a copy that NumPy makes in this order, from the slowest to the fastest."""
     memory, ndim = _memory(a), np.ndim(a)
     if order == "K":
-        strides = memory.strides[memory.ndim - ndim :]  # a batch has an axis in front
+        strides = memory.strides[memory.ndim - ndim :]  # a batch has its axis in front
         return tuple(sorted(range(ndim), key=lambda axis: -abs(strides[axis])))
     is_fortran = order == "F" or (order == "A" and np.isfortran(memory))
     return tuple(range(ndim))[:: -1 if is_fortran else 1]
 
 
 def is_laid_out(x: Any, axes: Axes) -> bool:
-    """Whether the axes follow each other in memory like this, without gaps; not asked of batches."""
+    """Return whether the axes follow each other in memory like this, without gaps; True for batches."""
     memory = _memory(x)
     return memory.ndim != len(axes) or memory.transpose(axes).flags.c_contiguous
 
 
 def own(x: Any, axes: Axes) -> Any:
-    """A result that shares memory with no other, its axes following each other in memory like this."""
+    """Return a result that shares memory with no other, with its axes in memory in this order."""
     return settled(x) if is_laid_out(x, axes) else laid_out(x, order=axes)
 
 
 @implements(np.copy)
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """An array of its own. A copy of a Var takes neither memory nor time, as nodes are never written to,
-    unless it is to lie in memory in another order.
+    """Return a copy of an array. A copy of a Var takes neither memory nor time, unless the layout changes.
+
+    Nodes are never written to, so that a copy of a Var can be the Var.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     order : {"K", "C", "F", "A"}
-        How it lies in memory.
+        The memory layout.
     subok : bool
         Without effect: there are no subclasses here.
 
@@ -96,5 +99,5 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     if not isinstance(a, Handle):
         return np.array(a, order=order)  # type: ignore[call-overload]
     if not is_array(a):
-        return laid_out(a, order="C")  # an array without axes, which can be written to
+        return laid_out(a, order="C")  # an array without axes, which can be written to, not a scalar
     return own(a, slowest_first(a, order))

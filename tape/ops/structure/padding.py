@@ -1,7 +1,7 @@
 """Padding: arrays with more elements around them, in every mode of `numpy.pad`.
 
-As in NumPy one axis is padded after the other, each time over the whole length of those before. The
-pieces to be put in front and behind are made by operations, and joined with the array.
+As in NumPy one axis is padded after the other, each over the whole length of those before. The pieces in
+front and behind are made by operations, and joined with the array.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from tape.core.node import Handle
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import flip
-from tape.ops.structure.indexing import getitem
+from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.layout import copy, own, slowest_first
 from tape.ops.structure.repeating import broadcast_arrays
@@ -27,19 +28,23 @@ from tape.ops.structure.spacing import linspace
 
 __all__ = ["pad"]
 
+declare_samples(
+    'np.pad(x, 1, mode="reflect")',
+)
+
 Pieces = tuple[Any, Any]
 
 
 @implements(np.pad)
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    """Put elements around an array.
+    """Pad an array with elements around it.
 
     Parameters
     ----------
     array : array_like or Var
         Any shape.
     pad_width : int, sequence of int, or dict of int to int or pair of int
-        How many before and behind: one number for all, a pair for every axis, a pair for each, or
+        The number of elements before and after: one for all, a pair for every axis, a pair for each, or
         those of some axes.
     mode : str
         "constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
@@ -79,7 +84,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
             "them with np.concatenate"
         )
     if mode not in _MODES:
-        raise OptionError(f"pad: there is no mode {mode!r}. It is one of {', '.join(_MODES)}")
+        raise OptionError(f"pad: there is no mode {mode!r}. It must be one of {', '.join(_MODES)}")
     pieces, takes = _MODES[mode]
     if not kwargs.keys() <= {takes}:
         raise OptionError(f"pad: mode {mode!r} takes {takes or 'no option'}, not {', '.join(kwargs)}")
@@ -90,7 +95,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
         raise ShapeError(f"pad: {errors.describe(x)} has nothing to repeat. Use mode 'constant'")
     options = _options(takes, kwargs.get(takes), x) if takes else [None] * len(shape)
     for axis, (before, behind) in enumerate(widths):
-        while before or behind:  # what is repeated may be shorter than what is wanted
+        while before or behind:  # the repeated part may be shorter than the padding
             front, back = pieces(x, axis, before, behind, options[axis], shape[axis])
             x = concatenate([part for part in (front, x, back) if part is not None], axis)
             before -= 0 if front is None else front.shape[axis]
@@ -98,11 +103,11 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     return own(x, axes) if isinstance(array, Handle) or any(map(any, widths)) else copy(x)
 
 
-# ---- what it is told -----------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def _widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
-    """How many elements before and behind, for each axis."""
+    """Return the number of elements before and after, for each axis."""
     ndim = np.ndim(x)
     if isinstance(pad_width, dict):
         named: list[Any] = [(0, 0)] * ndim
@@ -114,28 +119,28 @@ def _widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
         pad_width = named or 0
     widths = np.asarray(pad_width)
     if widths.dtype.kind not in "iu":
-        raise DTypeError(f"pad: pad_width={errors.describe(pad_width)}. It takes ints")
+        raise DTypeError(f"pad: pad_width={errors.describe(pad_width)}. It must be ints")
     if (widths < 0).any():
         raise ShapeError(f"pad: pad_width={errors.describe(pad_width)}. To make an array smaller, slice it")
     return [(int(before), int(behind)) for before, behind in _pairs("pad_width", widths, ndim)]
 
 
 def _pairs(name: str, values: Any, ndim: int, dtype: Any = None) -> list[Any]:
-    """One value, a pair, or a pair for each axis, as a pair for each axis."""
+    """Return one value, a pair, or a pair for each axis as a pair for each axis."""
     values = _as_array(values, dtype)
     try:
         np.broadcast_to(np.broadcast_to(0, np.shape(values)), (ndim, 2))
     except ValueError as error:
         raise ShapeError(
-            f"pad: {name} of shape {list(np.shape(values))} for {ndim} axes. It takes one value, a pair, or "
-            "a pair for each axis"
+            f"pad: {name} of shape {list(np.shape(values))} for {ndim} axes. It must be one value, a pair, "
+            "or a pair for each axis"
         ) from error
     pairs = broadcast_to(values, (ndim, 2))
     return [(pairs[axis, 0], pairs[axis, 1]) for axis in range(ndim)]
 
 
 def _as_array(values: Any, dtype: Any) -> Any:
-    """Nested sequences as one array; those with Vars in them in a dtype."""
+    """Return nested sequences as one array; those with Vars in them in a dtype."""
     if not isinstance(values, (list, tuple)):
         return as_operand(values)
     parts = [_as_array(part, dtype) for part in values]
@@ -145,11 +150,11 @@ def _as_array(values: Any, dtype: Any) -> Any:
 
 
 def _options(name: str, given: Any, x: Any) -> list[Any]:
-    """An option of a mode, for each axis."""
+    """Return an option of a mode, for each axis."""
     ndim = np.ndim(x)
     if name == "reflect_type":
         if given not in (None, "even", "odd"):
-            raise OptionError(f"pad: reflect_type={given!r}. It is 'even' or 'odd'")
+            raise OptionError(f"pad: reflect_type={given!r}. It must be 'even' or 'odd'")
         return [given] * ndim
     if name != "stat_length":
         return _pairs(name, 0 if given is None else given, ndim, np.result_type(x))
@@ -157,19 +162,15 @@ def _options(name: str, given: Any, x: Any) -> list[Any]:
         return [(None, None)] * ndim
     lengths = np.asarray(given)
     if lengths.dtype.kind not in "iu" or (lengths < 1).any():
-        raise OptionError(f"pad: stat_length={given!r}. It is at least 1")
+        raise OptionError(f"pad: stat_length={given!r}. It must be at least 1")
     return _pairs(name, lengths, ndim)
 
 
 # ---- the pieces in front and behind: (x, axis, before, behind, option, length of the axis at first) ----
 
 
-def _part(x: Any, axis: int, index: Any) -> Any:
-    return getitem(x, (*(slice(None),) * axis, index))
-
-
 def _spread(x: Any, axis: int, count: int, value: Any) -> Any:
-    """A value, or an array of length one along the axis, as often as is wanted."""
+    """Repeat a value, or an array of length one along the axis, along the axis."""
     return broadcast_to(value, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 
@@ -187,14 +188,14 @@ def _empty_space(x: Any, axis: int, before: int, behind: int, option: Any, lengt
 
 def _edge(x: Any, axis: int, before: int, behind: int, option: Any, length: int) -> Pieces:
     return (
-        _spread(x, axis, before, _part(x, axis, slice(0, 1))) if before else None,
-        _spread(x, axis, behind, _part(x, axis, slice(length - 1, None))) if behind else None,
+        _spread(x, axis, before, part_along(x, axis, slice(0, 1))) if before else None,
+        _spread(x, axis, behind, part_along(x, axis, slice(length - 1, None))) if behind else None,
     )
 
 
 def _ramp(x: Any, axis: int, before: int, behind: int, values: Any, length: int) -> Pieces:
     def from_end(value: Any, count: int, edge: int) -> Any:
-        return linspace(value, _part(x, axis, edge), count, endpoint=False, dtype=x.dtype, axis=axis)
+        return linspace(value, part_along(x, axis, edge), count, endpoint=False, dtype=x.dtype, axis=axis)
 
     return (
         from_end(values[0], before, 0) if before else None,
@@ -206,7 +207,7 @@ def _statistic(
     function: Callable[..., Any], x: Any, axis: int, before: int, behind: int, lengths: Any, length: int
 ) -> Pieces:
     def of(part: slice) -> Any:
-        found = function(_part(x, axis, part), axis=axis, keepdims=True)
+        found = function(part_along(x, axis, part), axis=axis, keepdims=True)
         rounded = np.rint(found) if x.dtype.kind in "iu" and found.dtype.kind == "f" else found
         return astype(rounded, x.dtype, copy=False)
 
@@ -232,8 +233,8 @@ def _mirror(
 
     def backwards(start: int, count: int, edge: slice) -> Any:
         stop = start - count
-        mirrored = _part(x, axis, slice(start, stop if stop >= 0 else None, -1))
-        return 2 * _part(x, axis, edge) - mirrored if reflect_type == "odd" else mirrored
+        mirrored = part_along(x, axis, slice(start, stop if stop >= 0 else None, -1))
+        return 2 * part_along(x, axis, edge) - mirrored if reflect_type == "odd" else mirrored
 
     before, behind = min(before, most), min(behind, most)
     return (
@@ -247,8 +248,8 @@ def _wrap(x: Any, axis: int, before: int, behind: int, option: Any, length: int)
     most = total // length * length
     before, behind = min(before, most), min(behind, most)
     return (
-        _part(x, axis, slice(most - before, most)) if before else None,
-        _part(x, axis, slice(total - most, total - most + behind)) if behind else None,
+        part_along(x, axis, slice(most - before, most)) if before else None,
+        part_along(x, axis, slice(total - most, total - most + behind)) if behind else None,
     )
 
 

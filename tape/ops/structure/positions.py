@@ -1,7 +1,7 @@
-"""Positions: where elements are that are not zero, and where those of an array are in the flattened one.
+"""Positions: of elements that are not zero, and conversions between flat and multi-dimensional ones.
 
-All of it is recorded without derivative. The checks of positions that operations by index share are here
-too: they are made at the call, before anything is recorded.
+All of these are recorded without a derivative. The checks of positions that indexing operations share are
+here too: they are made at the call, before anything is recorded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,24 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import OptionError, OutOfBoundsError, ShapeError
+from tape.inspect.costs import declare_cost, passes
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["argwhere", "flatnonzero", "ix_", "nonzero", "ravel_multi_index", "unravel_index"]
 
+declare_samples(
+    "np.argwhere(x > 0.5)",
+    "np.flatnonzero(x > 0.5)",
+    "np.ix_(u > 0.5, v > 0.5)",
+    "np.nonzero(x > 0.5)",
+    "np.ravel_multi_index((n, np.floor(4 * u).astype(int)), (9, 9))",
+    "np.unravel_index(np.floor(4 * u).astype(int), (2, 2))",
+)
+
 Shape = tuple[int, ...]
 
-# ---- what operations by index share ------------------------------------------------------------------
+# ---- shared by operations with an index --------------------------------------------------------------
 
 
 def _inside(indices: Any, *, length: int, mode: str) -> Any:
@@ -47,12 +58,12 @@ brought_inside = Op(
     name="brought_inside",
     batch=elementwise,
     lower=_lower_inside,
-    doc="Positions along an axis of this length, with those outside made to fit, by wrapping or clipping.",
+    doc="Positions along an axis of this length, with those outside wrapped or clipped.",
 )
 
 
 def checked_axis(name: str, shape: Shape, axis: Any) -> int:
-    """The number of an axis, counted from the front."""
+    """Return the number of an axis, counted from the front."""
     try:
         return range(len(shape))[operator.index(axis)]
     except (IndexError, TypeError):
@@ -60,9 +71,9 @@ def checked_axis(name: str, shape: Shape, axis: Any) -> int:
 
 
 def checked_positions(name: str, indices: Any, first: int, length: int, mode: str = "raise") -> Any:
-    """Indices from ``first`` to ``length - 1``, or made to fit; the first one outside is named."""
+    """Return indices from ``first`` to ``length - 1``, or wrapped or clipped to that range."""
     if mode not in ("raise", "wrap", "clip"):
-        raise OptionError(f"{name}: mode={mode!r}. It is 'raise', 'wrap' or 'clip'")
+        raise OptionError(f"{name}: mode={mode!r}. It must be 'raise', 'wrap' or 'clip'")
     found = np.asarray(plain(indices))
     if not found.size:
         return indices if found.dtype.kind in "iu" else found.astype(np.intp)
@@ -76,7 +87,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
         at = tuple(map(int, np.argwhere((found < first) | (found >= length))[0]))
         place = f" at position {at[0] if len(at) == 1 else at}" if at else ""
         raise OutOfBoundsError(
-            f"{name}: index {found[at]}{place} is out of bounds: it can be {first} to {length - 1}"
+            f"{name}: index {found[at]}{place} is out of bounds: it must be {first} to {length - 1}"
         )
     return indices
 
@@ -87,6 +98,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
 _argwhere = Op(np.argwhere)
 _nonzero = Op(lambda x: np.stack(np.nonzero(x), axis=-1), name="nonzero")
 _flatnonzero = Op(np.flatnonzero)
+declare_cost(passes(1), _flatnonzero, _nonzero, _argwhere)
 
 
 def _lower_ravel(b: Any, *indices: Any, dims: tuple[int, ...], mode: Any, order: str) -> Any:
@@ -96,7 +108,7 @@ def _lower_ravel(b: Any, *indices: Any, dims: tuple[int, ...], mode: Any, order:
     values = [b.broadcast(value, shape) for value in values]
     if order == "F":
         values, dims = values[::-1], dims[::-1]
-    return b.push("ravel_index", values, (dims, False), shape, np.dtype(np.int64))
+    return b.push("ravel_index", values, (dims, False))
 
 
 _ravel_multi_index = Op(
@@ -115,7 +127,7 @@ _unravel_index = Op(
 
 @implements(np.argwhere)
 def argwhere(a: Any) -> Any:
-    """The indices of elements that are not zero, a row for each; recorded, without derivative.
+    """Return the indices of nonzero elements, a row for each; recorded without a derivative.
 
     Parameters
     ----------
@@ -125,7 +137,7 @@ def argwhere(a: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of ints, of shape (count, a.ndim).
+        Ints, of shape (count, a.ndim).
 
     Examples
     --------
@@ -139,7 +151,7 @@ def argwhere(a: Any) -> Any:
 
 @implements(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    """The positions in the flattened array of elements that are not zero; as `argwhere` otherwise.
+    """Return the positions of nonzero elements in the flattened array. Otherwise like `argwhere`.
 
     Examples
     --------
@@ -152,7 +164,7 @@ def flatnonzero(a: Any) -> Any:
 
 @implements(np.nonzero)
 def nonzero(a: Any) -> tuple[Any, ...]:
-    """The indices of elements that are not zero, an array for each axis; recorded, without derivative.
+    """Return the indices of nonzero elements, an array for each axis; recorded without a derivative.
 
     Parameters
     ----------
@@ -162,7 +174,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
     Returns
     -------
     tuple of numpy.ndarray or Var
-        Of ints, of shape (count,); an index into ``a``.
+        Ints, of shape (count,); an index into ``a``.
 
     Raises
     ------
@@ -186,7 +198,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
 def ravel_multi_index(
     multi_index: Sequence[Any], dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C"
 ) -> Any:
-    """Positions in a flattened array, from those along its axes; recorded, without derivative.
+    """Convert positions along axes to positions in the flattened array; recorded without a derivative.
 
     Parameters
     ----------
@@ -195,9 +207,9 @@ def ravel_multi_index(
     dims : sequence of int
         The shape of the array.
     mode : {"raise", "wrap", "clip"} or sequence of these
-        What is done to positions out of range, in each axis.
+        How to treat positions out of range, in each axis.
     order : {"C", "F"}
-        How the array is flattened.
+        The order in which the array is flattened.
 
     Returns
     -------
@@ -224,21 +236,21 @@ def ravel_multi_index(
 
 @implements(np.unravel_index)
 def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") -> tuple[Any, ...]:
-    """Positions along the axes of an array, from those in the flattened one; recorded, without derivative.
+    """Convert positions in the flattened array to positions along axes; recorded without a derivative.
 
     Parameters
     ----------
     indices : array_like or Var
         Ints, of any shape.
     shape : int or sequence of int
-        That of the array, at least one axis.
+        The shape of the array, with at least one axis.
     order : {"C", "F"}
-        How the array is flattened.
+        The order in which the array is flattened.
 
     Returns
     -------
     tuple of numpy.ndarray, numpy.integer or Var
-        For each axis one, of the shape of ``indices``.
+        One for each axis, of the shape of ``indices``.
 
     Raises
     ------
@@ -263,13 +275,13 @@ def unravel_index(indices: Any, shape: int | Sequence[int], order: str = "C") ->
 
 def _order(order: str) -> str:
     if order not in ("C", "F"):
-        raise OptionError(f"order={order!r}: it is 'C' or 'F'")
+        raise OptionError(f"order={order!r}: it must be 'C' or 'F'")
     return order
 
 
 @implements(np.ix_)
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """An index that reads a grid: every row of the first with every column of the second, and so on.
+    """Return an index that reads a grid: every row of the first with every column of the second, and so on.
 
     Parameters
     ----------

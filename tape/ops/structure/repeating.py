@@ -1,4 +1,4 @@
-"""Repeating elements: whole arrays, each element, or whatever makes several arrays alike in shape."""
+"""Repeating: whole arrays, each element, or arrays until their shapes are equal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
@@ -23,6 +24,13 @@ from tape.ops.structure.shape import as_shape, broadcast_to, reshape
 from tape.ops.structure.taking import taken
 
 __all__ = ["broadcast_arrays", "repeat", "resize", "tile"]
+
+declare_samples(
+    "np.broadcast_arrays(x, v)",
+    "np.repeat(x, n, axis=0)",
+    "np.resize(x, (2, 9))",
+    "np.tile(x, (2, 1))",
+)
 
 
 @implements(np.repeat)
@@ -34,9 +42,9 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
     a : array_like or Var
         Any shape.
     repeats : int or sequence of int
-        How often: all, or each along the axis.
+        The number of repetitions: of all elements, or of each along the axis.
     axis : int, optional
-        Along which; by default the array is flattened.
+        The axis; by default the array is flattened.
 
     Returns
     -------
@@ -64,11 +72,13 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
     length = shape[axis]
     counts = np.asarray(repeats)
     if counts.dtype.kind not in "biu":
-        raise DTypeError(f"repeat: repeats={errors.describe(repeats)}. It is an int, or one for each element")
+        raise DTypeError(
+            f"repeat: repeats={errors.describe(repeats)}. It must be an int, or one for each element"
+        )
     if counts.shape not in ((), (1,), (length,)) or (counts < 0).any():
         raise ShapeError(
-            f"repeat: repeats={errors.describe(repeats)} along an axis of length {length}. It is an int, or "
-            "one for each element, and none negative"
+            f"repeat: repeats={errors.describe(repeats)} along an axis of length {length}. It must be an "
+            "int, or one for each element, and none negative"
         )
     if np.shape(a) != shape:
         a = reshape(a, shape)
@@ -79,14 +89,14 @@ def repeat(a: Any, repeats: int | Sequence[int], axis: int | None = None) -> Any
 
 @implements(np.tile)
 def tile(A: Any, reps: int | Sequence[int]) -> Any:
-    """Put copies of an array side by side.
+    """Repeat an array side by side.
 
     Parameters
     ----------
     A : array_like or Var
         Any shape; it gets axes in front if ``reps`` has more entries.
     reps : int or sequence of int
-        How often along each axis, the last ones if there are fewer.
+        The number of copies along each axis, the last ones if there are fewer.
 
     Returns
     -------
@@ -106,7 +116,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
     """
     A, reps = as_operand(A), as_shape(reps)
     if any(count < 0 for count in reps):
-        raise ShapeError(f"tile: reps={reps}. How often is not negative")
+        raise ShapeError(f"tile: reps={reps}. They must not be negative")
     old = np.shape(A)
     if not isinstance(A, Handle):
         return np.tile(A, reps)
@@ -122,14 +132,14 @@ def tile(A: Any, reps: int | Sequence[int]) -> Any:
 
 @implements(np.resize)
 def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
-    """The elements in another shape, from the start again where there are too few.
+    """Return the elements in another shape, starting over where there are too few.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape; zeros come from an empty one.
     new_shape : int or sequence of int
-        Of any size.
+        Array of any size.
 
     Returns
     -------
@@ -149,7 +159,7 @@ def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
     """
     a, shape = as_operand(a), as_shape(new_shape)
     if any(length < 0 for length in shape):
-        raise ShapeError(f"resize: new_shape={shape}. Lengths are not negative")
+        raise ShapeError(f"resize: new_shape={shape}. Lengths must not be negative")
     old, new = int(np.size(a)), prod(shape)
     if not old:
         return np.zeros(shape, np.result_type(a))
@@ -163,12 +173,12 @@ def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
-    """Repeat arrays along new axes and axes of length one, until all have one shape; without copying.
+    """Broadcast arrays to their common shape, without copying.
 
     Parameters
     ----------
     *args : array_like or Var
-        Of shapes that broadcast.
+        Arrays of shapes that broadcast.
     subok : bool
         Without effect: there are no subclasses here.
 

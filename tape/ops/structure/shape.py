@@ -1,4 +1,4 @@
-"""The same elements in another shape or dtype."""
+"""Changing the shape or dtype of arrays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from tape.core.record import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.inplace.aliases import memory_of
+from tape.inspect.costs import declare_cost, free
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import swapaxes as swapaxes
 from tape.ops.structure.axes import transpose as transpose
 from tape.ops.structure.layout import copy as copy
-from tape.ops.structure.layout import copy as copy_of  # `copy` is an argument of some
+from tape.ops.structure.layout import copy as copy_of  # `copy` is an argument of some functions
 from tape.ops.structure.layout import is_laid_out, slowest_first
 
 __all__ = [
@@ -37,6 +39,18 @@ __all__ = [
     "squeeze",
 ]
 
+declare_samples(
+    "np.astype(x, np.float64)",
+    "np.atleast_1d(c)",
+    "np.atleast_2d(v)",
+    "np.atleast_3d(x)",
+    "np.broadcast_to(v, x.shape)",
+    "np.expand_dims(x, 1)",
+    "np.ravel(x)",
+    "np.reshape(x, (2, -1))",
+    "np.squeeze(x[:, None])",
+)
+
 Axes = int | tuple[int, ...] | None
 
 
@@ -46,7 +60,7 @@ def _batch_reshape(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 def _batch_fortran(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    """With the batch as the last axis, which is the slowest in Fortran order."""
+    """Batch rule with the batch as the last axis, which is the slowest in Fortran order."""
     (x,) = operands
     shape = (*resolved(attrs["shape"], x.shape[1:]), size)
     last = op(transpose(x, (*range(1, x.ndim), 0)), shape=shape)
@@ -66,7 +80,7 @@ def _batch_squeeze(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 def _lower_as(name: str) -> Any:
-    """What only inserts or removes axes: NumPy knows the shape it leads to."""
+    """Lower a function that only inserts or removes axes: NumPy computes the resulting shape."""
     change = getattr(np, name)
     return lambda b, x, axis: b.reshape(x, change(np.broadcast_to(0, x.shape), axis).shape)
 
@@ -110,28 +124,29 @@ _squeeze = Op(
     batch=_batch_squeeze,
     lower=_lower_as("squeeze"),
 )
+declare_cost(free, _broadcast_to, _reshape, _reshape_fortran, _expand_dims, _squeeze)
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
-    """An int, or a sequence of ints, as a tuple."""
+    """Return an int, or a sequence of ints, as a tuple."""
     try:
         lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
         return tuple(operator.index(length) for length in lengths)
     except TypeError as error:
-        raise ShapeError(f"a shape is an int or a sequence of ints, not {shape!r}") from error
+        raise ShapeError(f"a shape must be an int or a sequence of ints, not {shape!r}") from error
 
 
 def _is_fortran(a: Any, order: str) -> bool:
-    """Whether elements are taken in Fortran order; "A" asks how the array lies in memory."""
+    """Return whether elements are taken in Fortran order; for "A" by the memory layout of the array."""
     if order not in ("C", "F", "A"):
-        raise OptionError(f"order={order!r}: it is 'C', 'F' or 'A'")
+        raise OptionError(f"order={order!r}: it must be 'C', 'F' or 'A'")
     return order == "F" or (order == "A" and np.isfortran(memory_of(a) if isinstance(a, Handle) else a))
 
 
 @implements(np.reshape)
 @specialised()
 def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Any:
-    """The same elements in another shape.
+    """Return the same elements in another shape.
 
     Parameters
     ----------
@@ -144,7 +159,7 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
         the array lies in memory (on a tape: as it did when it was recorded).
     copy : bool, optional
         True makes an array of its own, False raises if that is needed; None copies where it is.
-        Of a Var, which nobody writes to, nothing is copied without need.
+        A Var is never written to, and so not copied without need.
 
     Returns
     -------
@@ -176,14 +191,14 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
 
 @implements(np.ravel)
 def ravel(a: Any, order: str = "C") -> Any:
-    """All elements in one axis.
+    """Return all elements along one axis.
 
     Parameters
     ----------
     a : array_like or Var
         Any shape.
     order : {"C", "F", "A", "K"}
-        As for `reshape`; "K" takes the elements as they lie in memory.
+        Same as for `reshape`; "K" takes the elements as they lie in memory.
 
     Returns
     -------
@@ -223,7 +238,7 @@ def expand_dims(a: Any, axis: int | tuple[int, ...]) -> Any:
     a : array_like or Var
         Any shape.
     axis : int or tuple of int
-        Where they are in the result.
+        Their positions in the result.
 
     Returns
     -------
@@ -275,7 +290,7 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
 
 @implements(np.atleast_1d)
 def atleast_1d(*arys: Any) -> Any:
-    """Arrays with one axis at least; what has fewer gets axes of length one.
+    """Return arrays with at least one axis.
 
     Parameters
     ----------
@@ -285,7 +300,7 @@ def atleast_1d(*arys: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var, or tuple of these
-        For each argument one.
+        One for each argument.
 
     Examples
     --------
@@ -298,7 +313,7 @@ def atleast_1d(*arys: Any) -> Any:
 
 @implements(np.atleast_2d)
 def atleast_2d(*arys: Any) -> Any:
-    """Arrays with two axes at least, new ones in front; as `atleast_1d` otherwise.
+    """Return arrays with at least two axes, new ones in front. Otherwise like `atleast_1d`.
 
     Examples
     --------
@@ -311,7 +326,7 @@ def atleast_2d(*arys: Any) -> Any:
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays with three axes at least, the third behind; as `atleast_1d` otherwise.
+    """Return arrays with at least three axes, the third at the end. Otherwise like `atleast_1d`.
 
     Examples
     --------
@@ -323,7 +338,7 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def _at_least(function: Any, arys: Sequence[Any]) -> Any:
-    """Arrays in the shapes that a function of NumPy's gives them."""
+    """Return arrays in the shapes that a function of NumPy's gives them."""
     results = []
     for a in map(as_operand, arys):
         shape = function(np.broadcast_to(0, np.shape(a))).shape
@@ -332,7 +347,7 @@ def _at_least(function: Any, arys: Sequence[Any]) -> Any:
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether an array of one shape broadcasts to another shape."""
+    """Return whether one shape broadcasts to another."""
     try:
         return np.broadcast_shapes(shape, to) == to
     except ValueError:
@@ -382,7 +397,7 @@ _astype = Op(
 
 
 def as_dtype(name: str, dtype: Any) -> np.dtype[Any]:
-    """A dtype of numbers or bools, for the function of this name."""
+    """Return a dtype of numbers or bools, for the function of this name."""
     try:
         dtype = np.dtype(dtype)
     except TypeError as error:
@@ -401,11 +416,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = Non
     x : array_like or Var
         Any shape.
     dtype : dtype_like
-        Of an integer or bool dtype the result is constant to every derivative.
+        A result of an integer or bool dtype is constant to every derivative.
     copy : bool
         False returns what has this dtype already as it is.
     device : {None, "cpu"}
-        Where the result is to be.
+        The position of the axis in the result.
 
     Returns
     -------
@@ -426,7 +441,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = Non
     """
     dtype = as_dtype("astype", dtype)
     if device not in (None, "cpu"):
-        raise OptionError(f"astype: there is no device {device!r}. It is 'cpu'")
+        raise OptionError(f"astype: there is no device {device!r}. It must be 'cpu'")
     x = as_operand(x)
     old = np.result_type(x)
     if not copy and old == dtype:

@@ -1,4 +1,4 @@
-"""Numbers between two ends, which are differentiated."""
+"""Spaced numbers between two ends, which are differentiated."""
 
 from __future__ import annotations
 
@@ -11,25 +11,37 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import lift
+from tape.core.linear import sum_to
 from tape.core.op import NUMPY_ERRORS, Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
+from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, power, subtract
-from tape.ops.reduction.reductions import sum
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.shape import as_dtype, astype, expand_dims, reshape
 
 __all__ = ["geomspace", "linspace", "logspace"]
 
+declare_samples(
+    "np.geomspace(c, 2.0, 4)",
+    "np.linspace(c, v, 3)",
+    "np.logspace(c, 2.0, 4)",
+)
+
 
 def _weights(out: Any, *, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
-    """How far along the way elements are, in a shape that multiplies the result."""
+    """Return the relative positions of elements, from 0 to 1, in a shape that broadcasts with the result."""
     weights = np.linspace(0.0, 1.0, num, endpoint).astype(out.dtype)
     return weights.reshape(tuple(num if k == axis else 1 for k in range(out.ndim)))
 
 
+def _sum_along(x: Any, axis: int) -> Any:
+    shape = x.shape
+    return reshape(sum_to(x, shape=(*shape[:axis], 1, *shape[axis + 1 :])), shape[:axis] + shape[axis + 1 :])
+
+
 def _with_axis(t: Any, out: Any, axis: int) -> Any:
-    """Something of the shape of an end, in one that goes with the result."""
+    """Return an array of the shape of an end in one that broadcasts with the result."""
     shape = (1,) * (out.ndim - 1 - t.ndim) + t.shape
     return reshape(t, (*shape[:axis], 1, *shape[axis:]))
 
@@ -41,7 +53,7 @@ def _batch_between(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
 
 
 def _lower_between(combine: Callable[..., Any]) -> Callable[..., Any]:
-    """``combine(start, stop, weights)`` in instructions."""
+    """Return the lowering of ``combine(start, stop, weights)``."""
 
     def lower(b: Any, start: Any, stop: Any, *, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
         ends = [b.value(end, dtype) for end in (start, stop)]
@@ -52,7 +64,7 @@ def _lower_between(combine: Callable[..., Any]) -> Callable[..., Any]:
         )
         weights = np.linspace(0, 1, num, endpoint).astype(dtype).reshape((num,) + (1,) * (ndim - axis))
         out = combine(b, start, stop, b.value(weights))
-        return b.where(b.value(weights == 1), stop, out) if endpoint and num > 1 else out  # there, exactly
+        return b.where(b.value(weights == 1), stop, out) if endpoint and num > 1 else out  # exactly the end
 
     return lower
 
@@ -63,8 +75,8 @@ _linspace = Op(
     ),
     name="linspace",
     vjp=[
-        lambda g, out, start, stop, **how: sum(g * (1 - _weights(out, **how)), how["axis"]),
-        lambda g, out, start, stop, **how: sum(g * _weights(out, **how), how["axis"]),
+        lambda g, out, start, stop, **how: _sum_along(g * (1 - _weights(out, **how)), how["axis"]),
+        lambda g, out, start, stop, **how: _sum_along(g * _weights(out, **how), how["axis"]),
     ],
     jvp=[
         lambda t, out, start, stop, **how: _with_axis(t, out, how["axis"]) * (1 - _weights(out, **how)),
@@ -79,8 +91,10 @@ _geomspace = Op(
     lambda start, stop, *, num, endpoint, axis, dtype: np.geomspace(start, stop, num, endpoint, dtype, axis),
     name="geomspace",
     vjp=[
-        lambda g, out, start, stop, **how: sum(g * out * (1 - _weights(out, **how)), how["axis"]) / start,
-        lambda g, out, start, stop, **how: sum(g * out * _weights(out, **how), how["axis"]) / stop,
+        lambda g, out, start, stop, **how: (
+            _sum_along(g * out * (1 - _weights(out, **how)), how["axis"]) / start
+        ),
+        lambda g, out, start, stop, **how: _sum_along(g * out * _weights(out, **how), how["axis"]) / stop,
     ],
     jvp=[
         lambda t, out, start, stop, **how: (
@@ -98,11 +112,11 @@ _geomspace = Op(
 
 
 _ROUNDED = {op: Op(op.forward, name=op.name, batch=_batch_between) for op in (_linspace, _geomspace)}
-"""The same for integers: without derivative, and without instructions, which would round otherwise."""
+"""The same for integers: without a derivative, and without lowering, which would round differently."""
 
 
 def _between(op: Op, start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    """What `linspace` and `geomspace` have in common; ``dtype`` is that of the result."""
+    """Run `linspace` or `geomspace`; ``dtype`` is that of the result."""
     try:
         num = operator.index(num)
         ndim = len(np.broadcast_shapes(np.shape(start), np.shape(stop)))
@@ -124,27 +138,27 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """Numbers at equal distances from each other.
+    """Return equally spaced numbers.
 
     Parameters
     ----------
     start, stop : array_like or Var
         The ends, of shapes that broadcast.
     num : int
-        How many.
+        The number of values.
     endpoint : bool
         Whether ``stop`` is the last one; else it would be the one after that.
     retstep : bool
         Whether to return the distance as well.
     dtype : dtype_like, optional
-        Of the result; of integers it is constant to every derivative.
+        Dtype of the result; of integers it is constant to every derivative.
     axis : int
-        Where they are in the result.
+        Their positions in the result.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the broadcast shape of the ends with one more axis; with ``retstep`` a tuple of this and the
+        Array of the broadcast shape of the ends with one more axis; with ``retstep`` a tuple of this and the
         distance.
 
     Raises
@@ -152,7 +166,7 @@ def linspace(
     ShapeError
         If the ends do not broadcast, there is no such axis, or ``num`` is negative.
     DTypeError
-        If ``num`` is no int, or ``dtype`` holds no numbers.
+        If ``num`` is not an int, or ``dtype`` holds no numbers.
 
     Examples
     --------
@@ -180,7 +194,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Any:
-    """Powers of a base, of exponents at equal distances from each other.
+    """Return powers of a base, with equally spaced exponents.
 
     Parameters
     ----------
@@ -189,7 +203,7 @@ def logspace(
     base : array_like or Var
         Broadcasts with the ends.
     num, endpoint, dtype, axis
-        As for `linspace`.
+        Same as for `linspace`.
 
     Returns
     -------
@@ -200,7 +214,7 @@ def logspace(
     ShapeError
         If the shapes do not broadcast, there is no such axis, or ``num`` is negative.
     DTypeError
-        If ``num`` is no int, or ``dtype`` holds no numbers.
+        If ``num`` is not an int, or ``dtype`` holds no numbers.
 
     Examples
     --------
@@ -228,26 +242,26 @@ def logspace(
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:
-    """Numbers of which each is the same multiple of the one before.
+    """Return numbers of which each is the same multiple of the one before.
 
     Parameters
     ----------
     start, stop : array_like or Var
         The ends, of shapes that broadcast; both positive, both negative, or complex.
     num, endpoint, dtype, axis
-        As for `linspace`.
+        Same as for `linspace`.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of float64 at least, unless there is a ``dtype``.
+        At least float64, unless there is a ``dtype``.
 
     Raises
     ------
     ShapeError
         If the ends do not broadcast or one is zero, there is no such axis, or ``num`` is negative.
     DTypeError
-        If ``num`` is no int, or ``dtype`` holds no numbers.
+        If ``num`` is not an int, or ``dtype`` holds no numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Taking arrays apart along an axis."""
+"""Splitting arrays along an axis."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from tape import errors
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 
+declare_samples(
+    "np.array_split(x, 3, axis=1)",
+    "np.dsplit(x.reshape(1, 2, -1), 3)",
+    "np.hsplit(x, 2)",
+    "np.split(x, 2, axis=1)",
+    "np.unstack(x)",
+    "np.vsplit(x, 3)",
+)
+
 
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Any]:
-    """Take an array apart along an axis, if need be in parts of which the first are longer by one.
+    """Split an array along an axis; parts may differ in length by one, longer ones first.
 
     Parameters
     ----------
     ary : array_like or Var
         At least one axis.
     indices_or_sections : int or sequence of int
-        How many parts, or where to cut.
+        The number of parts, or the positions to cut at.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------
@@ -52,16 +62,16 @@ def array_split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 
 
 @implements(np.split)
 def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Any]:
-    """Take an array apart along an axis.
+    """Split an array along an axis into equal parts, or at given positions.
 
     Parameters
     ----------
     ary : array_like or Var
         At least one axis.
     indices_or_sections : int or sequence of int
-        How many equal parts, or where to cut.
+        The number of equal parts, or the positions to cut at.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------
@@ -83,7 +93,7 @@ def split(ary: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> 
 
 @implements(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Any]:
-    """`split` along the first of two axes or more.
+    """Split along the first of at least two axes.
 
     Examples
     --------
@@ -96,7 +106,7 @@ def vsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Any]:
 
 @implements(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Any]:
-    """`split` along the second axis, or the only one.
+    """Split along the second axis, or the only one.
 
     Examples
     --------
@@ -112,7 +122,7 @@ def hsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Any]:
 
 @implements(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Any]:
-    """`split` along the third axis.
+    """Split along the third axis.
 
     Examples
     --------
@@ -125,14 +135,14 @@ def dsplit(ary: Any, indices_or_sections: int | Sequence[int]) -> list[Any]:
 
 @implements(np.unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The parts of an array along an axis, each without it: what `stack` joins.
+    """Return the slices of an array along an axis: the inverse of `stack`.
 
     Parameters
     ----------
     x : array_like or Var
         At least one axis.
     axis : int
-        Along which; negative ones count from the end.
+        The axis; negative ones count from the end.
 
     Returns
     -------
@@ -181,5 +191,5 @@ def _int(name: str, number: Any) -> int:
         return operator.index(number)
     except TypeError as error:
         raise DTypeError(
-            f"{name}: {errors.describe(number)} is no int; it takes ints to say where"
+            f"{name}: {errors.describe(number)} is not an int; positions must be ints"
         ) from error

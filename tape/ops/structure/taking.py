@@ -15,6 +15,8 @@ from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
+from tape.inspect.costs import declare_cost, free, passes
+from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, scattered
@@ -23,9 +25,15 @@ from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
 
 __all__ = ["put_along_axis", "take", "take_along_axis"]
 
+declare_samples(
+    "np.take(x, chosen, axis=1)",
+    "np.take_along_axis(x, columns, axis=1)",
+    "tape.ops.put_along_axis(x, columns, c, axis=1)",
+)
+
 
 def _along(indices: Any, shape: Shape, axis: int) -> tuple[Any, ...]:
-    """The index of an array of this shape that reads ``indices`` along an axis: NumPy's definition."""
+    """Return the index that reads ``indices`` along an axis of an array of this shape."""
     return tuple(
         indices if i == axis else np.arange(length).reshape((-1,) + (1,) * (len(shape) - 1 - i))
         for i, length in enumerate(shape)
@@ -33,7 +41,7 @@ def _along(indices: Any, shape: Shape, axis: int) -> tuple[Any, ...]:
 
 
 def _flat_positions(indices: Any, shape: Shape, axis: int) -> np.ndarray:
-    """The same positions in the flattened array, where adding and writing take a tenth of the time."""
+    """Return the same positions in the flattened array, where adding and writing take a tenth of the time."""
     indices = np.asarray(indices, np.intp)
     if indices.size and indices.min() < 0:
         indices = np.where(indices < 0, indices + shape[axis], indices)
@@ -44,7 +52,7 @@ def _flat_positions(indices: Any, shape: Shape, axis: int) -> np.ndarray:
 
 
 def _batch_along(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    """Of what works along an axis; where an operand is the same for all, it broadcasts."""
+    """Batch rule of operations along an axis; operands that are not batched broadcast."""
     lifted = [
         x if inside else reshape(x, (1, *np.shape(x))) for x, inside in zip(operands, is_batched, strict=True)
     ]
@@ -53,7 +61,7 @@ def _batch_along(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any],
     return op(*lifted, **{**attrs, "axis": inner_axis(attrs["axis"])})
 
 
-# ---- positions of their own for each row -------------------------------------------------------------
+# ---- positions for each row --------------------------------------------------------------------------
 
 
 def _add(g: Any, indices: Any, *, shape: Shape, axis: int) -> Any:
@@ -83,6 +91,7 @@ _add_along_axis: Op = Op(
     batch=_batch_along,
     lower=lambda b, g, indices, shape, axis: b.written(g, _along(indices, shape, axis), shape),
 )
+declare_cost(passes(1), _add_along_axis)
 
 
 def _put(x: Any, indices: Any, values: Any, *, axis: int) -> Any:
@@ -138,7 +147,7 @@ _put_along_axis: Op = Op(
 )
 
 
-# ---- the same positions for all ----------------------------------------------------------------------
+# ---- one position for all rows -----------------------------------------------------------------------
 
 
 def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
@@ -158,10 +167,11 @@ _take: Op = Op(
     batch=_batch_take,
     lower=lambda b, x, indices, axis: b.read(x, (*(slice(None),) * axis, indices)),
 )
+declare_cost(free, _take, _take_along_axis, _put_along_axis)
 
 
 def taken(x: Any, indices: Any, axis: int) -> Any:
-    """Elements along an axis, counted from the front, by positions that have been checked."""
+    """Return elements along an axis, counted from the front, by checked positions."""
     return _take(x, indices, axis=axis)
 
 
@@ -169,7 +179,7 @@ def taken(x: Any, indices: Any, axis: int) -> Any:
 
 
 def _rows(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, Shape, int]:
-    """Indices that fit an array, the shape of the array, and the axis, of the flattened array if None."""
+    """Return indices that fit an array, the shape of the array, and the axis; flat if the axis is None."""
     shape = np.shape(arr) if axis is not None else (np.size(arr),)
     axis = 0 if axis is None else checked_axis(name, shape, axis)
     indices = as_operand(indices)
@@ -192,7 +202,7 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 @implements(np.take)
 def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
-    """Elements along an axis, by position.
+    """Return elements along an axis, by position.
 
     Parameters
     ----------
@@ -203,13 +213,13 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
     axis : int, optional
         By default the array is flattened.
     mode : {"raise", "wrap", "clip"}
-        What is done to indices out of range: nothing, or they start over from the other end, or they
+        How to treat indices out of range: raise, or start over from the other end, or
         become the nearest one, negative ones 0.
 
     Returns
     -------
     numpy.ndarray, numpy.generic or Var
-        Of the shape of ``a`` with that of ``indices`` in place of the axis. The gradient adds up for
+        Array of the shape of ``a`` with that of ``indices`` in place of the axis. The gradient adds up for
         elements that are taken more than once.
 
     Raises
@@ -245,7 +255,7 @@ def take(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
-    """Elements along an axis, by positions of their own for each row; what `argsort` returns sorts.
+    """Return elements along an axis, by positions that differ from row to row, as `argsort` returns them.
 
     Parameters
     ----------
@@ -282,27 +292,27 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Any:
-    """A copy of an array with other values along an axis, at positions of their own for each row.
+    """Return a copy of an array with values put along an axis, at positions that differ from row to row.
 
-    The transpose, so to say, of `take_along_axis`, and NumPy's function of this name but that it leaves
-    its argument alone.
+    The counterpart of `take_along_axis`. NumPy's function of this name writes into its argument; this one
+    does not.
 
     Parameters
     ----------
     arr : array_like or Var
         At least one axis.
     indices : array_like or Var
-        As for `take_along_axis`. Where a position is named twice, the value written last stays, and the
+        Same as for `take_along_axis`. Where a position is named twice, the value written last stays, and the
         one before has derivative 0.
     values : array_like or Var
-        What is written: broadcasts to what `take_along_axis` would read.
+        The values to write; they broadcast to what `take_along_axis` would read.
     axis : int or None
         None for the flattened array.
 
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``arr``.
+        Array of the shape and dtype of ``arr``.
 
     Raises
     ------

@@ -1,11 +1,12 @@
-"""Writing elements at NumPy's indices, as operations that return the new array and leave the old one alone.
+"""Writing elements at NumPy's indices, as operations that return a new array.
 
-An index is what `tape.ops.structure.indexing` makes of it. Where an index array names a position more than
-once, the last of the elements written there, in C order, stays, and the others have derivative 0.
+Indices are those of `tape.ops.structure.indexing`. Where an index array names a position more than once, the
+element written last, in C order, stays, and the others have derivative 0.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tape.core.linear import broadcast_to, sum_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError
+from tape.inspect.costs import declare_cost, free
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed
@@ -27,11 +29,11 @@ __all__ = ["add_at", "set_at"]
 Shape = tuple[int, ...]
 
 
-# ---- what both operations share ----------------------------------------------------------------------
+# ---- shared by both operations -----------------------------------------------------------------------
 
 
 def _in_order(index: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A whole index that NumPy walks in C order: it follows the memory of the arrays in it otherwise."""
+    """Return a full index that NumPy iterates in C order, and not in the memory order of its arrays."""
     return filled_index(index, tuple([np.asarray(array, order="C") for array in arrays]))
 
 
@@ -44,9 +46,9 @@ def _result(out: np.ndarray) -> Any:
 
 
 def _ndim_at(ndim: int, index: tuple[Any, ...], arrays: list[Any]) -> int:
-    """How many axes an element of this many has at an index: by NumPy's rules, without any values."""
+    """Return the number of axes that reading at an index gives, by NumPy's rules, without any values."""
     remaining = iter(arrays)
-    together = None  # axes of all arrays and ints that an index with an array has
+    together = None  # number of axes of all arrays and ints in an index with an array
     for part in index:
         if part is HOLE:
             array = next(remaining)
@@ -74,7 +76,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
 
 
 def _summed(read: Any, shape: Shape) -> Any:
-    """An adjoint as read at the index, for a value that may have more axes than that, of length one."""
+    """Return an adjoint as read at the index, summed for a value that may have extra axes of length one."""
     if np.shape(read) == shape:
         return read
     extra = max(len(shape) - np.ndim(read), 0)
@@ -82,7 +84,7 @@ def _summed(read: Any, shape: Shape) -> Any:
 
 
 def _to_values(g: Any, v: Any, arrays: tuple[Any, ...], index: tuple[Any, ...]) -> Any:
-    """What an adjoint passes to values written or added at an index."""
+    """Return the adjoint of values written or added at an index."""
     shape = np.shape(v)
     if index in ((HOLE,), (HOLE, ...)) and arrays[0].dtype == bool:
         mask = arrays[0]
@@ -127,7 +129,7 @@ _stays = Op(
     _is_last,
     name="stays",
     lower=_lower_stays,
-    doc="Whether an element written at an index is the last one there.",
+    doc="For each element written at an index, whether it is the last one there.",
 )
 
 
@@ -161,14 +163,15 @@ _set_at: Op = Op(
         b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
     ),
 )
+declare_cost(free, _set_at)
 
 
-# Reading comes first, and cannot name what a write to its result does.
+# Reading comes first, and cannot refer to later writes.
 getitem_op.view = lambda x, part, *arrays, index: _set_at(x, part, *arrays, index=index)
 
 
 def set_at(x: Any, v: Any, index: Any) -> Any:
-    """A copy of ``x`` in which ``x[index] = v`` has been done.
+    """Return a copy of ``x`` after ``x[index] = v``.
 
     Parameters
     ----------
@@ -183,7 +186,7 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. Of elements written to one position the last in C order stays;
+        Array of the shape and dtype of ``x``. Of elements written to one position the last in C order stays;
         those before it, and the element of ``x`` that was there, have derivative 0.
 
     Raises
@@ -225,11 +228,11 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
 def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
     out = _own(x)
     if not arrays:  # no position occurs twice
-        part = out[index if Ellipsis in index else (*index, ...)]  # of an element, too, a view
+        part = out[index if Ellipsis in index else (*index, ...)]  # a view, also of a single element
         part += v
         return _result(out)
     filled = _in_order(index, arrays)
-    # Repeated here, as np.add.at reads beyond the end of values that are to broadcast (NumPy 2.4).
+    # Broadcast here: np.add.at reads beyond the end of values that it has to broadcast (NumPy 2.4).
     values = np.broadcast_to(v, out[filled].shape).copy()
     if values.dtype == out.dtype:
         Scattered(values, filled, out.shape).add_to(out)
@@ -262,10 +265,11 @@ _add_at: Op = Op(
         b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
     ),
 )
+declare_cost(lambda out, shapes, attrs: prod(shapes[1]), _add_at)
 
 
 def add_at(x: Any, v: Any, index: Any) -> Any:
-    """A copy of ``x`` in which ``np.add.at(x, index, v)`` has been done.
+    """Return a copy of ``x`` after ``np.add.at(x, index, v)``.
 
     Parameters
     ----------
@@ -279,7 +283,7 @@ def add_at(x: Any, v: Any, index: Any) -> Any:
     Returns
     -------
     numpy.ndarray or Var
-        Of the shape and dtype of ``x``. What is added to one position adds up.
+        Array of the shape and dtype of ``x``. Values added to one position add up.
 
     Raises
     ------
@@ -306,6 +310,6 @@ def add_at(x: Any, v: Any, index: Any) -> Any:
 
 
 def strong(v: Any) -> Any:
-    """An operand; a Python number as the array that ``np.ufunc.at`` makes of it, which is a wide one."""
+    """Return an operand; a Python number as the wide array that ``np.ufunc.at`` converts it to."""
     v = as_operand(v)
     return v if hasattr(v, "dtype") else np.asarray(v)[()]

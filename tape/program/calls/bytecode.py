@@ -1,4 +1,4 @@
-"""Which names a piece of compiled Python code reads."""
+"""The names that Python bytecode reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FRO
 _ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
-"""Methods that put something into a collection, and look at nothing in it."""
+"""Methods that add to a collection, and read nothing of it."""
 
 
 class Names(NamedTuple):
@@ -24,11 +24,11 @@ class Names(NamedTuple):
     globals : tuple of str
         In the order of their first use.
     attributes : frozenset of str
-        Of whatever object.
+        Names of attributes, of any object.
     read : frozenset of str
-        Names of all kinds, but for those of collections that it only puts something into.
+        Names of all kinds, except those of collections that it only adds to.
     stored : frozenset of str
-        Names of all kinds that it binds, but for local ones.
+        Names of all kinds that it binds, except local ones.
     """
 
     globals: tuple[str, ...]
@@ -39,7 +39,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> Names:
-    """Find the names that code reads, that of functions defined in it included.
+    """Return the names that code reads, including the code of functions defined in it.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""How a program is called as the function was: arguments to dynamic leaves, leaves of the result to a result.
+"""Arguments of a call to the dynamic leaves of a program, and the leaves of its result to a result.
 
-Knows structures and what each leaf must be; nothing of instructions.
+Knows structures and the types of leaves; nothing of instructions.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,26 +14,68 @@ from typing import Any
 import numpy as np
 
 from tape import errors, tree
-from tape.program.calls.objects import Leaf
+from tape.kernels.headers import CONTIGUOUS_ALIGNED, WRITEABLE
 from tape.program.calls.shortcuts import taker
 from tape.program.calls.statics import Form, key_of
-from tape.program.record.record import is_dynamic, native
+from tape.program.record.recording import is_dynamic, native
 
-__all__ = ["Calling", "as_python", "fitting", "unshared"]
+__all__ = ["Calling", "Leaf", "as_python", "fitting", "unshared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The type of a dynamic leaf: of an array, a NumPy scalar or a Python float.
+
+    Attributes
+    ----------
+    kind : type
+        `numpy.ndarray`, a scalar type of NumPy's, or float.
+    shape : tuple of int
+    dtype : numpy.dtype
+    """
+
+    kind: type
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def like(cls, value: Any) -> Leaf:
+        """Return the type of a value."""
+        if isinstance(value, np.ndarray) or np.result_type(value).itemsize > 8:
+            return cls(np.ndarray, np.shape(value), np.dtype(np.result_type(value).str))
+        kind = type(value) if isinstance(value, np.generic) else float
+        return cls(kind, (), np.dtype(kind))
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array."""
+        return self.kind is np.ndarray
+
+    def spec(self, slot: int, lengths_at: int, is_donated: bool) -> list[int]:
+        """Return the type as the machine checks it: see `tape.program.native.opcodes.LEAF`."""
+        flags = CONTIGUOUS_ALIGNED | (WRITEABLE if is_donated else 0)
+        numbers = [slot, int(self.is_array), id(self.kind), id(self.dtype), flags]
+        return [*numbers, len(self.shape), lengths_at, math.prod(self.shape) * self.dtype.itemsize]
+
+    def convert(self, value: Any) -> Any:
+        """Convert a value to one of this type that the machine can read."""
+        if self.is_array:
+            return np.require(np.asarray(value, self.dtype), requirements=["C", "A"])
+        return value if type(value) is self.kind else self.kind(value)
 
 
 @dataclass(frozen=True)
 class Calling:
-    """The arguments and the result of a function, but for their numbers.
+    """The structures of the arguments and the result of a function.
 
     Attributes
     ----------
     arguments : Form
-        That of ``(args, kwargs)``.
+        The form of ``(args, kwargs)``.
     result
         The structure of the result.
     weak : tuple of int
-        The leaves of the result that are numbers of Python's own.
+        The leaves of the result that are Python numbers.
     """
 
     arguments: Form
@@ -41,24 +84,24 @@ class Calling:
 
     @classmethod
     def of_leaves(cls, count: int, result: Any, weak: tuple[int, ...]) -> Calling:
-        """A function whose positional arguments are the leaves."""
+        """Return the structures of a function whose positional arguments are the leaves."""
         return cls(Form(tree.flatten(((0.0,) * count, {}))[1], {}), result, weak)
 
     def leaves_of(self, args: Any, kwargs: Any, wanted: Sequence[Leaf], name: str) -> tuple[Any, ...]:
-        """The dynamic leaves of arguments, if the program is for such.
+        """Return the dynamic leaves of arguments, which must be of the right types.
 
         Raises
         ------
         ShapeError
-            If the structure of the arguments or the shape of a leaf is another one.
+            If the structure of the arguments or the shape of a leaf differs.
         DTypeError
-            If a leaf is of another dtype or kind.
+            If the dtype or kind of a leaf differs.
         OptionError
-            If a leaf that is the same in every call is not.
+            If a static leaf has another value.
         """
         leaves = self._take(args, kwargs)
         if leaves is None or len(leaves) != len(wanted) or not all(map(is_dynamic, leaves)):
-            leaves = self._looked_at(args, kwargs, name)
+            leaves = self._checked_leaves(args, kwargs, name)
         structure, fixed = self.arguments.structure, self.arguments.fixed
         dynamic = (k for k in range(tree.size(structure)) if k not in fixed)
         return tuple(
@@ -72,8 +115,8 @@ class Calling:
     def _take(self) -> Callable[[Any, Any], tuple[Any, ...] | None]:
         return taker(self.arguments)
 
-    def _looked_at(self, args: Any, kwargs: Any, name: str) -> tuple[Any, ...]:
-        """The leaves that should be dynamic; an error for arguments of another form."""
+    def _checked_leaves(self, args: Any, kwargs: Any, name: str) -> tuple[Any, ...]:
+        """Return the leaves that must be dynamic; raise for arguments of another form."""
         leaves, structure = tree.flatten((args, kwargs))
         known, fixed = self.arguments.structure, self.arguments.fixed
         if structure != known:
@@ -89,30 +132,30 @@ class Calling:
                 )
         if Form(structure, fixed) != self.arguments:
             raise errors.OptionError(
-                f"{name} is a program for arguments {_shown(known)}, and was given {_shown(structure)}: keys "
-                "in another order, equal ones of another type, or other static fields"
+                f"{name} is a program for arguments {_shown(known)}, and was given {_shown(structure)}: "
+                "keys differ in order or type, or static fields differ"
             )
         return tuple([leaf for k, leaf in enumerate(leaves) if k not in fixed])
 
     def restore(self, leaves: list[Any]) -> Any:
-        """The result, of a list of its leaves."""
+        """Build the result from the list of its leaves."""
         for k in self.weak:
             leaves[k] = as_python(leaves[k])
         return tree.restore(self.result, leaves)
 
 
 def as_python(number: Any) -> Any:
-    """A NumPy scalar as the number of Python's own that it holds."""
+    """Convert a NumPy scalar to a Python number."""
     return number.item() if isinstance(number, np.generic) else number
 
 
 def _place(name: str, structure: Any, k: int) -> str:
-    """Which leaf this is, for messages."""
+    """Return the name of a leaf, for messages."""
     return f"{name}: {tree.names(structure, '(args, kwargs)')[k]}"
 
 
 def _shown(structure: Any) -> str:
-    """A structure with its keys in their order."""
+    """Return a structure as text, with its keys in their order."""
     return repr(tree.restore(structure, [_STAR] * tree.size(structure)))
 
 
@@ -125,7 +168,7 @@ _STAR = _Star()
 
 
 def fitting(value: Any, wanted: Leaf, place: Callable[[], str]) -> Any:
-    """A leaf, if it is what it should be; ``place`` says which one it is."""
+    """Return a leaf that must be of this type; ``place`` names it in messages."""
     if wanted.is_array:  # or a number that is too wide to be read as one
         is_wide = wanted.dtype.itemsize > 8 and isinstance(value, (np.generic, complex))
         is_fitting = (isinstance(value, np.ndarray) or is_wide) and np.result_type(value) == wanted.dtype
@@ -150,7 +193,7 @@ def fitting(value: Any, wanted: Leaf, place: Callable[[], str]) -> Any:
 def unshared(
     leaves: tuple[Any, ...], donated: frozenset[int], name: str, constants: Sequence[np.ndarray] = ()
 ) -> tuple[Any, ...]:
-    """The leaves, with copies of donated ones that others would see being overwritten.
+    """Return the leaves, with copies of donated ones that share memory with something else.
 
     Parameters
     ----------
@@ -159,9 +202,9 @@ def unshared(
     donated : frozenset of int
         Which of them may be overwritten.
     name : str
-        Of the function.
+        Name of the function.
     constants : sequence of numpy.ndarray
-        What else the program reads.
+        Other arrays that the program reads.
 
     Raises
     ------
@@ -175,7 +218,7 @@ def unshared(
             raise errors.InPlaceError(
                 f"{name} donates {errors.describe(leaves[k])}, which is read-only. Pass a copy"
             )
-        # By their addresses: nothing else tells that two arrays are on one buffer of somebody else's.
+        # By their addresses: two arrays may be on one foreign buffer.
         if any(np.may_share_memory(leaves[k], other) for i, other in arrays.items() if i != k):
             separate[k] = leaves[k].copy()
     return tuple(separate)

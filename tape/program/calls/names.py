@@ -1,8 +1,8 @@
-"""The names that a function reads, and what they are bound to: a program is for these bindings alone.
+"""The names that a function reads, and their bindings: a program is valid for these bindings only.
 
-Found by looking at the code, not by running it: globals, variables of enclosing functions, attributes and
-items of what these are bound to, in the function itself and in the plain Python functions it reaches. Code of
-libraries is not looked into.
+Names are found in the code, without running it: globals, variables of enclosing functions, attributes and
+items of the objects that these are bound to, in the function itself and in the plain Python functions it
+reaches. Code of libraries is not searched.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tape.program.calls.statics import key_of
 __all__ = ["Binding", "Bindings"]
 
 _MOST_ITEMS = 64
-"""Up to how many elements of a list or dict are looked at in every call; of larger ones the length is."""
+"""Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
 
 _VALUES = (bool, int, float, complex, str, bytes, np.generic)
-"""Types that are compared by value: which object holds it does not matter."""
+"""Types that are compared by value, not by identity."""
 
 _LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "global": ("{0}[{1}]", lambda owner, key: owner[key]),
@@ -39,23 +39,23 @@ _LOOKUPS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "presence": ("({1} in {0})", lambda owner, key: key in owner),
     "length": ("len({0})", lambda owner, key: len(owner)),
 }
-"""How a binding is read: as an expression of the owner, the key, and the key as spelled; and by a call."""
+"""How a binding is read: as an expression of owner, key and the text of the key; and by a call."""
 
 
 @dataclass(slots=True)
 class Binding:
-    """One name, and what it was bound to.
+    """A name and the object that it was bound to.
 
     Attributes
     ----------
     kind : str
         One of `_LOOKUPS`.
     owner : Any
-        What has the name: a dict, a list, a cell or an object.
+        The object that holds the name: a dict, a list, a cell or any other.
     key : Any
         The name, or a position in the owner.
     value : Any
-        What was found.
+        The object that the name was bound to.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Binding:
     value: Any
 
     def holds(self) -> bool:
-        """Whether the name is bound to the same object, or to another one with the same number or text."""
+        """Return whether the name is bound to the same object, or to an equal number or string."""
         try:
             found = _LOOKUPS[self.kind][1](self.owner, self.key)
         except (LookupError, AttributeError, ValueError):
@@ -81,14 +81,14 @@ class Binding:
 
 
 class Bindings:
-    """The present bindings of all names that a function reads.
+    """The bindings of all names that a function reads, as they are now.
 
     Parameters
     ----------
     f : callable
         The function.
     statics : iterable
-        Its arguments that are the same in every call of a program: their attributes are names, too.
+        Its static arguments: their attributes are names as well.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Bindings:
         self._stored = walk.stored
 
     def agree_with(self, others: Bindings) -> bool:
-        """Whether names had the same values then, but for those that the function itself binds."""
+        """Return whether names have the same values in others; those that the function binds may differ."""
         known = {(b.kind, id(b.owner), b.key): b.value for b in others.found}
         return all(
             known.get((b.kind, id(b.owner), b.key), b.value) is b.value
@@ -123,9 +123,9 @@ class Bindings:
         return next((binding for binding in self.found if not binding.holds()), None)
 
     def current(self) -> Bindings:
-        """Return the bindings with the objects there are now, if all hold; itself if they are the same.
+        """Return bindings to the present objects, if all hold; these bindings if the objects are the same.
 
-        A number or a text may be another object of the same value.
+        A number or a string may be another object of the same value.
         """
         now = [replace(binding, value=binding.current()) for binding in self.found]
         pairs = zip(now, self.found, strict=True)
@@ -136,7 +136,7 @@ class Bindings:
         return bindings
 
     def conditions(self, bind: Callable[[Any], str]) -> list[str]:
-        """Return the same as expressions, each true if a name is bound to the very same object.
+        """Return expressions, each true if a name is bound to the identical object.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Bindings:
 
 
 class _Walk:
-    """Follows names from a function to all that it reads."""
+    """A search for names, from a function to all that it reads."""
 
     def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
         self.found: list[Binding] = []
@@ -167,7 +167,7 @@ class _Walk:
             self._visit(self._waiting.pop())
 
     def _bind(self, kind: str, owner: Any, key: Any, value: Any) -> None:
-        """Note a name, and follow what it is bound to; a module is not followed, but is where names are."""
+        """Record a name, and search the object that it is bound to, unless that is a module."""
         if not isinstance(value, types.ModuleType):
             self.found.append(Binding(kind, owner, key, value))
         is_looked_into = kind == "item" or key in self._read or not isinstance(value, (list, dict))
@@ -238,7 +238,7 @@ class _Walk:
                 self._bind("item", items, key, value)
 
     def _look_up_attributes(self) -> bool:
-        """Look up what code reads of objects by name, as far as that has not been done; if there was any."""
+        """Look up attributes that code reads, unless that is done; return whether there were any."""
         for owner in self._owners:
             names = set(self._attributes)
             if isinstance(owner, type):
@@ -270,7 +270,7 @@ class _Walk:
         return kind.__module__ != "builtins" and not self._is_library(getattr(module, "__file__", None) or "")
 
     def _is_library(self, filename: str) -> bool:
-        """Whether a file is not the user's, nor of the package that the function belongs to."""
+        """Return whether a file is of a library: not the user's, nor of the package of the function."""
         if self._home and filename.startswith(self._home):
             return False
         return filename.startswith(_LIBRARIES) or errors.is_foreign(filename)
@@ -283,7 +283,7 @@ _LIBRARIES = tuple(
 
 
 def _package_folder(f: Any) -> str:
-    """The folder of the package that a function belongs to; empty if it belongs to none."""
+    """Return the folder of the package that a function belongs to; empty if there is none."""
     module = sys.modules.get((getattr(f, "__module__", None) or "").partition(".")[0])
     file = getattr(module, "__file__", None)
     if file is None or not hasattr(module, "__path__") or errors.is_foreign(file):
@@ -304,5 +304,5 @@ def _attributes_of(value: Any) -> list[Any]:
 
 
 def _is_special(name: str, value: Any) -> bool:
-    """Whether Python calls this method without its name being written."""
+    """Return whether this is a special method, which Python calls without its name in the code."""
     return name.startswith("__") and isinstance(value, types.FunctionType)

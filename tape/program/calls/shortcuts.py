@@ -1,7 +1,7 @@
-"""The short way through trees: functions made for one structure, as fast as code written for it by hand.
+"""Generated functions that flatten and build trees of one structure, as fast as code written by hand.
 
 `optree` handles any tree, and takes longer over a small one than a small program runs. For plain trees, which
-are nearly all, the code that takes one apart or puts one together is written down once and then only called.
+nearly all are, Python code for one structure is generated and compiled once.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ __all__ = ["Dynamic", "runner", "taker"]
 
 
 class Dynamic:
-    """Stands in a tree for a leaf that may be another one in every call; they are numbered."""
+    """A placeholder for a dynamic leaf of a tree, with its number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class _NotPlain(Exception):
-    """There is something else in the tree."""
+    """Raised for a tree with nodes that are not plain."""
 
 
 class _Source:
-    """Lines of a function in the making, with the objects that they name."""
+    """The source of a function that is generated, with the objects that it refers to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -37,37 +37,37 @@ class _Source:
         self._count = 0
 
     def name(self) -> str:
-        """A name for a value that comes up on the way."""
+        """Return a name for an intermediate value."""
         self._count += 1
         return f"v{self._count}"
 
     def bind(self, value: Any) -> str:
-        """A name for an object."""
+        """Return a name for an object."""
         name = f"c{len(self.names)}"
         self.names[name] = value
         return name
 
     def function(self, head: str) -> Callable[..., Any]:
-        """What was written down."""
+        """Compile the source, and return the function."""
         body = "\n    ".join(self.lines)
         exec(f"def shortcut({head}):\n    {body}\n", self.names)
         return self.names["shortcut"]
 
 
 def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
-    """A function that takes arguments apart, if they are of a form.
+    """Return a function that flattens arguments of a form.
 
     Parameters
     ----------
     form : Form
-        The arguments ``(args, kwargs)`` but for their numbers.
+        The form of the arguments ``(args, kwargs)``.
 
     Returns
     -------
     callable
-        ``take(args, kwargs)``: the dynamic leaves in their order, or None if the arguments are of another
-        form. Where a dynamic leaf is expected it takes anything, and for a form of nothing but positional
-        dynamic leaves any number of them.
+        ``take(args, kwargs)`` returns the dynamic leaves in order, or None if the arguments are of another
+        form. It does not check the types of dynamic leaves, nor their number if all arguments are positional
+        ones.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, 
 
 
 def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
-    """Write down how to get at the dynamic leaves, and what to return for arguments of another form."""
+    """Generate code that finds the dynamic leaves, and returns for arguments of another form."""
     source.names |= {"key_of": key_of, "are_same": _are_same, "missed": missed}
     if Form(form.structure, form.fixed) != form:  # what can change, as a list in a static field, has changed
         source.lines.append("return missed")
@@ -105,7 +105,7 @@ def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
 
 
 def _taking(source: _Source, form: Form, count: int) -> list[str]:
-    """The lines for a plain tree of so many leaves."""
+    """Return the lines for a plain tree with this many leaves."""
     marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k) for k in range(count)]
     args, kwargs = tree.restore(form.structure, marks)
     leaves: dict[int, str] = {}
@@ -117,7 +117,7 @@ def _taking(source: _Source, form: Form, count: int) -> list[str]:
 
 
 def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
-    """Return the same as `taker`, for any tree."""
+    """Return what `taker` returns, for any tree."""
 
     def take(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         leaves, structure = tree.flatten((args, kwargs))
@@ -129,7 +129,7 @@ def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tu
 
 
 def _are_same(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    """Whether keys are those of the recording, in their order, though they are other objects."""
+    """Return whether keys equal those of the recording, in order, though they are other objects."""
     return all(
         a is b or (type(a) is str and type(b) is str and a == b) or key_of(a) == key_of(b)
         for a, b in zip(found, wanted, strict=True)
@@ -137,7 +137,7 @@ def _are_same(found: Sequence[Any], wanted: Sequence[Any]) -> bool:
 
 
 def _take(source: _Source, leaves: dict[int, str], name: str, branch: Any) -> None:
-    """Write down how to take apart the tree of this name."""
+    """Generate code that flattens the tree of this name."""
     kind = type(branch)
     if kind is Dynamic:
         leaves[branch.number] = name
@@ -158,7 +158,7 @@ def _take(source: _Source, leaves: dict[int, str], name: str, branch: Any) -> No
 
 
 def _take_parts(source: _Source, leaves: dict[int, str], name: str, parts: Sequence[Any]) -> None:
-    """Write down how to take apart a sequence."""
+    """Generate code that flattens a sequence."""
     names = [source.name() for _ in parts]
     source.lines.append(f"{', '.join(names)}, = {name}" if parts else f"if {name}: return missed")
     for part_name, part in zip(names, parts, strict=True):
@@ -166,7 +166,7 @@ def _take_parts(source: _Source, leaves: dict[int, str], name: str, parts: Seque
 
 
 def _take_items(source: _Source, leaves: dict[int, str], name: str, items: dict[Any, Any]) -> None:
-    """Write down how to take apart a dict: its keys must be the same objects, or else the same values."""
+    """Generate code that flattens a dict, whose keys must be identical or equal."""
     names = [source.name() for _ in items]
     known = [source.bind(key) for key in items]
     if not items:
@@ -183,7 +183,7 @@ def _take_items(source: _Source, leaves: dict[int, str], name: str, items: dict[
 
 
 def _take_fields(source: _Source, leaves: dict[int, str], name: str, instance: Any) -> None:
-    """Write down how to take apart a dataclass."""
+    """Generate code that flattens a dataclass."""
     branches, static = tree.fields_of(type(instance))
     for field in static:
         _compare(source, f"{name}.{field}", Static(getattr(instance, field)))
@@ -194,7 +194,7 @@ def _take_fields(source: _Source, leaves: dict[int, str], name: str, instance: A
 
 
 def _compare(source: _Source, name: str, static: Static) -> None:
-    """Write down that something must be this value."""
+    """Generate a check that something is this value."""
     value = static.value
     kind = type(value)
     known = source.bind(value)
@@ -221,32 +221,31 @@ def runner(
     restore: Callable[[list[Any]], Any],
     shape: Any,
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-    """A function that takes arguments apart, runs a program and puts its result together.
+    """Return a function that flattens arguments, runs a program and builds its result.
 
     Parameters
     ----------
     form : Form
-        The arguments ``(args, kwargs)`` but for their numbers.
+        The form of the arguments ``(args, kwargs)``.
     names : Bindings
-        What names the function reads, and what they must be bound to.
+        The names that the function reads, and their bindings.
     missed : Any
-        What to return for arguments of another form, and if a name is bound to something else.
+        Returned for arguments of another form, and if a name is bound to another object.
     call : callable
-        The way into the machine.
+        The machine.
     otherwise : callable
-        ``otherwise(workspace, leaves)``: what to do if the machine does not run through; with None if
-        there is no workspace to be had.
+        ``otherwise(workspace, leaves)`` is called if the machine stops, or with None if the pool is empty.
     pool : list
-        Of workspaces.
+        Workspaces that are free.
     arrays : int
-        How many arrays the result has that the program computes.
+        Number of arrays in the result that the program computes.
     results : sequence of pairs
-        Where each leaf of the result is: ``("array", k)``, ``("scalar", k)``, ``("leaf", k)`` or
+        The source of each leaf of the result: ``("array", k)``, ``("scalar", k)``, ``("leaf", k)`` or
         ``("constant", value)``.
     restore : callable
-        Makes the result of a list of leaves, whatever its structure.
+        Builds the result from a list of leaves, for any structure.
     shape : Any
-        The result with a `Dynamic` for each leaf; None to use ``restore`` in any case.
+        The result with a `Dynamic` for each leaf; None to use ``restore`` always.
 
     Returns
     -------
@@ -285,7 +284,7 @@ def runner(
 
 
 def _check_names(source: _Source, names: Bindings) -> None:
-    """Write down that names must be bound to what they were, before all else."""
+    """Generate checks that names are bound as they were, before all else."""
     conditions = names.conditions(source.bind)
     if conditions:
         source.lines = [
@@ -300,7 +299,7 @@ _DEEPEST = 50  # levels of parentheses: Python reads no more than 200
 
 
 def _put(leaves: list[str], source: _Source, branch: Any, levels: int) -> str:
-    """The expression for a tree of so many levels."""
+    """Return an expression that builds a tree."""
     kind = type(branch)
     if kind is Dynamic:
         return leaves[branch.number]

@@ -1,7 +1,7 @@
-"""Keys for what is the same in every call of a program: static values, and the form of arguments.
+"""Keys of static values and of the form of arguments: what is the same in every call of a program.
 
-Two values have equal keys if Python code cannot tell them apart, which is finer than equality: 1 equals True
-and 1.0, 0.0 equals -0.0, dicts are equal in any order. A NaN, not equal to itself, has a key that is.
+Keys are equal if Python code cannot tell the values apart. That is finer than ``==``: 1 equals True and 1.0,
+0.0 equals -0.0, dicts are equal in any order; and a NaN, which does not equal itself, has a key that does.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def key_of(value: Any) -> Hashable:
     Parameters
     ----------
     value : Any
-        Immutable values of Python, NumPy and the standard library are told apart by type and content, and so
-        are lists, dicts, sets and arrays, as they are now. So is what a class written in Python compares by
-        its own ``__eq__``: by its attributes. Everything else is itself alone.
+        Immutable values of Python, NumPy and the standard library are compared by type and content, and so
+        are lists, dicts, sets and arrays, as they are now. Instances of a Python class with an ``__eq__`` of
+        its own are compared by their attributes. Everything else is compared by identity.
 
     Returns
     -------
     hashable
-        Holds on to what it knows by identity.
+        It keeps objects alive that are compared by identity.
 
     Raises
     ------
     UnsupportedError
-        If the value can change and nothing is known about its content.
+        If the value can change and its content is unknown.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def key_of(value: Any) -> Hashable:
 
 
 def is_stable(value: Any) -> bool:
-    """Whether a value stays what it is, as all promise that can be hashed."""
+    """Return whether a value is immutable, as hashable values promise."""
     try:
         hash(value)
     except (TypeError, ValueError):
@@ -86,7 +86,7 @@ def is_stable(value: Any) -> bool:
 
 
 class _Itself:
-    """The key of what equals nothing but itself."""
+    """The key of a value that is compared by identity."""
 
     __slots__ = ("value",)
 
@@ -150,11 +150,11 @@ _BASES: dict[type, Callable[[Any], Any]] = {
     complex: complex.__complex__ if hasattr(complex, "__complex__") else complex.__pos__,
     object: lambda value: None,
 }
-"""What instances of a subclass hold beside attributes."""
+"""The data of instances of a subclass, beside their attributes."""
 
 
 def _has_attributes_only(kind: type, base: type) -> bool:
-    """Whether instances hold what those of a base do, and attributes: they are as large as these together."""
+    """Return whether instances hold the data of a base and attributes and nothing else, by their size."""
     pointers = sum(1 for _ in _members(kind))
     pointers += kind.__dictoffset__ > 0 or kind.__dictoffset__ == -_POINTER
     pointers += kind.__weakrefoffset__ > 0
@@ -165,7 +165,7 @@ _POINTER = struct.calcsize("P")
 
 
 def _members(kind: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
-    """What ``__slots__`` have made, in this class and those that it is derived from."""
+    """Yield the members that ``__slots__`` define, in this class and its bases."""
     for base in kind.__mro__:
         for name, descriptor in vars(base).items():
             if isinstance(descriptor, types.MemberDescriptorType):
@@ -173,7 +173,7 @@ def _members(kind: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
 
 
 def _attributes(value: Any) -> Hashable:
-    """The attributes of an object: those in slots, and the others."""
+    """Return the attributes of an object: those in slots, and the others."""
     found = []
     for name, descriptor in _members(type(value)):
         try:
@@ -188,7 +188,7 @@ def _attributes(value: Any) -> Hashable:
 
 
 class Static:
-    """A leaf of arguments that is the same in every call: equal to what Python code cannot tell from it."""
+    """A static leaf of arguments, which equals what Python code cannot tell apart from it."""
 
     __slots__ = ("key", "value")
 
@@ -207,19 +207,19 @@ class Static:
 
 
 class Form:
-    """Arguments, but for their numbers: structure, order and types of keys, and the leaves that are static.
+    """The form of arguments: structure, order and types of keys, and static leaves.
 
     Parameters
     ----------
     structure
-        That of the arguments, as `tree.flatten` returns it.
+        The structure of the arguments, as `tree.flatten` returns it.
     fixed : dict of int to Any
-        Leaves that are the same in every call, by position among all leaves.
+        Static leaves, by position among all leaves.
 
     Raises
     ------
     UnsupportedError
-        If a static value can change and nothing is known about its content, or there are too many levels.
+        If a static value can change and its content is unknown, or the tree is too deep.
 
     Examples
     --------

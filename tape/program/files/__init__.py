@@ -1,1 +1,1 @@
-"""Programs in files."""
+"""Programs in files: `archive` writes and reads them, `structures` the trees of their arguments."""

@@ -1,47 +1,31 @@
-"""The type checker of listings: every instruction fits its operands, whoever has written it.
+"""The checker of IR of unknown origin: each instruction fits its operands, and each reference exists.
 
-For each kind of instruction there is a rule, which works out the shape and dtype of the result from those of
-the operands, or says why there is none. A listing that was read from a file is checked before anything else
-looks at it; one that was recorded needs no check, and must pass it. Where values lie in memory is not known
-here: that is for `tape.program.runtime.verify`.
+What a type rule says must be what the instruction declares. IR that was read from a file is checked before
+anything else looks at it; what was recorded needs no check, and must pass it. Where values lie in memory is
+not known here: that is for `tape.program.runtime.verify`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape import errors
-from tape.kernels.folds import DTYPE_CODES
-from tape.program.ir.instructions import ELEMENTWISE, Instruction, Listing
-from tape.program.ir.kinds import (
-    RULES,
-    Flaw,
-    Kind,
-    is_shape,
-    kind_of,
-    number_below,
-    number_of,
-    of_ufunc,
-    refuse,
-    told,
-    want,
-)
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import INSTRUCTIONS
+from tape.program.ir.types import IllTyped, index_below, is_shape, refuse
 
 __all__ = ["check"]
 
-_BOOL = np.dtype(bool)
 
-
-def check(listing: Listing) -> None:
-    """See that a listing is sound.
+def check(ir: IR) -> None:
+    """Check that IR is sound.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
         Of any origin.
 
     Raises
@@ -57,147 +41,125 @@ def check(listing: Listing) -> None:
     >>> from tape.program.ir.check import check
     >>> b = Builder()
     >>> x = b.input((2, 3), np.dtype(float))
-    >>> b.listing.outputs = [b.transpose(x).id]
-    >>> check(b.listing)
-    >>> b.listing.instructions[-1].shape = (2, 3)
-    >>> check(b.listing)
+    >>> b.ir.outputs = [b.transpose(x).id]
+    >>> check(b.ir)
+    >>> b.ir.instructions[-1].shape = (2, 3)
+    >>> check(b.ir)
     Traceback (most recent call last):
-    tape.errors.ProgramError: instruction 1, transpose: it says float64[2, 3], and makes float64[3, 2]
+    tape.errors.ProgramError: instruction 1, transpose: declared float64[2, 3], inferred float64[3, 2]
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     for id, instruction in enumerate(instructions):
         try:
             _check_form(instruction)
             operands = [_operand(instructions, x, id) for x in instruction.operands]
-            shape, dtype = _kind_of(instruction, operands, listing)
-            if instruction.shape != shape or instruction.dtype != dtype:
-                said, made = (f"{d}{list(s)}" for s, d in (kind_of(instruction), (shape, dtype)))
-                refuse(f"it says {said}, and makes {made}")
-        except Flaw as flaw:
+            _check_type(instruction, operands)
+            if instruction.op in _REFERENCES:
+                _REFERENCES[instruction.op](instruction, ir)
+        except IllTyped as flaw:
             raise errors.ProgramError(f"instruction {id}, {instruction.op}: {flaw}") from None
-    _check_ends(listing)
+    _check_ends(ir)
 
 
 def _check_form(instruction: Instruction) -> None:
-    """The types of the fields, and that the result is no larger than a program can be."""
+    """Check the types of the fields, and that the result is no larger than a program can be."""
     if not isinstance(instruction.op, str) or type(instruction.operands) is not tuple:
-        refuse("the fields are of other types")
+        refuse("a field has the wrong type")
     if type(instruction.attrs) is not tuple or not isinstance(instruction.dtype, np.dtype):
-        refuse("the fields are of other types")
+        refuse("a field has the wrong type")
     if instruction.dtype.kind not in "biufc":
         refuse(f"there is no arithmetic on {instruction.dtype}")
     if not is_shape(instruction.shape):
-        refuse("its shape is none")
+        refuse(f"{errors.describe(instruction.shape)} is not a shape, or too large")
 
 
 def _operand(instructions: Sequence[Instruction], x: Any, id: int) -> Instruction:
     if type(x) is not int or not 0 <= x < id:
-        refuse(f"its operand {errors.describe(x)} does not come before it")
+        refuse(f"operand {errors.describe(x)} does not come before it")
     if instructions[x].op == "guard":
-        refuse(f"its operand {x} is a guard, which has no value")
+        refuse(f"operand {x} is a guard, which has no value")
     return instructions[x]
 
 
-def _kind_of(instruction: Instruction, operands: list[Instruction], listing: Listing) -> Kind:
-    """What the result is."""
-    op = instruction.op
-    if op in ELEMENTWISE:
-        return of_ufunc(instruction, operands)
-    if op in _SOURCES:
-        want(not operands, "it takes no operands")
-        return _SOURCES[op](instruction, listing)
-    if op == "guard":
-        return _of_guard(instruction, operands, listing)
-    if op == "callback":
-        return _of_callback(instruction, listing)
-    rule = RULES.get(op)
-    if rule is None:
-        refuse("there is no such instruction")
-    counts, of = rule
-    want(len(operands) in counts, f"it has {len(operands)} operands")
-    return of(instruction, operands)
+def _check_type(instruction: Instruction, operands: list[Instruction]) -> None:
+    """Check that an instruction takes these operands, and that its result is what it declares."""
+    definition = INSTRUCTIONS.get(instruction.op)
+    if definition is None or definition.role == "copy":
+        refuse("no such instruction")
+    if not definition.takes(len(operands)):
+        refuse(
+            f"it takes {', '.join(definition.operands) or 'no operands'}, and has {len(operands)} operands"
+        )
+    shape, dtype = definition.rule(operands, instruction.attrs, instruction.shape, instruction.dtype)
+    if instruction.shape != shape or instruction.dtype != dtype:
+        refuse(f"declared {instruction.type_text}, inferred {dtype}{list(shape)}")
 
 
-# ---- where values come from -------------------------------------------------------------------------
+# ---- references to what the IR holds beside its instructions ------------------------------------------
 
 
-def _of_input(instruction: Instruction, listing: Listing) -> Kind:
-    number = number_of(instruction, len(listing.inputs))
-    place = listing.inputs[number]
-    want(
-        type(place) is int
-        and 0 <= place < len(listing.instructions)
-        and listing.instructions[place] is instruction,
-        f"input {number} is elsewhere",
-    )
-    return kind_of(instruction)
+def _check_input(instruction: Instruction, ir: IR) -> None:
+    number = index_below(len(ir.inputs), instruction.attrs)
+    place = ir.inputs[number]
+    if (
+        type(place) is not int
+        or not 0 <= place < len(ir.instructions)
+        or ir.instructions[place] is not instruction
+    ):
+        refuse(f"input {number} is another instruction")
 
 
-def _of_constant(instruction: Instruction, listing: Listing) -> Kind:
-    array = listing.constants[number_of(instruction, len(listing.constants))]
-    return array.shape, array.dtype
+def _check_constant(instruction: Instruction, ir: IR) -> None:
+    array = ir.constants[index_below(len(ir.constants), instruction.attrs)]
+    if array.shape != instruction.shape or array.dtype != instruction.dtype:
+        refuse(f"declared {instruction.type_text}, but the array is {array.dtype}{list(array.shape)}")
 
 
-def _of_literal(instruction: Instruction, listing: Listing) -> Kind:
-    want(len(instruction.attrs) == 2, "it is a dtype and bytes")
-    char, data = instruction.attrs
-    dtype = instruction.dtype
-    want(
-        char == dtype.char and type(data) is bytes and len(data) == dtype.itemsize, "its bytes are no number"
-    )
-    return (), dtype
+def _check_guard(instruction: Instruction, ir: IR) -> None:
+    guard = ir.guards[index_below(len(ir.guards), instruction.attrs)]
+    if guard.kind == "bool":
+        if type(guard.outcome) is not bool:
+            refuse("its outcome must be a bool")
+    elif guard.kind != "int" or type(guard.outcome) is not int or not -(2**63) <= guard.outcome < 2**63:
+        refuse("its outcome must be a bool or an integer")
 
 
-_SOURCES: dict[str, Callable[[Instruction, Listing], Kind]] = {
-    "input": _of_input,
-    "constant": _of_constant,
-    "literal": _of_literal,
+def _check_callback(instruction: Instruction, ir: IR) -> None:
+    if len(instruction.attrs) not in (1, 2):
+        refuse("its attributes must be its number, and the number of a guard if it has one")
+    _, places, _ = ir.callbacks[index_below(len(ir.callbacks), instruction.attrs[:1])]
+    if len(instruction.attrs) == 2:
+        guard = ir.guards[index_below(len(ir.guards), instruction.attrs[1:])]
+        if guard.kind != "type" or guard.outcome != (instruction.dtype.str, *instruction.shape):
+            refuse("its guard is of another type")
+    if len(instruction.operands) != sum(place is None for place in places):
+        refuse(f"it does not take {len(instruction.operands)} operands")
+
+
+_REFERENCES: dict[str, Callable[[Instruction, IR], None]] = {
+    "input": _check_input,
+    "constant": _check_constant,
+    "guard": _check_guard,
+    "callback": _check_callback,
 }
 
 
-# ---- branches and calls ----------------------------------------------------------------------
+# ---- inputs and outputs ------------------------------------------------------------------------------
 
 
-def _of_guard(instruction: Instruction, operands: list[Instruction], listing: Listing) -> Kind:
-    guard = listing.guards[number_of(instruction, len(listing.guards))]
-    is_one = len(operands) == 1 and prod(operands[0].shape) == 1 and operands[0].dtype in DTYPE_CODES
-    want(is_one, f"it does not read {told(operands)}")
-    if guard.kind == "bool":
-        want(type(guard.outcome) is bool, "it reads a bool")
-    else:
-        is_int = guard.kind == "int" and type(guard.outcome) is int
-        want(is_int and -(2**63) <= guard.outcome < 2**63, "it reads an integer")
-    return (), _BOOL
-
-
-def _of_callback(instruction: Instruction, listing: Listing) -> Kind:
-    want(len(instruction.attrs) in (1, 2), "its attributes are its number, and that of a guard")
-    _, places, _ = listing.callbacks[number_below(len(listing.callbacks), instruction.attrs[0])]
-    if instruction.guard is not None:
-        guard = listing.guards[number_below(len(listing.guards), instruction.guard)]
-        found = (instruction.dtype.str, *instruction.shape)
-        want(guard.kind == "type" and guard.outcome == found, "its guard is of another type")
-    count = sum(place is None for place in places)
-    want(len(instruction.operands) == count, f"it has {len(instruction.operands)} operands")
-    return kind_of(instruction)
-
-
-# ---- what goes in and comes out ---------------------------------------------------------------------
-
-
-def _check_ends(listing: Listing) -> None:
-    """Inputs, outputs and guards are where the listing says."""
-    instructions = listing.instructions
-    for number, id in enumerate(listing.inputs):
+def _check_ends(ir: IR) -> None:
+    """Check that inputs, outputs and guards are where the IR says."""
+    instructions = ir.instructions
+    for number, id in enumerate(ir.inputs):
         if id is None:
             continue
         if type(id) is not int or not 0 <= id < len(instructions) or instructions[id].op != "input":
-            raise errors.ProgramError(f"input {number} is no instruction that is one")
+            raise errors.ProgramError(f"input {number} is not an input instruction")
         if instructions[id].attrs != (number,):
-            raise errors.ProgramError(f"instruction {id} is another input than {number}")
-    for id in listing.outputs:
+            raise errors.ProgramError(f"instruction {id} is not input {number}")
+    for id in ir.outputs:
         if type(id) is not int or not 0 <= id < len(instructions) or instructions[id].op == "guard":
-            raise errors.ProgramError(f"the output {errors.describe(id)} is no instruction with a value")
+            raise errors.ProgramError(f"output {errors.describe(id)} is not an instruction with a value")
     numbers = [instruction.guard for instruction in instructions if instruction.guard is not None]
-    if numbers != list(range(len(listing.guards))):
+    if numbers != list(range(len(ir.guards))):
         raise errors.ProgramError("the guards are not in order, each of them once")

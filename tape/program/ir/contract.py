@@ -1,6 +1,6 @@
-"""Products that scale, turn and add what they would otherwise hand on: one call of BLAS for it all.
+"""`contract`: merges scaling, transposition and addition into products of matrices, one call of BLAS each.
 
-Only products that nobody else uses are taken in. A sum of products becomes one accumulation in place.
+Only products with a single use are merged. A sum of products becomes accumulation in place.
 """
 
 from __future__ import annotations
@@ -10,41 +10,42 @@ from typing import Any
 
 import numpy as np
 
-from tape.program.ir.instructions import VIEWS, Instruction, Listing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
 
 __all__ = ["contract"]
 
 
 _MOST_SCALE = 1e6
-"""By what a product may scale instead of its factors: sums that are scaled later overflow earlier."""
-_SMALL_BYTES = 16384  # of a product that is computed at once, not in blocks
+"""Largest scale that moves from the factors to the product: sums that are scaled later overflow earlier."""
+_SMALL_BYTES = 16384  # products up to this size are computed at once, not in blocks
 
 
-def contract(listing: Listing) -> int:
-    """Turn scaled, transposed and added products, and sums of elementwise ones, into single instructions.
+def contract(ir: IR) -> int:
+    """Merge products of matrices with their scaling, transposition and addition, and sums with a product.
 
     These are ``factor * (a @ b)``, ``(factor * a) @ b``, ``(a @ b).T``, ``total ± a @ b`` and ``sum(x * y)``.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
         Changed in place: ``matmul`` gets the attribute ``(factor,)``; ``matmul_add`` with operands total,
         a, b and ``sum_product`` with the attributes of a fold appear.
 
     Returns
     -------
     int
-        How many views were added.
+        Number of views added.
     """
     added = 0
-    instructions = listing.instructions
+    instructions = ir.instructions
     if all(instruction.op not in ("matmul", "fold") for instruction in instructions):
         return added
     if any(instruction.op == "matmul" for instruction in instructions):
-        _take_in_scales(listing)
-        added = _turn_products(listing)
-        instructions = listing.instructions
-    uses = listing.uses()
+        _move_scales(ir)
+        added = _transpose_products(ir)
+        instructions = ir.instructions
+    uses = ir.uses()
     for id, instruction in enumerate(instructions):
         if instruction.op == "fold":
             instructions[id] = _summed(instructions, instruction, uses)
@@ -57,12 +58,12 @@ def contract(listing: Listing) -> int:
             if merged is not None:
                 instructions[id] = merged
                 break
-    listing.drop_dead()
+    ir.drop_dead()
     return added
 
 
 def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int]) -> Instruction:
-    """The sum of a product that nobody else wants, without the product."""
+    """Return a `sum_product` for the sum of a product with no other use; else the fold itself."""
     (source,) = fold.operands
     product = instructions[source]
     if fold.attrs[0] != "sum" or product.op != "multiply" or uses[source] != 1:
@@ -70,10 +71,10 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
     factors = [instructions[x] for x in product.operands]
     if product.dtype.kind != "f" or any(factor.shape != product.shape for factor in factors):
         return fold
-    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it if the factors are in memory anyway
+    if product.size * product.dtype.itemsize > _SMALL_BYTES:  # worth it only if the factors are in memory
         mine = product.operands.count
         for x, factor in zip(product.operands, factors, strict=True):
-            if factor.is_elementwise and uses[x] == mine(x):
+            if factor.op in ELEMENTWISE and uses[x] == mine(x):
                 return fold
     return Instruction("sum_product", product.operands, fold.attrs, fold.shape, fold.dtype)
 
@@ -81,7 +82,7 @@ def _summed(instructions: list[Instruction], fold: Instruction, uses: list[int])
 def _merged(
     instructions: list[Instruction], user: Instruction, k: int, product: Instruction
 ) -> Instruction | None:
-    """The user of a product, its operand ``k``, as one instruction with it."""
+    """Return one instruction for a product and its only user, of which it is operand ``k``; else None."""
     (factor,) = product.attrs or (1.0,)
     shape, dtype = user.shape, user.dtype
     if user.op == "negative":
@@ -104,7 +105,7 @@ def _merged(
 
 
 def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
-    """Whether a factor has all of its digits in this dtype."""
+    """Return whether a factor is normal in this dtype: no digits are lost."""
     limits = np.finfo(dtype)
     return not factor or bool(limits.tiny <= abs(factor) <= limits.max)
 
@@ -112,9 +113,9 @@ def _is_exact(factor: float, dtype: np.dtype[Any]) -> bool:
 # ---- scaled factors --------------------------------------------------------------------------------
 
 
-def _take_in_scales(listing: Listing) -> None:
-    """Let products scale their factors, where those are scaled for products alone; views may lie between."""
-    instructions = listing.instructions
+def _move_scales(ir: IR) -> None:
+    """Move the scaling of factors into products, where only products read the factor or views of it."""
+    instructions = ir.instructions
     scaled: dict[int, tuple[int, float]] = {}  # what is scaled, and by what
     for instruction in instructions:
         if instruction.op != "matmul":
@@ -131,7 +132,7 @@ def _take_in_scales(listing: Listing) -> None:
     for id, instruction in enumerate(instructions):
         for operand in instruction.operands:
             readers[operand].append(id)
-    outputs = set(listing.outputs)
+    outputs = set(ir.outputs)
     for id, (source, factor) in scaled.items():
         products = list(_products_of(instructions, readers, outputs, id))
         if None in products:
@@ -151,7 +152,7 @@ def _take_in_scales(listing: Listing) -> None:
 
 
 def _scale(instructions: list[Instruction], id: int) -> tuple[int, float] | None:
-    """A value and a number of which this is the product."""
+    """Return the value and the number of which this is the product, else None."""
     instruction = instructions[id]
     if instruction.op != "multiply":
         return None
@@ -164,7 +165,7 @@ def _scale(instructions: list[Instruction], id: int) -> tuple[int, float] | None
 def _products_of(
     instructions: list[Instruction], readers: list[list[int]], outputs: set[int], id: int
 ) -> Iterator[int | None]:
-    """The products that read a value or a view of it, as often as they do; None for other readers."""
+    """Yield the products that read a value or a view of it, once for each read; None for other readers."""
     seen = [id]
     while seen:
         value = seen.pop()
@@ -181,13 +182,13 @@ def _products_of(
 # ---- transposed products -----------------------------------------------------------------------------
 
 
-def _turn_products(listing: Listing) -> int:
-    """Compute what is only used transposed as the product of the transposes; how many of these are new."""
-    old, uses = listing.instructions, listing.uses()
+def _transpose_products(ir: IR) -> int:
+    """Compute products that are only used transposed as products of transposes; return how many are new."""
+    old, uses = ir.instructions, ir.uses()
     turned = {
         id
         for id, of in enumerate(old)
-        if _is_turned(of) and old[of.operands[0]].op == "matmul" and uses[of.operands[0]] == 1
+        if _is_transpose(of) and old[of.operands[0]].op == "matmul" and uses[of.operands[0]] == 1
     }
     if not turned:
         return 0
@@ -203,34 +204,33 @@ def _turn_products(listing: Listing) -> int:
             )
         else:
             instruction.operands = tuple([place[x] for x in instruction.operands])
-            if _is_turned(instruction) and turns.setdefault(instruction.operands[0], len(new)) < len(new):
+            if _is_transpose(instruction) and turns.setdefault(instruction.operands[0], len(new)) < len(new):
                 place.append(turns[instruction.operands[0]])  # a product has needed it before
                 continue
         place.append(len(new))
         new.append(instruction)
-    listing.instructions = new
-    listing.inputs = [None if id is None else place[id] for id in listing.inputs]
-    listing.outputs = [place[id] for id in listing.outputs]
+    ir.instructions = new
+    ir.inputs = [None if id is None else place[id] for id in ir.inputs]
+    ir.outputs = [place[id] for id in ir.outputs]
     return len(new) - len(old)
 
 
 def _transposed(instructions: list[Instruction], id: int, turns: dict[int, int]) -> int:
-    """A stack of matrices, each transposed."""
+    """Return the transpose of a matrix, or of each of a stack."""
     x = instructions[id]
-    if _is_turned(x):
+    if _is_transpose(x):
         return x.operands[0]
     if id in turns:
         return turns[id]
     turns[id] = len(instructions)
     ndim = len(x.shape)
     order = (*range(ndim - 2), ndim - 1, ndim - 2)
-    shape = tuple([x.shape[axis] for axis in order])
-    instructions.append(Instruction("transpose", (id,), (order,), shape, x.dtype))
+    instructions.append(typed("transpose", (id,), [x], (order,)))
     return len(instructions) - 1
 
 
-def _is_turned(instruction: Instruction) -> bool:
-    """Whether this is the transpose of a matrix, or of each of a stack."""
+def _is_transpose(instruction: Instruction) -> bool:
+    """Return whether this is the transpose of a matrix, or of each of a stack."""
     if instruction.op != "transpose":
         return False
     (order,) = instruction.attrs

@@ -1,6 +1,7 @@
-"""Reductions as instructions: what need not be summed is not.
+"""Reductions as instructions.
 
-Repeated elements are counted, and axes that do not follow each other are folded one run after the other.
+Broadcast elements are multiplied instead of summed. Axes that do not follow each other are reduced one run of
+neighbours after the other.
 """
 
 from __future__ import annotations
@@ -8,8 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tape.kernels.folds import has_fold
-from tape.program.ir.values import CannotLower, Value
+from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
@@ -19,29 +19,27 @@ __all__ = ["fold"]
 Shape = tuple[int, ...]
 
 
-def fold(
-    b: Builder, kind: str, value: Value, axes: Any = None, keepdims: bool = False, dtype: Any = None
-) -> Value:
-    """A reduction over axes: sum, prod, max, min, any, all, argmax or argmin."""
+def fold(b: Builder, kind: str, value: Value, axes: Any = None, keepdims: bool = False) -> Value:
+    """Reduce over axes; ``kind`` is sum, prod, max, min, any, all, argmax or argmin."""
     axes = range(value.ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     gone = tuple(sorted({axis % value.ndim for axis in axes}))
     kept = tuple([1 if i in gone else length for i, length in enumerate(value.shape)])
     shape = tuple([length for i, length in enumerate(value.shape) if i not in gone])
-    result = _folded(b, kind, value, gone, shape, dtype or value.dtype)
+    result = _folded(b, kind, value, gone, shape)
     return b.reshape(result, kept) if keepdims else result
 
 
-def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: Shape, dtype: Any) -> Value:
+def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: Shape) -> Value:
     is_choice = kind in ("sum", "prod", "max", "min", "any", "all")
     if kind in ("any", "all") and not value.size:
         return b.broadcast(b.literal(kind == "all"), shape)
-    if kind in ("max", "min") and not all(value.shape[axis] for axis in axes):
-        raise CannotLower("no elements")
     if is_choice and all(value.shape[axis] == 1 for axis in axes):
-        only = b.reshape(b.cast(value, dtype), shape)
+        only = b.reshape(value, shape)
         is_float = only.dtype.kind == "f"
-        return only + b.literal(0, dtype) if kind == "sum" and is_float else only  # NumPy's of -0.0 is 0.0
-    source = b.made_by(value, "broadcast")
+        return (
+            only + b.literal(0, only.dtype) if kind == "sum" and is_float else only
+        )  # NumPy's of -0.0 is 0.0
+    source = b.operands_if(value, "broadcast")
     if kind == "sum" and source is not None:
         (core,) = source
         padded = (1,) * (value.ndim - core.ndim) + core.shape
@@ -50,11 +48,8 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         if spread and count:
             short = tuple([1 if i in spread else length for i, length in enumerate(value.shape)])
             smaller = b.broadcast(b.reshape(core, padded), short)
-            return b.fold("sum", smaller * b.literal(count, dtype), axes, dtype=dtype)
+            return b.fold("sum", smaller * b.literal(count, value.dtype), axes)
     if axes[-1] - axes[0] != len(axes) - 1:  # with other axes between: one run of axes after the other
         run = next(k for k in range(len(axes)) if axes[k:] == tuple(range(axes[k], axes[-1] + 1)))
-        rest = b.fold(kind, value, axes[run:], dtype=dtype)
-        return b.fold(kind, rest, axes[:run], dtype=dtype)
-    if not has_fold(kind, value.dtype):
-        raise CannotLower(f"{kind} of {value.dtype}")
-    return b.push("fold", (value,), (kind, axes), shape, dtype)
+        return b.fold(kind, b.fold(kind, value, axes[run:]), axes[:run])
+    return b.push("fold", (value,), (kind, axes))

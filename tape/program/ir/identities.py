@@ -1,10 +1,9 @@
-"""Algebra: which instructions are not needed, because of what their operands are.
+"""Algebraic identities: simpler instructions in place of an elementwise one.
 
-An identity gets the builder, the operands, and the numbers they are known to be everywhere (None for those
-that are not known). It returns something simpler, or None. What is simplified may differ in rounding, never
-in NaN, infinity or the sign of zero, for which x + 0 and -(x - y) are not what they are for other numbers.
-The exception is a quotient by few numbers, which is a product with their reciprocals: infinite for divisors
-below 5.6e-309 (3e-39 in float32).
+An identity takes the builder, the operands, and the number that each is known to be everywhere, or None. It
+returns a simpler value, or None. Results may differ in rounding, never in NaN, infinity or the sign of zero;
+that rules out ``x + 0`` and ``-(x - y)``. The exception is a quotient by few numbers, which becomes a product
+with their reciprocals: infinite for divisors below 5.6e-309 (3e-39 in float32).
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ Identity = Callable[["Builder", tuple[Value, ...], list[Any]], "Value | None"]
 
 
 def _negated(b: Builder, value: Value) -> Value | None:
-    """The x of a value that is -x."""
-    return b.operands_of(b.listing.instructions[value.id])[0] if value.op == "negative" else None
+    """Return the x of a value that is -x, else None."""
+    return b.operands_of(b.ir.instructions[value.id])[0] if value.op == "negative" else None
 
 
 def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | None:
@@ -42,10 +41,10 @@ def _add(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value | N
 
 
 def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
-    """Adding an array that is zero but for some elements: add those."""
+    """Add only the elements that are not zero, if they were added to zeros at an index; else return None."""
     if part.op != "add_at" or total.shape != part.shape:
         return None
-    instruction = b.listing.instructions[part.id]
+    instruction = b.ir.instructions[part.id]
     zeros, values, *index = b.operands_of(instruction)
     if b.known(zeros) != 0 or b.known(zeros) is None:
         return None
@@ -64,7 +63,7 @@ def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
 
 
 def _is_zero(number: Any, beside: Value, *, is_negative: bool) -> bool:
-    """Whether a number is known to be the zero of this sign; of ints and bools there is but one."""
+    """Return whether a number is known to be the zero of this sign; integers and bools have one zero."""
     if number is None or number != 0:
         return False
     return beside.dtype.kind != "f" or bool(np.signbit(number)) is is_negative
@@ -80,7 +79,7 @@ def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
                 return one
             if number == -1:
                 return -one
-            scaled = b.made_by(one, "multiply")
+            scaled = b.operands_if(one, "multiply")
             for factor, rest in (scaled, scaled[::-1]) if scaled else ():
                 known = b.known(factor)
                 if known is not None and (abs(known) <= 1) == (abs(number) <= 1):  # no less overflows then
@@ -115,7 +114,7 @@ def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value 
 
 
 def _normal(ufunc: np.ufunc, x: Any, y: Any) -> Any:
-    """The result for two numbers; None where it over- or underflows, and so has lost what they were."""
+    """Return the result for two numbers; None if it overflows or underflows."""
     with np.errstate(all="ignore"):
         result = ufunc(x, y)
     return result if np.isfinite(result) and abs(result) >= np.finfo(result.dtype).tiny else None
@@ -126,7 +125,7 @@ def _negative(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
     if (opposite := _negated(b, x)) is not None:
         return opposite
     if x.dtype.kind == "f":
-        for factor, rest in both_ways(b.made_by(x, "multiply")):
+        for factor, rest in both_ways(b.operands_if(x, "multiply")):
             if (known := b.known(factor)) is not None:
                 return rest * b.literal(-known, x.dtype)
             if factor.size < rest.size:
@@ -168,7 +167,7 @@ def both_ways(pair: tuple[Value, ...] | None) -> tuple[tuple[Value, ...], ...]:
 
 
 def _fills(one: Value, other: Value) -> bool:
-    """Whether the first has the shape of both together."""
+    """Return whether the first has the shape that both broadcast to."""
     return one.shape == other.shape or (other.size == 1 and other.ndim <= one.ndim)
 
 

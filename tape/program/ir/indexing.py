@@ -1,4 +1,4 @@
-"""NumPy's indices as instructions: what is regular becomes a slice, arrays of integers a `take`."""
+"""NumPy's indexing as instructions: slices, and `take` for arrays of integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 
 class _Resolved:
-    """An index, worked out for a shape: a slice of every axis, then arrays, then another shape."""
+    """An index, resolved for a shape: a slice of every axis, then arrays of integers, then a reshape."""
 
     def __init__(self, b: Builder, index: tuple[Any, ...], shape: Shape) -> None:
         parts = _spelled_out(index, len(shape))
@@ -72,20 +72,20 @@ class _Resolved:
         self.shape = (*before, *inner, *result[where_arrays[-1] + 1 :])
 
     def flat_index(self, b: Builder) -> Value:
-        """One position along the axes that have arrays, as one axis."""
+        """Return indices into the axes that are indexed by arrays, merged into one axis."""
         values = [b.cast(b.broadcast(array, self.index_shape), np.int64) for _, array in self.arrays]
         if len(values) == 1:
             return values[0]
         lengths = tuple([self.sliced[axis] for axis, _ in self.arrays])
-        return b.push("ravel_index", values, (lengths, True), self.index_shape, np.dtype(np.int64))
+        return b.push("ravel_index", values, (lengths, True))
 
     def merged(self, shape: Shape) -> Shape:
-        """A shape with the axes that have arrays as one."""
+        """Return a shape with the axes that are indexed by arrays merged into one."""
         return (*shape[: self.first], prod(shape[self.first : self.last + 1]), *shape[self.last + 1 :])
 
 
 def _spelled_out(index: tuple[Any, ...], ndim: int) -> list[Any]:
-    """An index with a part for every axis."""
+    """Return an index with a part for every axis."""
     parts = list(index)
     missing = ndim - sum(part is not None and part is not Ellipsis for part in parts)
     rest = [slice(None)] * missing
@@ -94,12 +94,12 @@ def _spelled_out(index: tuple[Any, ...], ndim: int) -> list[Any]:
 
 
 def read(b: Builder, x: Value, index: tuple[Any, ...]) -> Value:
-    """``x[index]``.
+    """Return ``x[index]``.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     x : Value
         Any shape.
     index : tuple
@@ -119,12 +119,13 @@ def read(b: Builder, x: Value, index: tuple[Any, ...]) -> Value:
 
 
 def updated(b: Builder, total: Value, values: Value, index: tuple[Any, ...], is_added: bool) -> Value:
-    """An array with values written, or added, at an index; of those written to one place the last stays.
+    """Return an array with values written or added at an index; of several written to one place, the last
+    stays.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     total, values : Value
         Of one dtype; values broadcast to what `read` reads at the index, but for leading axes of length one.
     index : tuple
@@ -159,21 +160,21 @@ def updated(b: Builder, total: Value, values: Value, index: tuple[Any, ...], is_
 
 
 def _write(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape, is_added: bool) -> Value:
-    """An array with a part written, or added to."""
+    """Return an array with a part written or added to."""
     if is_added and (values.shape == total.shape or total.dtype.kind != "f"):
         values, is_added = b.slice(total, starts, steps, values.shape) + values, False
     return b.add_at(total, values, None, (starts, steps)) if is_added else b.put(total, values, starts, steps)
 
 
 def _put_rows(b: Builder, total: Value, rows: Value, at: Value, axis: int) -> Value:
-    """An array with rows along an axis written at positions there."""
+    """Return an array with rows written at indices along an axis."""
     shape = total.shape
     parameters = (prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]), at.size)
     return b.kernel("put_rows", (total, rows, at), parameters, shape, total.dtype)
 
 
 def _mask_alone(b: Builder, index: tuple[Any, ...]) -> Value | None:
-    """The mask that an index consists of, Ellipsis behind it aside."""
+    """Return the mask that an index consists of, apart from an Ellipsis behind it; None for other indices."""
     parts = [part for part in index if part is not Ellipsis]
     if len(parts) != 1 or index[0] is Ellipsis or not isinstance(parts[0], (Value, np.ndarray)):
         return None
@@ -182,7 +183,7 @@ def _mask_alone(b: Builder, index: tuple[Any, ...]) -> Value | None:
 
 
 def _where(b: Builder, mask: Value, total: Value, values: Value, is_added: bool) -> Value:
-    """Values that are the same wherever a mask is True."""
+    """Write or add values that are the same wherever a mask is True."""
     rest = total.shape[mask.ndim :]
     if values.ndim > len(rest):
         if values.shape[: values.ndim - len(rest)] != (1,) * (values.ndim - len(rest)):
@@ -193,21 +194,21 @@ def _where(b: Builder, mask: Value, total: Value, values: Value, is_added: bool)
 
 
 def picked(b: Builder, rows: Value, index: Value) -> Value:
-    """One element of each row of a matrix."""
+    """Return one element of each row of a matrix."""
     return b.take(b.reshape(rows, (rows.size,)), _flat(b, rows, index), 0)
 
 
 def add_picked(b: Builder, rows: Value, index: Value, number: float) -> Value:
-    """Rows with a number added to one element of each."""
+    """Return rows with a number added to one element of each."""
     flat = _flat(b, rows, index)
     parts = b.broadcast(b.literal(number, rows.dtype), index.shape)
     return b.reshape(b.add_at(b.reshape(rows, (rows.size,)), parts, flat, (0,)), rows.shape)
 
 
 def _flat(b: Builder, rows: Value, index: Value) -> Value:
-    """The positions of one element of each row; columns do not count from the end."""
+    """Return flat indices of one element of each row; columns do not count from the end."""
     if not rows.size:
         raise CannotLower("no rows")
     numbers = b.counted.setdefault(rows.shape[0], np.arange(rows.shape[0]))
     operands = (b.constant(numbers), b.cast(index, np.int64))
-    return b.push("ravel_index", operands, (rows.shape, False), index.shape, np.dtype(np.int64))
+    return b.push("ravel_index", operands, (rows.shape, False))

@@ -1,9 +1,9 @@
-"""What a Program is made of: a flat list of instructions on arrays whose shapes are known.
+"""The IR of programs: a flat list of instructions on arrays whose shapes are known.
 
-An instruction names its operands by their position in the list, which always comes before its own.
-There are few kinds, and each is something the machine can do: elementwise arithmetic, folds over and
-scans along axes, views, products, systems of equations, reading and adding by index, joining, and calls
-back into Python.
+An instruction names its operands by their position in the list, which always comes before its own. There are
+few instructions, and each is something the machine can do: elementwise arithmetic, reductions over and scans
+along axes, views, products, systems of equations, reading and adding by index, joining, and calls back into
+Python. `tape.program.ir.table` has an entry for each.
 """
 
 from __future__ import annotations
@@ -13,65 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels.normal import LOOPS
-from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, ufunc_named
-from tape.program.runtime.ufuncs import own_ufunc
-
-__all__ = ["ELEMENTWISE", "VIEWS", "Guard", "Instruction", "Listing"]
-
-_UFUNCS = """
-    absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
-    bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs
-    float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
-    isfinite isinf isnan lcm ldexp left_shift less less_equal log log10 log1p log2 logaddexp
-    logaddexp2 logical_and logical_not logical_or logical_xor maximum minimum multiply negative
-    nextafter not_equal power rad2deg radians reciprocal remainder right_shift rint sign signbit sin
-    sinh spacing sqrt square subtract tan tanh trunc
-"""
-
-
-class _Ufuncs(dict[str, Any]):
-    """Ufuncs by name; SciPy's and our own are None until one is looked up, for the sake of import time."""
-
-    def __getitem__(self, name: str) -> np.ufunc:
-        found = super().__getitem__(name)
-        if found is None:
-            find = own_ufunc if name in LOOPS else ufunc_named
-            found = self[name] = find(name.removeprefix(PREFIX))
-        return found
-
-
-ELEMENTWISE = _Ufuncs({name: getattr(np, name) for name in _UFUNCS.split()})
-"""Elementwise instructions that are a ufunc; ``where`` and ``cast`` are elementwise too."""
-ELEMENTWISE.update(dict.fromkeys(LOOPS))
-ELEMENTWISE.update({PREFIX + name: None for name, of in DECLARED.items() if len(of.op.vjp or ()) <= 2})
-
-VIEWS = frozenset({"reshape", "transpose", "broadcast", "slice"})
-"""Instructions that only look at their operand in another way."""
+__all__ = ["IR", "Guard", "Instruction"]
 
 
 @dataclass(slots=True)
 class Instruction:
-    """One step of a Program.
+    """One step of a program.
 
     Attributes
     ----------
     op : str
-        What it does: a name in `ELEMENTWISE`, ``"where"``, ``"cast"``, one of `VIEWS`, ``"fold"``,
-        ``"scan"`` (x, or x and factors), ``"sum_product"``, ``"matmul"``, ``"matmul_add"`` (total, a, b),
-        ``"solve"`` and ``"triangular_solve"`` (a, rows: right-hand sides, as the result has the solutions),
-        ``"cholesky"``, ``"take"``, ``"add_at"``, ``"put"``, ``"ravel_index"``, ``"concatenate"``, ``"copy"``,
-        ``"kernel"`` (one of `tape.kernels.registry`: name, parameters), ``"callback"`` (its number, and that
-        of a guard if its type depends on data), ``"guard"``; or where the value comes from:
-        ``"input"``, ``"constant"``, ``"literal"``.
+        Its name in `tape.program.ir.table.INSTRUCTIONS`.
     operands : tuple of int
         Positions in the list.
     attrs : tuple
-        What else it needs, depending on the op.
+        Its attributes, see the table.
     shape : tuple of int
-        Of the result.
+        Shape of the result.
     dtype : numpy.dtype
-        Of the result.
+        Dtype of the result.
     """
 
     op: str
@@ -82,7 +42,7 @@ class Instruction:
 
     @property
     def size(self) -> int:
-        """The number of elements of the result."""
+        """Number of elements of the result."""
         count = 1
         for length in self.shape:
             count *= length
@@ -90,7 +50,7 @@ class Instruction:
 
     @property
     def number(self) -> Any:
-        """The number of a literal."""
+        """The number that a literal is."""
         char, data = self.attrs
         return np.frombuffer(data, char)[0]
 
@@ -102,14 +62,14 @@ class Instruction:
         return self.attrs[1] if self.op == "callback" and len(self.attrs) > 1 else None
 
     @property
-    def is_elementwise(self) -> bool:
-        """Whether each element of the result is made of one element of every operand."""
-        return self.op in ELEMENTWISE or self.op in ("where", "cast")
+    def type_text(self) -> str:
+        """Dtype and shape of the result: ``float64[2, 3]``."""
+        return f"{self.dtype}{list(self.shape)}"
 
 
 @dataclass(slots=True)
 class Guard:
-    """The outcome of a branch while the function was recorded, or the dtype and shape of a value."""
+    """The outcome of a branch during recording, or the dtype and shape that a value had."""
 
     kind: str
     """``"bool"``, ``"int"`` or ``"type"``."""
@@ -117,12 +77,13 @@ class Guard:
 
 
 @dataclass
-class Listing:
-    """A flat list of instructions, with what goes in and what comes out.
+class IR:
+    """A flat list of instructions, with inputs, constants and outputs.
 
     Attributes
     ----------
     instructions : list of Instruction
+        Operands come before their uses.
     inputs : list
         The position of each dynamic leaf; None for those that nothing depends on.
     constants : list of numpy.ndarray
@@ -134,7 +95,7 @@ class Listing:
     callbacks : list of tuple
         Operation, operands (None for those that are instructions) and attributes of each callback.
     effects : dict of str to int
-        What became of the recording; see `tape.program.ir.rewrite.rewrite`. Empty if there was none.
+        Statistics of the lowering, see `tape.program.ir.rewrite.rewrite`; empty if the program was loaded.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
@@ -146,7 +107,7 @@ class Listing:
     effects: dict[str, int] = field(default_factory=dict)
 
     def uses(self) -> list[int]:
-        """How often each value is read, or is an output."""
+        """Return how often each value is read or is an output."""
         uses = [0] * len(self.instructions)
         for instruction in self.instructions:
             for operand in instruction.operands:
@@ -156,7 +117,7 @@ class Listing:
         return uses
 
     def drop_dead(self) -> None:
-        """Drop what no output and no guard depends on, and number the rest anew."""
+        """Drop what no output and no guard depends on, and renumber the rest."""
         old = self.instructions
         alive = bytearray(len(old))
         for id in self.outputs:
@@ -166,12 +127,16 @@ class Listing:
                 alive[id] = 1
                 for operand in old[id].operands:
                     alive[operand] = 1
-        place = [-1] * len(old)
-        self.instructions = []
-        for id, instruction in enumerate(old):
+        first = alive.find(0)  # those before it keep their numbers
+        if first < 0:
+            return
+        place = [*range(first), *[-1] * (len(old) - first)]
+        new = self.instructions = old[:first]
+        for id in range(first + 1, len(old)):
             if alive[id]:
-                place[id] = len(self.instructions)
+                instruction = old[id]
+                place[id] = len(new)
                 instruction.operands = tuple([place[operand] for operand in instruction.operands])
-                self.instructions.append(instruction)
+                new.append(instruction)
         self.inputs = [None if id is None or place[id] < 0 else place[id] for id in self.inputs]
         self.outputs = [place[id] for id in self.outputs]

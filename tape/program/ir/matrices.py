@@ -1,6 +1,6 @@
 """Products of matrices and systems of equations as instructions.
 
-Of stacks of matrices, two axes are left; right-hand sides become rows.
+Stacks along several axes are reshaped to two axes at most; right-hand sides become rows.
 """
 
 from __future__ import annotations
@@ -19,81 +19,71 @@ if TYPE_CHECKING:
 
 __all__ = ["cholesky", "matmul", "solve", "triangular_solve"]
 
-_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
-    """``x @ y``, as `numpy.matmul` has it for matrices and stacks of them.
+    """Return ``x @ y``, as `numpy.matmul` does for matrices and stacks of them.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     x, y : Value
         Two axes at least.
 
     Raises
     ------
     CannotLower
-        For other floats than float64 and float32, and shapes that do not fit.
+        For dtypes other than float64 and float32.
     """
     dtype = np.result_type(x.dtype, y.dtype)
-    if dtype not in _FLOATS:
-        raise CannotLower(f"a product of {dtype}")
     x, y = b.value(x, dtype), b.value(y, dtype)
     rows, inner, columns = x.shape[-2], x.shape[-1], y.shape[-1]
-    if inner != y.shape[-2]:
-        raise CannotLower("matmul of shapes that do not fit")
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
         return b.reshape(product, (*x.shape[:-1], columns))
-    if len(batch) > 2:  # more than the machine counts
+    if len(batch) > 2:  # the machine loops over two
         x, y = (b.broadcast(a, (*batch, *a.shape[-2:])) for a in (x, y))
         x, y = (b.reshape(a, (prod(batch[:-1]), batch[-1], *a.shape[-2:])) for a in (x, y))
         return b.reshape(matmul(b, x, y), (*batch, rows, columns))
-    return b.push("matmul", (x, y), (), (*batch, rows, columns), dtype)
+    return b.push("matmul", (x, y))
 
 
 def solve(b: Builder, a: Value, right: Value) -> Value:
-    """The x for which ``a @ x`` is ``right``, as `numpy.linalg.solve` has it for matrices and stacks of them.
+    """Solve ``a @ x = right``, as `numpy.linalg.solve` does for matrices and stacks of them.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     a, right : Value
         ``(..., n, n)`` and ``(..., n, k)``.
 
     Raises
     ------
     CannotLower
-        For other floats than float64 and float32, and where there are no elements.
+        For dtypes other than float64 and float32, and arrays without elements.
     """
-    return _solved(b, a, right, lambda a, rows: b.push("solve", (a, rows), (), rows.shape, rows.dtype))
+    return _solved(b, a, right, lambda a, rows: b.push("solve", (a, rows)))
 
 
 def triangular_solve(
     b: Builder, a: Value, right: Value, lower: bool, transposed: bool, unit_diagonal: bool
 ) -> Value:
-    """As `solve`, where only a triangle of ``a`` is looked at, which may be transposed first."""
+    """Solve as `solve` does, reading one triangle of ``a`` only, or of its transpose."""
     attrs = (lower, transposed, unit_diagonal)
-    return _solved(
-        b, a, right, lambda a, rows: b.push("triangular_solve", (a, rows), attrs, rows.shape, rows.dtype)
-    )
+    return _solved(b, a, right, lambda a, rows: b.push("triangular_solve", (a, rows), attrs))
 
 
 def _solved(b: Builder, a: Value, right: Value, make: Callable[[Value, Value], Value]) -> Value:
-    """What ``make`` does to a matrix and rows, or to stacks of both, for any stacks and columns."""
+    """Apply ``make``, which solves for a matrix and rows or stacks of both, to any stacks and columns."""
     a, right = _floats(b, a, right)
     n, columns = right.shape[-2:]
-    if a.shape[-1] != n:
-        raise CannotLower("a system of shapes that do not fit")
     stack = broadcast_shapes(a.shape[:-2], right.shape[:-2])
     rows = b.transpose(right, (*range(right.ndim - 2), -1, -2))
-    if prod(a.shape[:-2]) == 1:  # one matrix: all that there is on the right at once
+    if prod(a.shape[:-2]) == 1:  # one matrix for all right-hand sides
         solved = make(b.reshape(a, (n, n)), b.reshape(rows, (rows.size // n, n)))
     else:
         a, rows = b.broadcast(a, (*stack, n, n)), b.broadcast(rows, (*stack, columns, n))
@@ -103,16 +93,16 @@ def _solved(b: Builder, a: Value, right: Value, make: Callable[[Value, Value], V
 
 
 def cholesky(b: Builder, a: Value, upper: bool) -> Value:
-    """The triangular factors of positive definite matrices, as `numpy.linalg.cholesky` has them.
+    """Return the triangular factors of positive definite matrices, as `numpy.linalg.cholesky` does.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     a : Value
         ``(..., n, n)``.
     upper : bool
-        Which factor.
+        Whether to return the upper factor.
 
     Raises
     ------
@@ -122,14 +112,14 @@ def cholesky(b: Builder, a: Value, upper: bool) -> Value:
     (a,) = _floats(b, a)
     n = a.shape[-1]
     matrices = a if a.ndim <= 3 else b.reshape(a, (a.size // n**2, n, n))
-    return b.reshape(b.push("cholesky", (matrices,), (upper,), matrices.shape, a.dtype), a.shape)
+    return b.reshape(b.push("cholesky", (matrices,), (upper,)), a.shape)
 
 
 def _floats(b: Builder, *values: Value) -> list[Value]:
-    """Operands in the dtype that LAPACK works in."""
+    """Convert operands to the dtype that LAPACK works in."""
     dtype = np.result_type(*[value.dtype for value in values])
     if dtype.kind in "bi":
         dtype = np.dtype(np.float64)
-    if dtype not in _FLOATS or not all(value.size for value in values):
-        raise CannotLower(f"a system of {dtype}, or of no elements")
+    if not all(value.size for value in values):
+        raise CannotLower("a system of no elements")
     return [b.value(value, dtype) for value in values]

@@ -1,8 +1,8 @@
-"""Arrays that are written to part by part: what reading such an array finds, and what need not be written.
+"""Arrays that are written part by part: store-to-load forwarding and removal of dead stores.
 
-A part is a slice with one start, step and count for each axis. Reading what has just been written there finds
-the value itself, and a value that is written over before anybody reads it is not written: a loop over the
-elements of an array becomes arithmetic on numbers.
+A part is a slice with one start, step and count for each axis. Reading a part that was just written returns
+the value that was written, and a value that is overwritten before it is read is not written at all: a loop
+over the elements of an array becomes arithmetic on numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from tape.program.ir.instructions import VIEWS, Instruction, Listing
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import VIEWS
 from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
@@ -23,18 +24,18 @@ Part = list[tuple[int, int, int]]
 """Start, step and count for each axis."""
 
 WRITES = frozenset({"put", "add_at"})
-"""Instructions that make an array out of another by writing to a part of it."""
+"""Instructions whose result is an array with a part of it written or added to."""
 _DEPTH = 64  # writes that reading looks behind: reading all of a long loop takes time quadratic in its length
 _GIVEN = frozenset({"input", "constant", "literal", "broadcast"})
 
 
 def put(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
-    """``total`` with values of its dtype written to a part, of which they have the shape.
+    """Return ``total`` with values of its dtype written to a part of their shape.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     total, values : Value
         Of as many axes.
     starts, steps : tuple of int
@@ -44,18 +45,18 @@ def put(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape) ->
         return total
     if values.shape == total.shape:  # every element, in the other order where a step is -1
         return b.slice(values, starts, steps, total.shape)
-    return b.push("put", (total, values), (starts, steps), total.shape, total.dtype)
+    return b.push("put", (total, values), (starts, steps))
 
 
 def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value | None:
-    """A part of an array that was written to, where it can be had without the array; None elsewhere.
+    """Return a part of an array without reading the array, where its writes tell; else None.
 
-    An earlier state of the array is no help, unless it is there anyway: it could not be written to in place.
+    An earlier state of the array is not read: that would keep the writes from happening in place.
 
     Parameters
     ----------
     b : Builder
-        What makes the instructions.
+        Appends the instructions.
     value : Value
         Any.
     starts, steps, shape : tuple of int
@@ -64,7 +65,7 @@ def read(b: Builder, value: Value, starts: Shape, steps: Shape, shape: Shape) ->
     part = list(zip(starts, steps, shape, strict=True))
     added: list[Value] = []
     for _ in range(_DEPTH):
-        instruction = b.listing.instructions[value.id]
+        instruction = b.ir.instructions[value.id]
         if value.op in _GIVEN:
             return _sum(b.slice(value, *_columns(part)), added)
         if value.op not in WRITES or len(instruction.attrs) != 2:
@@ -99,7 +100,7 @@ def _written(instruction: Instruction, shape: Shape) -> Part:
 
 
 def _is_apart(one: Part, other: Part) -> bool:
-    """Whether two parts have no element in common: along one axis at least, no position."""
+    """Return whether two parts have no element in common: no index along one axis at least."""
     for (start, step, count), (first, stride, number) in zip(one, other, strict=True):
         here = range(start, start + step * count, step)
         there = range(first, first + stride * number, stride)
@@ -118,7 +119,7 @@ def _is_apart(one: Part, other: Part) -> bool:
 
 
 def _inside(part: Part, whole: Part) -> Part | None:
-    """Where the elements of a part are among those of another; None if they are not all there."""
+    """Return where the elements of a part are among those of another; None if they are not all there."""
     found = []
     for (start, step, count), (first, stride, number) in zip(part, whole, strict=True):
         place, left = divmod(start - first, stride)
@@ -129,22 +130,22 @@ def _inside(part: Part, whole: Part) -> Part | None:
     return found
 
 
-# ---- passes over a whole listing -------------------------------------------------------------------
+# ---- passes over a whole ir -------------------------------------------------------------------
 
 
-def skip_overwritten(listing: Listing) -> None:
-    """Let what writes over all of the part that was written before start from the array before that.
+def skip_overwritten(ir: IR) -> None:
+    """Remove writes to a part that the next write overwrites before anything reads it.
 
     Parameters
     ----------
-    listing : Listing
-        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    ir : IR
+        Dead instructions stay in it; see `IR.drop_dead`.
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     writes = [id for id, instruction in enumerate(instructions) if instruction.op == "put"]
     if not writes:
         return
-    readers = listing.uses()
+    readers = ir.uses()
     for id in writes:
         later = instructions[id]
         total, values = later.operands
@@ -159,18 +160,18 @@ def skip_overwritten(listing: Listing) -> None:
         later.operands = (total, values)
 
 
-def join_parts(listing: Listing) -> None:
-    """Make sums that fill zeros part after part, each along all of one axis, a `concatenate`.
+def join_parts(ir: IR) -> None:
+    """Replace additions that fill zeros part by part along an axis by a `concatenate`.
 
     Parameters
     ----------
-    listing : Listing
-        What nobody reads any more stays in it; see `Listing.drop_dead`.
+    ir : IR
+        Dead instructions stay in it; see `IR.drop_dead`.
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     if not any(instruction.op == "add_at" for instruction in instructions):
         return
-    readers = listing.uses()
+    readers = ir.uses()
     taken: set[int] = set()
     for id in range(len(instructions) - 1, -1, -1):
         chain = [] if id in taken else _filling(instructions, readers, id)
@@ -187,7 +188,7 @@ def join_parts(listing: Listing) -> None:
 
 
 def _filling(instructions: list[Instruction], readers: list[int], id: int) -> list[int]:
-    """The additions that lead from zeros to this one, which nobody else reads."""
+    """Return the additions that lead from zeros to this one and that nothing else reads."""
     chain: list[int] = []
     while instructions[id].op == "add_at" and len(instructions[id].attrs) == 2:
         if chain and readers[id] != 1:
@@ -202,7 +203,7 @@ def _filling(instructions: list[Instruction], readers: list[int], id: int) -> li
 
 
 def _axis_of(parts: list[Part], shape: Shape) -> int | None:
-    """The axis along which parts follow each other and are all of an array."""
+    """Return the axis along which parts follow each other and cover an array, else None."""
     for axis, length in enumerate(shape):
         at = 0
         for part in sorted(parts, key=lambda part: part[axis][0]):
@@ -217,12 +218,12 @@ def _axis_of(parts: list[Part], shape: Shape) -> int | None:
     return None
 
 
-def held_slices(listing: Listing) -> set[int]:
-    """Slices that would keep an array from being written to in place, and are small enough to be copied.
+def held_slices(ir: IR) -> set[int]:
+    """Return slices that would keep an array from being written in place, and are small enough to be copied.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
         In the order in which it will run.
 
     Returns
@@ -230,14 +231,14 @@ def held_slices(listing: Listing) -> set[int]:
     set of int
         Positions of slices that are still needed when the array they are of is written to.
     """
-    instructions = listing.instructions
+    instructions = ir.instructions
     writes = {id: of.operands[0] for id, of in enumerate(instructions) if of.op in WRITES}
     if not writes:
         return set()
     last = [-1] * len(instructions)  # when a value, or a view of it, is read
-    for output in listing.outputs:
+    for output in ir.outputs:
         last[output] = len(instructions)
-    outputs = set(listing.outputs)
+    outputs = set(ir.outputs)
     readers: dict[int, list[int]] = {total: [] for total in writes.values()}
     for id in range(len(instructions) - 1, -1, -1):
         at = last[id] if instructions[id].op in VIEWS else id

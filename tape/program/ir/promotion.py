@@ -1,4 +1,4 @@
-"""NumPy's rules for operands of several dtypes and shapes, looked up once for each kind."""
+"""NumPy's type promotion and broadcasting, cached."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tape.program.ir.instructions import ELEMENTWISE
 from tape.program.ir.values import CannotLower
-from tape.program.runtime.functions import loop_number
+from tape.program.native.functions import loop_number
+from tape.program.native.ufuncs import UFUNCS
 
 __all__ = ["broadcast_shapes", "loop_dtypes"]
 
@@ -18,8 +18,8 @@ Shape = tuple[int, ...]
 
 @lru_cache(maxsize=4096)
 def loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
-    """The dtypes a ufunc computes in; Python's number types do not widen others."""
-    ufunc = ELEMENTWISE[name]
+    """Return the dtypes that a ufunc computes in, result last; Python's number types do not widen others."""
+    ufunc = UFUNCS[name]
     try:
         dtypes = ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout))
     except TypeError as error:
@@ -31,7 +31,7 @@ def loop_dtypes(name: str, kinds: tuple[Any, ...]) -> tuple[np.dtype[Any], ...]:
 
 @lru_cache(maxsize=16384)
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape that operands have together."""
+    """Return the shape that operands broadcast to."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:

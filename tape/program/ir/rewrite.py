@@ -1,8 +1,8 @@
-"""From a recorded tape to a short list of instructions: lower what is needed, drop the rest.
+"""`rewrite`: lowers a recorded tape to IR.
 
-Nodes are lowered in the order in which they were recorded, through a `Builder`, which simplifies on the
-way. What no output and no guard depends on is not lowered, and what simplification has made superfluous
-is dropped at the end.
+Nodes are lowered in the order in which they were recorded, through a `Builder`, which simplifies. Nodes that
+no output and no guard depends on are not lowered; instructions that turn out to be dead are dropped at the
+end.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ import numpy as np
 from tape import errors
 from tape.core.node import Handle, Node
 from tape.core.op import Op
+from tape.program.collector import collector_paused
 from tape.program.ir.builder import CASTABLE, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
-from tape.program.ir.instructions import Listing
+from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
-from tape.program.plan.pause import collector_paused
 from tape.program.record.weak import Weak, weak
 
 if TYPE_CHECKING:
-    from tape.program.record.record import Recorded
+    from tape.program.record.recording import Recorded
 
 __all__ = ["rewrite"]
 
 
 @collector_paused()
-def rewrite(recorded: Recorded) -> Listing:
+def rewrite(recorded: Recorded) -> IR:
     """Lower a recorded tape.
 
     Parameters
     ----------
     recorded : Recorded
-        Outputs that are no node's are left out.
+        Its outputs that are constants are left out.
 
     Returns
     -------
-    Listing
+    IR
         Its ``effects`` count tape nodes ``recorded`` and ``needed`` by a result or a guard; instructions that
         they were ``lowered`` to, then what was ``merged`` with an equal one, ``folded`` to a number,
         ``simplified`` by an identity, ``dropped`` because nothing used it any more, and ``contracted`` with a
-        product. What is left of ``lowered`` are the instructions of the listing.
+        product. What is left of ``lowered`` are the instructions of the IR.
     """
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
@@ -73,15 +73,15 @@ def rewrite(recorded: Recorded) -> Listing:
                     if node.op is None
                     else _lowered(builder, node, values, recorded.unowned)
                 )
-    listing = builder.listing
-    listing.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
-    made = len(listing.instructions)
-    skip_overwritten(listing)
-    join_parts(listing)
-    listing.drop_dead()
-    alive = len(listing.instructions)
-    added = contract(listing)
-    listing.effects = {
+    ir = builder.ir
+    ir.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
+    made = len(ir.instructions)
+    skip_overwritten(ir)
+    join_parts(ir)
+    ir.drop_dead()
+    alive = len(ir.instructions)
+    added = contract(ir)
+    ir.effects = {
         "recorded": len(nodes),
         "needed": sum(needed),
         "lowered": made + added + builder.merged + builder.folded + builder.simplified,
@@ -89,13 +89,13 @@ def rewrite(recorded: Recorded) -> Listing:
         "folded": builder.folded,
         "simplified": builder.simplified,
         "dropped": made - alive,
-        "contracted": alive + added - len(listing.instructions),
+        "contracted": alive + added - len(ir.instructions),
     }
-    return listing
+    return ir
 
 
 def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) -> bytearray:
-    """Which nodes the roots depend on; those that are fixed depend on nothing."""
+    """Mark the nodes that the roots depend on; fixed ones depend on nothing."""
     needed = bytearray(len(nodes))
     for root in roots:
         needed[root] = 1
@@ -108,13 +108,13 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) 
 
 
 def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Value:
-    """The instructions of one node; a callback where there are none."""
+    """Lower one node; to a callback if there are no instructions for it."""
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
     shape, dtype = out.shape, out.dtype
     operands: list[Any] = []
     is_known = True  # numbers alone
-    is_native = op.lower is not None and dtype in CASTABLE  # whether the machine knows numbers of these kinds
+    is_native = op.lower is not None and dtype in CASTABLE  # whether the machine computes with these dtypes
     parents = iter(node.inputs)
     for parent, operand in zip(parents, parents, strict=True):
         if parent is not None:
@@ -146,7 +146,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
 
 
 def _taking_weak(op: Op, operands: Sequence[Any]) -> Op:
-    """The operation, for operands of which some are Python's numbers, that come as NumPy's."""
+    """Return the operation with Python numbers restored: the machine hands them over as NumPy scalars."""
     is_weak = [isinstance(operand, Value) and operand.is_weak for operand in operands]
     if not any(is_weak):
         return op

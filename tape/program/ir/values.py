@@ -1,4 +1,4 @@
-"""`Value`: what an operation's ``lower`` rule holds in place of an array."""
+"""`Value`: the array of a ``lower`` rule, which computes nothing but appends instructions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class CannotLower(Exception):
-    """No instructions do this: let the operation be a callback."""
+    """Raised where no instructions compute an operation: it becomes a callback."""
 
 
 class Value:
@@ -33,7 +33,7 @@ class Value:
         self.is_weak = False  # a Python number, which does not widen others
 
     def weakened(self) -> Value:
-        """The same as a number of Python's own."""
+        """Return the same value as a Python number, which does not widen other dtypes."""
         weak = Value(self.builder, self.id, self.op, self.shape, self.dtype)
         weak.is_weak = True
         return weak

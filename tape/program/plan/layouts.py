@@ -1,6 +1,6 @@
-"""Where the elements of a value lie: offset and strides, in bytes.
+"""Layouts in memory: offsets and strides, in bytes.
 
-Few shapes and strides occur in a program, however long it is: what is worked out for them is kept.
+Few shapes and strides occur in a program, however long it is: results are cached.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["ALIGNMENT", "Layout", "Place", "broadcast_strides", "c_strides", "co
 Shape = tuple[int, ...]
 
 ALIGNMENT = 64
-"""Of the memory of a value, in bytes."""
+"""Alignment of the memory of a value, in bytes."""
 
 
 class Layout(NamedTuple):
@@ -45,7 +45,7 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def c_strides(shape: Shape, itemsize: int) -> Shape:
-    """The strides of an array in C order.
+    """Return the strides of an array in C order.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def c_strides(shape: Shape, itemsize: int) -> Shape:
 
 
 def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
-    """The strides with which a larger shape sees elements that are repeated.
+    """Return the strides of a view that repeats elements to a larger shape.
 
     Examples
     --------
@@ -78,7 +78,8 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> Shape:
 
 @lru_cache(maxsize=4096)
 def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
-    """The same elements in the same order by as few axes as possible.
+    """Merge axes: return lengths and strides of the same elements in the same order, with as few axes as
+    possible.
 
     Examples
     --------
@@ -102,7 +103,8 @@ def collapsed(shape: Shape, strides: Shape) -> tuple[Shape, Shape]:
 
 @lru_cache(maxsize=4096)
 def reshaped_strides(shape: Shape, strides: Shape, new: Shape, itemsize: int) -> Shape | None:
-    """The strides with which another shape sees the same elements in the same order; None if none do.
+    """Return the strides of a view of another shape with the elements in the same order; None if there is
+    none.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Which memory each value has, once it is known in which order everything runs.
+"""Memory of each value, by liveness, once the order of execution is known.
 
-When a value has been used for the last time, its memory in the arena goes to the next one that fits, at
-best to a result that is computed in place. Views have no memory of their own, nor do values that only their
-group of elementwise instructions uses: those live in registers of one block.
+After the last use of a value, its memory in the arena is reused, at best by a result that is computed in
+place. Views have no memory of their own. Values that only their group of elementwise instructions uses live
+in registers, which are as long as one block.
 """
 
 from __future__ import annotations
@@ -12,24 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tape.program.ir.instructions import ELEMENTWISE, VIEWS, Instruction
+from tape.program.ir.instructions import Instruction
+from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, VIEWS
+from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
 from tape.program.plan.layouts import ALIGNMENT, Layout, Place, broadcast_strides, collapsed
-from tape.program.runtime.opcodes import ARENA, LITERALS, REGISTERS
 
 if TYPE_CHECKING:
-    from tape.program.plan.plan import Plan, Step
+    from tape.program.plan.planner import Plan, Step
 
-__all__ = ["OVERWRITTEN", "Lifetimes", "allocate", "extent", "is_contiguous"]
+__all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
 
 _NEAR_BYTES = 24576
-"""What the registers of a group may take of the nearest cache."""
-OVERWRITTEN = {"matmul_add": 0, "add_at": 0, "put": 0, "cholesky": 0, "solve": 1, "triangular_solve": 1}
-"""Which operand an instruction copies, to work on the copy; or in place, where nobody needs it any more."""
-_ELEMENT_BY_ELEMENT = frozenset({*ELEMENTWISE, "where", "cast", "copy"})
+"""How much of the L1 cache the registers of a group may take."""
 
 
 def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
-    """Whether a value is in C order without gaps."""
+    """Return whether a value is in C order without gaps."""
     lengths, strides = collapsed(instruction.shape, layout.strides)
     return (
         not lengths
@@ -39,7 +37,7 @@ def is_contiguous(instruction: Instruction, layout: Layout) -> bool:
 
 
 class Lifetimes:
-    """How long values are needed, and what may be written over them.
+    """Liveness: the last use of each value, and which results may be written over it.
 
     Attributes
     ----------
@@ -62,14 +60,14 @@ class Lifetimes:
         self._known = -1  # the group that the tables are about
 
     def may_overwrite(self, id: int, root: int, at: int) -> bool:
-        """Whether a member of a step may write over what the step reads: in time with it, not too early."""
+        """Return whether a member of a step may write its result over memory that the step reads."""
         out, roots = self._plan.instructions[id], self.roots
         if len(self._plan.steps[at].members) == 1:
             for operand in out.operands:
                 if roots[operand] == root and not self._is_in_step(out, operand, out):
                     return False
             return True
-        self._look_at(at)
+        self._index_readers(at)
         last_position = self._positions[id]
         for position, reader, operand in self._readers.get(root, ()):
             is_early = position <= last_position or self._is_copied(reader, operand)
@@ -78,16 +76,16 @@ class Lifetimes:
         return True
 
     def _is_in_step(self, reader: Instruction, operand: int, out: Instruction) -> bool:
-        """Whether an operand is read as a result is written that lies at the same place."""
-        if reader.op not in _ELEMENT_BY_ELEMENT:
+        """Return whether each element of an operand is read before the result overwrites it in place."""
+        if reader.op not in BLOCKWISE:
             return self._is_copied(reader, operand)
         source = self._plan.instructions[operand]
         if source.shape != out.shape or source.dtype.itemsize != out.dtype.itemsize:
             return False
         return self.roots[operand] == operand or is_contiguous(source, self._layouts[operand])
 
-    def _look_at(self, at: int) -> None:
-        """Make tables of a group, once: groups may be long."""
+    def _index_readers(self, at: int) -> None:
+        """Index the readers of a group, once: groups may be long."""
         if self._known == at:
             return
         self._known = at
@@ -100,9 +98,9 @@ class Lifetimes:
                 self._readers.setdefault(self.roots[x], []).append((k, reader, x))
 
     def _is_copied(self, instruction: Instruction, operand: int) -> bool:
-        """Whether an instruction copies this operand, and may work on it in place."""
-        k = OVERWRITTEN.get(instruction.op, -1)
-        if k < 0 or operand != instruction.operands[k]:
+        """Return whether an instruction copies this operand, and may work on it in place instead."""
+        k = INSTRUCTIONS[instruction.op].overwrites
+        if k is None or operand != instruction.operands[k]:
             return False
         root = self.roots[operand]
         total = self._plan.instructions[operand]
@@ -128,12 +126,12 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
     instructions = plan.instructions
     plan.places = [None] * len(instructions)
     _place_given(plan, layouts)
-    _hand_down(plan, layouts, sizes, lifetimes)
+    _place_in_outputs(plan, layouts, sizes, lifetimes)
     places, last, roots = plan.places, lifetimes.last, lifetimes.roots
     arena = _Arena()
     held: dict[int, int] = {}  # offset in the arena, by owner
     for at, step in enumerate(plan.steps):
-        dying: list[int] = []  # owners of memory that nobody reads any more
+        dying: list[int] = []  # owners of memory without further readers
         near: list[int] = []
         for id in step.members:
             instruction, size = instructions[id], sizes[id]
@@ -170,7 +168,7 @@ def allocate(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lif
 
 
 def _place_given(plan: Plan, layouts: list[Layout]) -> None:
-    """Places of what lies outside of the arena: literals, inputs, constants and outputs."""
+    """Place literals, inputs, constants and outputs, which lie outside of the arena."""
     places = plan.places
     pool = bytearray()
     for id, instruction in enumerate(plan.instructions):
@@ -191,8 +189,8 @@ def _place_given(plan: Plan, layouts: list[Layout]) -> None:
         places[id] = Place(donated.get(id, slot), 0, layouts[id].strides)
 
 
-def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
-    """Let what an output is computed from in place lie where the output will: sums need no copy."""
+def _place_in_outputs(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: Lifetimes) -> None:
+    """Place the operand that an output overwrites in the output's memory, and so on: that saves copies."""
     places = plan.places
     for k, output in enumerate(plan.outputs):
         heir: int | None = None if k in plan.donations else output  # given memory may still be read before
@@ -206,7 +204,7 @@ def _hand_down(plan: Plan, layouts: list[Layout], sizes: list[int], lifetimes: L
 
 
 def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) -> int | None:
-    """What was computed before and may be overwritten by an instruction that is the last to read it."""
+    """Return an operand that an instruction is the last to read and may overwrite, or None."""
     for operand in plan.instructions[id].operands:
         root = lifetimes.roots[operand]
         at = lifetimes.last[root]
@@ -219,12 +217,12 @@ def _overwritten(plan: Plan, sizes: list[int], lifetimes: Lifetimes, id: int) ->
 
 
 def _lowest(array: np.ndarray) -> int:
-    """How far the first element is from the lowest one, in bytes."""
+    """Return the distance of the first element from the lowest address, in bytes."""
     return sum(-(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True) if s < 0 and n > 0)
 
 
 def extent(array: np.ndarray) -> int:
-    """How many bytes an array spans, gaps included."""
+    """Return how many bytes an array spans, gaps included."""
     if not array.size:
         return 0
     return sum((n - 1) * abs(s) for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
@@ -234,7 +232,7 @@ def extent(array: np.ndarray) -> int:
 
 
 def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[int]) -> None:
-    """Registers for what stays in the group, and for operands that must be put in order; then the block."""
+    """Assign registers to what stays in a group and to operands that are loaded, and size its blocks."""
     instructions = plan.instructions
     last: dict[int, int] = {}
     loads = 0
@@ -270,7 +268,7 @@ def _place_registers(plan: Plan, layouts: list[Layout], step: Step, near: list[i
 
 
 def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instruction) -> bool:
-    """Whether an operand of an elementwise instruction must be put in order first."""
+    """Return whether an operand of an elementwise instruction must be made contiguous first."""
     if source.size == 1:  # a single condition is repeated, see the encoder
         return reader.op == "where" and operand == reader.operands[0] and reader.size > 1
     strides = broadcast_strides(source.shape, layout.strides, reader.shape)
@@ -281,16 +279,16 @@ def _needs_load(source: Instruction, layout: Layout, operand: int, reader: Instr
 
 
 class _Arena:
-    """Hands out parts of one memory, and takes them back."""
+    """An allocator: best fit, neighbours that are free are merged."""
 
     def __init__(self) -> None:
         self.size = 0
         self._free: list[tuple[int, int]] = []  # size and offset, the smallest first
-        self._sizes: dict[int, int] = {}  # of what is free, by where it begins
-        self._starts: dict[int, int] = {}  # of what is free, by where it ends
+        self._sizes: dict[int, int] = {}  # of free parts, by where they begin
+        self._starts: dict[int, int] = {}  # of free parts, by where they end
 
     def take(self, size: int) -> int:
-        """The offset of a part: the smallest that is free and large enough."""
+        """Allocate, and return the offset: of the smallest free part that is large enough."""
         size = size + -size % ALIGNMENT or ALIGNMENT
         k = bisect_left(self._free, (size, 0))
         if k < len(self._free):
@@ -307,7 +305,7 @@ class _Arena:
         return offset
 
     def give(self, offset: int, size: int) -> None:
-        """Take a part back, and join it with what is free around it."""
+        """Free a part, and merge it with free neighbours."""
         size = size + -size % ALIGNMENT or ALIGNMENT
         behind = self._sizes.get(offset + size)
         if behind is not None:

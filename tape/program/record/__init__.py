@@ -1,1 +1,7 @@
-"""The first stage of a program: a function runs once on traced arguments."""
+"""Stage 1: a function runs once, and becomes one flat tape.
+
+Read `recording` first: it runs the function and returns the tape. Then `recorder`, the trace it runs on,
+which keeps what Python reads as guards; `traced`, the Var of that trace; `numbers` and `weak`, Python's
+arithmetic among them; `contents`, arrays read element by element; `fixed`, values on the tape that cannot
+change between calls.
+"""

@@ -1,7 +1,7 @@
-"""Reading the elements of a traced array of integers or bools: as few numbers with a guard each.
+"""Reads the elements of a traced array of integers or bools, packed into few numbers with a guard each.
 
-Plain arrays that are indexed by a traced one are NumPy's alone to index: it asks for the index as a plain
-array. Each content takes a path of its own.
+A plain array that is indexed by a traced one is indexed by NumPy, which asks for the index as a plain array.
+Each content of the index is a path of its own.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from tape.core.node import plain
 __all__ = ["LIMIT", "content"]
 
 LIMIT = 1024
-"""How many elements may be read: each content makes a program."""
+"""Largest number of elements that are read: each content is a program of its own."""
 
 
 def content(array: Any) -> np.ndarray:
-    """The elements of a traced array of integers or bools; every later call must find the same.
+    """Return the elements of a traced array of integers or bools, which become guards.
 
-    As many as fit into 63 bits are read as the digits of one number, to the base of how far they spread.
+    As many as fit into 63 bits are read as digits of one number; its base is the range of the elements.
 
     Parameters
     ----------
     array : Traced
-        Of any shape.
+        Any shape.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def content(array: Any) -> np.ndarray:
 
 
 def _digits(base: int) -> int:
-    """How many digits to a base fit into 63 bits."""
+    """Return how many digits of a base fit into 63 bits."""
     digits = 1
     while digits < 62 and base ** (digits + 1) <= 2**62:
         digits += 1

@@ -1,8 +1,8 @@
-"""Which values on a recorded tape cannot change between calls, though they are no literals.
+"""Values on a recorded tape that cannot change between calls.
 
-An array that the function closes over is read by reference in every call, as its owner may write to it. One
-that was made while the function was recorded, and that nothing but the tape refers to, has no owner: it and
-all that was computed from such arrays alone are constants.
+An array that the function closes over is read by reference in every call, as its owner may write to it. An
+array that was created during recording, and that nothing but the tape refers to, has no owner: it is a
+constant, and so is what was computed from such arrays alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from tape.core.node import Node
-from tape.program.ir.builder import CASTABLE
+from tape.kernels.folds import DTYPE_CODES
 
 __all__ = ["fixed_nodes", "unowned_arrays"]
 
@@ -27,7 +27,7 @@ def unowned_arrays(nodes: Sequence[Node], inputs: Collection[int]) -> frozenset[
     nodes : sequence of Node
         A tape, to whose nodes nothing else refers.
     inputs : collection of int
-        The leaves that are arguments.
+        Positions of the leaves that are arguments.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def unowned_arrays(nodes: Sequence[Node], inputs: Collection[int]) -> frozenset[
 def _plain_arrays(
     nodes: Sequence[Node], inputs: Collection[int]
 ) -> tuple[dict[int, np.ndarray], Counter[int]]:
-    """The plain arrays on a tape, by id; and how often it refers to each, and to what they are views of."""
+    """Return the plain arrays on a tape by id, and how often it refers to each and to the bases of views."""
     arrays: dict[int, np.ndarray] = {}
     held: Counter[int] = Counter()
     bases: dict[int, int] = {}  # of every array on the tape that is a view
@@ -73,16 +73,16 @@ def _plain_arrays(
 
 
 def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collection[int]) -> frozenset[int]:
-    """Find the nodes that are the same in every call: unowned leaves, and what is computed from them alone.
+    """Find the nodes that cannot change: unowned leaves, and what is computed from them alone.
 
-    Only numbers that the machine knows can be constants of it.
+    They have dtypes that the machine computes with.
 
     Parameters
     ----------
     nodes, inputs
         As for `unowned_arrays`.
     unowned : collection of int
-        What that returned.
+        The result of `unowned_arrays`.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collect
         if node.op is None:
             is_fixed = number not in inputs and _is_fixed(node.value, unowned)
         else:
-            is_fixed = node.value.dtype in CASTABLE and all(
+            is_fixed = node.value.dtype in DTYPE_CODES and all(
                 _is_fixed(operand, unowned) if parent is None else parent in fixed
                 for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True)
             )
@@ -108,7 +108,7 @@ def _is_fixed(value: object, unowned: Collection[int]) -> bool:
 
 
 def _is_unowned(arrays: dict[int, np.ndarray], number: int, held: Counter[int]) -> bool:
-    """Whether nothing but the tape refers to an array, nor to the array that it is a view of."""
+    """Return whether nothing but the tape refers to an array, nor to the array that it is a view of."""
     if sys.getrefcount(arrays[number]) - held[number] != _REFERENCES:
         return False
     base = arrays[number].base
@@ -121,7 +121,7 @@ def _is_unowned(arrays: dict[int, np.ndarray], number: int, held: Counter[int]) 
 
 
 def _measured() -> tuple[int, int]:
-    """How many references the look-ups above add, which is not the same in all versions of Python."""
+    """Measure how many references the look-ups above add, which depends on the version of Python."""
     arrays = {0: np.ones(1), 1: np.ones(2)[1:]}
     return sys.getrefcount(arrays[0]), sys.getrefcount(arrays[1].base) - 1
 

@@ -1,7 +1,7 @@
-"""Operators of Python's own numbers while they are traced: with Python's types, rounding and exceptions.
+"""Operators of traced Python numbers, with Python's types, rounding and exceptions.
 
-A number that was a Python float stays weak: it does not widen float32, nor do results of arithmetic among
-such numbers, and what Python raises for them is raised here, too.
+A number that was a Python float is weak: it does not widen float32, nor do results of arithmetic among weak
+numbers. Exceptions that Python raises for such numbers are raised here, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
-    """An operator whose result is weak if both operands are."""
+    """Return an operator whose result is weak if both operands are."""
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
@@ -39,7 +39,7 @@ def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) 
 
 
 def weakly_reflected(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
-    """The same with its operands exchanged."""
+    """Return such an operator with its operands exchanged."""
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
@@ -50,7 +50,7 @@ def weakly_reflected(function: Callable[..., Any], arithmetic: Callable[[Any, An
 
 
 def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any], Any]) -> Any:
-    """A comparison whose result is a bool of Python's own if both operands are numbers of Python's own."""
+    """Return a comparison whose result is a Python bool if both operands are Python numbers."""
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
@@ -61,7 +61,7 @@ def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any
 
 
 def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any], Any]) -> Any:
-    """The same for ``&``, ``|`` and ``^``."""
+    """Return such an operator for ``&``, ``|`` and ``^``."""
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
@@ -75,7 +75,7 @@ def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any],
 
 
 def weakly_unary(function: Callable[..., Any], operation: Callable[[Any], Any]) -> Any:
-    """An operator of one operand whose result is weak if that is."""
+    """Return an operator of one operand whose result is weak if the operand is."""
 
     def method(self: Any) -> Any:
         if not _is_weak(self):
@@ -89,7 +89,7 @@ def weakly_unary(function: Callable[..., Any], operation: Callable[[Any], Any]) 
 
 
 def weakly_rounded(number: Any, ndigits: int) -> Any:
-    """Round to so many digits, as Python does if the number is one of its own."""
+    """Round to a number of digits, as Python does for a Python number."""
     if not _is_weak(number):
         return ops.round(number, ndigits)
     unless_bool = _unless_bool(number)
@@ -99,14 +99,14 @@ def weakly_rounded(number: Any, ndigits: int) -> Any:
 
 
 def _is_weak(operand: Any) -> bool:
-    """Whether this is, or was before it was traced, a number of Python's own."""
+    """Return whether this is a Python number, or was one before it was traced."""
     return type(operand) in (float, complex, int, bool) or (
         isinstance(operand, Handle) and operand.is_traced and isinstance(operand.node.value, Weak)
     )
 
 
 def _unless_bool(operand: Any) -> Any:
-    """An operand; a bool of Python's own is read, as Python takes it for an int where it computes."""
+    """Return an operand; a traced Python bool is read, since Python computes with it as an int."""
     is_bool = isinstance(operand, Handle) and isinstance(operand.node.value, WeakBool)
     return bool(operand) if is_bool else operand
 
@@ -122,7 +122,7 @@ _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
 def _among_numbers(
     function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any], x: Any, y: Any
 ) -> Any:
-    """Arithmetic of Python's numbers, with the exceptions that Python raises where NumPy does not."""
+    """Compute with Python numbers, and raise what Python raises where NumPy does not."""
     x, y = _unless_bool(x), _unless_bool(y)
     if not isinstance(x, Handle) and not isinstance(y, Handle):
         return arithmetic(x, y)
@@ -144,7 +144,7 @@ def _among_numbers(
 
 
 def _weakened(out: Any, number: Any) -> Any:
-    """The result of an operation, as a number of Python's own."""
+    """Make the result of an operation weak."""
     if isinstance(out, Handle):
         out.node.value = weak(number)
     return out

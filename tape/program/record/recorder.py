@@ -1,4 +1,4 @@
-"""The trace on which a function is recorded to become a program: `Recorder`, and what Python reads of it.
+"""`Recorder`: the trace on which a function is recorded to become a program; and its guards.
 
 Each number that Python reads is a `Guard`, which every later call checks. Arrays that the function closes
 over are leaves, read by reference in every call.
@@ -29,23 +29,23 @@ __all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
 
 
 Outcome = bool | int | tuple[str | int, ...]
-"""The number that Python has read; or a dtype and a shape."""
+"""A number that Python has read; or a dtype and a shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A number or type that Python has read: a later call must find the same, or take another path.
+    """A number or type that Python has read: a later call must find the same, or takes another path.
 
     Attributes
     ----------
     node : int
         The node that was read: a number of shape (), or an array whose shape or dtype depends on data.
     kind : {"bool", "int", "type"}
-        What it was read as; or its dtype and shape, of what data decide.
+        The type of the number; ``"type"`` for a dtype and shape that depend on data.
     outcome : bool, int or tuple
-        What was found; ``(dtype, *shape)``.
+        The number; or ``(dtype, *shape)``.
     position : int
-        How many nodes there were at that time.
+        Number of nodes at that time.
     """
 
     node: int
@@ -62,10 +62,10 @@ class Recorder(Trace):
     guards : list of Guard
         In the order in which numbers were read.
     caught : Exception or None
-        What an operation or a conversion has raised last. If the function returns all the same, it has caught
-        it; and whether it is raised may depend on the numbers.
+        The last exception of an operation or a conversion. If the function returns all the same, it has
+        caught it; and whether it is raised may depend on the numbers.
     is_computing : bool
-        Whether the value of an operation is being computed, which is no business of the program's.
+        Whether the value of an operation is being computed, which is not recorded.
     """
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing")
@@ -91,13 +91,13 @@ class Recorder(Trace):
         super().__exit__(*exception)
 
     def argument(self, value: Any) -> Var:
-        """A leaf for an argument; a Python number is a weak one."""
+        """Append a leaf for an argument; a Python number is weak."""
         if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
             value = weak(value)
         return self.push(Leaf(value, False, None))
 
     def constant(self, value: Any) -> Var:
-        """A leaf for a plain value, which is no argument: an array is read by reference in every call."""
+        """Append a leaf for a plain value from outside; an array is read by reference in every call."""
         if type(value) is not np.ndarray:
             return self.push(Leaf(np.asarray(value)[()], False, None))
         self._seen.see(value)
@@ -107,7 +107,7 @@ class Recorder(Trace):
         return known
 
     def release(self) -> list[Node]:
-        """Return the tape, and let go of all else that refers to arrays on it."""
+        """Return the tape, and drop all other references to arrays on it."""
         self._constants.clear()
         self._seen = _Seen()
         return self.nodes
@@ -129,7 +129,7 @@ class Recorder(Trace):
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Note what is raised inside."""
+        """Keep the exception that is raised inside, in `caught`."""
         try:
             yield
         except Exception as error:
@@ -165,7 +165,7 @@ class Recorder(Trace):
 class _Seen:
     """The plain arrays that operations on a tape have read, which must stay as they were.
 
-    A program reads them anew in every call, when all writing is over.
+    A program reads them again in every call, when all writes have happened.
     """
 
     __slots__ = ("_constants",)
@@ -174,7 +174,7 @@ class _Seen:
         self._constants: dict[int, tuple[np.ndarray, int]] = {}  # with a fingerprint, by id
 
     def see(self, array: np.ndarray) -> None:
-        """Remember what is in an array, or make sure that it has not changed."""
+        """Remember the content of an array, or check that it has not changed."""
         known = self._constants.get(id(array))
         if known is None:
             self._constants[id(array)] = (array, _fingerprint(array))
@@ -182,7 +182,7 @@ class _Seen:
             _refuse_scratch(array)
 
     def check(self) -> None:
-        """Raise if an array has been written into since it was used."""
+        """Raise if an array has been written to since it was used."""
         for array, found in self._constants.values():
             if _fingerprint(array) != found:
                 _refuse_scratch(array)
@@ -204,7 +204,7 @@ def _refuse_scratch(array: np.ndarray) -> NoReturn:
 
 
 class Sealed(Interceptor):
-    """A region in which the Vars of all traces around it are refused."""
+    """An interpreter that refuses the Vars of all traces outside of it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -220,7 +220,7 @@ class Sealed(Interceptor):
         self.refuse(next(operand for operand in operands if isinstance(operand, Handle)))
 
     def refuse(self, var: Any) -> NoReturn:
-        """Say what to do about a Var from outside."""
+        """Raise for a Var from outside, with what to do."""
         raise errors.UnsupportedError(
             f"{self.name} is compiled and uses {var!r}, a Var from outside, which a program would take for a "
             "constant. Pass it as an argument"

@@ -1,6 +1,6 @@
-"""`Traced`: what a function computes with while it is recorded.
+"""`Traced`: the Var that a function computes with while it is recorded.
 
-A Traced knows which numbers Python reads. A branch, an integer or a bool becomes a guard of the program; a
+It notices the numbers that Python reads. A branch, an integer or a bool becomes a guard of the program; a
 float would be frozen, and is refused.
 """
 
@@ -56,7 +56,7 @@ class Traced(Var):
             return int(inside)
         self._scalar("int")
         with self.trace.raising():
-            number = int(plain(self).item())  # what has no int raises here as it does everywhere
+            number = int(plain(self).item())  # raises what int raises
             least = NO_INTEGER + (self.dtype.kind == "f")
             if not least <= number < 2**63:
                 raise errors.ConversionError(
@@ -64,7 +64,7 @@ class Traced(Var):
                     "convert it outside"
                 )
         asked: Any = self
-        if asked.dtype not in DTYPE_CODES:  # what the machine reads as an integer, it reads as it is
+        if asked.dtype not in DTYPE_CODES:  # the machine reads integers of these dtypes as they are
             is_half = asked.dtype == np.float16
             asked = ops.astype(
                 asked if asked.dtype.kind != "f" else ops.trunc(asked), "f4" if is_half else "i8"
@@ -87,14 +87,14 @@ class Traced(Var):
 
     @property
     def value(self) -> Any:
-        """Integers and bools, which become guards; anything else is refused: see `ConversionError`."""
+        """The integers or bools, which become guards; floats raise `ConversionError`."""
         inside = resolve(self)
         if inside is not self:
             return inside
         return content(self)[()] if self.dtype.kind in "biu" else self._refuse(".value")
 
     def item(self, *index: int) -> Any:
-        """An integer or a bool, which becomes a guard; anything else is refused: see `ConversionError`."""
+        """Return an integer or a bool, which becomes a guard; a float raises `ConversionError`."""
         inside = resolve(self)
         if inside is not self:
             return inside.item(*index)

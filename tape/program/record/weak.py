@@ -1,4 +1,4 @@
-"""`WeakFloat`, `WeakComplex`, `WeakBool`: what numbers of Python's own are on a tape."""
+"""`WeakFloat`, `WeakComplex`, `WeakBool`: Python numbers as values on a tape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = (float, complex, int, bool)
 
 
 def weak(number: Any) -> Any:
-    """A number of Python's own, or a NumPy scalar, as a value on a tape that does not widen others."""
+    """Return a Python number or a NumPy scalar as a value on a tape that does not widen other dtypes."""
     if isinstance(number, (bool, np.bool_)):
         return WeakBool(number)
     kind = WeakComplex if isinstance(number, (complex, np.complexfloating)) else WeakFloat
@@ -22,14 +22,14 @@ def weak(number: Any) -> Any:
 
 
 def exact(argument: Any) -> Any:
-    """The same with numbers of Python's own; anything else is itself."""
+    """Return the Python number of a weak one; other values are returned as they are."""
     if isinstance(argument, (list, tuple)):
         return type(argument)(map(exact, argument))
     return argument.number if isinstance(argument, Weak) else argument
 
 
 def _on_numpy(arithmetic: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    """An operator of a weak number and its reflection, as NumPy computes."""
+    """Return an operator of weak numbers and its reflection, computed by NumPy."""
 
     def forward(self: Weak, other: Any) -> Any:
         return arithmetic(_beside(self, other), exact(other))
@@ -46,11 +46,11 @@ def _beside(weak: Weak, other: Any) -> Any:
 
 
 class Weak:
-    """A Python number that answers as a value on a tape must, and that NumPy takes for a Python number.
+    """A Python number with the attributes of a value on a tape, which NumPy promotes as a Python number.
 
-    NumPy takes a subclass of float for a float64, unless it is told better by its two protocols. What
-    operations make of Python's numbers alone is a float64, as everywhere; only the operators of `Traced`
-    keep to Python's arithmetic. It is the same with complex.
+    NumPy takes a subclass of float for a float64, which its two protocols prevent. Operations on weak numbers
+    alone return a float64, as in NumPy; only the operators of `Traced` keep to Python's arithmetic. Likewise
+    complex.
     """
 
     __slots__ = ()
@@ -62,12 +62,12 @@ class Weak:
 
     @property
     def number(self) -> Any:
-        """The number as Python has it."""
+        """The number as a Python number."""
         raise NotImplementedError
 
     @property
     def scalar(self) -> Any:
-        """The number as NumPy has it."""
+        """The number as a NumPy scalar."""
         return self.dtype.type(self.number)
 
     def __getattr__(self, name: str) -> Any:
@@ -111,7 +111,7 @@ class WeakFloat(Weak, float):
 
     @property
     def number(self) -> float:
-        """The number as Python has it."""
+        """The number as a Python number."""
         return float(self)
 
 
@@ -124,12 +124,12 @@ class WeakComplex(Weak, complex):
 
     @property
     def number(self) -> complex:
-        """The number as Python has it."""
+        """The number as a Python number."""
         return complex(self)
 
 
 class WeakBool(Weak, int):
-    """A Python bool on a tape: what a comparison of Python's numbers is."""
+    """A Python bool on a tape: the result of comparing Python numbers."""
 
     __slots__ = ()
 
@@ -137,5 +137,5 @@ class WeakBool(Weak, int):
 
     @property
     def number(self) -> bool:
-        """The bool as Python has it."""
+        """The bool as a Python bool."""
         return bool(int(self))

@@ -1,4 +1,4 @@
-"""From a plan to the instruction array that the machine runs."""
+"""`encode`: turns a plan into the instruction array that the machine runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.scalars import SCALARS
-from tape.program.ir.instructions import ELEMENTWISE, Instruction
+from tape.program.collector import collector_paused
+from tape.program.ir.instructions import Instruction
+from tape.program.ir.table import ELEMENTWISE
+from tape.program.native.functions import loop_number
+from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
+from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
-from tape.program.plan.pause import collector_paused
-from tape.program.plan.plan import Plan, Step
+from tape.program.plan.planner import Plan, Step
 from tape.program.runtime import encode_arrays, encode_matrices
-from tape.program.runtime.functions import loop_number
-from tape.program.runtime.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
-from tape.program.runtime.signals import is_due, nanoseconds, portion
+from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
 __all__ = ["Encoded", "encode"]
@@ -29,16 +31,15 @@ _TABLES = {
     ]
     for name, fields in FIELDS.items()
 }
-"""Where the numbers in a row are that say where tables are."""
-_ELEMENTWISE = frozenset({*ELEMENTWISE, "where", "cast"})
+"""Positions in a row of the fields that refer to tables."""
 _SCALAR = opcode("scalar")
 _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how many numbers are in a row
 _DOUBLE = np.dtype(np.float64)
 
-_RULES: dict[str, Callable[[Writer, int, Instruction], None]] = {
+_ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
     name: getattr(module, name) for module in (encode_arrays, encode_matrices) for name in module.__all__
 }
-"""How each instruction that is not elementwise becomes rows."""
+"""Encoders of the instructions that are not elementwise, by name."""
 
 
 @dataclass
@@ -67,7 +68,7 @@ def encode(plan: Plan) -> Encoded:
     Parameters
     ----------
     plan : Plan
-        Complete; it learns how large the slot of registers must be for operands that are put in order.
+        Complete; its slot of registers grows by what operands need that are made contiguous.
 
     Returns
     -------
@@ -109,10 +110,10 @@ class _Encoder(Writer):
             instruction = instructions[id]
             self.origin = id
             self._spare = self._width = 0
-            if instruction.op in _ELEMENTWISE:
+            if instruction.op in ELEMENTWISE:
                 self._elementwise(id, instruction, {})
             else:
-                _RULES[instruction.op](self, id, instruction)
+                _ENCODERS[instruction.op](self, id, instruction)
             return
         first = step.members[0]
         self.origin = first
@@ -133,7 +134,7 @@ class _Encoder(Writer):
         self.rows[head][1] = len(self.rows) - head - 1
 
     def _elementwise(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
-        """One row, for most instructions the same as for another one but for the addresses at its end."""
+        """Write the row of an elementwise instruction: mostly that of an earlier one with other addresses."""
         kinds, addresses = self._kinds, self.addresses
         operands = instruction.operands
         key = (instruction.op, *[kinds[x] if kinds[x] >= 0 else self._kind(x) for x in (id, *operands)])
@@ -143,15 +144,15 @@ class _Encoder(Writer):
             self.origins.append(self.origin)
             return
         count = len(self.rows)
-        self._worked_out(id, instruction, loaded)
+        self._full_row(id, instruction, loaded)
         if len(self.rows) == count + 1:
             row, tail = self.rows[count], [addresses[x] for x in (*operands, id)]
-            is_as_it_is = row[0] != _SCALAR or len(operands) == 2  # one operand stands there twice
-            if is_as_it_is and row[-len(tail) :] == tail:  # nothing had to be put in order
+            is_plain = row[0] != _SCALAR or len(operands) == 2  # there one operand is written twice
+            if is_plain and row[-len(tail) :] == tail:  # nothing was loaded
                 self._heads[key] = row[: -len(tail)]
 
     def _kind(self, id: int) -> int:
-        """A number for all values of one shape, dtype and order."""
+        """Return a number that values of one shape, dtype and layout have in common."""
         value, place = self.plan.instructions[id], self.plan.places[id]
         assert place is not None
         slot, _, strides = place
@@ -159,8 +160,8 @@ class _Encoder(Writer):
         kind = self._kinds[id] = self._known_kinds.setdefault(key, len(self._known_kinds))
         return kind
 
-    def _worked_out(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
-        """The row of an elementwise instruction, and what must come before it."""
+    def _full_row(self, id: int, instruction: Instruction, loaded: dict[int, Place]) -> None:
+        """Write the row of an elementwise instruction, and loads of operands before it."""
         out = self.at(id)
         count = instruction.size
         if not count:
@@ -200,7 +201,7 @@ class _Encoder(Writer):
                 )  # fmt: skip
 
     def _scalar(self, instruction: Instruction, out: int) -> bool:
-        """A single double: no loop needed."""
+        """Write a row for a single float64 if there is one, which needs no loop; return whether."""
         kind = SCALARS.get(instruction.op)
         if kind is None or instruction.dtype != _DOUBLE:
             return False
@@ -209,7 +210,7 @@ class _Encoder(Writer):
         return True
 
     def _operand(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
-        """Where an elementwise instruction finds an operand, and the bytes from element to element."""
+        """Return an operand of an elementwise row, and its stride in bytes."""
         source = self.plan.instructions[id]
         place = self.place(id)
         if place.slot == REGISTERS:
@@ -220,19 +221,19 @@ class _Encoder(Writer):
         if source.shape != reader.shape:
             strides = broadcast_strides(source.shape, strides, reader.shape)
         lengths, steps = collapsed(reader.shape, strides)
-        takes_steps = reader.op in ELEMENTWISE
+        takes_steps = reader.op in UFUNCS
         if len(lengths) == 1 and (takes_steps or steps[0] == source.dtype.itemsize):
             return packed(place.slot, place.offset), steps[0]
         return self._loaded(id, reader, loaded, lengths, steps)
 
     def _spread(self, id: int, reader: Instruction, loaded: dict[int, Place]) -> tuple[int, int]:
-        """A single element repeated."""
+        """Return an operand with a single element repeated."""
         return self._loaded(id, reader, loaded, (reader.size,), (0,))
 
     def _loaded(
         self, id: int, reader: Instruction, loaded: dict[int, Place], lengths: Any, steps: Any
     ) -> tuple[int, int]:
-        """An operand in the order of the result, in a register."""
+        """Load an operand into a register, in the order of the result."""
         source = self.plan.instructions[id]
         width = source.dtype.itemsize
         register = loaded.get(id)

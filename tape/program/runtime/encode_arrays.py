@@ -1,4 +1,4 @@
-"""How instructions on whole arrays become rows: copies, folds, scans, indexing, joining, branches."""
+"""Encoders of instructions on whole arrays: reductions, scans, indexing, joining, kernels, branches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
 from tape.program.ir.instructions import Instruction
+from tape.program.native.functions import blas_number, kernel_number
+from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import c_strides
-from tape.program.runtime.functions import blas_number, kernel_number
-from tape.program.runtime.opcodes import ARENA, WORTH_A_THREAD, packed
-from tape.program.runtime.signals import nanoseconds, portion
+from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer
 
 __all__ = [
@@ -31,12 +31,12 @@ __all__ = [
 
 
 def copy(w: Writer, id: int, instruction: Instruction) -> None:
-    """A value in order, in memory of its own."""
+    """Copy a value into C order."""
     w.copy_to(instruction.operands[0], instruction, w.at(id))
 
 
 def fold(w: Writer, id: int, instruction: Instruction) -> None:
-    """A reduction."""
+    """Reduce."""
     (x,) = instruction.operands
     source = w.plan.instructions[x]
     if instruction.size:
@@ -47,7 +47,7 @@ def fold(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
-    """The sum of a product."""
+    """Sum a product."""
     x, y = instruction.operands
     source = w.plan.instructions[x]
     if instruction.size:
@@ -58,7 +58,7 @@ def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def scan(w: Writer, id: int, instruction: Instruction) -> None:
-    """What accumulates along an axis."""
+    """Accumulate along an axis."""
     x, *factors = instruction.operands
     (kind, axis, is_backwards), shape = instruction.attrs, instruction.shape
     if instruction.size:
@@ -70,7 +70,7 @@ def scan(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def take(w: Writer, id: int, instruction: Instruction) -> None:
-    """Elements by index."""
+    """Take elements by index."""
     x, index = instruction.operands
     (axis,) = instruction.attrs
     shape = w.plan.instructions[x].shape
@@ -83,7 +83,7 @@ def take(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def ravel_index(w: Writer, id: int, instruction: Instruction) -> None:
-    """One index of several, axis after axis."""
+    """Combine one index of each axis into one, axis after axis."""
     lengths, wraps = instruction.attrs
     if not instruction.size:
         return
@@ -96,7 +96,7 @@ def ravel_index(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def add_at(w: Writer, id: int, instruction: Instruction) -> None:
-    """Values added to a part, or by index."""
+    """Add values to a part, or by index."""
     total, values, *index = instruction.operands
     w.copy_to(total, instruction, w.at(id))
     size = w.plan.instructions[values].size
@@ -116,14 +116,14 @@ def add_at(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def put(w: Writer, id: int, instruction: Instruction) -> None:
-    """Values written to a part."""
+    """Write values to a part."""
     total, values = instruction.operands
     w.copy_to(total, instruction, w.at(id))
     w.write_view("store", instruction.dtype.itemsize, values, id, *_part(instruction))
 
 
 def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
-    """Where a part of a result begins, in bytes, and its strides."""
+    """Return the offset in bytes of a part of a result, and its strides."""
     starts, steps = instruction.attrs
     strides = c_strides(instruction.shape, instruction.dtype.itemsize)
     offset = sum(start * stride for start, stride in zip(starts, strides, strict=True))
@@ -131,7 +131,7 @@ def _part(instruction: Instruction) -> tuple[int, tuple[int, ...]]:
 
 
 def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
-    """One operand after the other."""
+    """Write one operand after the other."""
     (axis,) = instruction.attrs
     strides = w.place(id).strides
     offset = 0
@@ -141,7 +141,7 @@ def concatenate(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def kernel(w: Writer, id: int, instruction: Instruction) -> None:
-    """A kernel of the registry, its workspace in the registers."""
+    """Call a kernel of the registry, with its workspace in the registers."""
     name, parameters = instruction.attrs
     entry, needs = REGISTRY[name], needs_of(name, parameters)
     letter = "d" if instruction.dtype.itemsize == 8 else "s"
@@ -157,7 +157,7 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def guard(w: Writer, id: int, instruction: Instruction) -> None:
-    """A branch."""
+    """Check a branch."""
     (x,) = instruction.operands
     guard = w.plan.guards[instruction.attrs[0]]
     w.emit(
@@ -167,12 +167,12 @@ def guard(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def callback(w: Writer, id: int, instruction: Instruction) -> None:
-    """What Python does."""
+    """Return to Python, which runs an operation."""
     w.emit("callback", index=id)
 
 
 def _lengths(source: Instruction, fold: Instruction) -> dict[str, int]:
-    """How many elements there are before the axes that are summed, along them, and after them."""
+    """Return the number of elements before the reduced axes, along them, and after them."""
     axes = fold.attrs[1]
     before, reduced = prod(source.shape[: axes[0]]), prod(source.shape[axes[0] : axes[-1] + 1])
     return {"before": before, "reduced": reduced, "after": prod(source.shape[axes[-1] + 1 :])}

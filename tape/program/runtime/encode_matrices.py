@@ -1,4 +1,4 @@
-"""How products of matrices and systems of equations become rows: calls to BLAS and LAPACK."""
+"""Encoders of products of matrices and systems of equations: calls to BLAS and LAPACK."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from tape.program.ir.instructions import Instruction
+from tape.program.native.functions import blas_number
+from tape.program.native.opcodes import REGISTERS, packed
 from tape.program.plan.layouts import broadcast_strides
-from tape.program.runtime.functions import blas_number
-from tape.program.runtime.opcodes import REGISTERS, packed
-from tape.program.runtime.signals import nanoseconds, portion
+from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
 __all__ = ["cholesky", "matmul", "matmul_add", "solve", "triangular_solve"]
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
-    """Products, by gemm."""
+    """Multiply, by gemm."""
     _product(w, id, instruction, instruction.operands, 0.0)
 
 
 def matmul_add(w: Writer, id: int, instruction: Instruction) -> None:
-    """Products added to what is there."""
+    """Multiply, and add to the total."""
     total, *factors = instruction.operands
     w.copy_to(total, instruction, w.at(id))
     _product(w, id, instruction, factors, 1.0)
 
 
 def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int], beta: float) -> None:
-    """A row-major product by BLAS: the transposes, in the other order."""
+    """Write a row-major product, which is the column-major product of the transposes in reverse order."""
     a, b = factors
     width = instruction.dtype.itemsize
     rows, columns = instruction.shape[-2:]
     inner = w.plan.instructions[a].shape[-1]
-    lda, a_turned = _leading(w, a, width)
-    ldb, b_turned = _leading(w, b, width)
+    lda, a_is_transposed = _leading(w, a, width)
+    ldb, b_is_transposed = _leading(w, b, width)
     ldc = max(columns, w.place(id).strides[-2] // width)
     alpha = instruction.attrs[0] if instruction.attrs else 1.0
-    letters = [ord("T" if turned else "N") for turned in (b_turned, a_turned)]
+    letters = [ord("T" if is_transposed else "N") for is_transposed in (b_is_transposed, a_is_transposed)]
     function, matrices = _lapack("gemm", width), (b, a, id)
     stack, time = _stack(w, instruction.shape[:-2], matrices), nanoseconds(w.plan.instructions, id)
     for k, (part, offsets) in enumerate(_portions(stack, time)):
@@ -52,7 +52,7 @@ def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int
 
 
 def _portions(stack: list[int], time: float) -> Iterator[tuple[list[int], list[int]]]:
-    """Stacks that take no longer than it may be between two looks for signals, and where they begin."""
+    """Yield stacks that are short enough for the time between two pauses, and their offsets."""
     outer, inner, *strides = stack
     axis = 0 if outer > 1 else 1
     length = (outer, inner)[axis]
@@ -64,7 +64,7 @@ def _portions(stack: list[int], time: float) -> Iterator[tuple[list[int], list[i
 
 
 def _stack(w: Writer, lengths: tuple[int, ...], matrices: Sequence[int]) -> list[int]:
-    """Two lengths, outer and inner, and the strides of each stack of matrices, from one to the next."""
+    """Return two lengths, outer and inner, and the two strides of each stack of matrices."""
     steps = []
     for id in matrices:
         shape, strides = w.plan.instructions[id].shape[:-2], w.place(id).strides[:-2]
@@ -74,7 +74,7 @@ def _stack(w: Writer, lengths: tuple[int, ...], matrices: Sequence[int]) -> list
 
 
 def solve(w: Writer, id: int, instruction: Instruction) -> None:
-    """Systems of equations, by gesv."""
+    """Solve systems of equations, by gesv."""
     a, b = instruction.operands
     width = instruction.dtype.itemsize
     columns, n = instruction.shape[-2:]
@@ -92,7 +92,7 @@ def solve(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def cholesky(w: Writer, id: int, instruction: Instruction) -> None:
-    """Triangular factors, by potrf."""
+    """Factor, by potrf."""
     (a,), (is_upper,) = instruction.operands, instruction.attrs
     width, n = instruction.dtype.itemsize, instruction.shape[-1]
     w.copy_to(a, instruction, w.at(id))
@@ -103,13 +103,18 @@ def cholesky(w: Writer, id: int, instruction: Instruction) -> None:
 
 
 def triangular_solve(w: Writer, id: int, instruction: Instruction) -> None:
-    """Each row is a column to BLAS, and a matrix its transpose, unless that lies turned."""
+    """Solve triangular systems, by trsm: rows are columns to BLAS, a row-major matrix its transpose."""
     a, b = instruction.operands
     is_lower, is_transposed, is_unit = instruction.attrs
     width = instruction.dtype.itemsize
     columns, n = instruction.shape[-2:]
-    leading, is_turned = _leading(w, a, width)
-    letters = "L" + "UL"[is_lower == is_turned] + "TN"[is_transposed != is_turned] + "NU"[is_unit]
+    leading, is_transposed_in_memory = _leading(w, a, width)
+    letters = (
+        "L"
+        + "UL"[is_lower == is_transposed_in_memory]
+        + "TN"[is_transposed != is_transposed_in_memory]
+        + "NU"[is_unit]
+    )
     w.copy_to(b, instruction, w.at(id))
     w.emit(
         "trsm", function=_lapack("trsm", width), batch=instruction.size // (columns * n), n=n,
@@ -125,7 +130,7 @@ def _batch_stride(w: Writer, id: int) -> int:
 
 
 def _leading(w: Writer, id: int, width: int) -> tuple[int, bool]:
-    """The leading dimension of a matrix, and whether its columns have no gaps rather than its rows."""
+    """Return the leading dimension of a matrix, and whether it is column-major."""
     rows, columns = w.plan.instructions[id].shape[-2:]
     down, right = w.place(id).strides[-2:]
     if rows == 1:
@@ -136,10 +141,10 @@ def _leading(w: Writer, id: int, width: int) -> tuple[int, bool]:
 
 
 def _lapack(name: str, width: int) -> int:
-    """The number of a function of BLAS or LAPACK for elements of this many bytes."""
+    """Return the number of a function of BLAS or LAPACK for elements of this size."""
     return blas_number(("d" if width == 8 else "s") + name)
 
 
 def _bits(number: float, width: int) -> int:
-    """A float as the first bytes of an int64."""
+    """Return an int64 whose first bytes are a float."""
     return int.from_bytes(struct.pack("<d" if width == 8 else "<f", number), "little", signed=width == 8)

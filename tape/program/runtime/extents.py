@@ -1,8 +1,8 @@
-"""What the rows of a program touch, held against the slots that they touch it in.
+"""Claims: the memory that rows of a program touch, checked against their slots.
 
-Rules (`tape.program.runtime.verify`) look at rows of one kind together, and claim memory for their operands;
-all claims are then checked at once. Bytes are counted in float64. That is exact for all that fits into a
-memory, and what does not stays large, where integers would wrap around.
+The rules of `tape.program.runtime.verify` look at rows of one kind together, and claim memory for their
+operands; all claims are then checked at once. Bytes are counted in float64: that is exact for any size that
+fits into memory, and sizes that do not fit stay large where integers would wrap around.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape import errors
-from tape.program.runtime.opcodes import FIELDS, OFFSET_BITS, OFFSET_MASK
+from tape.program.native.opcodes import FIELDS, OFFSET_BITS, OFFSET_MASK
 
 __all__ = ["ADVICE", "Claims", "Column", "Rows", "Slot"]
 
 Column = np.ndarray[Any, np.dtype[Any]]
 
-ADVICE = "The program is damaged: record or load it anew"
+ADVICE = "The program is damaged: record it or load it again"
 
 _POSITIONS = {name: {field: 1 + k for k, field in enumerate(fields)} for name, fields in FIELDS.items()}
 
 
 class Slot(NamedTuple):
-    """A part of memory that operands lie in.
+    """A region of memory that operands lie in.
 
     Attributes
     ----------
@@ -44,16 +44,16 @@ class Slot(NamedTuple):
 
 
 class Rows:
-    """The rows of one kind, and the words for what is wrong with one.
+    """The rows of one kind, with checks of their fields.
 
     Parameters
     ----------
     name : str
         The kind, as in `FIELDS`.
     numbers : numpy.ndarray
-        int64, shape (rows,): which rows of the program they are.
+        int64, shape (rows,): their positions in the program.
     columns : numpy.ndarray
-        int64, shape (WIDTH, rows): what stands in them.
+        int64, shape (WIDTH, rows): their contents.
     """
 
     def __init__(self, name: str, numbers: Column, columns: Column) -> None:
@@ -69,27 +69,27 @@ class Rows:
         return len(self.numbers)
 
     def refuse(self, k: int, field: str, why: str) -> None:
-        """Raise because of the row that is ``k``-th of its kind."""
+        """Raise ProgramError for the ``k``-th row of this kind."""
         raise errors.ProgramError(f"row {self.numbers[k]} ({self.name}), {field}: it {why}. {ADVICE}")
 
     def need(self, is_right: Column, field: str, why: str) -> None:
-        """Raise if a row is not right."""
+        """Raise ProgramError unless all rows are right."""
         if not is_right.all():
             k = int(is_right.argmin())
             self.refuse(k, field, f"is {self[field][k]}. {why}")
 
     def between(self, field: str, low: Any, high: Any) -> Column:
-        """A column, if its numbers are in a range."""
+        """Return a column whose numbers must be in a range."""
         column = self[field]
         is_right = (column >= low) & (column <= high)
         if not is_right.all():
             k = int(is_right.argmin())
             ends = [np.broadcast_to(end, column.shape)[k] for end in (low, high)]
-            self.refuse(k, field, f"is {column[k]}, which is not from {ends[0]} to {ends[1]}")
+            self.refuse(k, field, f"is {column[k]}, which is not in the range {ends[0]} to {ends[1]}")
         return column
 
     def one_of(self, field: str, choices: Sequence[int]) -> Column:
-        """A column, if its numbers are among a few."""
+        """Return a column whose numbers must be among a few."""
         column = self[field]
         is_right = column == choices[0]
         for choice in choices[1:]:
@@ -99,7 +99,7 @@ class Rows:
 
 
 class Claims:
-    """Parts of slots that rows read or write.
+    """The parts of slots that rows read or write.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ class Claims:
         field : str
             The operand.
         unit : array_like
-            Bytes that address and step are multiples of.
+            Bytes that address and step must be multiples of.
         count : array_like
             How many parts.
         step, part : array_like
             Bytes from part to part, and of a part; ``unit`` if not given.
         low, high : array_like
-            Bytes to add before the first part, which is negative, and behind the last.
+            Bytes to add before the first part, negative, and after the last.
         is_written : bool
             Whether the slot must be writable.
 
@@ -158,11 +158,11 @@ class Claims:
         return len(self._ends) - 1
 
     def keep_apart(self, written: int, other: int) -> None:
-        """Demand that two claims of the same rows do not overlap."""
+        """Require that two claims of the same rows do not overlap."""
         self._apart.append((written, other))
 
     def check(self) -> None:
-        """Raise `ProgramError` unless all that is claimed is there, and may be had."""
+        """Raise ProgramError unless all claims lie in slots that permit them."""
         if not self._made:
             return
         integers = np.empty((4, self._ends[-1]), np.int64)
@@ -178,15 +178,16 @@ class Claims:
         operand, unit, step, is_written = integers
         slot, offset = operand >> OFFSET_BITS, operand & OFFSET_MASK
         self._need(
-            (slot >= 0) & (slot < len(self.sizes)), lambda k: f"names slot {slot[k]}, which there is not"
+            (slot >= 0) & (slot < len(self.sizes)),
+            lambda k: f"refers to slot {slot[k]}, which does not exist",
         )
         self._need(
             (is_written == 0) | (self._is_writable[slot] != 0),
-            lambda k: f"writes to slot {slot[k]}, which may only be read",
+            lambda k: f"writes to slot {slot[k]}, which is read-only",
         )
         self._need(
             (offset % unit == 0) & (self._alignments[slot] % unit == 0) & (step % unit == 0),
-            lambda k: f"has an address or a step that is no multiple of {unit[k]} bytes",
+            lambda k: f"has an address or a step that is not a multiple of {unit[k]} bytes",
         )
         starts, stops = _extents(offset, *floats)
         sizes = self.sizes[slot]
@@ -218,7 +219,7 @@ class Claims:
 
 
 def _extents(offset: Any, count: Any, step: Any, part: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """The first byte of each claim, and the one behind its last."""
+    """Return the first byte of each claim, and the one after its last."""
     reach = np.maximum(count - 1, 0) * step
     size = np.where(count > 0, part, 0)
     return offset + (low + np.minimum(reach, 0)), offset + (high + np.maximum(reach, 0) + size)

@@ -1,7 +1,7 @@
-"""Running: arguments in, the machine, results out.
+"""`Runner`: arguments in, the machine, results out.
 
-The machine does it all but for callbacks, which Python runs, and for arguments that must be put in order.
-Nothing here knows how a program came about, or what it is called with.
+The machine does everything but callbacks, which Python runs, and arguments that must be made contiguous.
+Nothing here knows how a program was made, or the structure of the arguments that it is called with.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from numpy.lib.array_utils import byte_bounds
 from tape import errors
 from tape.config import num_threads
 from tape.kernels.availability import Unavailable
-from tape.kernels.registry import needs_of
-from tape.ops.special.scipy_ufuncs import PREFIX
-from tape.program.calls.calling import unshared
+from tape.program.calls.calling import Leaf, unshared
 from tape.program.calls.names import Bindings
-from tape.program.calls.objects import Leaf
 from tape.program.calls.shortcuts import runner
 from tape.program.calls.statics import Form
-from tape.program.ir.instructions import Instruction, Listing
-from tape.program.plan.plan import plan
-from tape.program.record.record import Constant
+from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.table import INSTRUCTIONS
+from tape.program.native.functions import prepare
+from tape.program.native.opcodes import AT, DONE, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
+from tape.program.plan.planner import plan
+from tape.program.record.recording import Constant
 from tape.program.runtime.encode import encode
-from tape.program.runtime.functions import prepare
-from tape.program.runtime.opcodes import AT, DONE, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
 from tape.program.runtime.verify import slots_of, verify
 from tape.program.runtime.workspace import Workspace
 
@@ -35,13 +33,13 @@ __all__ = ["MISSED", "Flip", "Rerun", "Runner"]
 
 _CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
 _WORTH_RELEASING = 10_000
-"""Nanoseconds from which on other threads of Python may run meanwhile: for less, changing over costs more."""
-_SPECIAL = 50
-"""Nanoseconds for an element of SciPy's special functions: most take 10 to 100."""
+"""Nanoseconds from which on a program releases Python's lock: for shorter ones that costs too much."""
+_EACH = 20
+"""Nanoseconds of overhead of an instruction."""
 
 
 class Flip:
-    """A guard that came out differently: its number, and how it came out."""
+    """A guard with another outcome than recorded: its number, and the outcome."""
 
     def __init__(self, index: int, outcome: Any) -> None:
         self.index = index
@@ -49,32 +47,33 @@ class Flip:
 
 
 MISSED = Flip(-1, None)
-"""What a shortcut returns for leaves that do not fit."""
+"""Result of a shortcut for leaves that do not fit."""
 
 
 class Rerun(Exception):
-    """The program cannot go on with these arguments: the instruction that does not."""
+    """Raised where a program cannot go on with these arguments, with the name of the instruction."""
 
 
 class Runner:
-    """A listing, ready to run.
+    """IR, planned, encoded and verified: ready to run.
 
     Parameters
     ----------
-    listing : Listing
+    ir : IR
+        Sound: see `tape.program.ir.check`.
     leaves : list of Leaf
-        What each dynamic leaf of the arguments must be.
+        The type of each dynamic leaf of the arguments.
     known : list of Constant or None
-        The leaves of the result that are the same in every call; None for outputs of the listing.
+        The leaves of the result that are the same in every call; None for outputs of the IR.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for results.
     name : str
-        Of the function.
+        Name of the function.
     """
 
     def __init__(
         self,
-        listing: Listing,
+        ir: IR,
         leaves: list[Leaf],
         known: list[Constant | None],
         donated: frozenset[int],
@@ -84,8 +83,8 @@ class Runner:
         self.leaves = leaves
         self.known = known
         self.donated = donated
-        self.listing = listing
-        self.plan = plan(listing, donated)
+        self.ir = ir
+        self.plan = plan(ir, donated)
         self._encode()
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
@@ -97,7 +96,7 @@ class Runner:
         return self.rows
 
     def _encode(self) -> None:
-        """Make rows of the plan; none where compiled code cannot run: all runs end with `Rerun` then."""
+        """Encode and verify. Where compiled code cannot run there are no rows, and `run` raises `Rerun`."""
         self.code, self.rows, self._origins = np.zeros(0, np.int64), 0, []
         self._call: Any = None
         try:
@@ -115,11 +114,11 @@ class Runner:
         if self._call is None:
             raise errors.UnsupportedError(
                 f"{self.name}: compiled code cannot run here, as a warning has said, and a program "
-                "is nothing else. Call the function itself"
+                "consists of it. Call the function itself"
             )
 
     def _outputs(self) -> None:
-        """How each leaf of the result comes about."""
+        """Decide where each leaf of the result comes from."""
         plan = self.plan
         self.makers: list[tuple[Any, Any]] = []
         self._out_slots: list[int] = []
@@ -168,9 +167,9 @@ class Runner:
 
     @property
     def _held(self) -> list[np.ndarray]:
-        """The arrays that are read beside the arguments."""
+        """The arrays that a run reads, other than arguments."""
         results = [out.value for out in self.known if out is not None]
-        called = [value for _, places, _ in self.listing.callbacks for value in places]
+        called = [value for _, places, _ in self.ir.callbacks for value in places]
         others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
         return [array for array in (*self.plan.constants, *others) if array.size]
 
@@ -185,12 +184,12 @@ class Runner:
         Returns
         -------
         list or Flip
-            The leaves of the result; or how a guard came out, if that was otherwise than recorded.
+            The leaves of the result; or the guard that had another outcome than recorded.
 
         Raises
         ------
         Rerun
-            If these numbers need Python to say what is wrong with them.
+            If the machine stops; the eager function raises the error.
         """
         if self.donated:
             leaves = unshared(leaves, self.donated, self.name, self._held)
@@ -207,23 +206,23 @@ class Runner:
     def shortcut(
         self, form: Form, names: Bindings, restore: Callable[[list[Any]], Any], tree: Any
     ) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-        """`run` without detours: a function from arguments to the result itself.
+        """Return a function from arguments to the result, which does without the steps of `run`.
 
         Parameters
         ----------
         form : Form
             The arguments ``(args, kwargs)`` but for their numbers.
         names : Bindings
-            What the names that the function reads must be bound to.
+            The values that the names read by the function must be bound to.
         restore : callable
-            Makes the result of the list of its leaves.
+            Builds the result from the list of its leaves.
         tree : Any
             The result with a `Dynamic` for each leaf.
 
         Returns
         -------
         callable
-            ``shortcut(args, kwargs)``; for those that do not fit, and other bindings, it returns `MISSED`.
+            ``shortcut(args, kwargs)``, which returns `MISSED` for arguments or bindings that do not fit.
         """
 
         def otherwise(workspace: Workspace | None, leaves: tuple[Any, ...]) -> Any:
@@ -252,7 +251,7 @@ class Runner:
             return Workspace(self)
 
     def _enter(self, workspace: Workspace, leaves: tuple[Any, ...]) -> Any:
-        """Run, with new arrays for results if those there are in use."""
+        """Run, with new arrays for results if all kept ones are in use."""
         outs = self._call(workspace.frame, leaves, workspace.ring)
         if outs is False and workspace.frame[AT] == NO_ARRAYS:
             workspace.new_arrays()
@@ -260,7 +259,7 @@ class Runner:
         return outs
 
     def _collected(self, workspace: Workspace, leaves: tuple[Any, ...]) -> list[Any]:
-        """The leaves of the result, after a run; gives the workspace back."""
+        """Return the leaves of the result after a run, and give the workspace back."""
         arrays = workspace.ring[workspace.frame[RING]]
         sources = {"array": arrays, "leaf": leaves}
         results = []
@@ -273,8 +272,8 @@ class Runner:
         return results
 
     def _rebound(self, workspace: Workspace, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments that hold the right numbers, but not as the machine reads them: put in order, and run."""
-        leaves = tuple([wanted.made_of(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
+        """Make arguments contiguous and aligned, and run; return them."""
+        leaves = tuple([wanted.convert(leaf) for leaf, wanted in zip(leaves, self.leaves, strict=True)])
         if self._enter(workspace, leaves) is not False:
             workspace.frame[AT] = self.rows
         elif workspace.frame[AT] < 0:
@@ -282,7 +281,7 @@ class Runner:
         return leaves
 
     def _resume(self, workspace: Workspace, leaves: Any) -> Flip | None:
-        """Do what the machine cannot, and let it go on."""
+        """Do what the machine stopped for, and resume it, until the end."""
         frame = workspace.frame
         while (at := int(frame[AT])) < self.rows:
             if self.has_paused(frame):
@@ -309,9 +308,9 @@ class Runner:
         return None
 
     def has_paused(self, frame: np.ndarray) -> bool:
-        """Whether the machine has stopped so that Python can look for signals; it may go on then.
+        """Return whether the machine has paused for signals, and may be resumed.
 
-        Where a signal raises an exception, it does not, and the workspace is dropped as it is.
+        If a signal raises an exception, it is not resumed, and the workspace is dropped.
         """
         at = frame[AT]
         if self.code[at * WIDTH] == _PAUSE:
@@ -320,9 +319,9 @@ class Runner:
         return bool(frame[DONE])
 
     def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
-        """Run an operation in Python; report a result of another shape or dtype than recorded."""
+        """Run an operation in Python; return a `Flip` if its result has another type than recorded."""
         instruction = self.plan.instructions[id]
-        op, places, attrs = self.listing.callbacks[instruction.attrs[0]]
+        op, places, attrs = self.ir.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
         values = [
             self._view(workspace, next(operands), leaves) if place is None else place for place in places
@@ -339,7 +338,7 @@ class Runner:
         return None
 
     def _view(self, workspace: Workspace, id: int, leaves: Any) -> np.ndarray:
-        """A value, as an array on the memory where it is."""
+        """Return a value as an array on its memory."""
         place, instruction = self.plan.places[id], self.plan.instructions[id]
         assert place is not None
         owner = workspace.owners[place.slot]
@@ -356,15 +355,10 @@ class Runner:
 
 
 def _nanoseconds(instructions: list[Instruction]) -> float:
-    """About how long it takes."""
-    total = 0.0
-    for instruction in instructions:
-        work = instruction.size
-        if instruction.op in ("matmul", "matmul_add"):
-            work *= instructions[instruction.operands[-1]].shape[-2] // 10 + 1
-        elif instruction.op == "kernel":
-            work = needs_of(*instruction.attrs).work // 4
-        elif instruction.op in ("solve", "triangular_solve", "cholesky"):
-            work = instructions[instruction.operands[0]].size * (instruction.shape[-1] // 10 + 1)
-        total += 20 + (_SPECIAL if instruction.op.startswith(PREFIX) else 0.3) * work
-    return total
+    """Return an estimate of the time of a run."""
+    return sum(
+        [
+            _EACH + INSTRUCTIONS[instruction.op].cost.typical(instruction, instructions)
+            for instruction in instructions
+        ]
+    )

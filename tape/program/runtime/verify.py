@@ -1,4 +1,4 @@
-"""Proves that no row of a program touches memory outside its slots, whatever numbers the array holds.
+"""`verify`: proves that no row of a program touches memory outside its slots, whatever the array contains.
 
 The machine checks nothing, so everything is checked here, before the first run: rows of one kind together,
 each rule on whole columns of the instruction array. A compiled loop over the rows would be faster still, but
@@ -19,10 +19,8 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.plan.plan import ALIGNMENT, Plan
-from tape.program.runtime.extents import ADVICE, Claims, Column, Rows, Slot
-from tape.program.runtime.functions import blas_number, itemsizes, kernels_loaded
-from tape.program.runtime.opcodes import (
+from tape.program.native.functions import blas_number, itemsizes, kernels_loaded
+from tape.program.native.opcodes import (
     ARENA,
     FIELDS,
     LITERALS,
@@ -31,6 +29,8 @@ from tape.program.runtime.opcodes import (
     WIDTH,
     opcode,
 )
+from tape.program.plan.planner import ALIGNMENT, Plan
+from tape.program.runtime.extents import ADVICE, Claims, Column, Rows, Slot
 
 __all__ = ["Slot", "slots_of", "verify"]
 
@@ -62,7 +62,7 @@ _TRIANGULAR = [
 
 
 def slots_of(plan: Plan) -> list[Slot]:
-    """The slots of a plan, as a run of its program provides them.
+    """Return the slots of a plan, as a run of its program provides them.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ def slots_of(plan: Plan) -> list[Slot]:
 
 
 def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collection[int] = ()) -> None:
-    """Refuse a program that could touch memory that is not its own.
+    """Raise unless a program stays in its memory.
 
-    What is accepted reads and writes inside its slots, writes to none that may only be read, and ends: memory
-    limits how long a row runs.
+    A program that passes reads and writes inside its slots, writes to no slot that is read-only, and
+    terminates: memory limits how long a row runs.
 
     Parameters
     ----------
@@ -106,17 +106,17 @@ def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collec
     slots : sequence of Slot
         By number.
     callbacks : collection of int
-        What rows that call Python may name.
+        Numbers that rows which call Python may have.
 
     Raises
     ------
     ProgramError
-        At the first flaw that is found, naming row, field and what is wrong with it.
+        For the first flaw that is found, with row, field and reason.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tape.program.runtime.opcodes import WIDTH, opcode, packed
+    >>> from tape.program.native.opcodes import WIDTH, opcode, packed
     >>> from tape.program.runtime.verify import Slot, verify
     >>> slots = [Slot(64, 64, True), Slot(0, 64, True), Slot(16, 16, False)]
     >>> code = np.zeros(WIDTH, np.int64)
@@ -131,7 +131,7 @@ def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collec
     is_array = isinstance(code, np.ndarray) and code.dtype == np.int64 and code.ndim == 1
     if not is_array or not code.flags.c_contiguous or not 0 <= rows <= len(code) // WIDTH:
         raise errors.ProgramError(
-            f"a program of {rows} rows in {errors.describe(code)}: that is no int64 array which holds them. "
+            f"a program of {rows} rows cannot be in {errors.describe(code)}: it takes an int64 array. "
             + ADVICE
         )
     _Verifier(code, rows, slots, callbacks).verify()
@@ -141,9 +141,9 @@ _known_loops = np.zeros((0, 4), np.int64)
 
 
 def _loops() -> np.ndarray:
-    """By number of each C function: how many arrays a ufunc's loop works on, and bytes of an element of each.
+    """Return, by number of each C function: how many arrays a ufunc's loop has, and the itemsize of each.
 
-    There are zeros for what is no loop.
+    Rows of functions that are no loops are zeros.
     """
     global _known_loops
     table = _known_loops
@@ -174,7 +174,7 @@ class _Verifier:
         is_known = (kinds >= 0) & (kinds < len(_NAMES))
         if not is_known.all():
             row = int(np.argmin(is_known))
-            raise errors.ProgramError(f"row {row}: there is no opcode {kinds[row]}. {ADVICE}")
+            raise errors.ProgramError(f"row {row}: no opcode {kinds[row]}. {ADVICE}")
         order = np.argsort(kinds, kind="stable")
         starts = np.searchsorted(kinds[order], range(len(_NAMES) + 1))
         columns = np.ascontiguousarray(words[order].T)
@@ -205,20 +205,20 @@ class _Verifier:
         for k, at in enumerate(group.numbers + 1):
             inside = slice(at, at + rows[k])
             if (kinds[inside] > _LAST_ELEMENTWISE).any():
-                group.refuse(k, "rows", "takes in rows that are not elementwise")
+                group.refuse(k, "rows", "includes rows that are not elementwise")
             if (self.elements[inside] != count[k]).any():
-                group.refuse(k, "count", f"is {count[k]}, and rows of the block have another one")
+                group.refuse(k, "count", f"is {count[k]}, but rows of the block have another count")
             self.near[inside] = min(count[k], block[k])
 
     def _count(self, group: Rows, field: str) -> Column:
-        """Elements of an operand: registers begin anew with every block."""
+        """Return the number of elements of an operand: a register holds those of one block."""
         is_register = group[field] >> OFFSET_BITS == REGISTERS
         return np.where(is_register, self.near[group.numbers], self.elements[group.numbers])
 
     def _loop(self, group: Rows, operands: str) -> None:
         loops = _loops()
         counts, *sizes = loops[group.between("function", 0, len(loops) - 1)].T
-        group.need(counts == len(operands.split()), "function", f"That is no loop for a {group.name} row")
+        group.need(counts == len(operands.split()), "function", f"It is not a loop of a {group.name} row")
         for field, size in zip(operands.split(), sizes, strict=False):
             step, is_out = group[f"stride_{field}"], field == "out"
             if is_out:
@@ -228,8 +228,8 @@ class _Verifier:
 
     @staticmethod
     def _need_spread(group: Rows, field: str, step: Column, part: Any) -> None:
-        """Results lie apart: memory limits how many there are, and how long a row runs."""
-        group.need((step >= part) | (step <= -part), field, "Parts of the result lie upon each other")
+        """Check that results do not overlap: so memory limits how many there are, and how long a row runs."""
+        group.need((step >= part) | (step <= -part), field, "Parts of the result overlap")
 
     def _unary(self, group: Rows) -> None:
         self._loop(group, "x out")
@@ -260,7 +260,7 @@ class _Verifier:
     # ---- parts of arrays -----------------------------------------------------------------------------
 
     def _claim_part(self, group: Rows, field: str, size: Column) -> None:
-        """Claim what a table describes."""
+        """Claim the part of an array that a table describes."""
         count = group.between("count", 1, _MOST)
         ndim = group.between("ndim", 0, _MOST_AXES)
         tables = self.rows * WIDTH
@@ -271,12 +271,18 @@ class _Verifier:
             has_axis = axis < ndim
             length = np.where(has_axis, self.code[np.where(has_axis, lengths + axis, 0)], 1)
             step = np.where(has_axis, self.code[np.where(has_axis, strides + axis, 0)], 0)
-            group.need((length >= 1) & (length <= _MOST), "lengths", f"Length {axis} there is out of range")
-            group.need(step % size == 0, "strides", f"Stride {axis} there is no multiple of the itemsize")
-            group.need((step >= -_MOST) & (step <= _MOST), "strides", f"Stride {axis} there is out of range")
+            group.need(
+                (length >= 1) & (length <= _MOST), "lengths", f"Length {axis} in the table is out of range"
+            )
+            group.need(
+                step % size == 0, "strides", f"Stride {axis} in the table is not a multiple of the itemsize"
+            )
+            group.need(
+                (step >= -_MOST) & (step <= _MOST), "strides", f"Stride {axis} in the table is out of range"
+            )
             reach = (length - 1.0) * step
             low, high, product = low + np.minimum(reach, 0), high + np.maximum(reach, 0), product * length
-        group.need(product == count, "lengths", "The lengths there do not make the count")
+        group.need(product == count, "lengths", "The product of the lengths in the table is not the count")
         self.claims.add(group, field, size, low=low, high=high, is_written=field == "out")
 
     def _store(self, group: Rows) -> None:
@@ -304,7 +310,7 @@ class _Verifier:
     def _fold(self, group: Rows) -> None:
         kind = group.between("kind", 0, len(FOLDS) - 1)
         dtype = group.between("dtype", 0, len(_ITEMSIZES) - 1)
-        group.need(_FOLDABLE[kind, dtype], "dtype", "There is no such fold of this dtype")
+        group.need(_FOLDABLE[kind, dtype], "dtype", "No such reduction of this dtype")
         before = group.between("before", 1, _MOST)
         reduced = group.between("reduced", np.where(_MAY_FOLD_NOTHING[kind], 0, 1), _MOST)
         after = group.between("after", 1, _MOST)
@@ -323,7 +329,7 @@ class _Verifier:
     def _scan(self, group: Rows) -> None:
         kind = group.between("kind", 0, len(SCANS) - 1)
         dtype = group.between("dtype", 0, len(_ITEMSIZES) - 1)
-        group.need(_SCANNABLE[kind, dtype], "dtype", "There is no such scan of this dtype")
+        group.need(_SCANNABLE[kind, dtype], "dtype", "No such scan of this dtype")
         group.between("backwards", 0, 1)
         elements = np.ones(len(group))
         for field in ("before", "length", "after"):
@@ -347,7 +353,7 @@ class _Verifier:
 
     @staticmethod
     def _indexed(group: Rows) -> tuple[Column, Column]:
-        """Elements of the array that is indexed, and of those that are chosen from it."""
+        """Return the number of elements of the array that is indexed, and of those that are taken from it."""
         length = group.between("length", 0, _MOST)
         row = group.between("row", 1, _MOST)
         count = group.between("count", 1, _MOST)
@@ -366,14 +372,14 @@ class _Verifier:
         self.claims.add(group, "x", _ITEMSIZES[group.between("dtype", 0, len(_ITEMSIZES) - 1)], 1)
 
     def _callback(self, group: Rows) -> None:
-        group.need(np.isin(group["index"], self.callbacks), "index", "That is no callback")
+        group.need(np.isin(group["index"], self.callbacks), "index", "It is not a callback")
 
     def _pause(self, group: Rows) -> None:
-        """It touches nothing."""
+        """Accept a pause, which touches no memory."""
 
     def _kernel(self, group: Rows) -> None:
         loaded = kernels_loaded()
-        group.need(np.isin(group["kernel"], list(loaded)), "kernel", "That is no kernel")
+        group.need(np.isin(group["kernel"], list(loaded)), "kernel", "It is not a kernel that is loaded")
         names = [loaded[number] for number in group["kernel"].tolist()]
         size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
         counts = np.array([sum(REGISTRY[name].parameters.values()) for name in names])
@@ -385,21 +391,21 @@ class _Verifier:
             try:
                 needs = needs_of(name, tuple(parameters.tolist()))
             except ValueError as error:
-                group.refuse(k, "parameters", f"does not suit {name}: {error}")
+                group.refuse(k, "parameters", f"does not fit {name}: {error}")
             if needs.workspace * size[k] > self.claims.sizes[REGISTERS]:
-                group.refuse(k, "parameters", "needs a larger workspace than the registers are")
+                group.refuse(k, "parameters", "needs a larger workspace than the registers have")
             letter = "d" if size[k] == 8 else "s"
             blas = blas_number(letter + entry.blas) if entry.blas else 0
             for field, wanted in (("blas", blas), ("tasks", needs.tasks)):
                 if group[field][k] != wanted:
-                    group.refuse(k, field, f"is {group[field][k]}, and for {name} it is {wanted}")
+                    group.refuse(k, field, f"is {group[field][k]}, but {name} needs {wanted}")
             elements[: 1 + len(needs.operands), k] = needs.out, *needs.operands
             units[[1 + operand for operand in entry.indices], k] = _INT64
         group.between("threads", 1, group["tasks"])
         group.between("portion", 1, group["tasks"])
         for field in fields:
             is_apart = group[field] >> OFFSET_BITS != REGISTERS
-            group.need(is_apart, field, "It is in the registers, which are the workspace")
+            group.need(is_apart, field, "It is in the registers, which hold the workspace")
         out, *operands = [
             self.claims.add(group, field, units[k], elements[k], is_written=k == 0)
             for k, field in enumerate(fields)
@@ -411,13 +417,13 @@ class _Verifier:
 
     @staticmethod
     def _blas(group: Rows, doubles: str, singles: str) -> Column:
-        """The itemsize that a function of BLAS's works on; other functions are refused."""
+        """Return the itemsize of a function of BLAS, which must be one of these two."""
         function, double, single = group["function"], blas_number(doubles), blas_number(singles)
         is_double = function == double
-        group.need(is_double | (function == single), "function", f"That is neither {doubles} nor {singles}")
+        group.need(is_double | (function == single), "function", f"It is neither {doubles} nor {singles}")
         size = np.where(is_double, itemsizes(double)[0], itemsizes(single)[0])
         if "itemsize" in FIELDS[group.name]:
-            group.need(group["itemsize"] == size, "itemsize", "The function works on others")
+            group.need(group["itemsize"] == size, "itemsize", "The function has another itemsize")
         return size
 
     def _gemm(self, group: Rows) -> None:
@@ -429,10 +435,10 @@ class _Verifier:
         at = group.between("stack", self.rows * WIDTH, len(self.code) - _STACK)
         outer, inner, *strides = (self.code[at + i] for i in range(_STACK))
         for count in (outer, inner):
-            group.need((count >= 1) & (count <= _MOST), "stack", "A length there is out of range")
+            group.need((count >= 1) & (count <= _MOST), "stack", "A length in the table is out of range")
         # Each element of a result takes memory, which limits how long a row runs.
         elements = outer * inner.astype(float) * m * n
-        group.need(elements * size <= self.claims.sizes.max(initial=0), "stack", "It is of too many matrices")
+        group.need(elements * size <= self.claims.sizes.max(initial=0), "stack", "It has too many matrices")
         touched = []
         for matrix, rows, columns, is_turned, steps in (
             ("a", m, k, letters & 0xFF == _T, strides[:2]),
@@ -445,7 +451,11 @@ class _Verifier:
             low = high = np.zeros(len(group))
             for count, step in zip((outer, inner), steps, strict=True):
                 is_stride = (step >= -_MOST) & (step <= _MOST) & (step % size == 0)
-                group.need(is_stride, "stack", f"A stride of {matrix} there is none")
+                group.need(
+                    is_stride,
+                    "stack",
+                    f"A stride of {matrix} in the table is out of range, or not a multiple of the itemsize",
+                )
                 reach = (count - 1.0) * step
                 low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
             touched.append(
@@ -455,7 +465,7 @@ class _Verifier:
             self.claims.keep_apart(touched[2], factor)
 
     def _systems(self, group: Rows, doubles: str, singles: str) -> tuple[Column, Column, Column]:
-        """Bytes of an element, how many matrices, and how many rows each has."""
+        """Return the itemsize, the number of matrices, and the number of rows of each."""
         size = self._blas(group, doubles, singles)
         return size, group.between("batch", 1, _MOST), group.between("n", 1, _MOST_INT32)
 

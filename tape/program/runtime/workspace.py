@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape.program.plan.plan import ALIGNMENT
-from tape.program.runtime.functions import DATA_TABLE, FUNCTION_TABLE
-from tape.program.runtime.opcodes import (
+from tape.program.native.functions import DATA_TABLE, FUNCTION_TABLE
+from tape.program.native.opcodes import (
     ARENA,
     CODE,
     DATA,
@@ -23,7 +22,8 @@ from tape.program.runtime.opcodes import (
     SPEC,
     THREADS,
 )
-from tape.program.runtime.placing import places
+from tape.program.native.placing import places
+from tape.program.plan.planner import ALIGNMENT
 
 if TYPE_CHECKING:
     from tape.program.runtime.run import Runner
@@ -44,7 +44,7 @@ class Workspace:
     Attributes
     ----------
     frame : numpy.ndarray
-        int64: what the machine works with, see `tape.program.runtime.opcodes`.
+        int64: what the machine works with, see `tape.program.native.opcodes`.
     owners : list
         The array behind each slot; None for those of arguments and results.
     scalars : list of numpy.ndarray

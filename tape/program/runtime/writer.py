@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tape.program.ir.instructions import Instruction
+from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
-from tape.program.plan.plan import Plan
-from tape.program.runtime.opcodes import FIELDS, REGISTERS, opcode, packed
+from tape.program.plan.planner import Plan
 
 __all__ = ["Writer", "rounded"]
 

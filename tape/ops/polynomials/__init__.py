@@ -1,0 +1,1 @@
+"""Polynomials by their coefficients: arithmetic, roots, fitting and Vandermonde matrices."""

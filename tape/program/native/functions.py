@@ -1,0 +1,178 @@
+"""The table of C functions that the machine calls: inner loops of ufuncs, BLAS and LAPACK, kernels.
+
+Rows refer to them by number; the addresses are a table of the process. A ufunc's loops are read from the
+`PyUFuncObject`, whose layout is in NumPy's public C header: its name and types are checked before an address
+is trusted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import numpy as np
+
+from tape.kernels.availability import Unavailable
+from tape.kernels.headers import memory_at
+from tape.kernels.registry import GROUPS, REGISTRY
+from tape.program.native.code import Native, native
+from tape.program.native.opcodes import KERNELS
+from tape.program.native.ufuncs import UFUNCS
+from tape.system.blas import blas_function, lapack_function, openblas_function
+
+__all__ = [
+    "DATA_TABLE",
+    "FUNCTION_TABLE",
+    "blas_number",
+    "itemsizes",
+    "kernel_number",
+    "kernels_loaded",
+    "loop_number",
+    "prepare",
+]
+
+_CAPACITY = 2048
+_LAPACK = ("gesv", "potrf")
+
+FUNCTION_TABLE = np.zeros(_CAPACITY, np.int64)
+"""Addresses, by number."""
+DATA_TABLE = np.zeros(_CAPACITY, np.int64)
+"""The last argument of each, by number."""
+
+
+class _UFunc(ctypes.Structure):
+    """The beginning of PyUFuncObject in numpy/ufuncobject.h."""
+
+    _fields_ = (
+        ("references", ctypes.c_ssize_t),
+        ("type", ctypes.c_void_p),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("ntypes", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+        ("name", ctypes.c_void_p),
+    )
+
+
+_lock = threading.RLock()
+_numbers: dict[tuple[str, str], int] = {}
+_itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
+
+
+def prepare() -> Native:
+    """Load the machine, and enter the functions that every program needs into the table."""
+    code = native()
+    for number, name in enumerate(KERNELS):
+        if name in code.addresses:
+            FUNCTION_TABLE[number] = code.addresses[name]
+        elif name in REGISTRY:  # filled in once a program needs it
+            continue
+        elif name == "memmove":
+            FUNCTION_TABLE[number] = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+        elif name.startswith("openblas_"):
+            FUNCTION_TABLE[number] = openblas_function(name.removeprefix("openblas_"))
+        elif name in ("Py_True", "Py_False"):
+            FUNCTION_TABLE[number] = id(name == "Py_True")
+        else:
+            library = ctypes.CDLL(None) if name.startswith(("pthread", "sched")) else ctypes.pythonapi
+            found = getattr(library, name, None)
+            FUNCTION_TABLE[number] = (ctypes.cast(found, ctypes.c_void_p).value if found else 0) or 0
+    return code
+
+
+def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
+    """Return the number of a ufunc's inner loop for these dtypes of operands and result, or None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.native.functions import itemsizes, loop_number
+    >>> double = np.dtype(float)
+    >>> itemsizes(loop_number("less", (double, double, np.dtype(bool))))
+    (8, 8, 1)
+    """
+    chars = "".join([dtype.char for dtype in dtypes])
+    key = (name, chars)
+    number = _numbers.get(key)
+    if number is None:
+        signature = f"{chars[:-1]}->{chars[-1]}"
+        try:
+            found = _inner_loop(UFUNCS[name], signature)
+        except Unavailable:  # one of our own
+            return None
+        number = -1 if found is None else _add(found, tuple(dtype.itemsize for dtype in dtypes))
+        _numbers[key] = number
+    return None if number < 0 else number
+
+
+def blas_number(name: str) -> int:
+    """Return the number of a function of BLAS or LAPACK."""
+    key = ("blas", name)
+    number = _numbers.get(key)
+    if number is None:
+        address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
+        number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
+    return number
+
+
+def kernel_number(name: str) -> int:
+    """Return the number of a kernel of the registry, whose group is compiled if necessary."""
+    number = KERNELS.index(name)
+    if not FUNCTION_TABLE[number]:
+        group = next(group for group, kernels in GROUPS.items() if name in kernels)
+        for other, address in native(group).addresses.items():
+            FUNCTION_TABLE[KERNELS.index(other)] = address
+    return number
+
+
+def kernels_loaded() -> dict[int, str]:
+    """Return the kernels of the registry that are loaded, by number."""
+    return {
+        number: name for number, name in enumerate(KERNELS) if name in REGISTRY and FUNCTION_TABLE[number]
+    }
+
+
+def itemsizes(number: int) -> tuple[int, ...]:
+    """Return the itemsize of each argument of a function."""
+    return _itemsizes[number]
+
+
+def _add(found: tuple[int, int], sizes: tuple[int, ...]) -> int:
+    with _lock:
+        number = len(_itemsizes)
+        FUNCTION_TABLE[number], DATA_TABLE[number] = found
+        _itemsizes.append(sizes)
+        return number
+
+
+def _inner_loop(ufunc: np.ufunc, signature: str) -> tuple[int, int] | None:
+    """Return address and data of a loop ``void(char **args, intp *count, intp *strides, void *data)``."""
+    if signature not in ufunc.types:
+        return None
+    head = memory_at(id(ufunc), ctypes.sizeof(_UFunc))
+    if head is None:
+        return None
+    fields = _UFunc.from_buffer_copy(head)
+    if (fields.nin, fields.nout, fields.nargs, fields.ntypes) != (
+        ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes,
+    ):  # fmt: skip
+        return None
+    name = ufunc.__name__.encode() + b"\0"
+    k = ufunc.types.index(signature)
+    address = _pointer_in(fields.functions, k)
+    if memory_at(fields.name or 0, len(name)) != name or not address:
+        return None
+    data = _pointer_in(fields.data, k) if fields.data else 0
+    return None if data is None else (address, data)
+
+
+def _pointer_in(table: int | None, k: int) -> int | None:
+    """Return an element of an array of pointers; None if there is no such memory."""
+    size = ctypes.sizeof(ctypes.c_void_p)
+    found = memory_at((table or 0) + k * size, size)
+    return None if found is None else int.from_bytes(found, "little")

@@ -1,0 +1,500 @@
+"""The machine: one compiled loop over an instruction array, and the way into it from Python.
+
+The loop allocates nothing and checks nothing: `tape.program.runtime.verify` has proved that every row stays
+within its slots. C functions do the work of a row, found by number in a table: NumPy's loops, BLAS, and the
+kernels of `tape.kernels`. Callbacks, and guards with another outcome, end the loop; the caller handles the
+row, and resumes the loop after it. Pauses, and portions of rows that take long, end it too: Python handles
+signals, and resumes it in the same row.
+
+`tape.program.native.code` compiles these functions, and makes a Python function of one of them.
+"""
+
+from __future__ import annotations
+
+from tape.kernels._jit import inner
+from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
+from tape.kernels.pointers import (
+    call1,
+    call3,
+    call4,
+    call5,
+    call6,
+    call7,
+    call8,
+    call9,
+    call10,
+    call13,
+    int64_at,
+    set_int64,
+)
+from tape.program.native.binding import bind, bind_results
+from tape.program.native.opcodes import (
+    AT,
+    CODE,
+    DATA,
+    DONE,
+    FRAME_BYTES,
+    FUNCTIONS,
+    JOB_DONE,
+    JOB_ROW,
+    JOB_START,
+    JOB_STOP,
+    JOB_THREAD,
+    KERNELS,
+    NO_ARRAYS,
+    OFFSET_BITS,
+    OFFSET_MASK,
+    OTHERS,
+    PLACE_BYTES,
+    PLACES,
+    REGISTERS,
+    RING,
+    ROWS,
+    SLOTS,
+    SPEC,
+    THREADS,
+    WIDTH,
+    WORTH_A_THREAD,
+    opcode,
+)
+
+__all__ = ["call", "run", "work"]
+
+_SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
+"""Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
+waiting for them takes longer than the work, on a busy machine a hundred times as long."""
+_ROW = 8 * WIDTH
+_SLOTS = 8 * SLOTS
+_UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
+_SUM_PRODUCT = opcode("sum_product")
+_BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
+_STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
+_SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
+_TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
+_KERNEL = opcode("kernel")
+
+_NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
+_DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["load"]
+_DO_STORE, _DO_ADD_STORE, _DO_FOLD = _NUMBER["store"], _NUMBER["add_store"], _NUMBER["fold"]
+_DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
+_DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
+_DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
+_DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
+_DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
+_DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
+_CPU = _NUMBER["sched_getcpu"]
+_GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
+_DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
+_TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
+_RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
+_ERROR = _NUMBER["PyErr_Occurred"]
+
+
+@inner
+def _field(row, k):  # type: ignore[no-untyped-def]
+    return int64_at(row + 8 * k)
+
+
+@inner
+def _address(frame, operand):  # type: ignore[no-untyped-def]
+    return int64_at(frame + _SLOTS + 8 * (operand >> OFFSET_BITS)) + (operand & OFFSET_MASK)
+
+
+@inner
+def _moved(frame, operand, bytes):  # type: ignore[no-untyped-def]
+    """Return the address of an operand in a block; that of a register is the same in all blocks."""
+    address = _address(frame, operand)
+    return address if operand >> OFFSET_BITS == REGISTERS else address + bytes
+
+
+@inner
+def _size(code):  # type: ignore[no-untyped-def]
+    """Return the itemsize of a dtype code: float64, float32, int64, bool, int32."""
+    return 8 if code == 0 or code == 2 else 1 if code == 3 else 4
+
+
+@inner
+def _elementwise(row, frame, start, count):  # type: ignore[no-untyped-def]
+    """Compute elements ``start`` to ``start + count`` of an elementwise row."""
+    kind = _field(row, 0)
+    table = _field(frame, FUNCTIONS)
+    if kind == _BINARY:
+        function = 8 * _field(row, 1)
+        set_int64(frame, _moved(frame, _field(row, 6), start * _field(row, 3)))
+        set_int64(frame + 8, _moved(frame, _field(row, 7), start * _field(row, 4)))
+        set_int64(frame + 16, _moved(frame, _field(row, 8), start * _field(row, 5)))
+        set_int64(frame + 24, count)
+        data = int64_at(_field(frame, DATA) + function)
+        call4(int64_at(table + function), (frame, frame + 24, row + 24, data))
+    elif kind == _UNARY:
+        function = 8 * _field(row, 1)
+        set_int64(frame, _moved(frame, _field(row, 5), start * _field(row, 3)))
+        set_int64(frame + 8, _moved(frame, _field(row, 6), start * _field(row, 4)))
+        set_int64(frame + 24, count)
+        data = int64_at(_field(frame, DATA) + function)
+        call4(int64_at(table + function), (frame, frame + 24, row + 24, data))
+    elif kind == _LOAD:
+        width = _field(row, 1)
+        lengths = _field(frame, CODE) + 8 * _field(row, 4)
+        strides = _field(frame, CODE) + 8 * _field(row, 5)
+        out = _moved(frame, _field(row, 7), start * width)
+        source = _address(frame, _field(row, 6))
+        call8(
+            int64_at(table + _DO_LOAD),
+            (source, width, _field(row, 3), lengths, strides, start, count, out),
+        )
+    elif kind == _SELECT:
+        width, x_step, y_step = _field(row, 1), _field(row, 3), _field(row, 4)
+        condition = _moved(frame, _field(row, 5), start)
+        x, y = _moved(frame, _field(row, 6), start * x_step), _moved(frame, _field(row, 7), start * y_step)
+        out = _moved(frame, _field(row, 8), start * width)
+        call8(int64_at(table + _DO_SELECT), (width, condition, x, x_step, y, y_step, count, out))
+    else:
+        source, target = _field(row, 1), _field(row, 3)
+        x = _moved(frame, _field(row, 4), start * _size(source))
+        out = _moved(frame, _field(row, 5), start * _size(target))
+        call5(int64_at(table + _DO_CAST), (source, target, x, count, out))
+
+
+@inner
+def _blocks(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """Run the rows that follow block by block, so that intermediate results stay in the L1 cache."""
+    rows, block = _field(row, 1), _field(row, 3)
+    while start < stop:
+        count = min(block, stop - start)
+        for k in range(1, rows + 1):
+            _elementwise(row + k * _ROW, frame, start, count)
+        start += count
+
+
+@inner
+def _tasks(row, frame, start, stop):  # type: ignore[no-untyped-def]
+    """Run some tasks of a kernel, with the registers as its workspace; return 0 if it fails."""
+    table = _field(frame, FUNCTIONS)
+    return call10(
+        int64_at(table + 8 * _field(row, 1)),
+        (
+            int64_at(table + 8 * _field(row, 2)), _field(row, 3), _field(frame, CODE) + 8 * _field(row, 4),
+            start, stop, _address(frame, _field(row, 7)), _address(frame, _field(row, 8)),
+            _address(frame, _field(row, 9)), _field(frame, SLOTS + REGISTERS),
+            _address(frame, _field(row, 10)),
+        ),
+    )  # fmt: skip
+
+
+@inner
+def work(frame):  # type: ignore[no-untyped-def]
+    """Do the part of a thread: some blocks, or some tasks of a kernel."""
+    row, start, stop = _field(frame, JOB_ROW), _field(frame, JOB_START), _field(frame, JOB_STOP)
+    is_done = 1
+    if _field(row, 0) == _KERNEL:
+        is_done = _tasks(row, frame, start, stop)
+    else:
+        _blocks(row, frame, start, stop)
+    set_int64(frame + 8 * JOB_DONE, is_done)
+    return 0
+
+
+@inner
+def _shared(row, frame):  # type: ignore[no-untyped-def]
+    """Run a portion of all blocks, or of the tasks of a kernel, on as many threads as are worth it.
+
+    Return whether none is left. If some are, the frame says how many are done, or 0 for a failure.
+    """
+    first = _field(frame, DONE)
+    if _field(row, 0) == _KERNEL:
+        count, block, worth, portion = _field(row, 5), 1, _field(row, 6), _field(row, 11)
+    else:
+        count, block, portion = _field(row, 2), _field(row, 3), _field(row, 4)
+        worth = _field(row, 1) * count // WORTH_A_THREAD
+    end = min(first + portion, count)
+    threads = max(1, min(_field(frame, THREADS), worth))
+    table, stride = _field(frame, FUNCTIONS), _field(frame, FRAME_BYTES)
+    part = ((end - first + block - 1) // block + threads - 1) // threads * block
+    do_work = int64_at(table + _DO_WORK)  # by address, so that it is compiled once
+    places = _field(frame, PLACES) if threads > 1 else 0
+    if places:
+        cpu = call1(int64_at(table + _CPU), (0,)) & 0xFFFFFFFF
+        places = places + PLACE_BYTES * (1 + cpu) if cpu < int64_at(places) else 0
+    started = 0
+    for k in range(1, threads):
+        other = _field(frame, OTHERS) + (k - 1) * stride
+        registers = _field(other, SLOTS + REGISTERS)
+        call3(int64_at(table + _DO_MOVE), (other, frame, stride))
+        set_int64(other + 8 * (SLOTS + REGISTERS), registers)
+        set_int64(other + 8 * JOB_ROW, row)
+        set_int64(other + 8 * JOB_START, min(first + k * part, end))
+        set_int64(other + 8 * JOB_STOP, min(first + (k + 1) * part, end))
+        set_int64(other + 8 * JOB_THREAD, 0)
+        thread = other + 8 * JOB_THREAD
+        # A C int comes back in the lower half.
+        if call4(int64_at(table + _CREATE), (thread, places, do_work, other)) & 0xFFFFFFFF:
+            call1(do_work, (other,))
+        else:
+            started |= 1 << k
+    set_int64(frame + 8 * JOB_ROW, row)
+    set_int64(frame + 8 * JOB_START, first)
+    set_int64(frame + 8 * JOB_STOP, min(first + part, end))
+    call1(do_work, (frame,))
+    is_done = _field(frame, JOB_DONE) != 0
+    for k in range(1, threads):
+        other = _field(frame, OTHERS) + (k - 1) * stride
+        if started >> k & 1:
+            call3(int64_at(table + _JOIN), (_field(other, JOB_THREAD), 0, 0))
+        is_done = is_done and _field(other, JOB_DONE) != 0
+    if portion < count:
+        set_int64(frame + 8 * DONE, end if is_done and end < count else 0)
+        return is_done and end == count
+    return is_done
+
+
+@inner
+def _one_thread_of_blas(table):  # type: ignore[no-untyped-def]
+    """Keep BLAS to the calling thread; return how many threads it had."""
+    if not int64_at(table + _SET_THREADS):
+        return 0
+    threads = call1(int64_at(table + _GET_THREADS), (0,)) & 0xFFFFFFFF
+    if threads > 1:
+        call1(int64_at(table + _SET_THREADS), (1,))
+    return threads
+
+
+@inner
+def _threads_of_blas(table, threads):  # type: ignore[no-untyped-def]
+    """Let BLAS have as many threads as before."""
+    if threads > 1:
+        call1(int64_at(table + _SET_THREADS), (threads,))
+
+
+@inner
+def _gemm(row, frame):  # type: ignore[no-untyped-def]
+    """Compute a stack of products."""
+    table, size = _field(frame, FUNCTIONS), _field(row, 3) * _field(row, 4) * _field(row, 5)
+    threads = _one_thread_of_blas(table) if _SINGLE_FROM < size < _SINGLE_TO else 0
+    _products(row, frame)
+    _threads_of_blas(table, threads)
+
+
+@inner
+def _kernel(row, frame):  # type: ignore[no-untyped-def]
+    """Run a portion of a kernel, whose tasks are shared among threads of the machine and not of BLAS."""
+    table = _field(frame, FUNCTIONS)
+    threads = _one_thread_of_blas(table) if _field(row, 2) else 0
+    is_done = _shared(row, frame)
+    _threads_of_blas(table, threads)
+    return is_done
+
+
+@inner
+def _products(row, frame):  # type: ignore[no-untyped-def]
+    function = int64_at(_field(frame, FUNCTIONS) + 8 * _field(row, 1))
+    stack = _field(frame, CODE) + 8 * _field(row, 2)
+    outer_a, outer_b = _address(frame, _field(row, 12)), _address(frame, _field(row, 13))
+    outer_c = _address(frame, _field(row, 14))
+    # Fortran takes all by address: letters, sizes and numbers are read where they stand in the row.
+    letters, sizes, leading, scales = row + 72, row + 24, row + 48, row + 80
+    for _ in range(_field(stack, 0)):
+        a, b, c = outer_a, outer_b, outer_c
+        for _ in range(_field(stack, 1)):
+            call13(
+                function,
+                (
+                    letters, letters + 1, sizes, sizes + 8, sizes + 16, scales, a, leading, b, leading + 8,
+                    scales + 8, c, leading + 16,
+                ),
+            )  # fmt: skip
+            a += _field(stack, 3)
+            b += _field(stack, 5)
+            c += _field(stack, 7)
+        outer_a += _field(stack, 2)
+        outer_b += _field(stack, 4)
+        outer_c += _field(stack, 6)
+
+
+@inner
+def _solve(row, frame, table):  # type: ignore[no-untyped-def]
+    """Run a row of gesv, potrf or trsm; return 0 if a matrix has no result."""
+    kind, function, batch = _field(row, 0), int64_at(table + 8 * _field(row, 1)), _field(row, 2)
+    info = frame + 32
+    if kind == _GESV:
+        a, pivots = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+        x = _address(frame, _field(row, 8))
+        return call8(
+            int64_at(table + _DO_SOLVE), (function, batch, row + 24, _field(row, 5), a, pivots, x, info)
+        )
+    if kind == _POTRF:
+        x = _address(frame, _field(row, 6))
+        return call7(
+            int64_at(table + _DO_CHOLESKY), (function, batch, row + 24, row + 32, _field(row, 5), x, info)
+        )
+    a, x = _address(frame, _field(row, 10)), _address(frame, _field(row, 11))
+    return call7(
+        int64_at(table + _DO_TRIANGULAR_SOLVE),
+        (function, batch, row + 24, _field(row, 8), _field(row, 9), a, x),
+    )
+
+
+@inner
+def _write_part(row, frame, kernel):  # type: ignore[no-untyped-def]
+    """Run a row of store or add_store: write a contiguous operand to a part of the result."""
+    code = _field(frame, CODE)
+    x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+    lengths, strides = code + 8 * _field(row, 4), code + 8 * _field(row, 5)
+    call7(kernel, (x, _field(row, 1), _field(row, 3), lengths, strides, _field(row, 2), out))
+
+
+@inner
+def _by_index(row, frame, kernel, first, second, third):  # type: ignore[no-untyped-def]
+    """Run a row of take or scatter_add; return 0 if an index is out of range."""
+    return call8(
+        kernel,
+        (
+            _field(row, 1), _address(frame, first), _field(row, 2), _field(row, 3), _address(frame, second),
+            _field(row, 4), _field(row, 5), _address(frame, third),
+        ),
+    )  # fmt: skip
+
+
+@inner
+def run(frame, at):  # type: ignore[no-untyped-def]
+    """Run from a row on; return the row that ended the run, or the number of rows."""
+    code, stop, table = _field(frame, CODE), _field(frame, ROWS), _field(frame, FUNCTIONS)
+    while at < stop:
+        row = code + at * _ROW
+        kind = _field(row, 0)
+        if kind <= _LOAD:
+            _elementwise(row, frame, 0, _field(row, 2))
+        elif kind == _GEMM:
+            _gemm(row, frame)
+        elif kind == _SCALAR:
+            x, y = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
+            call4(int64_at(table + _DO_SCALAR), (_field(row, 1), x, y, _address(frame, _field(row, 4))))
+        elif kind == _BLOCKS:
+            if not _shared(row, frame):
+                return at
+            at += _field(row, 1)
+        elif kind == _KERNEL:
+            if not _kernel(row, frame):
+                return at
+        elif kind == _FOLD:
+            x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+            before, reduced, after = _field(row, 3), _field(row, 4), _field(row, 5)
+            call7(
+                int64_at(table + _DO_FOLD), (_field(row, 1), _field(row, 2), x, before, reduced, after, out)
+            )
+        elif kind == _SUM_PRODUCT:
+            x, y, out = (
+                _address(frame, _field(row, 5)),
+                _address(frame, _field(row, 6)),
+                _address(frame, _field(row, 7)),
+            )
+            call7(
+                int64_at(table + _DO_SUM_PRODUCT),
+                (_field(row, 1), _field(row, 2), _field(row, 3), _field(row, 4), x, y, out),
+            )
+        elif kind == _SCAN:
+            x, y, out = (
+                _address(frame, _field(row, 7)),
+                _address(frame, _field(row, 8)),
+                _address(frame, _field(row, 9)),
+            )
+            before, length, after = _field(row, 3), _field(row, 4), _field(row, 5)
+            call9(
+                int64_at(table + _DO_SCAN),
+                (_field(row, 1), _field(row, 2), before, length, after, _field(row, 6), x, y, out),
+            )
+        elif kind == _COPY:
+            x, out = _address(frame, _field(row, 2)), _address(frame, _field(row, 3))
+            call3(int64_at(table + _DO_MOVE), (out, x, _field(row, 1)))
+        elif kind == _GESV or kind == _POTRF or kind == _TRSM:  # noqa: SIM109
+            if not _solve(row, frame, table):
+                return at
+        elif kind == _STORE:
+            _write_part(row, frame, int64_at(table + _DO_STORE))
+        elif kind == _ADD_STORE:
+            _write_part(row, frame, int64_at(table + _DO_ADD_STORE))
+        elif kind == _TAKE:
+            kernel = int64_at(table + _DO_TAKE)
+            if not _by_index(row, frame, kernel, _field(row, 6), _field(row, 7), _field(row, 8)):
+                return at
+        elif kind == _SCATTER_ADD:
+            kernel = int64_at(table + _DO_SCATTER_ADD)
+            if not _by_index(row, frame, kernel, _field(row, 6), _field(row, 7), _field(row, 8)):
+                return at
+        elif kind == _RAVEL_INDEX:
+            so_far, index = _address(frame, _field(row, 4)), _address(frame, _field(row, 5))
+            out = _address(frame, _field(row, 6))
+            if not call6(
+                int64_at(table + _DO_RAVEL_INDEX),
+                (_field(row, 1), _field(row, 2), _field(row, 3), so_far, index, out),
+            ):
+                return at
+        elif kind == _GUARD:
+            x = _address(frame, _field(row, 4))
+            found = call4(int64_at(table + _DO_READ_INTEGER), (_field(row, 2), _field(row, 1), x, 0))
+            if found != _field(row, 3):
+                return at
+        else:
+            return at
+        at += 1
+    return at
+
+
+@inner
+def _has_raised(frame):  # type: ignore[no-untyped-def]
+    """Return whether a function has set an exception, as SciPy's do inside of `scipy.special.errstate`."""
+    return call1(int64_at(_field(frame, FUNCTIONS) + _ERROR), (0,)) != 0
+
+
+@inner
+def _answer(frame, at):  # type: ignore[no-untyped-def]
+    """Store where the run ended; return Python's True at the end, False before it, 0 for an exception."""
+    set_int64(frame + 8 * AT, at)
+    if _has_raised(frame):
+        return 0
+    table = _field(frame, FUNCTIONS)
+    result = int64_at(table + (_TRUE if at == _field(frame, ROWS) else _FALSE))
+    call1(int64_at(table + _INCREF), (result,))
+    return result
+
+
+@inner
+def _run_released(frame, at):  # type: ignore[no-untyped-def]
+    """Run, without Python's lock if it takes long enough to be worth it."""
+    if not int64_at(_field(frame, SPEC) + 16):
+        return run(frame, at)
+    table = _field(frame, FUNCTIONS)
+    state = call1(int64_at(table + _RELEASE), (0,))
+    at = run(frame, at)
+    call1(int64_at(table + _ACQUIRE), (state,))
+    return at
+
+
+@inner
+def call(itself, arguments, count):  # type: ignore[no-untyped-def]
+    """``call(frame, leaves, ring)`` in Python: bind dynamic leaves and arrays for results, and run.
+
+    ``call(frame)`` resumes at the row that the frame says.
+
+    Python objects are passed as addresses. The ring is a tuple of tuples of arrays; the first of them that
+    nothing else refers to takes the results, and is returned if all rows have run. Otherwise False is
+    returned, and the frame says which row Python must handle; for a leaf that does not fit that is -1 less
+    its number. An exception that a function has set is raised at the end of the run.
+    """
+    frame = int64_at(int64_at(arguments) + ARRAY_DATA)
+    if count == 1:
+        return _answer(frame, _run_released(frame, _field(frame, AT)))
+    leaves, ring = int64_at(arguments + 8), int64_at(arguments + 16)
+    wrong = bind(frame, leaves, _field(frame, SPEC))
+    if wrong >= 0:
+        return _answer(frame, -1 - wrong)
+    for k in range(int64_at(ring + TUPLE_SIZE)):
+        arrays = int64_at(ring + TUPLE + 8 * k)
+        if bind_results(frame, arrays, _field(frame, SPEC)):
+            set_int64(frame + 8 * RING, k)
+            at = _run_released(frame, 0)
+            if at != _field(frame, ROWS) or _has_raised(frame):
+                return _answer(frame, at)
+            call1(int64_at(_field(frame, FUNCTIONS) + _INCREF), (arrays,))
+            return arrays
+    return _answer(frame, NO_ARRAYS)

@@ -1,0 +1,131 @@
+"""The format of the instruction array: opcodes, the fields of a row, and the machine's frame.
+
+A program is an array of int64 with `WIDTH` numbers a row. The first number of a row is the opcode; the others
+depend on it, and `FIELDS` names them. Operands are packed as slot and byte offset; the machine finds the
+address of each slot in its frame. Tables of lengths and strides follow the last row.
+"""
+
+from __future__ import annotations
+
+from tape.kernels.registry import REGISTRY
+
+__all__ = [
+    "ARENA",
+    "AT",
+    "CODE",
+    "DATA",
+    "DONE",
+    "FIELDS",
+    "FIRST_SLOT",
+    "FRAME_BYTES",
+    "FUNCTIONS",
+    "HEADER",
+    "JOB_DONE",
+    "JOB_ROW",
+    "JOB_START",
+    "JOB_STOP",
+    "JOB_THREAD",
+    "KERNELS",
+    "LEAF",
+    "LITERALS",
+    "NO_ARRAYS",
+    "OFFSET_BITS",
+    "OFFSET_MASK",
+    "OTHERS",
+    "PLACES",
+    "PLACE_BYTES",
+    "REGISTERS",
+    "RESULT",
+    "RING",
+    "ROWS",
+    "SCRATCH",
+    "SLOTS",
+    "SPEC",
+    "THREADS",
+    "WIDTH",
+    "WORTH_A_THREAD",
+    "opcode",
+    "packed",
+]
+
+WIDTH = 20
+WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
+OFFSET_BITS = 40
+OFFSET_MASK = (1 << OFFSET_BITS) - 1
+
+# Slots that every program has; those of inputs, constants and outputs follow.
+ARENA, REGISTERS, LITERALS, FIRST_SLOT = 0, 1, 2, 3
+
+# Numbers in the frame, before the addresses of the slots: first what the machine writes arguments of C
+# functions to.
+SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 13
+# How many threads there are, where the frames of the others are, their size; in each of those what it is
+# to do, and whether it could; where threads may start (see `tape.program.native.placing`).
+THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
+# Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
+DONE = 23
+SLOTS = 24
+PLACE_BYTES = 64  # of what a thread is started with
+NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
+
+# A specification of arguments: how many leaves, how many arrays for results, whether to run without Python's
+# lock, how many leaves are overwritten, how many other arrays are read, and where both are; for each leaf its
+# slot, whether it is an array, type, dtype, flags, ndim, where its lengths are, and bytes; for each array for
+# results its slot, dtype, ndim and where its lengths are; the lengths; the numbers of the leaves that are
+# overwritten; of each other array the addresses of its first byte and of the one after its last.
+HEADER, LEAF, RESULT = 6, 8, 4
+
+KERNELS = (
+    "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
+    "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "sched_getcpu",
+    "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
+    "openblas_get_num_threads", "openblas_set_num_threads",
+    "sum_product", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
+)  # fmt: skip
+"""The first entries of the table of functions."""
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    # elementwise; their first three fields after the opcode have the same meaning for all of them
+    "unary": ("function", "count", "stride_x", "stride_out", "x", "out"),
+    "binary": ("function", "count", "stride_x", "stride_y", "stride_out", "x", "y", "out"),
+    "cast": ("from", "count", "to", "x", "out"),
+    "select": ("itemsize", "count", "stride_x", "stride_y", "condition", "x", "y", "out"),
+    "load": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
+    "blocks": ("rows", "count", "block", "portion"),
+    # the rest
+    "scalar": ("kind", "x", "y", "out"),
+    "fold": ("kind", "dtype", "before", "reduced", "after", "x", "out"),
+    "copy": ("bytes", "x", "out"),
+    "store": ("itemsize", "count", "ndim", "lengths", "strides", "x", "out"),
+    "add_store": ("dtype", "count", "ndim", "lengths", "strides", "x", "out"),
+    # its stack is a table: two lengths, then the strides of a, b and c from matrix to matrix, two of each
+    "gemm": (
+        "function", "stack", "m", "n", "k", "lda", "ldb", "ldc", "transposed", "alpha", "beta", "a", "b", "c",
+    ),
+    "gesv": ("function", "batch", "n", "columns", "itemsize", "a", "pivots", "x"),
+    "take": ("itemsize", "length", "row", "count", "before", "x", "index", "out"),
+    "scatter_add": ("dtype", "length", "row", "count", "before", "total", "index", "x"),
+    "ravel_index": ("count", "length", "wraps", "so_far", "index", "out"),
+    "guard": ("kind", "dtype", "expected", "x"),
+    "callback": ("index",),
+    "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
+    "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
+    "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),
+    "trsm": (
+        "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
+    ),
+    "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
+    "pause": (),
+}  # fmt: skip
+
+_CODES = {name: code for code, name in enumerate(FIELDS)}
+
+
+def opcode(name: str) -> int:
+    """Return the opcode of a kind of row."""
+    return _CODES[name]
+
+
+def packed(slot: int, offset: int) -> int:
+    """Return an operand as it is in a row."""
+    return slot << OFFSET_BITS | offset

@@ -1,0 +1,353 @@
+"""`plan`: order of execution and memory of a program.
+
+Views become strides, and copies are inserted where an instruction cannot read them. Large elementwise
+instructions of one shape are joined in groups, which run block by block. `tape.program.plan.memory` then
+places the values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tape.program.collector import collector_paused
+from tape.program.ir.instructions import IR, Guard, Instruction
+from tape.program.ir.parts import held_slices
+from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
+from tape.program.plan.layouts import (
+    ALIGNMENT,
+    Layout,
+    Place,
+    broadcast_strides,
+    c_strides,
+    reshaped_strides,
+)
+from tape.program.plan.memory import Lifetimes, allocate, extent, is_contiguous
+
+__all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
+
+Shape = tuple[int, ...]
+
+_GROUPED_BYTES = 16384
+"""Elementwise results above this size are computed in blocks."""
+
+
+@dataclass(slots=True)
+class Step:
+    """An instruction, or a group of elementwise ones that runs block by block."""
+
+    members: list[int]
+    block: int = 0
+    """Elements of a block; 0 for a single instruction."""
+
+
+@dataclass
+class Plan:
+    """A schedule, and the place of every value.
+
+    Attributes
+    ----------
+    instructions : list of Instruction
+        Those of the IR, and copies that became necessary.
+    steps : list of Step
+        In the order in which they run.
+    places : list of Place or None
+        Of every value that has one.
+    slots : list of int
+        The size of each slot in bytes.
+    literals : bytes
+        The contents of the slot of literals.
+    """
+
+    instructions: list[Instruction]
+    inputs: list[int | None]
+    constants: list[np.ndarray]
+    outputs: list[int]
+    guards: list[Guard]
+    steps: list[Step] = field(default_factory=list)
+    places: list[Place | None] = field(default_factory=list)
+    slots: list[int] = field(default_factory=list)
+    literals: bytes = b""
+    input_slots: list[int] = field(default_factory=list)
+    constant_slots: list[int] = field(default_factory=list)
+    output_slots: list[int] = field(default_factory=list)
+    donations: dict[int, int] = field(default_factory=dict)
+    """The dynamic leaf that gives its memory to an output, by number of the output."""
+    scalars: dict[int, int] = field(default_factory=dict)
+    value_bytes: int = 0
+    """Sum of the sizes of all computed values, without views, in bytes."""
+
+
+@collector_paused()
+def plan(ir: IR, donated: frozenset[int] = frozenset()) -> Plan:
+    """Schedule IR and place its values.
+
+    Parameters
+    ----------
+    ir : IR
+        It is not changed.
+    donated : frozenset of int
+        Dynamic leaves whose memory may be used for outputs of their shape and dtype.
+
+    Returns
+    -------
+    Plan
+    """
+    return _Planner(ir, donated).plan()
+
+
+class _Planner:
+    def __init__(self, ir: IR, donated: frozenset[int]) -> None:
+        self.ir = ir
+        self.donated = donated
+        self.instructions: list[Instruction] = []
+        self.layouts: list[Layout] = []
+        self.sizes: list[int] = []  # in bytes
+        self._copies: dict[Any, int] = {}
+
+    def plan(self) -> Plan:
+        outputs = self._lay_out()
+        result = Plan(self.instructions, [], self.ir.constants, outputs, self.ir.guards)
+        self.result = result
+        result.inputs = self.inputs
+        self._name_slots()
+        self._group()
+        lifetimes = Lifetimes(result, self.layouts)
+        if self.donated and self._donate(lifetimes):
+            lifetimes = Lifetimes(result, self.layouts)
+        allocate(result, self.layouts, self.sizes, lifetimes)
+        return result
+
+    # ---- layouts: views share memory, copies are made where an instruction needs another order -------
+
+    def _lay_out(self) -> list[int]:
+        place: list[int] = []
+        held = held_slices(self.ir)
+        orders = _orders(self.ir)
+        for k, old in enumerate(self.ir.instructions):
+            id = self._add(old, tuple([place[operand] for operand in old.operands]), orders.get(k))
+            place.append(self._copied(id) if k in held else id)
+        self.inputs = [None if id is None else place[id] for id in self.ir.inputs]
+        outputs: list[int] = []
+        for old_id in self.ir.outputs:
+            id = place[old_id]
+            instruction = self.instructions[id]
+            is_own = self.layouts[id].root == id and instruction.op not in SOURCES
+            outputs.append(self._push_copy(id) if not is_own or id in outputs else id)
+        return outputs
+
+    def _add(self, old: Instruction, operands: tuple[int, ...], order: Shape | None) -> int:
+        """Lay out an instruction; ``order`` is that of its axes in memory, if not C order."""
+        shape, dtype = old.shape, old.dtype
+        strides, size = _dense(shape, dtype)
+        if old.op in VIEWS:
+            layout = self._view(old, self.instructions[operands[0]], self.layouts[operands[0]])
+            if layout is None:  # a reshape of elements that are not in order
+                operands = (self._copied(operands[0]),)
+                layout = Layout(operands[0], 0, strides)
+        else:
+            definition = INSTRUCTIONS[old.op]
+            if definition.reads is not None:
+                operands = self._readable(definition, operands)
+            if old.op == "constant":
+                strides = self.ir.constants[old.attrs[0]].strides
+            if order is not None:
+                strides = _strides_in(order, shape, dtype.itemsize)
+            layout = Layout(len(self.instructions), 0, strides)
+        if operands != old.operands:
+            old = Instruction(old.op, operands, old.attrs, shape, dtype)
+        return self._push(old, layout, size)
+
+    def _readable(self, definition: Definition, operands: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the operands of an instruction, with copies of those whose layout it cannot read."""
+        reads = self._is_matrix if definition.reads == "matrix" else self.is_contiguous
+        copied = definition.overwrites  # which is copied anyway
+        return tuple([x if k == copied or reads(x) else self._copied(x) for k, x in enumerate(operands)])
+
+    def _push(self, instruction: Instruction, layout: Layout, size: int) -> int:
+        self.instructions.append(instruction)
+        self.layouts.append(layout)
+        self.sizes.append(size)
+        return len(self.instructions) - 1
+
+    def _copied(self, id: int) -> int:
+        """Return a copy of a value in C order; of one value there is one copy."""
+        made = self._copies.get(id)
+        if made is None:
+            made = self._copies[id] = self._push_copy(id)
+        return made
+
+    def _push_copy(self, id: int) -> int:
+        source = self.instructions[id]
+        copy = typed("copy", (id,), [source])
+        strides, size = _dense(source.shape, source.dtype)
+        return self._push(copy, Layout(len(self.instructions), 0, strides), size)
+
+    @staticmethod
+    def _view(view: Instruction, source: Instruction, base: Layout) -> Layout | None:
+        if not view.size:  # the distance to a first element there is not may lead outside
+            return Layout(base.root, 0, c_strides(view.shape, view.dtype.itemsize))
+        if view.op == "transpose":
+            return Layout(base.root, base.offset, tuple([base.strides[axis] for axis in view.attrs[0]]))
+        if view.op == "broadcast":
+            return Layout(base.root, base.offset, broadcast_strides(source.shape, base.strides, view.shape))
+        if view.op == "slice":
+            starts, steps = view.attrs
+            offset = sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
+            strides = [step * stride for step, stride in zip(steps, base.strides, strict=True)]
+            return Layout(base.root, base.offset + offset, tuple(strides))
+        new = reshaped_strides(source.shape, base.strides, view.shape, view.dtype.itemsize)
+        return None if new is None else Layout(base.root, base.offset, new)
+
+    def is_contiguous(self, id: int) -> bool:
+        """Return whether a value is in C order without gaps."""
+        instruction, layout = self.instructions[id], self.layouts[id]
+        is_result = layout.root == id and instruction.op != "constant"
+        return is_result or is_contiguous(instruction, layout)
+
+    def _is_matrix(self, id: int) -> bool:
+        """Return whether BLAS can read a value: rows or columns without gaps."""
+        shape, strides = self.instructions[id].shape, self.layouts[id].strides
+        itemsize = self.instructions[id].dtype.itemsize
+        rows, columns = shape[-2:]
+        down, right = strides[-2:]
+        if rows == 1 and columns == 1:
+            return True
+        if rows == 1:
+            return right == itemsize or (right > 0 and right % itemsize == 0)
+        if columns == 1:
+            return down == itemsize or (down > 0 and down % itemsize == 0)
+        return (right == itemsize and down >= columns * itemsize and down % itemsize == 0) or (
+            down == itemsize and right >= rows * itemsize and right % itemsize == 0
+        )
+
+    # ---- slots ---------------------------------------------------------------------------------------
+
+    def _name_slots(self) -> None:
+        result = self.result
+        sizes = [0, 0, 0]
+        for id in result.inputs:
+            result.input_slots.append(len(sizes))
+            sizes.append(0 if id is None else self.sizes[id])
+        for array in result.constants:
+            result.constant_slots.append(len(sizes))
+            sizes.append(extent(array))
+        for id in result.outputs:
+            result.output_slots.append(len(sizes))
+            sizes.append(self.sizes[id])
+        result.slots = sizes
+
+    # ---- steps ---------------------------------------------------------------------------------------
+
+    def _group(self) -> None:
+        """Join large elementwise instructions of one shape, each as early as its operands allow."""
+        steps = self.result.steps
+        ready = [-1] * len(self.instructions)  # the step that computes it
+        open_groups: dict[tuple[int, ...], int] = {}
+        for id, instruction in enumerate(self.instructions):
+            op = instruction.op
+            if op in VIEWS:
+                ready[id] = ready[self.layouts[id].root]
+                continue
+            if op in SOURCES:
+                continue
+            if self.sizes[id] <= _GROUPED_BYTES or not self._may_be_grouped(instruction):
+                ready[id] = len(steps)
+                steps.append(Step([id]))
+                continue
+            at = open_groups.get(instruction.shape, -1)
+            if at >= 0 and all(self._may_join(x, at, ready) for x in instruction.operands):
+                steps[at].members.append(id)
+            else:
+                at = open_groups[instruction.shape] = len(steps)
+                steps.append(Step([id], block=1))
+            ready[id] = at
+
+    def _may_be_grouped(self, instruction: Instruction) -> bool:
+        """Return whether an instruction can be computed in blocks: its elements must fit into registers."""
+        if instruction.op not in BLOCKWISE:
+            return False
+        touched = (instruction, *[self.instructions[x] for x in instruction.operands])
+        return all(value.dtype.itemsize <= 8 for value in touched)
+
+    def _may_join(self, operand: int, at: int, ready: list[int]) -> bool:
+        """Return whether a member of a group may read this: an earlier result, or a member's own."""
+        if ready[operand] < at:
+            return True
+        return ready[operand] == at and self.layouts[operand].root == operand
+
+    # ---- donated memory --------------------------------------------------------------------------------
+
+    def _donate(self, lifetimes: Lifetimes) -> bool:
+        """Pair donated leaves with outputs, in order; return whether that took copies."""
+        result = self.result
+        free = sorted(self.donated)
+        for k, id in enumerate(result.outputs):
+            out = self.instructions[id]
+            for leaf in free:
+                source = result.inputs[leaf]
+                if source is None:
+                    continue
+                given = self.instructions[source]
+                if given.shape == out.shape and given.dtype == out.dtype:
+                    result.donations[k] = leaf
+                    free.remove(leaf)
+                    break
+        if not result.donations:
+            return False
+        safe_from = 1 + max(
+            (
+                at
+                for at, step in enumerate(result.steps)
+                if INSTRUCTIONS[self.instructions[step.members[0]].op].may_stop
+            ),
+            default=-1,
+        )  # no later step can fail
+        step_of = {id: at for at, step in enumerate(result.steps) for id in step.members}
+        late: list[tuple[int, int]] = []
+        for k, leaf in result.donations.items():
+            source, id = result.inputs[leaf], result.outputs[k]
+            assert source is not None
+            at = step_of[id]
+            is_needed = lifetimes.last[source] > at or not lifetimes.may_overwrite(id, source, at)
+            if at < safe_from or is_needed:
+                late.append((k, id))
+        for k, id in late:
+            copy = self._push_copy(id)
+            result.outputs[k] = copy
+            result.steps.append(Step([copy]))
+        return bool(late)
+
+
+@lru_cache(maxsize=4096)
+def _dense(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], int]:
+    """Return the strides of an array in C order, and its size in bytes."""
+    return c_strides(shape, dtype.itemsize), prod(shape) * dtype.itemsize
+
+
+def _strides_in(order: Shape, shape: Shape, itemsize: int) -> Shape:
+    """Return the strides of an array whose axes are in this order in memory."""
+    strides = [0] * len(order)
+    for axis, stride in zip(order, c_strides(tuple([shape[axis] for axis in order]), itemsize), strict=True):
+        strides[axis] = stride
+    return tuple(strides)
+
+
+def _orders(ir: IR) -> dict[int, Shape]:
+    """Return the order of axes in memory for results that are only read transposed, and can be written so."""
+    instructions = ir.instructions
+    orders: dict[int, Shape] = {}
+    for instruction in instructions:
+        if instruction.op == "transpose":
+            (order,) = instruction.attrs
+            source = instructions[instruction.operands[0]]
+            if order[-1] == len(order) - 1 and INSTRUCTIONS[source.op].writes_any_order:
+                orders[instruction.operands[0]] = order
+    if orders:
+        uses = ir.uses()
+        orders = {id: order for id, order in orders.items() if uses[id] == 1}
+    return orders

@@ -1,0 +1,170 @@
+"""`record`: runs a function once on traced arguments, and returns one flat tape.
+
+Gradients that the function takes are traces inside of the recorder's, so that all of their work, forwards and
+backwards, lands on it. The values that were computed are the result of this call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tape import errors, tree
+from tape.conversion.foreign import complaint
+from tape.core.node import Handle, Node, plain
+from tape.kernels.availability import avoided
+from tape.program.record.fixed import fixed_nodes, unowned_arrays
+from tape.program.record.recorder import Guard, Recorder, Sealed
+from tape.program.record.weak import Weak, exact
+
+__all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A leaf of the result that was not computed from the arguments."""
+
+    value: Any
+
+
+@dataclass(slots=True)
+class Recorded:
+    """The recording of a function: one run of it.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The tape. Leaves that are no inputs are constants, as are operands without a parent: arrays
+        held by reference.
+    inputs : list of int
+        The node of each dynamic argument, in order.
+    outputs : list of int or Constant
+        The node of each leaf of the result, or its value if it has none.
+    out_structure
+        The structure of the result, for `tree.restore`.
+    guards : list of Guard
+        In the order in which numbers were read.
+    caught : Exception or None
+        An exception of an operation on traced values that the function has caught: whether it is raised may
+        depend on the numbers, so the tape may not hold for later calls.
+    unowned : frozenset of int
+        The ids of plain arrays on the tape that cannot change: nothing else refers to them.
+    fixed : frozenset of int
+        The nodes whose values cannot change.
+    """
+
+    nodes: list[Node]
+    inputs: list[int]
+    outputs: list[int | Constant]
+    out_structure: Any
+    guards: list[Guard]
+    caught: Exception | None = None
+    unowned: frozenset[int] = frozenset()
+    fixed: frozenset[int] = frozenset()
+
+    @property
+    def weak(self) -> list[int]:
+        """The leaves of the result that are Python numbers."""
+        return [
+            k
+            for k, out in enumerate(self.outputs)
+            if type(out) is int and isinstance(self.nodes[out].value, Weak)
+        ]
+
+    def values(self) -> list[Any]:
+        """Return the leaves of the result of this run: arrays that share memory with nothing, and numbers."""
+        return [
+            out.value if isinstance(out, Constant) else _fresh(self.nodes[out].value) for out in self.outputs
+        ]
+
+
+def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Recorded:
+    """Run a function once, on traced arguments.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code, transforms included.
+    args, kwargs
+        Its arguments: trees. Arrays, NumPy scalars, Python floats and complex numbers in them are traced,
+        other leaves are passed as they are.
+    name : str
+        Name of the function, for messages.
+
+    Returns
+    -------
+    Recorded
+
+    Raises
+    ------
+    UnsupportedError
+        If ``f`` uses or returns a Var from outside.
+    ConversionError
+        If ``f`` reads a number that would be frozen into the program.
+    InPlaceError
+        If ``f`` writes into a plain array after computing with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tape.program.record.recording import record
+    >>> def f(x):
+    ...     return 2 * x if x.sum() > 0 else x
+    >>> recorded = record(f, (np.ones(3),), {}, "f")
+    >>> [str(node.op) for node in recorded.nodes]
+    ['None', '<op sum>', '<op greater>', '<op multiply>']
+    >>> recorded.guards
+    [Guard(node=2, kind='bool', outcome=True, position=3)]
+    >>> recorded.values()
+    [array([2., 2., 2.])]
+    """
+    leaves, structure = tree.flatten((args, kwargs))
+    inputs: list[int] = []
+    with avoided(), Sealed(name) as outside, Recorder(name) as trace:
+        for k, leaf in enumerate(leaves):
+            if is_dynamic(leaf):
+                leaves[k] = trace.argument(native(leaf))
+                inputs.append(leaves[k].id)
+        traced_args, traced_kwargs = tree.restore(structure, leaves)
+        result = f(*traced_args, **traced_kwargs)
+        outs, out_structure = tree.flatten(result)
+    trace.check()
+    outputs: list[int | Constant] = []
+    for out in outs:
+        plain(out)  # which a stale view refuses
+        while isinstance(out, Handle) and out.trace_ref is not trace.ref:
+            made_on = out.trace_ref()
+            if made_on is not None and made_on.level < outside.level:
+                outside.refuse(out)
+            out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
+        outputs.append(out.id if isinstance(out, Handle) else Constant(out))
+    nodes = trace.release()
+    unowned = unowned_arrays(nodes, set(inputs))
+    fixed = fixed_nodes(nodes, set(inputs), unowned)
+    guards = [guard for guard in trace.guards if guard.node not in fixed]
+    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed)
+
+
+def is_dynamic(leaf: Any) -> bool:
+    """Return whether a leaf of the arguments is dynamic: traced, and another number in every call."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind in "biufc"
+    return isinstance(leaf, (float, complex))
+
+
+def native(leaf: Any) -> Any:
+    """Return a dynamic leaf as programs take it: no subclass of ndarray, and in native byte order."""
+    if not isinstance(leaf, np.ndarray) or (type(leaf) is np.ndarray and leaf.dtype.isnative):
+        return leaf
+    if (wrong := complaint(leaf)) is not None:
+        raise errors.DTypeError(f"an argument of a compiled function is {wrong}")
+    return np.asarray(leaf, leaf.dtype.newbyteorder("="))
+
+
+def _fresh(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return exact(value)
+    return np.array(value, order="C") if value.ndim else value[()]

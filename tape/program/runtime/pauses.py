@@ -1,0 +1,41 @@
+"""Pauses, in which Python handles signals such as Ctrl-C.
+
+Python does that whenever it runs, so the machine has to return to it now and then. Where it does is decided
+when a program is encoded, from upper bounds on the time of its instructions: short programs have no pauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tape.program.ir.instructions import Instruction
+from tape.program.ir.table import INSTRUCTIONS
+
+__all__ = ["BETWEEN", "is_due", "nanoseconds", "portion"]
+
+BETWEEN = 50e6
+"""Nanoseconds from one pause to the next, as far as instructions can be divided."""
+
+
+def nanoseconds(instructions: Sequence[Instruction], id: int) -> float:
+    """Return an upper bound on the time of an instruction."""
+    instruction = instructions[id]
+    return INSTRUCTIONS[instruction.op].cost.longest(instruction, instructions)
+
+
+def is_due(time: float) -> bool:
+    """Return whether a pause is due after so many nanoseconds."""
+    return time > BETWEEN
+
+
+def portion(count: int, time: float) -> int:
+    """Return how many parts of an instruction run between two pauses.
+
+    Parameters
+    ----------
+    count : int
+        Number of parts.
+    time : float
+        Nanoseconds of all parts together.
+    """
+    return max(1, min(count, int(count * BETWEEN / (1 + time))))
