@@ -6,8 +6,8 @@ Run from the root of the repository::
     python -m tests.mutation --sample 200 --seed 1 --processes 2 --budget 600   # the survivors, for longer
     python -m tests.mutation --at tape/inplace/writing.py:78   # all changes of one line
 
-1. `coverage_map` runs every test once and notes which lines each executes; it is kept until a source
-   changes, and of test files only those are run again that have changed.
+1. `coverage_map` runs every test of the plain tier (`tests.tiers`) once and notes which lines each executes;
+   it is kept until a source changes, and of test files only those are run again that have changed.
 2. `operators` lists the mutants of every module, of which `sample` draws some at random; another seed,
    another sample. Modules that are compiled (`tape.kernels`, the machine) take a minute each to compile anew,
    so only one mutant in twenty is theirs; coverage does not see inside of them, so the tests of kernels and

@@ -67,7 +67,7 @@ class Campaign:
         only : sequence of str
             The test files that are wanted; all if there are none.
         """
-        helpers = digest(self._root, "tests/[!t]*.py", "tests/op_table/*.py")
+        helpers = digest(self._root, "tests/[!t]*.py", "tests/t[!e]*.py", "tests/op_table/*.py")
         parts = self._folder / "map"
         parts.mkdir(exist_ok=True)
         kept = {

@@ -80,7 +80,7 @@ declare_cost(matrix_products, _dot)
 
 
 @implements(np.dot)
-@specialised()
+@specialised(layout=True)
 def dot(a: Any, b: Any) -> Any:
     """The sum over the last axis of one operand and the second last of the other.
 
