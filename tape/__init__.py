@@ -9,13 +9,14 @@ from tape.core.node import Node
 from tape.core.op import Op
 from tape.core.sites import name_scope
 from tape.core.trace import Trace
-from tape.core.var import Var
+from tape.core.var import Var, named
 from tape.expressions import Expression, expression
 from tape.inplace import protocol as _protocol  # noqa: F401  # enters itself in the table
 from tape.inspect.nonfinite import find_nonfinite
 from tape.inspect.profiling import profile
 from tape.inspect.watching import debug
-from tape.ops import apply
+from tape.nn import relu
+from tape.ops import add, apply, matmul, multiply, subtract, tanh
 from tape.program import Program, compile, load
 from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
@@ -49,9 +50,16 @@ from tape.transforms import (
 _LATE = ("numpy", "viz")  # a drop-in for NumPy, and pictures: imported when they are first needed
 
 
+_ARRAYS = "Arrays are NumPy's: np.array(...). Trace.param(array) makes a Var of one; tape.grad needs none"
+_ELSEWHERE = {"tensor": _ARRAYS, "Tensor": _ARRAYS, "array": _ARRAYS, "asarray": _ARRAYS, "Variable": _ARRAYS}
+"""Names of other libraries -> what there is here."""
+
+
 def __getattr__(name: str) -> Any:
     if name in _LATE:
         return import_module(f"tape.{name}")
+    if name in _ELSEWHERE:
+        raise errors.MissingAttributeError(f"tape has no {name!r}. {_ELSEWHERE[name]}")
     raise AttributeError(f"module 'tape' has no attribute {name!r}")
 
 
@@ -67,6 +75,7 @@ __all__ = [
     "Program",
     "Trace",
     "Var",
+    "add",
     "apply",
     "checkpoint",
     "checkpoint_loop",
@@ -90,7 +99,10 @@ __all__ = [
     "laplacian",
     "linearize",
     "load",
+    "matmul",
+    "multiply",
     "name_scope",
+    "named",
     "nn",
     "no_grad",
     "numpy",
@@ -98,11 +110,14 @@ __all__ = [
     "ops",
     "optim",
     "profile",
+    "relu",
     "root",
     "rop",
     "scipy",
     "show_config",
     "stop_gradient",
+    "subtract",
+    "tanh",
     "taylor",
     "testing",
     "value_and_grad",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from tape import errors
 from tape.core.sites import Place, Site
@@ -46,6 +46,20 @@ class Call:
         self.pull = pull
 
 
+class Named(NamedTuple):
+    """The place of a node that has a name.
+
+    Attributes
+    ----------
+    place : tuple or None
+        None unless the trace keeps places.
+    name : str
+    """
+
+    place: Place | None
+    name: str
+
+
 class Node:
     """One entry of a tape.
 
@@ -68,13 +82,13 @@ class Node:
 
     # The environment of the vjp closure is the node itself, and a node refers to as little as it can:
     # on a long scalar tape, every further slot costs memory and makes each garbage collection longer.
-    # The one for the site costs neither: allocation rounds three up to four, and it is mostly empty.
+    # The one for the site costs neither: allocation rounds three up to four, and it is mostly empty; so a
+    # name goes there, too.
     __slots__ = ("_site", "call", "inputs", "value")
 
-    _site: Place | None  # where it was recorded, if that was asked for; otherwise not there at all
+    _site: Place | Named | None  # where it was recorded, if that was asked for; otherwise not there at all
 
     is_param = False
-    name: str | None = None
 
     def __init__(self, value: Any, call: Call, inputs: tuple[Any, ...]) -> None:
         self.value = value
@@ -102,9 +116,25 @@ class Node:
         return self.inputs[1::2]
 
     @property
+    def name(self) -> str | None:
+        """The name that the user has given it, if any; it can be set."""
+        note = getattr(self, "_site", None)
+        return note.name if type(note) is Named else None
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._site = self.place if name is None else Named(self.place, name)
+
+    @property
+    def place(self) -> Place | None:
+        """What `site` is made from."""
+        note = getattr(self, "_site", None)
+        return note.place if type(note) is Named else note
+
+    @property
     def site(self) -> Site | None:
         """The place in the user's code that recorded it; None unless the trace keeps that."""
-        place = getattr(self, "_site", None)
+        place = self.place
         return None if place is None else Site(*place)
 
     @property

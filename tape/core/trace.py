@@ -204,6 +204,60 @@ class Trace(Interpreter, Shown):
         nodes.append(node)
         return var
 
+    def append(
+        self,
+        value: Any,
+        parents: Sequence[Var],
+        vjp: Callable[[Any], Sequence[Any]] | None = None,
+        name: str | None = None,
+    ) -> Var:
+        """Append a node by hand: a value that was computed elsewhere, with its derivative.
+
+        Parameters
+        ----------
+        value : array_like of numbers or bools
+            Any shape.
+        parents : sequence of Var
+            What it was computed from, on this trace.
+        vjp : callable, optional
+            ``vjp(adjoint)``: a contribution for each parent, of its shape, or None where nothing flows.
+            Written in NumPy calls, it is itself differentiated. Without it, the node is a constant to
+            derivatives.
+        name : str, optional
+            For messages, listings and pictures.
+
+        Returns
+        -------
+        Var
+
+        Raises
+        ------
+        TraceMismatchError
+            If a parent is not a Var of this trace.
+        DTypeError
+            If ``value`` holds neither numbers nor bools.
+        UnsupportedError
+            In a `replay`, which cannot compute the value anew.
+
+        Examples
+        --------
+        >>> import numpy as np, tape
+        >>> tr = tape.Trace()
+        >>> x = tr.param(np.array([1.0, 2.0]))
+        >>> y = tr.append(x.value**3, [x], lambda g: [g * 3 * x.value**2], name="cube")
+        >>> tr.backward_param_grads(y)
+        [array([ 3., 12.])]
+        """
+        for parent in parents:
+            checks.check_root(self, parent)
+        op = INTERNAL["by_hand"](vjp, name)
+        value = checks.leaf_value(self, value, is_param=False)
+        inputs = [part for parent in parents for part in (parent.id, parent.node.value)]
+        call = op.call({}, tuple([parent.node.is_active for parent in parents]))
+        var = self.push(Node(value, call, tuple(inputs)))
+        var.name = name
+        return var
+
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Record an operation: compute it, and append a node; nothing changes if that fails."""
         ref = self.ref

@@ -22,7 +22,24 @@ from tape.core.var_methods import ArrayMethods
 from tape.inplace.aliases import Stale
 from tape.inspect.listing import short
 
-__all__ = ["Var"]
+__all__ = ["Var", "named"]
+
+
+_ELSEWHERE = {
+    "grad": "Gradients are returned: trace.backward_param_grads(y), or tape.grad(f)(x)",
+    "backward": "Call trace.backward_param_grads(y), or tape.grad(f)(x)",
+    "data": "Use .value",
+    "numpy": "Use .value",
+    "cpu": "All arrays are on the CPU",
+    "detach": "Use tape.stop_gradient(v), or .value where a plain array is wanted",
+    "requires_grad": "Leaves made by trace.param are differentiated, those of trace.input are not",
+    "requires_grad_": "Leaves made by trace.param are differentiated, those of trace.input are not",
+    "grad_fn": "Use .node, whose op and parents say how it was made",
+    "unsqueeze": "Use np.expand_dims(v, axis)",
+    "permute": "Use v.transpose(axes)",
+    "view": "Use v.reshape(shape), or v.astype(dtype)",
+}
+"""Attributes of other libraries' arrays -> what there is here."""
 
 
 def _operator(key: Any) -> Callable[[Any, Any], Any]:
@@ -86,8 +103,14 @@ class Var(ArrayMethods):
 
     @property
     def name(self) -> str | None:
-        """The name it was given."""
+        """The name in messages, listings and pictures; set it to give the node another one, None for none."""
         return self.node.name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise errors.OptionError(f"the name of a Var is {name!r}. Give it a string, or None")
+        self.node.name = name
 
     def __repr__(self) -> str:
         if isinstance(self.node, Stale):
@@ -101,6 +124,8 @@ class Var(ArrayMethods):
         return self.shape[0]
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name in _ELSEWHERE:
+            raise errors.MissingAttributeError(f"a Var has no {name!r}. {_ELSEWHERE[name]}")
         if hasattr(np.ndarray, name) and not name.startswith("_"):
             raise errors.MissingAttributeError(
                 f"a Var has no {name!r}. Write it with what tape.ops has, or use .value.{name} where no "
@@ -229,3 +254,38 @@ class Var(ArrayMethods):
         if function is None and is_creation(func):  # with ``like=self``
             return create(self, func, args, kwargs)
         return call_function(func, args, kwargs)
+
+
+def named(x: Any, name: str) -> Any:
+    """Give an intermediate value a name, and return it.
+
+    Parameters
+    ----------
+    x : Var or array_like
+        A plain array or number is returned as it is: the same code computes without a trace.
+    name : str
+        For messages, listings and pictures.
+
+    Returns
+    -------
+    Var or array_like
+        ``x`` itself.
+
+    Raises
+    ------
+    OptionError
+        If the name is no string.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tr = tape.Trace()
+    >>> h = tape.named(np.tanh(tr.param(0.0, name="x")), "h")
+    >>> h
+    Var(0.0, name='h', id=1)
+    """
+    if not isinstance(name, str):
+        raise errors.OptionError(f"a name is {name!r}. Give a string")
+    if isinstance(x, Var):
+        x.name = name
+    return x

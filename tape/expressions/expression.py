@@ -17,6 +17,7 @@ from tape.core.node import Handle
 from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
 from tape.core.sites import NOW, Text
+from tape.core.var import Var
 from tape.expressions.functions import FUNCTIONS, own_function
 from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
@@ -63,6 +64,7 @@ class Expression:
         own = {name: own_function(name, call) for name, call in self.functions.items()}
         self._source = text.replace("\r\n", "\n").replace("\r", "\n")
         steps, self._result, self.assigned = parse(self._source, FUNCTIONS | own)
+        self._names = {slot: name for name, slot in self.assigned.items()}
         self.steps = tuple(steps)
         self.variables = tuple(step.leaf for step in steps if isinstance(step.leaf, str))
         self.__name__ = self.__qualname__ = "expression"
@@ -114,7 +116,9 @@ class Expression:
             for slot, function, step in self._calls:
                 if is_watched:
                     NOW.part = (self._site, 2 * slot)
-                slots[slot] = self._run(function, step, slots)
+                value = slots[slot] = self._run(function, step, slots)
+                if slot in self._names and isinstance(value, Var) and value.node.op is not None:
+                    value.name = self._names[slot]
         finally:
             NOW.part = outer
         return _as_python(slots[self._result], arguments)

@@ -36,7 +36,7 @@ class Watching:
         """Report a node that is about to be appended; a watch may raise."""
         if self._sites:
             rules = RUNNING.rules
-            node._site = rules[-1][1]._site if rules else here()
+            node._site = rules[-1][1].place if rules else here()
         for watch in self._watches:
             watch.recorded(node, id)
 

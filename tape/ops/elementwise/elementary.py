@@ -11,7 +11,8 @@ import numpy as np
 from tape.core import batch_rules, series
 from tape.core.elementwise import elementwise, fused_elementwise
 from tape.core.op import Op
-from tape.errors import ShapeError
+from tape.core.var import named
+from tape.errors import OptionError, ShapeError
 from tape.inspect.samples import declare_samples
 from tape.kernels.choices import select
 from tape.ops.elementwise.selection import isinf, logical_and, maximum, sign, where
@@ -329,18 +330,66 @@ _apply_op = Op(
 )
 
 
-def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
-    """An elementwise function with a derivative given by the user.
+def _apply_several(*xs: Any, f: Callable[..., Any], df: Any) -> Any:
+    result = np.asarray(f(*xs))
+    shape = np.broadcast_shapes(*map(np.shape, xs))
+    if result.shape != shape:
+        raise ShapeError(
+            f"apply: f returned shape {list(result.shape)} for shapes {[list(np.shape(x)) for x in xs]}. "
+            "It must work element by element"
+        )
+    return result if result.ndim else result[()]
+
+
+def _partials_of_several(d: Any, k: int, out: Any, xs: Any, df: Any) -> Any:
+    slope = df[k](*xs)
+    if np.shape(slope) not in (out.shape, ()):
+        raise ShapeError(
+            f"apply: derivative {k} returned shape {list(np.shape(slope))} for shape {list(out.shape)}. "
+            "It must work element by element"
+        )
+    return d * slope
+
+
+def _apply_several_vjp(g: Any, out: Any, *xs: Any, f: Callable[..., Any], df: Any) -> list[Any]:
+    return [None if df[k] is None else _partials_of_several(g, k, out, xs, df) for k in range(len(xs))]
+
+
+def _apply_several_jvp(tangents: list[Any], out: Any, *xs: Any, f: Callable[..., Any], df: Any) -> Any:
+    moved = None
+    for k, t in enumerate(tangents):
+        if t is not None and df[k] is not None:
+            part = _partials_of_several(t, k, out, xs, df)
+            moved = part if moved is None else moved + part
+    return moved
+
+
+_apply_several_op = Op(
+    _apply_several,
+    name="apply",
+    vjp=_apply_several_vjp,
+    jvp=_apply_several_jvp,
+    batch=batch_rules.elementwise,
+    explains_errors=False,
+)
+
+
+def apply(x: Any, f: Callable[..., Any], df: Any, name: str | None = None) -> Any:
+    """Apply an elementwise function with a derivative given by the user.
 
     Parameters
     ----------
-    x : array_like or Var
-        Any shape.
+    x : array_like or Var, or tuple of these
+        Any shape; several operands, in a tuple, broadcast.
     f : callable
-        ``f(array)``: the function, applied element by element to a plain array.
-    df : callable
+        ``f(array)``: the function, applied element by element to a plain array; of several operands
+        ``f(array, other, ...)``.
+    df : callable, or tuple of callables
         ``df(array)``: its derivative. Written in NumPy calls or operations, it is itself
-        differentiated for higher orders.
+        differentiated for higher orders. For several operands a tuple with a function of all of them for
+        each, None for one without derivative.
+    name : str, optional
+        Of the result, for messages, listings and pictures.
 
     Returns
     -------
@@ -351,6 +400,8 @@ def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
     ------
     ShapeError
         If ``f`` changes the shape; in a sweep, if ``df`` does.
+    OptionError
+        If ``df`` does not have a derivative for each of several operands.
 
     Examples
     --------
@@ -360,5 +411,16 @@ def apply(x: Any, f: Callable[[Any], Any], df: Callable[[Any], Any]) -> Any:
     >>> y = tape.apply(x, lambda a: a**3, lambda a: 3 * a**2)
     >>> tr.backward_param_grads(y)
     [array([0., 3.])]
+    >>> z = tape.apply((x, 2.0), lambda a, b: a * b, (lambda a, b: b, lambda a, b: a), name="double")
+    >>> z
+    Var([0. 2.], name='double', id=2)
     """
-    return _apply_op(x, f=f, df=df)
+    if not isinstance(x, tuple):
+        out = _apply_op(x, f=f, df=df)
+    elif not isinstance(df, tuple) or len(df) != len(x) or not x:
+        raise OptionError(
+            f"apply: df is {df!r} for {len(x)} operands. Give a tuple with a derivative for each"
+        )
+    else:
+        out = _apply_several_op(*x, f=f, df=df)
+    return out if name is None else named(out, name)
