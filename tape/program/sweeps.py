@@ -195,18 +195,17 @@ def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], t
     key: list[Any] = [*seeds, None, *trace._params]
     values: list[Any] = []
     for node in trace.nodes[:count]:
-        call = node.call
-        if call.op is None:
+        inputs = node.inputs
+        if not inputs and node.op is None:
             if not _note(node.value, key, values):
                 return None
             continue
-        key.append(call)
-        inputs = node.inputs
-        for k in range(0, len(inputs), 2):
-            parent = inputs[k]
-            key.append(parent)
-            if parent is None and not _note(inputs[k + 1], key, values):
-                return None
+        parents = inputs[::2]
+        key += (node.call, parents)
+        if None in parents:
+            for parent, operand in zip(parents, inputs[1::2], strict=True):
+                if parent is None and not _note(operand, key, values):
+                    return None
         values.append(node.value)
     for seed in seeds.values():
         if not _note(seed, key, values):
