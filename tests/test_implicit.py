@@ -103,13 +103,13 @@ def test_any_solver(transform, solver):
 def test_every_transform_for_fixed_points(transform):
     derive = TRANSFORMS[transform]
 
-    def settled(x: Any) -> Any:
+    def snapshot(x: Any) -> Any:
         return tape.fixed_point(lambda y, b: A @ y / 4 + b * x, np.zeros(3), np.sin(x), tol=1e-15)
 
     def by_hand(x: Any) -> Any:
         return ops.solve(np.eye(3) - A / 4, np.sin(x) * x)
 
-    assert_close(derive(settled), derive(by_hand), 1e-11)
+    assert_close(derive(snapshot), derive(by_hand), 1e-11)
 
 
 def test_scalars_to_third_order():

@@ -277,14 +277,14 @@ def test_stiff_equations():
     assert_close(slope, expected, 1e-6)
 
 
-def settled(a: Any) -> Any:
+def snapshot(a: Any) -> Any:
     """Soon the cube root of a; run backwards in time, it would not stay there."""
     return tape.odeint(lambda y, t: -30 * (y**3 - a), 2.0, [0.0, 1.0])[-1]
 
 
 def test_equations_that_are_unstable_backwards_in_time():
-    assert_close(tape.jvp(settled, (1.0,), (1.0,))[1], 1 / 3, 1e-6)
-    assert_close(tape.grad(settled)(1.0), 1 / 3, 1e-6)
+    assert_close(tape.jvp(snapshot, (1.0,), (1.0,))[1], 1 / 3, 1e-6)
+    assert_close(tape.grad(snapshot)(1.0), 1 / 3, 1e-6)
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------

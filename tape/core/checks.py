@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.foreign import complaint
-from tape.core.node import Handle, plain, settled
+from tape.core.node import Handle, plain, snapshot
 
 if TYPE_CHECKING:
     from tape.core.trace import Trace
@@ -102,7 +102,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
             f"{what} has shape {list(cotangent.shape)}; without broadcasting, it needs {list(value.shape)}"
         )
     if is_var:
-        return settled(cotangent) if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
+        return snapshot(cotangent) if cotangent.dtype == value.dtype else cotangent.astype(value.dtype)
     if _has_nan(cotangent):
         raise errors.SeedError(f"{what} holds NaN, which would spread over every gradient")
     cotangent = cotangent.astype(value.dtype, copy=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.inplace.aliases import Share
 
-__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "settled", "traced"]
+__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "snapshot", "traced"]
 
 Contributions = Iterable[tuple[int, Any]]
 Pull = Callable[["Node", Any], Contributions]
@@ -218,8 +218,8 @@ class Handle:
         return trace
 
 
-def settled(value: Any) -> Any:
-    """A value to keep: a Var in it stays what it is now, whatever the one that was given is written to."""
+def snapshot(value: Any) -> Any:
+    """Return a value to keep: writing to the Var in place later does not change it."""
     return value.again() if isinstance(value, Handle) else value
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tape import errors
-from tape.core.node import Handle, Node, settled
+from tape.core.node import Handle, Node, snapshot
 from tape.kernels.accumulate import Scattered, accumulate
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def unshared(adjoints: Sequence[Any], seeds: Mapping[int, Any]) -> list[Any]:
             if adjoint.base is not None or id(adjoint) in taken:
                 adjoint = adjoint.copy()
             taken.add(id(adjoint))
-        given.append(settled(adjoint))
+        given.append(snapshot(adjoint))
     return given
 
 

@@ -18,7 +18,7 @@ from tape.conversion.numbers import Taken
 from tape.core import checks, interpreter
 from tape.core.forward import push_forward, recompute
 from tape.core.interpreter import OPEN, Interpreter
-from tape.core.node import Handle, Leaf, Node, settled
+from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
 from tape.core.sweep import pull_back, unshared
 from tape.core.table import INTERNAL
@@ -271,7 +271,7 @@ class Trace(Interpreter, Shown):
                 inputs += (operand.id, value)
                 active.append(parent.call.pull is not None or parent.is_param)
             else:
-                value = settled(as_operand(operand))
+                value = snapshot(as_operand(operand))
                 if OPEN and type(value) is np.ndarray:
                     value = interpreter.lift(value)
                 inputs += (None, value)
@@ -520,7 +520,7 @@ class Trace(Interpreter, Shown):
         if tangent is None:
             return _zeros_like(root.node.value)
         # A tangent that reaches the root as it is, e.g. through 1 * x, must not be the caller's array.
-        return settled(tangent) if isinstance(tangent, Handle) else np.array(tangent)
+        return snapshot(tangent) if isinstance(tangent, Handle) else np.array(tangent)
 
     def push_forward(self, seeds: Mapping[int, Any], roots: Sequence[int]) -> list[Any]:
         """Forward sweep to any number of roots at once, for transforms: nothing is checked.

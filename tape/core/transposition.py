@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tape import errors
-from tape.core.node import Handle, plain, settled
+from tape.core.node import Handle, plain, snapshot
 from tape.core.trace import Trace
 
 __all__ = ["pull_transposed", "push_transposed"]
@@ -112,7 +112,7 @@ def pull_transposed(
             trace.param(_like(x)) if moves else None for x, moves in zip(operands, is_moving, strict=True)
         ]
         with np.errstate(all="ignore"):
-            moved = push([settled(dummy) for dummy in dummies])
+            moved = push([snapshot(dummy) for dummy in dummies])
     if not _is_on(trace, moved, f"the jvp rule of {name}"):
         return [None for _ in operands]
     gradients = iter(trace.pull_back({moved.id: g}))

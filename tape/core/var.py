@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.numbers import check_hash
-from tape.core.node import settled
+from tape.core.node import snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, create, is_creation
 from tape.core.operands import other_operand
 from tape.core.table import INTERNAL, OPERATIONS
@@ -99,7 +99,7 @@ class Var(ArrayMethods):
     @property
     def value(self) -> Any:
         """The number or array itself, by reference; a Var of the enclosing trace when nested."""
-        return settled(self.node.value)
+        return snapshot(self.node.value)
 
     @property
     def name(self) -> str | None:

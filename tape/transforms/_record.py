@@ -17,7 +17,7 @@ from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.checks import check_cotangent
 from tape.core.interpreter import OPEN, interceptor, lift, resolve
-from tape.core.node import Handle, settled
+from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
 
 __all__ = ["Argnums", "Recording", "check_callable", "dtype_of", "float_like", "name_of"]
@@ -137,7 +137,7 @@ class Recording:
 
     def plain(self, leaf: Any) -> Any:
         """Return a leaf without this trace: its value, or a Var of an enclosing trace."""
-        return settled(leaf.node.value if self._is_ours(leaf) else leaf)
+        return snapshot(leaf.node.value if self._is_ours(leaf) else leaf)
 
     @property
     def roots(self) -> list[int | None]:
@@ -231,7 +231,7 @@ class Recording:
             if type(part) is np.ndarray and (part.base is not None or id(part) in taken):
                 part = part.copy()
             taken.add(id(part))
-            results.append(self._as(settled(part), self.plain(out)))
+            results.append(self._as(snapshot(part), self.plain(out)))
         return results
 
     def forget(self) -> None:

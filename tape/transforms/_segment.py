@@ -15,7 +15,7 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.interpreter import Interceptor, resolve
-from tape.core.node import Handle, plain, settled, traced
+from tape.core.node import Handle, plain, snapshot, traced
 from tape.core.op import Op
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
@@ -224,7 +224,7 @@ class Segment:
         self.f = f
         self.name = name
         leaves, self._structure = tree.flatten((args, kwargs))
-        self._leaves = [settled(protected(leaf)) for leaf in leaves]
+        self._leaves = [snapshot(protected(leaf)) for leaf in leaves]
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         with Captures() as region, refusing_writes(name):
@@ -300,7 +300,7 @@ def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tup
     with Trace(name, strict=True) as trace:
         operands = [resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
-        out = run(*(o if p is None else settled(p) for o, p in zip(operands, params, strict=True)))
+        out = run(*(o if p is None else snapshot(p) for o, p in zip(operands, params, strict=True)))
     return trace, params, out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core.interpreter import resolve
-from tape.core.node import Handle, settled
+from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
 from tape.system.progress import progress_bar
 from tape.transforms._record import check_callable, name_of
@@ -171,9 +171,9 @@ class _Loop:
             params = []
             for i in self.segment.packing.floats:
                 params.append(trace.param(leaves[i]))
-                leaves[i] = settled(params[-1])
+                leaves[i] = snapshot(params[-1])
             held = [trace.param(value) if is_float(value) else None for value in captured]
-            values = [v if p is None else settled(p) for v, p in zip(captured, held, strict=True)]
+            values = [v if p is None else snapshot(p) for v, p in zip(captured, held, strict=True)]
             after = self._with(values, self.body, tree.restore(structure, leaves), step)
         return trace, params, held, after
 
@@ -245,7 +245,7 @@ def _is_on(trace: Trace, part: Any) -> bool:
 
 def _without(trace: Trace, state: Any) -> Any:
     """Return a state without the Vars of a trace."""
-    return tree.map_leaves(lambda leaf: settled(leaf.node.value) if _is_on(trace, leaf) else leaf, state)
+    return tree.map_leaves(lambda leaf: snapshot(leaf.node.value) if _is_on(trace, leaf) else leaf, state)
 
 
 def _counted(name: str, value: Any, least: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.core.fitting import fit, fit_tangent
-from tape.core.node import Handle, settled
+from tape.core.node import Handle, snapshot
 from tape.core.transposition import pull_transposed, push_transposed
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
@@ -266,13 +266,13 @@ class _Call:
     def vjp(self, g: Any, out: Any, *operands: Any) -> Sequence[Any]:
         """Apply the reverse rule of the operation."""
         rule = self._given_vjp if self.is_reverse else self._transposed_jvp
-        return self.segment.checked(rule(settled(g), settled(out), [settled(x) for x in operands]))
+        return self.segment.checked(rule(snapshot(g), snapshot(out), [snapshot(x) for x in operands]))
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
         """Apply the forward rule of the operation."""
         rule = self._transposed_vjp if self.is_reverse else self._given_jvp
-        tangents, operands = [settled(t) for t in tangents], tuple([settled(x) for x in operands])
-        return self.segment.checked([rule(tangents, settled(out), operands)])[0]
+        tangents, operands = [snapshot(t) for t in tangents], tuple([snapshot(x) for x in operands])
+        return self.segment.checked([rule(tangents, snapshot(out), operands)])[0]
 
     def _transposed_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
         """Apply the transpose of the rule of a `custom_jvp`."""

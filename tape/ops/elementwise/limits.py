@@ -8,7 +8,7 @@ import numpy as np
 
 from tape import errors
 from tape.core import batch_rules, series
-from tape.core.node import Handle, settled
+from tape.core.node import Handle, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -71,7 +71,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
         a = maximum(a, lower)
     if upper is not None:
         a = minimum(a, upper)
-    return settled(a)
+    return snapshot(a)
 
 
 def _finite_only(d: Any, out: Any, x: Any, **replacements: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tape.core.node import settled
+from tape.core.node import snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -197,7 +197,7 @@ def _rows(x: Any, index: Any, axis: int) -> Any:
     """Return slices along an axis; in memory one after the other, as those that NumPy has sorted."""
     if axis % np.ndim(x) == 0:
         return take(x, index, 0)
-    return settled(moveaxis(take(moveaxis(x, axis, 0), index, 0), 0, axis))
+    return snapshot(moveaxis(take(moveaxis(x, axis, 0), index, 0), 0, axis))
 
 
 @implements(np.unique_all)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import Handle, settled
+from tape.core.node import Handle, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -67,7 +67,7 @@ def is_laid_out(x: Any, axes: Axes) -> bool:
 
 def own(x: Any, axes: Axes) -> Any:
     """Return a result that shares memory with no other, with its axes in memory in this order."""
-    return settled(x) if is_laid_out(x, axes) else laid_out(x, order=axes)
+    return snapshot(x) if is_laid_out(x, axes) else laid_out(x, order=axes)
 
 
 @implements(np.copy)
