@@ -121,3 +121,21 @@ def test_stacks_of_matrices_go_together():
     b.listing.instructions.append(Instruction("matmul", (x.id, y.id), (), (2, 3, 5), FLOAT))
     with pytest.raises(errors.ProgramError, match="the stacks differ"):
         check(b.listing)
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "any", "all"])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((0, 3), (0,)), ((2, 0, 3), (1, 2)), ((0,), (0,)), ((3, 0), (0,))]
+)
+def test_folds_of_nothing(kind, shape, axes):
+    """There are sums and products of no elements, but no extremes."""
+    b = Builder()
+    dtype = bool if kind in ("any", "all") else float
+    x = b.input(shape, np.dtype(dtype))
+    kept = tuple(n for axis, n in enumerate(shape) if axis not in axes)
+    b.listing.outputs = [b.append("fold", (x.id,), (kind, axes), kept, x.dtype).id]
+    if kind in ("sum", "prod", "any", "all") or all(shape[axis] for axis in axes):
+        check(b.listing)
+    else:
+        with pytest.raises(errors.ProgramError, match="none of no elements"):
+            check(b.listing)

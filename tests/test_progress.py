@@ -1,5 +1,7 @@
 """Progress bars: what they are called, what they count, how far they get, and which values they show."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import tqdm.auto
@@ -13,13 +15,11 @@ from tape.support import report
 class Bar:
     """Stands in for tqdm, and notes what it was given."""
 
-    made = []
-
-    def __init__(self, desc, total, unit):
+    def __init__(self, made, desc, total, unit):
         self.title, self.total, self.unit = desc, total, unit
         self.count = 0
         self.shown = []
-        self.made.append(self)
+        made.append(self)
 
     def __enter__(self):
         return self
@@ -37,9 +37,9 @@ class Bar:
 
 @pytest.fixture
 def bars(monkeypatch):
-    monkeypatch.setattr(tqdm.auto, "tqdm", Bar)
-    monkeypatch.setattr(Bar, "made", [])
-    return Bar.made
+    made = []
+    monkeypatch.setattr(tqdm.auto, "tqdm", partial(Bar, made))
+    return made
 
 
 def facts(bars):
