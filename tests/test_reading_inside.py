@@ -44,7 +44,6 @@ OF_INTEGERS = {
     "range": lambda k: len(range(k)),
     "list": lambda k: [1.0, 2.0, 3.0][k],
     "shape": lambda k: np.ones(k).size,
-    "times": lambda k: len("ab" * k),
 }
 EXACT = {
     "float": float,
