@@ -50,6 +50,7 @@ LIMITS = {
     "gradient edge_order": (lambda n: ops.gradient(V[:n], edge_order=2), [3], [2]),
     "polyfit degree": (lambda n: ops.polyfit(V, V, n), [0, 3], [-1]),
     "polyfit cov": (lambda n: ops.polyfit(V, V, n, cov=True)[1], [0, 2], [3]),
+    "polyfit unscaled cov": (lambda n: ops.polyfit(V, V, n, cov="unscaled")[1], [0, 3], []),
     "polyder": (lambda m: ops.polyder(V, m), [0, 3, 4], [-1]),
     "polyint": (lambda m: ops.polyint(V, m), [0, 2], [-1]),
     "polyint constants": (lambda n: ops.polyint(V, 2, k=[1.0] * n), [1, 2], [0]),
