@@ -35,6 +35,7 @@ TAKEN = {
     ("fft.rfftn", "s"),
     ("fft.irfftn", "s"),
     ("nn.normalize", "p"),
+    ("special.zeta", "q"),
 }
 OF_PYTHON = {
     *((name, "casting") for name in ("concat", "concatenate", "hstack", "stack", "vstack")),
