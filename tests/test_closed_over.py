@@ -138,3 +138,23 @@ def test_unowned_arrays_and_fixed_nodes():
     assert unowned == {id(nodes[1].value), id(nodes[2].value)}
     assert fixed_nodes(nodes, [], unowned) == {1, 2}
     assert fixed_nodes(nodes, [2], unowned) == {1}
+
+
+@pytest.mark.parametrize("part", [slice(0, 1), slice(1, 2), (0, ...), (1, ...)])
+def test_one_number_of_an_array_that_is_broadcast_is_read_anew(part):
+    """Broadcasting makes an array that cannot be written to; the one that it shows can."""
+    array = np.array([2.0, 3.0])
+    shown = np.broadcast_to(array[part], (3,))
+    compiled = tape.compile(lambda x: x * shown)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, array[part]))
+        array += 1
+
+
+def test_one_number_that_is_broadcast_is_read_anew():
+    number = np.array(2.0)
+    shown = np.broadcast_to(number, (3,))
+    compiled = tape.compile(lambda x: x * shown)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, float(number)))
+        number += 1
