@@ -51,6 +51,12 @@ def test_what_the_type_checker_says():
         ("outputs", [-1], "no instruction with a value"),
         ("outputs", [True], "no instruction with a value"),
         ("inputs", [1, 0], "input 0 is elsewhere"),
+        ("inputs", [0, 99], "input 1 is "),
+        ("inputs", [0, len(listing.instructions)], "input 1 is "),
+        ("inputs", [0, -1], "input 1 is "),
+        ("inputs", [0, True], "input 1 is "),
+        ("inputs", ["0", 1], "input 0 is "),
+        ("inputs", [0, 2], "input 1 is "),
         ("guards", [None], "guards are not in order"),
     ):
         old = getattr(listing, name)
