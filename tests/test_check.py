@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from tape import errors
+from tape import errors, ops
 from tape.program.builder import Builder
 from tape.program.check import check
 from tape.program.instructions import Instruction
 from tape.program.record import record
 from tape.program.rewrite import rewrite
+from tests.op_table import TWO_OF_EACH
+from tests.test_program import gradient
 
 FLOAT = np.dtype(float)
 
@@ -145,3 +147,42 @@ def test_folds_of_nothing(kind, shape, axes):
     else:
         with pytest.raises(errors.ProgramError, match="none of no elements"):
             check(b.listing)
+
+
+def tamperings(instruction):
+    """Changes that make another instruction of it, or none."""
+    yield {"attrs": (*instruction.attrs, "more")}
+    yield {"shape": (*instruction.shape, 7)}
+    if instruction.op not in ("cast", "literal", "input", "constant", "callback"):
+        yield {"dtype": np.dtype(np.float16)}
+    if instruction.operands:
+        yield {"operands": instruction.operands[1:]} if instruction.op != "concatenate" else {"operands": ()}
+        yield {"operands": (-1, *instruction.operands[1:])}
+    if instruction.op not in ("concatenate", "callback"):
+        yield {"operands": (*instruction.operands, 0, 0)}
+
+
+def test_every_instruction_is_checked_for_its_attributes_shape_dtype_and_operands():
+    """In the programs of all operations: each kind of instruction is tampered with once."""
+    seen = set()
+    for case in TWO_OF_EACH:
+        args = case.args()
+        if any(a.dtype.kind == "c" for a in args):
+            continue
+        listing = rewrite(
+            record(gradient(case) if case.has_derivative else case.on(ops), tuple(args), {}, "f")
+        )
+        check(listing)
+        for instruction in listing.instructions:
+            if instruction.op in seen or instruction.op in ("input", "constant", "guard"):
+                continue
+            seen.add(instruction.op)
+            for changes in tamperings(instruction):
+                old = {name: getattr(instruction, name) for name in changes}
+                for name, value in changes.items():
+                    setattr(instruction, name, value)
+                with pytest.raises(errors.ProgramError):
+                    check(listing)
+                for name, value in old.items():
+                    setattr(instruction, name, value)
+    assert len(seen) > 60

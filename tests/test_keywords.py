@@ -9,7 +9,7 @@ import pytest
 
 import tape
 import tape.numpy
-from tape import Var, ops
+from tape import Var, errors, ops
 from tests import plain
 from tests.op_table import TWO_OF_EACH, by_operation
 from tests.oracles import assert_same, record
@@ -130,3 +130,24 @@ def test_arrays_are_made_of_vars_by_name_and_by_position(name):
             assert (plain_value.shape, plain_value.dtype) == (expected.shape, expected.dtype), (traced, how)
             if title != "empty_like":
                 np.testing.assert_allclose(plain_value, expected, rtol=1e-14, err_msg=f"{traced} {how}")
+
+
+@pytest.mark.parametrize(
+    "name", ["arange", "linspace", "full", "full_like", "zeros_like", "ones_like", "array"]
+)
+def test_there_is_no_device_but_the_cpu(name):
+    x = tape.Trace().param(np.ones(3))
+    calls = {
+        "arange": lambda **k: tape.numpy.arange(x[0], 3.0, **k),
+        "linspace": lambda **k: tape.numpy.linspace(x[0], 3.0, 4, **k),
+        "full": lambda **k: tape.numpy.full((2,), x[0], **k),
+        "full_like": lambda **k: tape.numpy.full_like(x, x[0], **k),
+        "zeros_like": lambda **k: tape.numpy.zeros_like(x, **k),
+        "ones_like": lambda **k: tape.numpy.ones_like(x, **k),
+        "array": lambda **k: tape.numpy.asarray(x, **k),
+    }
+    for call in calls.values():
+        for device in (None, "cpu"):
+            assert isinstance(call(device=device), (Var, np.ndarray))
+        with pytest.raises((errors.OptionError, ValueError), match="device"):
+            call(device="gpu")

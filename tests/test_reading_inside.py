@@ -85,3 +85,14 @@ def test_derivatives_are_recorded_and_may_not(name):
         assert np.shape(f(*CALLS[0])), how
         with pytest.raises(errors.ConversionError, match="compiled function"):
             tape.compile(f)(*CALLS[0])
+
+
+@pytest.mark.parametrize(
+    "ask", [int, math.floor, math.ceil, math.trunc, round, operator.index, lambda n: n.item()]
+)
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**62 + 1])
+def test_integers_are_read_exactly(ask, number):
+    """Beyond what floats can hold."""
+    compiled = tape.compile(lambda x, n: x + ask(n) % 1000)
+    for n in (number, number + 2, number):
+        assert compiled(0.0, np.array(n)) == n % 1000
