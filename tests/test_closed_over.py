@@ -158,3 +158,49 @@ def test_one_number_that_is_broadcast_is_read_anew():
     for _ in range(2):
         np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, float(number)))
         number += 1
+
+
+TRANSFORMED = {
+    "value": lambda f: f,
+    "grad": lambda f: tape.grad(lambda x: np.sum(f(x) * f(x))),
+    "jacobian": tape.jacobian,
+    "jacobian, fwd": lambda f: tape.jacobian(f, mode="fwd"),
+    "jacobian, rev": lambda f: tape.jacobian(f, mode="rev"),
+    "hessian": lambda f: tape.hessian(lambda x: np.sum(f(x) * f(x))),
+    "elementwise_grad": tape.elementwise_grad,
+    "jvp": lambda f: lambda x: tape.jvp(f, (x,), (x,))[1],
+    "taylor": lambda f: lambda x: tape.taylor(f, x, x, 2)[2],
+    "grad of grad": lambda f: tape.grad(lambda x: np.sum(tape.grad(lambda x: np.sum(f(x) ** 2))(x) ** 2)),
+}
+IN_EITHER_PLACE = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "power": np.power,
+    "maximum": np.maximum,
+    "arctan2": np.arctan2,
+    "hypot": np.hypot,
+    "logaddexp": np.logaddexp,
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED)
+def test_arrays_that_are_written_to_are_read_anew_in_either_place_of_every_transform(transform):
+    x = np.array([0.7, 1.3])
+
+    def made():
+        k = np.array([0.9, 1.6])
+        derived = [
+            TRANSFORMED[transform](f)
+            for op in IN_EITHER_PLACE.values()
+            for f in (lambda x, op=op: op(x, k), lambda x, op=op: op(k, x))
+        ]
+        return k, lambda x: [f(x) for f in derived]
+
+    k, f = made()
+    compiled = tape.compile(f)
+    for _ in range(3):
+        for found, expected in zip(compiled(x), f(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        k *= 1.25
