@@ -12,7 +12,7 @@ import pytest
 from tests.naive_program import compiled_for, counts
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, 4.0, np.inf, -np.inf, np.nan, 5e-324, 1e300)
-SHAPES = ((), (1,), (3,), (2, 3), (2, 1), (0, 3))
+SHAPES = ((), (3,), (2, 3), (2, 1))
 PAIRS = [
     (one, other)
     for one, other in itertools.product(SHAPES, SHAPES)
