@@ -204,3 +204,27 @@ def test_arrays_that_are_written_to_are_read_anew_in_either_place_of_every_trans
         for found, expected in zip(compiled(x), f(x), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
         k *= 1.25
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda memory: np.frombuffer(memoryview(memory)),
+        lambda memory: np.frombuffer(memory.data, count=2),
+        lambda memory: np.asarray(memoryview(memory)),
+        lambda memory: np.ndarray(2, float, memory),
+        lambda memory: np.lib.stride_tricks.as_strided(memory, (2,), (8,)),
+        lambda memory: np.frombuffer(memoryview(memory))[::-1],
+    ],
+)
+def test_arrays_that_share_memory_in_any_way_are_read_anew(view):
+    """Made within the function, on memory from outside."""
+    memory = np.array([1.0, 2.0])
+
+    def f(x):
+        return x + view(memory)
+
+    compiled = tape.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(np.zeros(2)), f(np.zeros(2)))
+        memory *= 3.0
