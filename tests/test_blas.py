@@ -185,3 +185,59 @@ def test_agrees_with_threadpoolctl():
     }
     libraries = [blas.numpy_library(), blas.products_library()]
     assert {(lib.kernels, lib.threads) for lib in libraries if lib.kernels} <= reported
+
+
+# ---- facts of a machine that this one need not be ------------------------------------------------------
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Where there is something to choose: what was loaded, and facts that can be changed."""
+    loaded = []
+    facts = {
+        "_scipy_openblas_path": "/lib/openblas.so",
+        "cpu_flags": blas.AVX512_FLAGS,
+        "numpy_library": blas.Library("OpenBLAS", "Haswell", 1),
+    }
+    for name in facts:
+        monkeypatch.setattr(blas, name, lambda name=name: facts[name])
+    monkeypatch.setattr(blas, "_is_loaded", lambda path: False)
+    monkeypatch.setattr(blas, "_load_with_kernels", lambda *args: loaded.append(args) or True)
+    for name in ("OPENBLAS_CORETYPE", "TAPE_BLAS_CORETYPE"):
+        monkeypatch.delenv(name, raising=False)
+    return facts, loaded
+
+
+def test_kernels_are_chosen_where_everything_speaks_for_it(machine):
+    _, loaded = machine
+    assert blas.choose_kernels.__wrapped__() is True
+    assert loaded == [("/lib/openblas.so", "SkylakeX")]
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [
+        ("_scipy_openblas_path", None),
+        ("cpu_flags", frozenset()),
+        ("cpu_flags", blas.AVX512_FLAGS - {min(blas.AVX512_FLAGS)}),
+        ("numpy_library", blas.Library("OpenBLAS", "SkylakeX", 1)),
+        ("numpy_library", blas.Library("MKL", None, None)),
+    ],
+)
+def test_nothing_is_loaded_if_one_fact_speaks_against_it(machine, fact, value):
+    facts, loaded = machine
+    facts[fact] = value
+    assert blas.choose_kernels.__wrapped__() is False
+    assert loaded == []
+
+
+def test_libraries_say_what_they_are():
+    assert str(blas.Library("OpenBLAS 0.3", "Haswell", 1)) == "OpenBLAS 0.3, Haswell kernels, 1 thread"
+    assert str(blas.Library("OpenBLAS 0.3", None, 4)) == "OpenBLAS 0.3, 4 threads"
+
+
+@needs_own_openblas
+def test_an_openblas_is_asked_through_the_module_that_is_linked_to_it():
+    for library in (blas.numpy_library(), blas.products_library()):
+        assert library.kernels
+        assert library.threads >= 1

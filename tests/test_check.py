@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from tape import errors
+from tape import errors, ops
 from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.rewrite import rewrite
 from tape.program.record.recording import record
+from tests.op_table import TWO_OF_EACH
+from tests.test_program import gradient
 
 FLOAT = np.dtype(float)
 
@@ -51,6 +53,12 @@ def test_tampered_instructions_are_refused_with_a_reason():
         ("outputs", [-1], "is not an instruction with a value"),
         ("outputs", [True], "is not an instruction with a value"),
         ("inputs", [1, 0], "input 0 is another instruction"),
+        ("inputs", [0, 99], "input 1 is "),
+        ("inputs", [0, len(ir.instructions)], "input 1 is "),
+        ("inputs", [0, -1], "input 1 is "),
+        ("inputs", [0, True], "input 1 is "),
+        ("inputs", ["0", 1], "input 0 is "),
+        ("inputs", [0, 2], "input 1 is "),
         ("guards", [None], "guards are not in order"),
     ):
         old = getattr(ir, name)
@@ -121,3 +129,59 @@ def test_stacks_of_matrices_go_together():
     b.ir.instructions.append(Instruction("matmul", (x.id, y.id), (), (2, 3, 5), FLOAT))
     with pytest.raises(errors.ProgramError, match="do not broadcast together"):
         check(b.ir)
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "any", "all"])
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((0, 3), (0,)), ((2, 0, 3), (1, 2)), ((0,), (0,)), ((3, 0), (0,))]
+)
+def test_folds_of_nothing(kind, shape, axes):
+    """There are sums and products of no elements, but no extremes."""
+    b = Builder()
+    dtype = bool if kind in ("any", "all") else float
+    x = b.input(shape, np.dtype(dtype))
+    kept = tuple(n for axis, n in enumerate(shape) if axis not in axes)
+    b.ir.instructions.append(Instruction("fold", (x.id,), (kind, axes), kept, x.dtype))
+    b.ir.outputs = [len(b.ir.instructions) - 1]
+    if kind in ("sum", "prod", "any", "all") or all(shape[axis] for axis in axes):
+        check(b.ir)
+    else:
+        with pytest.raises(errors.ProgramError, match="of no elements"):
+            check(b.ir)
+
+
+def tamperings(instruction):
+    """Changes that make another instruction of it, or none."""
+    yield {"attrs": (*instruction.attrs, "more")}
+    yield {"shape": (*instruction.shape, 7)}
+    if instruction.op not in ("cast", "literal", "input", "constant", "callback"):
+        yield {"dtype": np.dtype(np.float16)}
+    if instruction.operands:
+        yield {"operands": instruction.operands[1:]} if instruction.op != "concatenate" else {"operands": ()}
+        yield {"operands": (-1, *instruction.operands[1:])}
+    if instruction.op not in ("concatenate", "callback"):
+        yield {"operands": (*instruction.operands, 0, 0)}
+
+
+def test_every_instruction_is_checked_for_its_attributes_shape_dtype_and_operands():
+    """In the programs of all operations: each kind of instruction is tampered with once."""
+    seen = set()
+    for case in TWO_OF_EACH:
+        args = case.args()
+        if any(a.dtype.kind == "c" for a in args):
+            continue
+        ir = rewrite(record(gradient(case) if case.has_derivative else case.on(ops), tuple(args), {}, "f"))
+        check(ir)
+        for instruction in ir.instructions:
+            if instruction.op in seen or instruction.op in ("input", "constant", "guard"):
+                continue
+            seen.add(instruction.op)
+            for changes in tamperings(instruction):
+                old = {name: getattr(instruction, name) for name in changes}
+                for name, value in changes.items():
+                    setattr(instruction, name, value)
+                with pytest.raises(errors.ProgramError):
+                    check(ir)
+                for name, value in old.items():
+                    setattr(instruction, name, value)
+    assert len(seen) > 60

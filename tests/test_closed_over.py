@@ -138,3 +138,93 @@ def test_unowned_arrays_and_fixed_nodes():
     assert unowned == {id(nodes[1].value), id(nodes[2].value)}
     assert fixed_nodes(nodes, [], unowned) == {1, 2}
     assert fixed_nodes(nodes, [2], unowned) == {1}
+
+
+@pytest.mark.parametrize("part", [slice(0, 1), slice(1, 2), (0, ...), (1, ...)])
+def test_one_number_of_an_array_that_is_broadcast_is_read_anew(part):
+    """Broadcasting makes an array that cannot be written to; the one that it shows can."""
+    array = np.array([2.0, 3.0])
+    shown = np.broadcast_to(array[part], (3,))
+    compiled = tape.compile(lambda x: x * shown)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, array[part]))
+        array += 1
+
+
+def test_one_number_that_is_broadcast_is_read_anew():
+    number = np.array(2.0)
+    shown = np.broadcast_to(number, (3,))
+    compiled = tape.compile(lambda x: x * shown)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, float(number)))
+        number += 1
+
+
+TRANSFORMED = {
+    "value": lambda f: f,
+    "grad": lambda f: tape.grad(lambda x: np.sum(f(x) * f(x))),
+    "jacobian": tape.jacobian,
+    "jacobian, fwd": lambda f: tape.jacobian(f, mode="fwd"),
+    "jacobian, rev": lambda f: tape.jacobian(f, mode="rev"),
+    "hessian": lambda f: tape.hessian(lambda x: np.sum(f(x) * f(x))),
+    "elementwise_grad": tape.elementwise_grad,
+    "jvp": lambda f: lambda x: tape.jvp(f, (x,), (x,))[1],
+    "taylor": lambda f: lambda x: tape.taylor(f, x, x, 2)[2],
+    "grad of grad": lambda f: tape.grad(lambda x: np.sum(tape.grad(lambda x: np.sum(f(x) ** 2))(x) ** 2)),
+}
+IN_EITHER_PLACE = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "power": np.power,
+    "maximum": np.maximum,
+    "arctan2": np.arctan2,
+    "hypot": np.hypot,
+    "logaddexp": np.logaddexp,
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMED)
+def test_arrays_that_are_written_to_are_read_anew_in_either_place_of_every_transform(transform):
+    x = np.array([0.7, 1.3])
+
+    def made():
+        k = np.array([0.9, 1.6])
+        derived = [
+            TRANSFORMED[transform](f)
+            for op in IN_EITHER_PLACE.values()
+            for f in (lambda x, op=op: op(x, k), lambda x, op=op: op(k, x))
+        ]
+        return k, lambda x: [f(x) for f in derived]
+
+    k, f = made()
+    compiled = tape.compile(f)
+    for _ in range(3):
+        for found, expected in zip(compiled(x), f(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+        k *= 1.25
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda memory: np.frombuffer(memoryview(memory)),
+        lambda memory: np.frombuffer(memory.data, count=2),
+        lambda memory: np.asarray(memoryview(memory)),
+        lambda memory: np.ndarray(2, float, memory),
+        lambda memory: np.lib.stride_tricks.as_strided(memory, (2,), (8,)),
+        lambda memory: np.frombuffer(memoryview(memory))[::-1],
+    ],
+)
+def test_arrays_that_share_memory_in_any_way_are_read_anew(view):
+    """Made within the function, on memory from outside."""
+    memory = np.array([1.0, 2.0])
+
+    def f(x):
+        return x + view(memory)
+
+    compiled = tape.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(np.zeros(2)), f(np.zeros(2)))
+        memory *= 3.0

@@ -457,3 +457,23 @@ def test_vars_of_traces_made_inside_are_returned_as_what_they_hold():
     for g in (lambda x: v, lambda x: [x, v * 2], lambda x: outside.input(1.0)):
         with pytest.raises(errors.UnsupportedError, match="from outside"):
             tape.compile(g)(1.0)
+
+
+class OfItsOwn(np.ndarray):
+    """Arithmetic that is not that of arrays."""
+
+    def __add__(self, other):
+        return 7
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [(np.ma.masked_array(np.ones(3), [0, 1, 0]), "masked"), (np.ones(3).view(OfItsOwn), "OfItsOwn")],
+)
+def test_arrays_with_another_arithmetic_are_refused_beside_a_program_for_plain_ones(other, words):
+    compiled = tape.compile(lambda x: x + 1.0)
+    compiled(np.ones(3))
+    for _ in range(2):
+        with pytest.raises(errors.DTypeError, match=words):
+            compiled(other)
+    np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 2.0))

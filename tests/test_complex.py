@@ -245,6 +245,26 @@ def test_holomorphic_is_tried_out(name):
         tape.jacobian(OTHERS[name], holomorphic=True)(Z)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-12, 1.0, 1e12, 1e200])
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_holomorphic_is_tried_out_at_every_scale(size, mode):
+    """Relative to the derivative, however small or large that is."""
+    for f in (
+        np.conj,
+        lambda z: z + 1e-3 * np.conj(z),
+        lambda z: np.real(z) + 0j,
+        lambda z: abs(z) * (1 + 0j),
+    ):
+        with pytest.raises(errors.DTypeError, match=r"holomorphic=True, and .* is not"):
+            tape.jacobian(lambda z, f=f: size * f(z), mode=mode, holomorphic=True)(Z)
+    found = tape.jacobian(lambda z: size * (z * z), mode=mode, holomorphic=True)(Z)
+    np.testing.assert_allclose(found, size * np.diag(2 * Z), rtol=1e-14)
+
+
+def test_a_derivative_of_zero_is_holomorphic():
+    assert_close(tape.jacobian(lambda z: 0 * z, holomorphic=True)(Z), np.zeros((Z.size, Z.size), complex))
+
+
 # ---- functions as nodes --------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, ops
 from tape.program.ir.table import VIEWS
 from tape.program.program import Program
 from tape.program.record.recording import record
@@ -99,6 +99,45 @@ def test_guards_callbacks_groups_constants_and_results():
     assert re.search(r"^  %\d+ +exp\(in0\) +float64\[100, 100\] +registers\+0$", text, re.M)
     assert re.search(r"^c0 +constant +float64\[100, 100\]$", text, re.M)
     assert re.search(r"^returns %\d+, %\d+, text, float64\[100, 100\]$", text, re.M)
+
+
+ROWS = (slice(1, 2), slice(None, None, 2))
+LINES = {
+    # how an instruction reads, with its attributes by name, shape and place: a function of float64[3, 4]
+    "%1 slice(in0; start=(1, 0), step=(1, 2)) float64[2, 2] view of in0+32": lambda x: np.sin(x[1:, ::2]),
+    "%1 slice(in0; start=(2, 3), step=(-1, 1)) float64[3, 1] view of in0+88": lambda x: np.sin(x[::-1, 3]),
+    "%7 put(%1, %6; start=(1, 0), step=(1, 2)) float64[3, 4] out0": (
+        lambda x: ops.set_at(np.sin(x), 2.0 * x[0, :2], ROWS)
+    ),
+    "%5 add_at(%1, %4; start=(1, 0), step=(1, 2)) float64[3, 4] out0": (
+        lambda x: ops.add_at(np.sin(x), x[0, :2], ROWS)
+    ),
+    "%4 add_at(%1, %2, c0; axis=0) float64[3, 4] out0": (
+        lambda x: ops.add_at(np.sin(x), x[:2], np.array([0, 2]))
+    ),
+    "%3 take(%1, c0; axis=1) float64[3, 2] out0": lambda x: ops.take(np.sin(x), np.array([2, 0]), 1),
+    "%2 concatenate(%1, in0; axis=1) float64[3, 8] out0": lambda x: np.concatenate([np.sin(x), x], 1),
+    "%2 max(%1; axes=1) float64[3] out0": lambda x: np.max(np.sin(x), 1),
+    "%2 argmax(%1; axes=1) int64[3] out0": lambda x: np.argmax(np.sin(x), 1),
+    "%2 scan(%1; kind=sum, axis=1, backwards=False) float64[3, 4] out0": lambda x: np.cumsum(np.sin(x), 1),
+    "%2 transpose(%1; axes=(1, 0)) float64[4, 3] view of arena+0": lambda x: np.sin(x).T[:, None],
+    "%2 broadcast(%1) float64[2, 3, 4] view of arena+0": lambda x: np.broadcast_to(np.sin(x), (2, 3, 4)),
+    "%2 cast(%1) float32[3, 4] out0": lambda x: np.sin(x).astype(np.float32),
+    "%2 matmul(in0, %1; factor=-2.0) float64[3, 3] out0": lambda x: -2 * (x @ x.T),
+    "%3 matmul_add(c0, in0, %1; factor=1.0) float64[3, 3] out0": lambda x: x @ x.T + 9 * np.eye(3),
+    "%4 cholesky(%3; upper=True) float64[3, 3] out0": (
+        lambda x: np.linalg.cholesky(x @ x.T + 9 * np.eye(3), upper=True)
+    ),
+    "%4 triangular_solve(%3, %1; lower=True, transposed=True, unit_diagonal=False) float64[4, 3] arena+128": (
+        lambda x: ops.linalg.solve_triangular(x @ x.T + 9 * np.eye(3), x, trans=1, lower=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_instructions_read_like_this(line):
+    text = str(program_of(LINES[line], np.arange(12.0).reshape(3, 4)))
+    assert line in [" ".join(one.split()) for one in text.splitlines()]
 
 
 def test_unused_inputs_and_donated_memory_are_named():

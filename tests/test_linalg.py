@@ -416,3 +416,25 @@ def test_a_compiled_determinant_stays_right_where_it_becomes_zero():
         draw((3, 3), seed=1),
     ):
         assert_close(slope(a), cofactors(a), 1e-13)
+
+
+@pytest.mark.parametrize("rcond", [None, -1, 1e-2])
+def test_derivatives_of_lstsq_leave_out_what_rcond_does(rcond):
+    """Of singular values 1 and 1e-3 the second one counts as zero, or does not."""
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    a = np.vstack([turn @ np.diag([1.0, 1e-3]) @ turn.T, np.zeros(2)])
+    b = np.array([1.0, 2.0, 0.5])
+    kept = 1 if rcond == 1e-2 else 2
+    inverse = np.linalg.pinv(a, rcond=1e-2 if kept == 1 else 1e-15)
+    x, *_ = np.linalg.lstsq(a, b, rcond=rcond)
+    assert_close(x, inverse @ b, 1e-9)
+    found = tape.jacobian(lambda b: np.linalg.lstsq(a, b, rcond=rcond)[0])(b)
+    assert_close(found, inverse, 1e-9)
+    step = 1e-7 * np.array([[1.0, -2.0], [0.5, 1.0], [0.3, 0.1]])
+    if kept == 2:  # the rank of a matrix nearby is the same
+        solve = lambda a: np.linalg.lstsq(a, b, rcond=rcond)[0]  # noqa: E731
+        moved = tape.jvp(solve, (a,), (step,))[1]
+        assert_close(moved, (solve(a + step) - solve(a - step)) / 2, 1e-3 * np.max(np.abs(moved)))
+    else:
+        row = tape.jvp(lambda a: np.linalg.lstsq(a, b, rcond=rcond)[0], (a,), (a,))[1]
+        assert_close(row, -x, 1e-9)  # along the matrix itself, whose rank stays

@@ -62,3 +62,43 @@ def test_settings_from_outside_are_respected(monkeypatch, name, value):
 def test_other_systems_are_left_alone(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert keep_freed() is False
+
+
+class Libc:
+    """A C library that notes what it is asked for."""
+
+    def __init__(self, answer=1):
+        self.asked = []
+        self._answer = answer
+
+    def gnu_get_libc_version(self):
+        raise AssertionError
+
+    def mallopt(self, option, value):
+        self.asked.append((option, value))
+        return self._answer
+
+
+@pytest.fixture
+def on_linux(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in os.environ:
+        if name.startswith(("MALLOC_", "GLIBC_", "TAPE_KEEP")):
+            monkeypatch.delenv(name)
+
+
+def test_glibc_is_asked_to_keep_256_megabytes_in_arrays_of_32(on_linux, monkeypatch):
+    libc = Libc()
+    monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
+    assert keep_freed() is True
+    assert libc.asked == [(-3, 32 * 2**20), (-1, 256 * 2**20)]  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+
+
+def test_another_c_library_is_left_alone(on_linux, monkeypatch):
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    assert keep_freed() is False
+
+
+def test_a_refusal_is_reported(on_linux, monkeypatch):
+    monkeypatch.setattr("ctypes.CDLL", lambda name: Libc(0))
+    assert keep_freed() is False

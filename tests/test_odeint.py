@@ -353,3 +353,56 @@ def test_taylor_series():
     found = tape.taylor(lambda y: tape.odeint(lambda y, t: y * (1 - y), y, [0.0, 1.0])[1], 0.5, 1.0, 3)
     expected = tape.taylor(lambda y: y * np.e / (1 + (np.e - 1) * y), 0.5, 1.0, 3)
     assert_close(found, expected, 1e-6)
+
+
+# ---- what is integrated ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def integrated(monkeypatch):
+    """How many numbers each call of SciPy's integrates, and over which times."""
+    import scipy.integrate
+
+    calls = []
+    solve = scipy.integrate.solve_ivp
+
+    def counting(f, span, y0, *args, **kwargs):
+        calls.append((len(y0), span))
+        return solve(f, span, y0, *args, **kwargs)
+
+    monkeypatch.setattr(scipy.integrate, "solve_ivp", counting)
+    return calls
+
+
+def test_a_gradient_integrates_the_solution_once_and_then_adjoints_alone(integrated):
+    """Three numbers; backwards, between each two times, their adjoints and those of all that is known."""
+
+    def loss(y0, p, t):
+        return np.sum(tape.odeint(lambda y, t, p: p * y, y0, t, p)[-1])
+
+    t = np.array([0.0, 0.5, 0.7])
+    tape.grad(loss, (0, 1))(np.ones(3), np.array([0.1]), t)
+    forward, again, *back = integrated
+    assert forward == again == (3, (0.0, 0.7))
+    sizes, spans = zip(*back, strict=True)
+    assert spans == ((-0.7, -0.5), (-0.5, 0.0))
+    assert len(set(sizes)) == 1
+    assert sizes[0] < 3 + 3 + 3 + 1 + 3  # adjoints, start, times and p, and no y again
+
+
+def test_one_time_and_no_numbers_need_no_integration(integrated):
+    slope = lambda y, t: -y  # noqa: E731
+    np.testing.assert_array_equal(tape.odeint(slope, np.ones(2), [0.3]), np.ones((1, 2)))
+    assert tape.odeint(slope, np.ones((0, 2)), [0.0, 1.0, 2.0]).shape == (3, 0, 2)
+    found = tape.grad(lambda y: np.sum(tape.odeint(slope, y, [0.0, 1.0])))(np.ones((0, 2)))
+    assert found.shape == (0, 2)
+    found = tape.jacobian(lambda y: tape.odeint(slope, y, [0.3]))(np.array([2.0]))
+    np.testing.assert_array_equal(found, np.ones((1, 1, 1)))
+    assert integrated == []
+
+
+def test_derivatives_by_the_only_time_and_of_nothing_are_zero():
+    found = tape.grad(lambda t: np.sum(tape.odeint(lambda y, t: t * y, np.ones(2), t)))(np.array([0.3]))
+    np.testing.assert_array_equal(found, np.zeros(1))
+    found = tape.grad(lambda t: np.sum(tape.odeint(lambda y, t: t * y, np.ones(0), t)))(np.array([0.0, 1.0]))
+    np.testing.assert_array_equal(found, np.zeros(2))

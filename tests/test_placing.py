@@ -44,3 +44,23 @@ f(x)
 np.testing.assert_allclose(f(x), np.exp(np.sin(x)) * 2, rtol=1e-14)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+
+
+@pytest.mark.parametrize("usable", [{0}, {0, 9, 100}, {3, 63, 64, 65}, {0, 1023}])
+def test_any_number_of_processors(monkeypatch, usable):
+    """As many as a mask of the C library has bits."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: usable)
+    table = places.__wrapped__()
+    assert table[0, 0] == max(usable) + 1 == len(table) - 1
+    for cpu in usable:
+        assert mask_of(table[1 + cpu]) == usable - {cpu}
+
+
+def test_more_processors_than_a_mask_has_bits(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1024})
+    assert places.__wrapped__() is None
+
+
+def test_a_library_that_knows_of_no_processors(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    assert places.__wrapped__() is None

@@ -15,6 +15,7 @@ from tests import naive_program
 from tests.naive_program import compiled_for
 from tests.op_table import CASES, TWO_OF_EACH, by_operation, spread, two_of_each
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
+from tests.test_lowering import RUN_IN_PYTHON, callbacks
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 each_operation = by_operation(TWO_OF_EACH)
@@ -80,7 +81,10 @@ def value_and_gradient(case):
 
 @by_operation(spread(CASES))
 def test_values_and_gradients(case):
-    check(value_and_gradient(case), case.args(), case.args(salt=1))
+    """And what runs in Python is what is known to: rules that fail would else only make programs slow."""
+    compiled = check(value_and_gradient(case), case.args(), case.args(salt=1))
+    (program,) = compiled.programs.values()
+    assert callbacks(program) == RUN_IN_PYTHON.get(case.name, set())
 
 
 @each_operation

@@ -216,6 +216,25 @@ def test_rules_of_users_may_read_what_changes(known):
     assert not programs(known)
 
 
+def test_functions_of_users_run_in_every_sweep(known):
+    scale, runs = [1.0], []
+
+    def doubled(x):
+        runs.append(None)
+        return x * x * scale[0]
+
+    x = np.array([1.0, 2.0])
+    tr = tape.Trace()
+    w = tr.param(x)
+    root = np.sum(tape.checkpoint(doubled)(w)) + np.sum(tape.apply(w, np.sin, lambda a: np.cos(a) * scale[0]))
+    for k in range(4):
+        scale[0] = float(k)
+        count = len(runs)
+        np.testing.assert_allclose(tr.backward_param_grads(root)[0], k * (2 * x + np.cos(x)))
+        assert len(runs) == count + 1
+    assert not programs(known)
+
+
 def test_errors_that_numpy_raises_are_raised():
     x = np.array([0.0, 1.0])
     for _ in range(4):

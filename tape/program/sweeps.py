@@ -170,7 +170,12 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
 
 
 def _is_ours(op: Any) -> bool:
-    """Whether the rules of an operation are this library's: others may read what changes between sweeps."""
+    """Whether the rules of an operation are this library's, and call no code of the user's.
+
+    Others may read what changes between sweeps, and may not want to run when the program is made.
+    """
+    if not op.explains_errors:  # as of `apply`, checkpoints and custom rules
+        return False
     rules = op.jvp if isinstance(op.vjp, TransposedJvp) else op.vjp
     rules = rules if isinstance(rules, (list, tuple)) else [rules]
     return all(rule is None or _module(rule).partition(".")[0] == "tape" for rule in rules)

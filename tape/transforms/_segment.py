@@ -79,7 +79,8 @@ class Captures(Interceptor):
 
     def __init__(self) -> None:
         self.vars: list[Any] = []
-        self._seen: set[int] = set()
+        self.values: list[Any] = []  # of these in the interpreters around: others, if a segment runs again
+        self._seen: dict[int, Any] = {}
 
     def resolve(self, var: Any) -> Any:
         """Map an outer Var to its plain value."""
@@ -89,9 +90,18 @@ class Captures(Interceptor):
         if trace is not None and (trace.level > self.level or trace.is_batch):
             return var
         if id(var.node) not in self._seen:
-            self._seen.add(id(var.node))
+            self._seen[id(var.node)] = value = self._around(var)
             self.vars.append(var.again())
-        return protected(plain(var))
+            self.values.append(snapshot(value))
+        return protected(plain(self._seen[id(var.node)]))
+
+    def _around(self, var: Any) -> Any:
+        """Map a Var to its value in the interpreters around this one, which is busy meanwhile."""
+        was_busy, self.is_busy = self.is_busy, True
+        try:
+            return resolve(var)
+        finally:
+            self.is_busy = was_busy
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""
@@ -212,8 +222,8 @@ class Segment:
 
     Attributes
     ----------
-    operands : list of Var
-        The Vars among the arguments, then those captured.
+    operands : list of Var or numpy.ndarray
+        The Vars among the arguments, then those captured, as they are in the regions around.
     trace : weakref or None
         Of the deepest of their traces, on which the call is recorded.
     packing : Packing
@@ -224,7 +234,7 @@ class Segment:
         self.f = f
         self.name = name
         leaves, self._structure = tree.flatten((args, kwargs))
-        self._leaves = [snapshot(protected(leaf)) for leaf in leaves]
+        self._leaves = [snapshot(protected(resolve(leaf))) for leaf in leaves]
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
         with Captures() as region, refusing_writes(name):
@@ -232,8 +242,9 @@ class Segment:
             out = f(*args, **kwargs)
             out = tree.map_leaves(region.resolve, out)
         self.captured = region.vars
-        self.operands = variables + region.vars
-        traces = [trace for trace in (var.trace_ref() for var in self.operands) if trace is not None]
+        self.operands = variables + region.values
+        refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
+        traces = [trace for trace in (ref() for ref in refs) if trace is not None]
         self.trace = max(traces, key=lambda trace: trace.level).ref if traces else None
         self.packing = Packing(out)
         if any(isinstance(traced(var), Handle) for var in self.operands):

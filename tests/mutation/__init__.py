@@ -10,8 +10,9 @@ Run from the root of the repository::
    it is kept until a source changes, and of test files only those are run again that have changed.
 2. `operators` lists the mutants of every module, of which `sample` draws some at random; another seed,
    another sample. Modules that are compiled (`tape.kernels`, the machine) take a minute each to compile anew,
-   so only one mutant in twenty is theirs; coverage does not see inside of them, so the tests of kernels and
-   of programs are tried as well.
+   so only one mutant in twenty is theirs; coverage does not see inside of them, so all tests that use the
+   module are tried, and those of kernels and of programs. Nor does it see who relies on what a cache keeps;
+   where there are caches, all tests of the same files are tried.
 3. `campaign` gives each mutant a copy of the repository with that one change, and a process forked from one
    that has imported NumPy, SciPy, numba and pytest already (`workplace`), which imports the changed `tape`
    and runs the tests that execute the line (`session`): files that mirror the module first, quick tests

@@ -134,7 +134,10 @@ class Campaign:
     def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> list[Tests]:
         """The tests that may notice a mutant, in stages, without those that cannot be relied on."""
         stages = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
+        if "cache" in (self._root / mutant.path).read_text():  # the first test computes what others rely on
+            stages.append({name: coverage.parts[name].tests for name in stages[0]})
         if is_compiled(mutant.path):
+            stages.append(coverage.users_of(mutant.path))
             parts = coverage.parts.items()
             stages.append({name: part.tests for name, part in parts if name.startswith(_TESTS_OF_COMPILED)})
         seen = set(self._without)

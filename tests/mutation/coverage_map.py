@@ -166,8 +166,13 @@ class CoverageMap:
         direct = self._executing(path, lines) or self._executing(path, around)
         if not any(line in around for part in self.parts.values() for line in part.at_import.get(path, ())):
             return [direct]
-        everywhere = {line for part in self.parts.values() for line in part.lines.get(path, ())}
-        return [direct, self._executing(path, everywhere)]
+        return [direct, self.users_of(path)]
+
+    def users_of(self, path: str) -> Tests:
+        """The tests that execute anything in a module."""
+        return self._executing(
+            path, {line for part in self.parts.values() for line in part.lines.get(path, ())}
+        )
 
     def _executing(self, path: str, lines: Iterable[int]) -> Tests:
         wanted = list(lines)

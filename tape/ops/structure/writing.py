@@ -160,7 +160,7 @@ _set_at: Op = Op(
     taylor=series.linear,
     batch=_batch,
     lower=lambda b, x, v, *arrays, index: b.set_at(
-        b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
+        x := b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
     ),
 )
 declare_cost(free, _set_at)
@@ -262,7 +262,7 @@ _add_at: Op = Op(
     taylor=series.linear,
     batch=_batch,
     lower=lambda b, x, v, *arrays, index: b.added_at(
-        b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
+        x := b.value(x), b.value(v, x.dtype), filled_index(index, arrays)
     ),
 )
 declare_cost(lambda out, shapes, attrs: prod(shapes[1]), _add_at)

@@ -494,5 +494,5 @@ def _is_uniform(array: np.ndarray) -> bool:
         and isinstance(array.base, np.ndarray)
         and array.base.size == 1
         and array.base.base is None
-        and sys.getrefcount(array.base) <= 3  # the array, this expression and its argument
+        and sys.getrefcount(array.base) <= 2  # the array and this expression: nobody else can write to it
     )

@@ -1,0 +1,113 @@
+"""Rules of lowering: which operands are traced and which constants makes no difference but for speed."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tape import ops
+from tape.program.ir.builder import NATIVE_DTYPES
+from tests.compiled import alike
+from tests.naive_program import compiled_for
+from tests.op_table import CASES, TWO_OF_EACH, by_operation
+from tests.op_table.special import ORDERED
+
+_IN_PYTHON = """
+alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count
+cofactors convolve correlate det digitize eig eig_like eigenvalues eigenvectors eigh eigvals eigvalsh expm
+exprel_derivative fft flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft
+independent interp interpolation intersect1d interval inverse_of_basis inverse_or_zero irfft isin lexsort
+linspace lstsq matrix_power matrix_rank median nanargmax nanargmin nanmedian nanpercentile nanquantile
+nonzero norm of_full_rank over percentile pinv put_along_axis qr quantile rank residuals rfft searchsorted
+slogdet span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
+"""
+WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
+"""Operations that programs run in Python, wherever they occur."""
+RUN_IN_PYTHON = {
+    **{case: {"getitem", "scatter"} for case in (
+        "getitem split int arrays", "getitem mask", "getitem full mask", "getitem all False",
+        "getitem mask, slice", "getitem mask, int", "setdiff1d 2d", "setdiff1d assumed", "setxor1d 2d",
+        "ufunc_at multiply repeats", "ufunc_at divide grid",
+    )},
+    "getitem True": {"getitem"},
+    **{f"set_at {index}": {"getitem", "set_at"} for index in ("mask", "mask, int")},
+    **{f"add_at {index}": {"getitem", "add_at"} for index in ("mask", "mask, int", "split int arrays")},
+    "set_at split int arrays": {"getitem", "set_at", "stays"},
+    "linalg.cholesky empty": {"cholesky", "solve_triangular"},
+    "linalg.inv empty": {"inv"},
+    "linalg.slogdet empty": {"inv"},
+    "linalg.solve_triangular empty": {"solve_triangular"},
+    "nanmax to ints": {"max"},
+    "nn.cross_entropy empty": {"softmax_cross_entropy_none", "softmax_excess"},
+    "softmax_cross_entropy indices none (0,4)": {"softmax_cross_entropy_none", "softmax_excess"},
+    "softmax_cross_entropy indices sum (0,4)": {"softmax_cross_entropy_sum", "softmax_excess"},
+}  # fmt: skip
+"""Operations that have instructions, but none for these cases: masks, nothing, and some lists of indices."""
+
+
+def callbacks(program):
+    """The operations that run in Python though there are instructions for them, and for their dtypes."""
+    found = set()
+    for instruction in program.ir.instructions:
+        if instruction.op == "callback":
+            dtypes = [program.ir.instructions[k].dtype for k in instruction.operands]
+            if {instruction.dtype, *dtypes} <= set(NATIVE_DTYPES):
+                found.add(program.ir.callbacks[instruction.attrs[0]][0].name)
+    return found - WITHOUT_INSTRUCTIONS
+
+
+# ---- constants among operands ----------------------------------------------------------------------
+
+OF_SEVERAL = [case for case in TWO_OF_EACH if len(case.arguments) > 1]
+OF_NUMBERS = [
+    case for case in CASES if len(case.arguments) > 1 and all(one.shape == () for one in case.arguments)
+]
+
+
+def as_constant(array):
+    """A number of Python's, if it is a single one."""
+    return array if array.ndim else array.item()
+
+
+def some_traced(case, args, traced):
+    """A case as a function of some of its arguments, the others being constants, and what these are."""
+    constants = [as_constant(a) for a in args]
+
+    def f(*given):
+        remaining = iter(given)
+        return case.on(ops)(*[next(remaining) if k in traced else c for k, c in enumerate(constants)])
+
+    return f, [args[k] for k in traced]
+
+
+@by_operation({repr(case): case for case in (*OF_SEVERAL, *OF_NUMBERS)}.values())
+def test_constants_in_the_place_of_arguments(case):
+    """Each argument alone is traced, and each alone is not; nothing runs in Python that would not else."""
+    args = case.args()
+    count = len(args)
+    allowed = callbacks(compiled_for(case.on(ops), *args)[1])
+    subsets = {(k,) for k in range(count)} | set(itertools.combinations(range(count), count - 1))
+    for traced in subsets:
+        f, given = some_traced(case, args, traced)
+        compiled, program = compiled_for(f, *given)
+        expected = f(*given)
+        alike(compiled(*given), expected)
+        assert callbacks(program) <= allowed, traced
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_orders_of_special_functions_are_operands_like_others(name):
+    """Traced, one for each element or one for all, beside numbers that are traced or are not."""
+    f, (order, domain) = getattr(ops.special, name), ORDERED[name]
+    argument = domain(2, 3)
+    x = argument.draw(np.random.default_rng(3), argument.shape)
+    orders = np.full(x.shape, order)
+    for function, args in (
+        (lambda n: f(n, x), (orders,)),
+        (lambda n: f(n, 0.6), (orders,)),
+        (lambda x: f(orders, x), (x,)),
+        (lambda n, x: f(n, x), (orders[0, 0], x)),
+    ):
+        compiled, program = compiled_for(function, *args)
+        alike(compiled(*args), function(*args))
+        assert not callbacks(program)

@@ -1,0 +1,132 @@
+"""Operands other than those of the table of operations: of other shapes and dtypes, and without elements.
+
+Each argument of each operation is replaced by others, one at a time. NumPy says what is to come of it.
+"""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tape import Var, errors, ops
+from tests import naive
+from tests.op_table import TWO_OF_EACH, Case, by_operation
+from tests.oracles import assert_close, inner, is_float, record, uniform
+
+CHANGES = {
+    "as complex numbers": lambda a: a + 0.5j if a.dtype.kind == "f" else None,
+    "rounded to ints": lambda a: np.rint(a).astype(int) if a.dtype.kind == "f" else None,
+    "one element": lambda a: np.asarray(a.ravel()[0]) if a.size else None,
+    "seven elements": lambda a: np.resize(a, 7) if a.size else None,
+    "two axes more": lambda a: a[None, None],
+    "nothing": lambda a: np.zeros(0, a.dtype),
+    "no rows": lambda a: a[:0] if a.ndim else None,
+    "one row": lambda a: a[:1] if a.ndim else None,
+}
+
+
+def changed(case: Case) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """The arguments of a case with each of them replaced, and in which way."""
+    args = case.args()
+    for k, a in enumerate(args):
+        for what, change in CHANGES.items():
+            if (other := change(a)) is not None:
+                yield f"argument {k}: {what}", [*args[:k], other, *args[k + 1 :]]
+
+
+def outcome(f, args):
+    """The value of a function, or the error that it raises."""
+    try:
+        return np.asarray(f(*args))
+    except Exception as error:
+        return error
+
+
+def attempt(case, args):
+    """What comes of recording a case: its trace and its result, or an error."""
+    try:
+        trace, _, out = record(case.on(ops), args)
+    except Exception as error:
+        return None, error
+    return trace, out
+
+
+quietly = pytest.mark.filterwarnings("ignore")
+
+
+STRICTER = {
+    "cov", "float_power", "log_softmax", "logsumexp", "polydiv", "put_along_axis", "set_at", "sigmoid",
+    "softmax", "softmax_cross_entropy", "softplus", "std", "take_along_axis", "ufunc_at", "var",
+}  # fmt: skip
+"""Operations outside of `ops.nn` that refuse what NumPy, or an oracle, does not."""
+WIDER = {"erf", "pad", "polyder", "polyint", "interp", "corrcoef", "polyfit"}
+"""Operations that do what NumPy or an oracle refuses."""
+REFUSED_BY_NUMPY = {("histogramdd", "argument 0: one element"), ("cov", "argument 2: as complex numbers")}
+"""What raises an error of NumPy's own, as yet."""
+COMPLEX_KNOTS = ("interp", "argument 3: as complex numbers")
+"""NumPy drops imaginary parts that are all alike."""
+ONE_MODE = {
+    ("histogramdd", "argument 0: nothing"),  # refused by the reverse rule alone
+    ("histogramdd", "argument 0: no rows"),
+    ("special.jn", "argument 1: as complex numbers"),  # orders that are ints become complex
+    ("special.kve", "argument 1: as complex numbers"),
+}
+"""What raises an error in one mode, as yet."""
+
+
+CALLED_BY_LAYERS = {
+    "add", "elu", "getitem", "hardtanh", "multiply", "scaled_dot_product_attention", "sigmoid",
+}  # fmt: skip
+NAMES = {case.op.rpartition(".")[2] for case in TWO_OF_EACH}
+
+
+def assert_named(case, error):
+    """An error begins with the operation that was called, or with one that it calls."""
+    word = re.match(r"\w*", str(error)).group()
+    if case.op.startswith("nn.") and word not in CALLED_BY_LAYERS:
+        assert word == case.op[3:], error
+    assert word in NAMES or case.op.rpartition(".")[2] in str(error), error
+
+
+@quietly
+@by_operation(TWO_OF_EACH)
+def test_odd_operands_are_treated_as_by_numpy(case):
+    """Equal results, or errors of our own where NumPy raises; layers of networks may be stricter."""
+    is_layer = case.op.startswith("nn.")
+    for what, args in changed(case):
+        expected = outcome(case.on(naive), args)
+        _, found = attempt(case, args)
+        if isinstance(found, Exception):
+            if case.op == "unstack" or (case.op, what) in REFUSED_BY_NUMPY:
+                continue
+            assert isinstance(found, errors.TapeError), (what, found)
+            assert_named(case, found)
+            if not is_layer and case.op not in STRICTER:
+                assert isinstance(expected, Exception), (what, found)
+        elif isinstance(expected, Exception):
+            assert is_layer or case.op in WIDER, (what, expected)
+        elif not is_layer and case.op != "erf" and (case.op, what) != COMPLEX_KNOTS:
+            value = np.asarray(found.value if isinstance(found, Var) else found)
+            assert (value.shape, value.dtype) == (expected.shape, expected.dtype), what
+            assert_close(value, expected, 1e-12)
+
+
+@quietly
+@by_operation([case for case in TWO_OF_EACH if case.has_derivative])
+def test_both_modes_agree_on_odd_operands(case):
+    """The inner product of an adjoint and a tangent is the same before and after the operation."""
+    rng = case.rng(3)
+    for what, args in changed(case):
+        trace, out = attempt(case, args)
+        if not isinstance(out, Var) or not is_float(out) or not trace.params:
+            continue
+        if (case.op, what) in ONE_MODE:
+            continue
+        seed = uniform(rng, out.value)
+        tangents = [uniform(rng, p.value) for p in trace.params]
+        gradients = trace.backward_param_grads(out, seed, unreached="zero")
+        moved = trace.jvp(out, dict(zip(trace.params, tangents, strict=True)))
+        ahead, back = inner([seed], [moved]), inner(gradients, tangents)
+        if np.isfinite(ahead) and np.isfinite(back):
+            assert ahead == pytest.approx(back, rel=1e-9, abs=1e-9), what

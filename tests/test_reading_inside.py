@@ -1,0 +1,98 @@
+"""Numbers that Python reads inside of transforms: a program reads them anew in each call, or refuses."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+
+X = np.array([0.5, 1.0])
+
+# How a number that is closed over, or given, gets into a transform: functions of x and k.
+SEGMENTS = {
+    "checkpoint": lambda ask: lambda x, k: tape.checkpoint(lambda x: x * ask(k))(x),
+    "checkpoint, given": lambda ask: lambda x, k: tape.checkpoint(lambda x, k: x * ask(k))(x, k),
+    "checkpoint in one": lambda ask: (
+        lambda x, k: tape.checkpoint(lambda x: tape.checkpoint(lambda x: x * ask(k))(x))(x)
+    ),
+    "checkpoint_loop": lambda ask: lambda x, k: tape.checkpoint_loop(lambda x, i: x * ask(k), x, 2, 1),
+    "fixed_point": lambda ask: lambda x, k: tape.fixed_point(lambda y: 0.1 * y + ask(k) * x, x),
+    "root": lambda ask: lambda x, k: tape.root(lambda y: y - ask(k) * x, x),
+    "odeint": lambda ask: lambda x, k: tape.odeint(lambda y, t: -y * ask(k), x, np.array([0.0, 0.1]))[-1],
+}
+DERIVATIVES = {
+    "grad": lambda ask: lambda x, k: tape.grad(lambda y: np.sum(y * y * ask(k)))(x),
+    "jacobian": lambda ask: lambda x, k: tape.jacobian(lambda y: y * y * ask(k))(x),
+    "jvp": lambda ask: lambda x, k: tape.jvp(lambda y: y * y * ask(k), (x,), (x,))[1],
+    "elementwise_grad": lambda ask: lambda x, k: tape.elementwise_grad(lambda y: y * y * ask(k))(x),
+    "taylor": lambda ask: lambda x, k: tape.taylor(lambda y: y * ask(k), x, x, 2)[1],
+}
+OF_ANY_NUMBER = {
+    "int": int,
+    "bool": bool,
+    "round": round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "compare": lambda k: 2.0 if k > 1 else 3.0,
+    "match": lambda k: {True: 2.0, False: 3.0}[bool(k == 1)],
+}
+OF_INTEGERS = {
+    "index": operator.index,
+    "range": lambda k: len(range(k)),
+    "list": lambda k: [1.0, 2.0, 3.0][k],
+    "shape": lambda k: np.ones(k).size,
+}
+EXACT = {
+    "float": float,
+    "complex": lambda k: complex(k).real,
+    "item": lambda k: k.item(),
+    "trunc": lambda k: math.trunc(float(k)),
+    "tolist": lambda k: np.asarray(k).tolist(),
+}
+"""A program may read integers in any way; of floats, nothing that would need them exactly."""
+
+CALLS = [(X, kind(k)) for kind in (np.float64, np.int64) for k in (1, 2, 1, 2)]
+
+
+def check(f, calls):
+    compiled = tape.compile(f)
+    for args in calls:
+        np.testing.assert_allclose(compiled(*args), f(*args), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*SEGMENTS, *DERIVATIVES])
+def test_numbers_are_read_anew_in_each_call(name):
+    inside = {**SEGMENTS, **DERIVATIVES}[name]
+    for ask in OF_ANY_NUMBER.values():
+        check(inside(ask), CALLS)
+    for ask in (*OF_INTEGERS.values(), *EXACT.values()):
+        check(inside(ask), CALLS[4:])
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_segments_run_in_python_and_may_read_floats(name):
+    for ask in EXACT.values():
+        check(SEGMENTS[name](ask), CALLS[:4])
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_are_recorded_and_may_not(name):
+    for how, ask in EXACT.items():
+        f = DERIVATIVES[name](ask)
+        assert np.shape(f(*CALLS[0])), how
+        with pytest.raises(errors.ConversionError, match="compiled function"):
+            tape.compile(f)(*CALLS[0])
+
+
+@pytest.mark.parametrize(
+    "ask", [int, math.floor, math.ceil, math.trunc, round, operator.index, lambda n: n.item()]
+)
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**62 + 1])
+def test_integers_are_read_exactly(ask, number):
+    """Beyond what floats can hold."""
+    compiled = tape.compile(lambda x, n: x + ask(n) % 1000)
+    for n in (number, number + 2, number):
+        assert compiled(0.0, np.array(n)) == n % 1000
