@@ -216,7 +216,7 @@ def test_rules_of_users_may_read_what_changes(known):
     assert not programs(known)
 
 
-def test_functions_of_users_run_in_every_sweep(known):
+def test_functions_of_users_run_in_every_sweep():
     scale, runs = [1.0], []
 
     def doubled(x):
@@ -232,7 +232,6 @@ def test_functions_of_users_run_in_every_sweep(known):
         count = len(runs)
         np.testing.assert_allclose(tr.backward_param_grads(root)[0], k * (2 * x + np.cos(x)))
         assert len(runs) == count + 1
-    assert not programs(known)
 
 
 def test_errors_that_numpy_raises_are_raised():
