@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.ops.structure.shape import _in_c_order
 
 
 def rng(seed=0):
@@ -17,7 +18,7 @@ DIRECT = {
     "max": (ops.max, lambda x: x.max(axis=1, keepdims=True)),
     "min": (ops.min, lambda x: np.min(x)),
     "prod": (ops.prod, lambda x: x.prod(0)),
-    "reshape": (ops.reshape, lambda x: x.reshape(-1, 2)),
+    "reshape": (_in_c_order, lambda x: x.reshape(-1, 2)),
     "transpose": (ops.transpose, lambda x: x.T),
     "swapaxes": (ops.swapaxes, lambda x: x.swapaxes(0, 1)),
     "moveaxis": (ops.moveaxis, lambda x: np.moveaxis(x, 0, 1)),
@@ -114,6 +115,11 @@ VARIED = [
     lambda x: np.reshape(x, 4),
     lambda x: x.reshape(2, 2, order="F"),
     lambda x: x.T.reshape(4),
+    lambda x: np.reshape(x, 4, order="A"),
+    lambda x: np.reshape(x.T, 4, order="A"),
+    lambda x: np.reshape(x, 4, order="F"),
+    lambda x: np.ravel(x, order="K"),
+    lambda x: np.ravel(x, order="A"),
 ]
 
 

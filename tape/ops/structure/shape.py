@@ -131,7 +131,6 @@ def _is_fortran(a: Any, order: str) -> bool:
 
 
 @implements(np.reshape)
-@specialised()
 def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None) -> Any:
     """Return the same elements in another shape.
 
@@ -166,6 +165,8 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
     array([[0., 1.],
            [2., 3.]])
     """
+    if order == "C" and copy is None:
+        return _in_c_order(a, shape)
     a, shape = as_operand(a), as_shape(shape)
     if copy is False:
         try:
@@ -174,6 +175,11 @@ def reshape(a: Any, /, shape: int | Sequence[int], order: str = "C", *, copy: bo
             raise errors.explain("reshape", (a,), error) from error
     reshaped = (_reshape_fortran if _is_fortran(a, order) else reshape_op)(a, shape=shape)
     return copy_of(reshaped) if copy else reshaped
+
+
+@specialised()
+def _in_c_order(a: Any, shape: Any) -> Any:
+    return reshape_op(as_operand(a), shape=as_shape(shape))
 
 
 @implements(np.ravel)
