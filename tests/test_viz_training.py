@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -41,6 +41,7 @@ BOWL = {"w": np.array([[3.0, 4.0], [0.0, 2.0]]), "b": 1.5}
 
 @quick
 @given(losses, st.sampled_from([True, False, "auto"]), st.sampled_from([None, 1, 3]))
+@example(values=[9.99999999999997e99], log=True, smooth=None)
 def test_any_losses_have_a_curve(values, log, smooth):
     curve(values, log=log, smooth=smooth).draw_without_rendering()
 

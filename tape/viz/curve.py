@@ -110,6 +110,8 @@ def curve(
     entries: list[tuple[Any, str]] = []
     for k, each in enumerate(curves):
         entries += _draw(axes, each, CURVES[k % len(CURVES)], smooth, is_log, len(curves) > 1)
+    if is_log:
+        _widen(axes, np.concatenate([each.values for each in curves]))
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     if all(np.ptp(each.steps) == 0 for each in curves):
@@ -119,6 +121,13 @@ def curve(
     )
     save(figure, checked)
     return figure
+
+
+def _widen(axes: Any, values: np.ndarray) -> None:
+    """Set the limits of a logarithmic axis for values that are all the same but for rounding."""
+    decades = np.log10(values[np.isfinite(values) & (values > 0)])
+    if decades.size and np.ptp(decades) < 1e-9:
+        axes.set_ylim(*10.0 ** (np.clip(decades[0], -306, 307) + np.array([-1.0, 1.0])))
 
 
 def _curves(losses: Any, label: str) -> list[_Losses]:
