@@ -107,11 +107,11 @@ def curve(
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel(label, color=INK)
     axes.set_yscale("log" if is_log else "linear")
+    if is_log:
+        _widen(axes, np.concatenate([each.values for each in curves]))
     entries: list[tuple[Any, str]] = []
     for k, each in enumerate(curves):
         entries += _draw(axes, each, CURVES[k % len(CURVES)], smooth, is_log, len(curves) > 1)
-    if is_log:
-        _widen(axes, np.concatenate([each.values for each in curves]))
     axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     if all(np.ptp(each.steps) == 0 for each in curves):
@@ -124,7 +124,7 @@ def curve(
 
 
 def _widen(axes: Any, values: np.ndarray) -> None:
-    """Set the limits of a logarithmic axis for values that are all the same but for rounding."""
+    """Set the limits of a logarithmic axis, before drawing, for values that differ by rounding only."""
     decades = np.log10(values[np.isfinite(values) & (values > 0)])
     if decades.size and np.ptp(decades) < 1e-9:
         axes.set_ylim(*10.0 ** (np.clip(decades[0], -306, 307) + np.array([-1.0, 1.0])))
