@@ -64,7 +64,7 @@ class Derivatives:
 
     @property
     def differentiated(self) -> str:
-        """What the partials differentiate, in words: the value, or the sum of its elements."""
+        """The quantity that the partials differentiate, in words: the value, or the sum of its elements."""
         shape = np.shape(self.value)
         return f"sum of {np.size(self.value)} elements" if shape else "value"
 

@@ -1,4 +1,4 @@
-"""What a trace is given, checked before it does anything: leaves, roots, seeds and tangents.
+"""Checks of what a trace is given, before it does anything: leaves, roots, seeds and tangents.
 
 Each function raises at the user's call and leaves the trace alone.
 """
@@ -33,7 +33,7 @@ _THREADED = 10_000  # elements from which BLAS wakes up threads, for less than i
 
 
 def check_root(trace: Trace, root: Any) -> None:
-    """See that ``root`` is a Var of ``trace``."""
+    """Check that ``root`` is a Var of ``trace``."""
     if not isinstance(root, Handle):
         raise errors.TraceMismatchError(
             f"the root is {errors.describe(root)}, not a Var: nothing recorded it. Compute it "
@@ -47,7 +47,7 @@ def check_root(trace: Trace, root: Any) -> None:
 
 
 def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
-    """See that ``leaf`` is a param or input of ``trace``."""
+    """Check that ``leaf`` is a param or input of ``trace``."""
     if not isinstance(leaf, Handle) or leaf.trace is not trace or leaf.node.op is not None:
         given = repr(leaf) if isinstance(leaf, Handle) else errors.describe(leaf)
         raise errors.TraceMismatchError(
@@ -56,7 +56,7 @@ def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
 
 
 def check_replacement(leaf: Any, value: Any) -> None:
-    """See that a leaf can become another value: of the same kind of numbers."""
+    """Check that a leaf can become another value: of the same kind of numbers."""
     if value.dtype.kind != leaf.node.value.dtype.kind:
         raise errors.DTypeError(
             f"{leaf!r} is {leaf.node.value.dtype} and cannot become {value.dtype}: what was recorded "
@@ -65,7 +65,7 @@ def check_replacement(leaf: Any, value: Any) -> None:
 
 
 def checked_tangents(trace: Trace, tangents: Mapping[Any, Any]) -> dict[int, Any]:
-    """A tangent for each leaf that moves, by node id."""
+    """Return the checked tangent of each leaf that moves, by node id."""
     if not isinstance(tangents, Mapping):
         raise errors.SeedError(
             f"tangents is {errors.describe(tangents)}. Give a dict with a tangent for each leaf that moves"
@@ -81,7 +81,7 @@ def checked_tangents(trace: Trace, tangents: Mapping[Any, Any]) -> dict[int, Any
 
 
 def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
-    """A seed or tangent for ``value``, of its shape and dtype; ``what`` names it where it does not fit."""
+    """Return a seed or tangent for ``value``, in its shape and dtype; ``what`` names it in errors."""
     fits = type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype
     if fits and given.ndim and given.dtype.kind in "fc" and not _has_nan(given):
         return given
@@ -110,7 +110,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
 
 
 def start_of(trace: Trace, root: Any, seed: Any) -> tuple[int, Any]:
-    """Where a reverse sweep starts: the root's id and its checked seed, ones by default."""
+    """Return where a reverse sweep starts: the root's id and its checked seed, ones by default."""
     check_root(trace, root)
     value = root.node.value
     dtype = value.dtype
@@ -129,7 +129,7 @@ def start_of(trace: Trace, root: Any, seed: Any) -> tuple[int, Any]:
 
 
 def fail_unreached(root: Any, params: Sequence[Any], gradients: Sequence[Any]) -> NoReturn:
-    """Name the params that have no gradient."""
+    """Raise an error that names the params without a gradient."""
     names = [repr(p) for p, gradient in zip(params, gradients, strict=True) if gradient is None]
     raise errors.UnreachableParamError(
         f"{root!r} does not depend on {', '.join(names)}. Leave such params out, use them, "
@@ -147,7 +147,7 @@ def _has_nan(array: np.ndarray) -> bool:
 
 
 def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
-    """A leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
+    """Return a leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
     kind = "a param" if is_param else "an input"
     is_scalar = False
     if isinstance(value, Handle):

@@ -25,7 +25,7 @@ def push_forward(
     where: object,
     watching: Watching | None = None,
 ) -> list[Any]:
-    """The tangents of some nodes; all others are freed as soon as they are used up.
+    """Return the tangents of some nodes; all others are freed as soon as they are used up.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def push_forward(
 
 
 def _last_uses(nodes: Sequence[Node], first: int, count: int, roots: Sequence[int]) -> list[int]:
-    """For each node the last one that needs it for a root; -1 if none does, for roots none of these."""
+    """Return for each node the last one that needs it for a root; -1 if none does."""
     last = [-1] * count
     for root in roots:
         last[root] = count
@@ -102,7 +102,7 @@ def _drop_used(held: list[Any], inputs: tuple[Any, ...], last_use: Sequence[int]
 def rerun(
     nodes: Sequence[Node], leaves: Mapping[int, Any], roots: Sequence[int], *, where: object
 ) -> list[Any]:
-    """The values of some nodes for other leaves; the tape stays as it is.
+    """Return the values of some nodes for other leaves; the tape stays as it is.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ _stack = _Stack()
 
 
 class Interpreter:
-    """Processes operations.
+    """Something that processes operations.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a tape is made of: the `Node`, and the bare `Handle` to one that users hold.
+"""Nodes, of which a tape is a list, and the bare `Handle` to one that users hold.
 
 Knows nothing of recording, sweeping or arithmetic. `tape.core.trace` makes lists of these; `tape.core.var`
 makes the handle behave like an array.
@@ -26,7 +26,7 @@ Pull = Callable[["Node", Any], Contributions]
 
 
 class Call:
-    """An operation as it was called: what nodes that differ only in their operands have in common.
+    """An operation as it was called, shared by all nodes that differ only in their operands.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Node:
 
     @property
     def place(self) -> Place | None:
-        """What `site` is made from."""
+        """The code and offset that `site` is made from."""
         note = getattr(self, "_site", None)
         return note.place if type(note) is Named else note
 
@@ -178,7 +178,7 @@ class Leaf(Node):
 
 
 class Handle:
-    """What the user holds: a trace and a node of it.
+    """A trace and a node of it: the base of `Var`, which users hold.
 
     The trace is held weakly: dropping the trace frees the whole tape at once, whatever handles are
     left. `tape.Var` adds everything that makes a handle behave like an array.

@@ -1,4 +1,4 @@
-"""What runs when a NumPy function meets a Var: its two protocols, looked up in the table of operations.
+"""NumPy's two protocols, by which its functions meet Vars: each is looked up in the table of operations.
 
 Functions that have no counterpart raise at the call; those that write in place let a handle move on. Nothing
 is computed here, and a derivative is never dropped in silence.
@@ -53,7 +53,7 @@ _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
 
 _ON_MEMORY = frozenset({np.shares_memory, np.may_share_memory})
 _DEFAULTS = {"casting": "same_kind", "order": "K", "subok": True, "where": True, "signature": None}
-"""Keywords of ufuncs that say what is so anyway."""
+"""Ufunc keyword arguments at their default values."""
 
 _CREATION: dict[Any, str] = {
     getattr(np, name): name
@@ -67,7 +67,7 @@ _CREATION[np.empty] = "zeros"  # what lies in memory by chance must not get into
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a ufunc, or a method of one, does with Vars among its operands.
+    """Process a ufunc, or a method of one, with Vars among its operands.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
 
 
 def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function of NumPy's does with Vars among its arguments.
+    """Process a NumPy function with Vars among its arguments.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def create(like: Any, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
 
 
 def _title(function: Any) -> str:
-    """A function as users write it."""
+    """Return the name of a function as users write it."""
     module = getattr(function, "__module__", None) or "numpy"
     if isinstance(function, np.ufunc):
         module = "numpy" if getattr(np, function.__name__, None) is function else "scipy.special"
@@ -167,7 +167,7 @@ def _title(function: Any) -> str:
 
 
 def _values_in(argument: Any) -> Any:
-    """What Vars stand for: one level, as those of the next may want to know what is asked."""
+    """Return the values of Vars, one level down: outer Vars may have to know what is read of them."""
     if isinstance(argument, (list, tuple)):
         return type(argument)(_values_in(part) for part in argument)
     return argument.node.value if isinstance(argument, Handle) else argument
@@ -225,7 +225,7 @@ def _call(
 def _without_defaults(
     func: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a NumPy function less those that say what is so anyway, like ``out=None``."""
+    """Return the arguments of a NumPy function without those at their defaults, like ``out=None``."""
     bound = inspect.signature(func).bind(*args, **kwargs)
     positional: list[Any] = []
     named: dict[str, Any] = {}

@@ -28,7 +28,7 @@ from tape.core.table import INTERNAL, implements
 __all__ = ["NUMPY_ERRORS", "Op", "bind"]
 
 NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
-"""What NumPy raises for operands that do not fit."""
+"""The errors that NumPy raises for operands that do not fit."""
 
 
 def bind(op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -185,7 +185,7 @@ class Op:
         return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]
 
     def fail(self, operands: Sequence[Any], error: Exception, given: Sequence[Any] = ()) -> NoReturn:
-        """Raise what an error in forward means to the caller, who has given Vars or values."""
+        """Raise the error that an error in forward is to the caller, who has given Vars or values."""
         if isinstance(error, errors.TapeError):
             raise error
         if not self.explains_errors:

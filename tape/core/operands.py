@@ -23,7 +23,7 @@ FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32, np.complex128, np.co
 
 
 def as_operand(operand: Any) -> Any:
-    """An operand as rules may rely on it: a Var, an ndarray, or a Python or NumPy scalar.
+    """Return an operand as rules rely on it: a Var, an ndarray, or a Python or NumPy scalar.
 
     Python scalars stay what they are, so that they do not widen float32.
     """
@@ -57,14 +57,14 @@ def lift_all(operands: Sequence[Any]) -> Sequence[Any] | None:
 
 
 def other_operand(operand: Any) -> Any:
-    """The other operand of an operator: as `as_operand`, or NotImplemented if it is the one to compute."""
+    """Return the other operand of an operator, as `as_operand`; NotImplemented if that one is to compute."""
     if type(operand) is np.ndarray and operand.dtype.kind in "fiubc":
         return operand
     return as_operand(operand) if isinstance(operand, Handle) or not defers_to(operand) else NotImplemented
 
 
 def plain_operands(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands of a call without Vars; Python scalars among themselves follow NumPy's arithmetic."""
+    """Return the operands of a call without Vars; Python scalars among themselves become NumPy's."""
     for operand in operands:
         if type(operand) not in _PYTHON_SCALARS:
             return [as_operand(operand) for operand in operands]

@@ -24,7 +24,7 @@ __all__ = ["NOW", "Place", "Site", "Text", "here", "name_scope"]
 
 
 class Text:
-    """A text that is computed with, such as an expression: to a `Site` it is what code is.
+    """A text that is evaluated, such as an expression: a `Site` reads it as it reads code.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ NOW = _Now()
 
 @contextmanager
 def name_scope(name: str) -> Iterator[None]:
-    """Nodes recorded in this block belong together under a name: a cluster in pictures.
+    """Group the nodes that are recorded in this block under a name: a cluster in pictures.
 
     Traces that record sites keep it (``tape.Trace(sites=True)``, ``tape.debug()``); others take no notice.
     Scopes nest.
@@ -217,7 +217,7 @@ _is_foreign = _IsForeign()
 
 
 def here() -> Place | None:
-    """The user's line that is running, or part of a text: the innermost frame outside this package.
+    """Return the user's line that is running, or part of a text: the innermost frame outside this package.
 
     None if there is none. To be called by what runs when a node is appended, three frames above any user's.
     """

@@ -30,7 +30,7 @@ _STATIC = frozenset({bool, str, type, type(None), type(Ellipsis), *_DTYPES})
 
 
 class _Kind:
-    """What calls of one kind record.
+    """Calls of one kind, and the operation that they record.
 
     Attributes
     ----------

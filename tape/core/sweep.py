@@ -1,7 +1,7 @@
 """The reverse sweep: backwards over a tape for adjoints.
 
 Nodes stand in execution order, so each walk is one loop: never a sort, never a recursion. What is
-given has been checked already; values are only ever added together, all else is in the nodes' rules.
+given has been checked already; contributions are added up here, all else is in the nodes' rules.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pull_back(
     keep_all: bool = False,
     consume: bool = False,
 ) -> list[Any]:
-    """The adjoints of all nodes up to the last one with a seed.
+    """Return the adjoints of all nodes up to the last one with a seed.
 
     The first contribution to an adjoint may alias anything. The second makes an array of our own,
     and from then on contributions are added in place.
@@ -104,7 +104,7 @@ def pull_back(
 
 
 def unshared(adjoints: Sequence[Any], seeds: Mapping[int, Any]) -> list[Any]:
-    """Adjoints to give away: none of them shares memory with another one, or with a seed."""
+    """Return adjoints that share memory neither with each other nor with a seed."""
     taken = {id(seed) for seed in seeds.values()}
     given = []
     for adjoint in adjoints:

@@ -293,7 +293,7 @@ class Trace(Interpreter, Shown):
         return var
 
     def take(self, how: str, is_active: bool) -> None:
-        """Remember that the user's line took a plain number out of a node, that depends on a param or not."""
+        """Note that the user's line has taken a plain number out of a node, active or not."""
         if self.taken is None:
             self.taken = Taken()
         self.taken.add(how, len(self.nodes), is_active)
@@ -609,7 +609,7 @@ class Trace(Interpreter, Shown):
         self.adjoints = self.root = None
 
     def compile(self, root: Var) -> TraceProgram:
-        """The tape up to a root and the reverse sweep from there, as a program that runs without Python.
+        """Compile the tape up to a root, with its reverse sweep, to a program that runs without Python.
 
         Parameters
         ----------

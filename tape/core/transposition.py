@@ -1,4 +1,4 @@
-"""The rule of one mode out of that of the other: what a rule is linear in is recorded, and swept backwards.
+"""Transposition: the derivative rule of one mode from that of the other.
 
 A reverse rule is linear in the adjoint it is given, a forward rule in the tangents, and each is the
 transpose of the other. So the rule that there is runs on a trace of its own, with a param for what it is
@@ -24,7 +24,7 @@ __all__ = ["pull_transposed", "push_transposed"]
 def push_transposed(
     pull: Callable[[Callable[[], Any]], Sequence[Any]], tangents: Sequence[Any], out: Any, name: str
 ) -> Any:
-    """The tangent of a result, by its reverse rule.
+    """Return the tangent of a result, by its reverse rule.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def push_transposed(
 def pull_transposed(
     push: Callable[[list[Any]], Any], g: Any, operands: Sequence[Any], wanted: Sequence[bool], name: str
 ) -> list[Any]:
-    """The contribution to each operand, by the forward rule.
+    """Return the contribution to each operand, by the forward rule.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from tape.core.node import Handle
 __all__ = ["CONSTANTS", "FUNCTIONS", "NAME", "Function", "own_function"]
 
 NAME = re.compile(r"[A-Za-z][A-Za-z_0-9]*", re.ASCII)
-"""What names of variables and functions look like."""
+"""The pattern of names of variables and functions."""
 
 
 class Function(NamedTuple):

@@ -23,7 +23,7 @@ __all__ = ["Batch", "Lanes", "one_by_one"]
 
 
 class Lanes(Interpreter):
-    """The size of a batch, with a level of its own: what a `Batch` has in place of a trace.
+    """The interpreter of a batch: its size, with a level of its own; a `Batch` has it in place of a trace.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Lanes(Interpreter):
         return ops.broadcast_to(result, (self.size, *np.shape(result)))
 
     def process(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        """What an operation makes of batches among its operands."""
+        """Run the batch rule of an operation; without one, run the operation once for each element."""
         is_batched = [isinstance(x, Handle) and x.trace_ref is self.ref for x in operands]
         raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
         result = NotImplemented
@@ -162,7 +162,7 @@ class Batch(Var):
 
 
 def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule of an operation that cannot run on batches, run once for each element of one.
+    """Return a rule that cannot run on batches as one that runs once for each element.
 
     Parameters
     ----------

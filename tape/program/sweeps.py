@@ -40,7 +40,7 @@ _LONGEST = 4096
 _MOST = 256
 """Tapes that are remembered."""
 _SECONDS, _SECONDS_A_NODE = 3e-3, 4e-4
-"""What it takes to make a program, about, for a tape of so many nodes with its reverse sweep."""
+"""The time that it takes to make a program, about, for a tape of so many nodes with its reverse sweep."""
 _LARGEST = 1 << 24
 """Bytes that a program may keep for itself."""
 _REFUSALS = 3
@@ -61,7 +61,7 @@ class SweepProgram(Program):
 
 
 class Known:
-    """What is known of the tapes of one structure.
+    """Tapes of one structure.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Support:
-    """What a function supports.
+    """Features that a function supports.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ SANS = "Helvetica,Arial,sans-serif"
 MONOSPACE = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
 
 STATES = ("active", "adjoint", "highlight", "inactive", "tangent")
-"""What a node can be in: for each there is a fill and, for outlines and arcs, a ``_line`` of the same hue."""
+"""The states of a node: for each there is a fill and, for outlines and arcs, a ``_line`` of the same hue."""
 
 
 @dataclass(frozen=True)

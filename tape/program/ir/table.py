@@ -285,7 +285,7 @@ SOURCES = _names("source")
 VIEWS = _names("view")
 ELEMENTWISE = _names("elementwise")
 BLOCKWISE = _names("elementwise", "copy")
-"""What can be computed block by block."""
+"""Instructions that can be computed block by block."""
 
 
 def typed(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["SLOTS", "Frame", "call_of", "frames_of"]
 
 SLOTS: dict[Phase, str] = {"forward": "value", "backward": "adjoint", "tangent": "tangent"}
-"""What each pass writes to a node."""
+"""The value that each pass writes to a node."""
 
 _LONGEST_SUM = 30  # characters; longer sums are shown by what they come to
 

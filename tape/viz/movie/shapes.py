@@ -45,7 +45,7 @@ LOOKS = {
     **{f"{hue}-edge": Look("", f"{hue}_line", 2.6) for hue in HUES.values()},
     **{f"{hue}-tip": Look(f"{hue}_line") for hue in HUES.values()},
 }
-"""What shapes can look like. Text has the colour of the fill."""
+"""Styles of shapes. Text has the colour of the fill."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ _INFIX = {
 """Operator, how tightly it binds, and how tightly its operands must."""
 
 _SILENT = {"cast", "astype", "positive", "copy", "stop_gradient"}
-"""What only changes the kind of number, or nothing."""
+"""Operations that only change the kind of number, or nothing."""
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
