@@ -46,6 +46,9 @@ _LARGEST = 1 << 24
 _REFUSALS = 3
 """After so many in succession a program is given up."""
 
+_SILENT = frozenset({"ignore", "warn"})
+"""How NumPy may be told to treat overflows and divisions by zero, which a program does not look for."""
+
 _FLOATS = (float, complex)
 
 
@@ -82,10 +85,8 @@ class Known:
         self.refusals = 0
         self.is_given_up = False
 
-    def run(self, values: tuple[Any, ...]) -> list[Any] | None:
+    def run(self, program: SweepProgram, values: tuple[Any, ...]) -> list[Any] | None:
         """Return the gradients, None for params that nothing flows to; None if the program refuses."""
-        program = self.program
-        assert program is not None
         try:
             out = program.run(values)
         except (Rerun, Unavailable):
@@ -143,7 +144,7 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     seeds : mapping of int to array
         The adjoint of each root, by node id.
     """
-    if not seeds or _mode == "0" or "raise" in np.geterr().values():  # a program does not look for overflows
+    if not seeds or _mode == "0" or not _SILENT.issuperset(np.geterr().values()):
         return None
     structure = _structure(trace, seeds)
     if structure is None:
@@ -157,8 +158,9 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
                 _known.popitem(last=False)
         else:
             _known.move_to_end(key)
-    if known.program is not None:
-        found = known.run(values)
+    program = known.program
+    if program is not None:
+        found = known.run(program, values)
         if found is not None:
             return found
     elif not known.is_given_up and known.seconds > _price(trace):
