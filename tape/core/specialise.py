@@ -57,7 +57,7 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
     Parameters
     ----------
     layout : bool
-        Whether what the function does depends on the strides of Vars, too. On anything else than on these and
+        Whether what the function does depends on the strides of its operands, too. On anything else than on these and
         on its static arguments, on elements for instance or on the value of a float, it must not depend.
 
     Returns
@@ -155,6 +155,8 @@ def _note(
             given.append(part)
         elif kind is np.ndarray:
             key += (np.ndarray, part.shape, part.dtype)
+            if layout:
+                key.append(part.strides)
             given.append(part)
         elif kind is slice:
             bounds = part.start, part.stop, part.step
