@@ -57,8 +57,8 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
     Parameters
     ----------
     layout : bool
-        Whether what the function does depends on the strides of its operands, too. On anything else than on these and
-        on its static arguments, on elements for instance or on the value of a float, it must not depend.
+        Whether what the function does depends on the strides of its operands, too. On anything else than on
+        these and on its static arguments, such as elements or the value of a float, it must not depend.
 
     Returns
     -------
