@@ -1,5 +1,7 @@
 """The checker refuses IR that has been tampered with, and says why."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -185,3 +187,23 @@ def test_every_instruction_is_checked_for_its_attributes_shape_dtype_and_operand
                 for name, value in old.items():
                     setattr(instruction, name, value)
     assert len(seen) > 60
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [
+        ("bool", 1),
+        ("bool", None),
+        ("int", True),
+        ("int", 1.0),
+        ("int", 2**63),
+        ("int", -(2**63) - 1),
+        ("x", 1),
+    ],
+)
+def test_guards_have_outcomes_of_their_kind(kind, outcome):
+    ir = rewrite(record(lambda x: x if int(np.sum(x)) > 3 else -x, (np.ones(3),), {}, "f"))
+    check(ir)
+    ir.guards[0] = replace(ir.guards[0], kind=kind, outcome=outcome)
+    with pytest.raises(errors.ProgramError):
+        check(ir)

@@ -258,3 +258,15 @@ def test_names_in_code():
     assert names.attributes == {"h", "append"}
     assert names.stored == {"n"}
     assert "log" not in names.read
+
+
+def test_a_function_that_an_object_holds_may_be_another_one():
+    class Layer:
+        def __init__(self, activation):
+            self.activation = activation
+
+    layer = Layer(lambda x: 2 * x)
+    f = tape.compile(lambda x: layer.activation(x))
+    np.testing.assert_array_equal(f(X), 2 * X)
+    layer.activation = lambda x: 3 * x
+    np.testing.assert_array_equal(f(X), 3 * X)

@@ -133,3 +133,20 @@ def test_the_squared_length_of_a_complex_vector(name):
     z = rng.normal(size=4) + 1j * rng.normal(size=4)
     (gradient,) = vjp(lambda z: np.real(getattr(np, name)(z, z)), [z])
     assert_close(gradient, 2 * z.conj(), 1e-15)
+
+
+@pytest.mark.parametrize("axisc", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("lengths", [(3, 3), (2, 3), (3, 2)])
+def test_cross_products_lie_along_any_axis(axisc, lengths):
+    a, b = (np.random.default_rng(k).standard_normal((4, 5, n)) for k, n in enumerate(lengths))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of vectors in the plane
+        expected = np.cross(a, b, axisc=axisc)
+    np.testing.assert_allclose(tape.ops.cross(a, b, axisc=axisc), expected)
+    tr = tape.Trace()
+    np.testing.assert_allclose(tape.ops.cross(tr.param(a), b, axisc=axisc).value, expected)
+
+
+def test_inner_products_take_lists():
+    assert tape.ops.inner([1.0, 2.0], [3.0, 4.0]) == 11.0
+    assert tape.ops.inner(np.ones(2), [3.0, 4.0]) == 7.0

@@ -311,3 +311,15 @@ def test_tapes_that_do_not_come_again_are_forgotten(known, monkeypatch):
         x = tr.param(np.ones(k + 1))
         tr.backward_param_grads(np.sum(x * x))
     assert len(known) == 5
+
+
+def test_long_tapes_are_swept_node_by_node(known, monkeypatch):
+    monkeypatch.setattr(sweeps, "_LONGEST", 50)
+    for count in (49, 50):
+        for _ in range(3):
+            tr = tape.Trace()
+            y = x = tr.param(0.5)
+            for _ in range(count):
+                y = y * 0.9 + x
+            np.testing.assert_allclose(tr.backward_param_grads(y)[0], sum(0.9**k for k in range(count + 1)))
+    assert not known

@@ -221,3 +221,19 @@ def test_deep_trees():
     leaves, structure = tree.flatten(value)
     assert leaves == [1.0]
     assert tree.restore(structure, leaves) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1.0, True),
+        ((1.0, [2.0, {"a": 3.0}]), True),
+        (None, True),
+        (OrderedDict(a=1.0), True),
+        (Point(1.0, [2.0]), True),
+        ((1.0, deque([2.0])), False),
+        (deque([1.0, 2.0]), False),
+    ],
+)
+def test_trees_of_known_branches_are_plain(value, expected):
+    assert tree.is_plain(tree.flatten(value)[1]) is expected
