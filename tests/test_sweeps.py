@@ -216,6 +216,16 @@ def test_rules_of_users_may_read_what_changes(known):
     assert not programs(known)
 
 
+def test_rules_by_hand_run_in_every_sweep():
+    scale = [1.0]
+    tr = tape.Trace()
+    x = tr.param(np.ones(2))
+    root = np.sum(tr.append(np.ones(2), [x], lambda g: [g * scale[0]]) * 2)
+    for k in range(5):
+        scale[0] = float(k)
+        np.testing.assert_array_equal(tr.backward_param_grads(root), [[2 * k, 2 * k]])
+
+
 def test_functions_of_users_run_in_every_sweep():
     scale, runs = [1.0], []
 

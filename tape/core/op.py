@@ -252,7 +252,7 @@ def _by_hand(vjp: Callable[[Any], Sequence[Any]] | None, name: str | None) -> Op
         )
 
     rule = None if vjp is None else lambda g, out, *operands: vjp(g)
-    return Op(by_hand, vjp=rule, name=name or "by_hand", data_dependent=True)
+    return Op(by_hand, vjp=rule, name=name or "by_hand", explains_errors=False, data_dependent=True)
 
 
 INTERNAL["by_hand"] = _by_hand
