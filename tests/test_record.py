@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.inplace.aliases import memory_of
 from tape.ops.structure.shape import _in_c_order
 
 
@@ -199,3 +200,29 @@ def test_no_grad_and_watches_see_every_call():
         tr = tape.Trace()
     y = tr.param(np.ones((2, 2))).sum(0)
     assert y.node.site is not None
+
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": np.asfortranarray,
+    "every other row": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "backwards": lambda x: x[::-1, ::-1],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+}
+
+
+def test_what_is_recorded_does_not_depend_on_the_calls_before():
+    """Watched traces record by the long way: the nodes are the same, in any order of calls and layouts."""
+    random = rng(5)
+    views = [lambda v: v, lambda v: v.T, lambda v: v[::-1], lambda v: v * 1.0]
+    for k in random.permutation(np.repeat(np.arange(len(VARIED)), 12)):
+        x = LAYOUTS[random.choice(list(LAYOUTS))](random.standard_normal((2, 2)))
+        view = views[random.integers(len(views))]
+        recorded = []
+        for watched in (False, True):
+            tr = tape.Trace(sites=watched)
+            with np.errstate(all="ignore"):
+                out = VARIED[k](view(tr.param(x)))
+            nodes = [(n.op, repr(n.attrs), n.parents, n.is_active, n.value.strides) for n in tr.nodes]
+            recorded.append((nodes, memory_of(out).strides))
+        assert recorded[0] == recorded[1], k
