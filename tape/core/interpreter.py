@@ -133,7 +133,6 @@ def innermost(operands: Sequence[Any]) -> Any:
     if OPEN and (over := _interceptor_over(operands)):
         return over
     owner: Any = None
-    first: Any = None  # the operand that belongs to it
     gone: Any = None
     for operand in operands:
         if not isinstance(operand, Handle) or (owner is not None and operand.trace_ref is owner.ref):
@@ -145,14 +144,14 @@ def innermost(operands: Sequence[Any]) -> Any:
                 continue
             trace = operand.trace  # raises
         if owner is None or trace.level > owner.level:
-            owner, first = trace, operand
+            owner = trace
         elif trace.level == owner.level:
             raise errors.TraceMismatchError(
                 f"Vars of two unrelated traces met: {owner!r} and {trace!r}, both at level {owner.level}. "
                 "Use one trace; or nest them, opening the inner one with `with tape.Trace() as inner:` "
                 "inside the other's, or making its params from the other's Vars"
             )
-    return (first or gone).trace if owner is None else owner
+    return gone.trace if owner is None else owner
 
 
 def _interceptor_over(operands: Sequence[Any]) -> Interceptor | None:

@@ -8,7 +8,7 @@ nothing anew. Everything else goes through `tape.core.op.bind`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from tape.core.table import implements
 from tape.core.var import Var
 
 __all__ = ["append", "recorder_of"]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _NO_ATTRS: dict[str, Any] = {}
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__

@@ -23,7 +23,7 @@ WRITERS: dict[Any, Callable[..., Any]] = {}
 """A NumPy function that writes into its first argument -> one that does it to a Var."""
 
 INTERNAL: dict[str, Callable[..., Any]] = {}
-"""Operations that the engine itself applies, and that NumPy has no name for -> by name."""
+"""What the engine calls of the floors above it, where NumPy has no function to name it by -> by name."""
 
 LATE: list[Callable[[Any], Callable[..., Any] | None]] = []
 """Functions that find an operation which is not in the table yet: see `find`."""

@@ -14,8 +14,6 @@ run depend on when it takes over: the same seed gives the same numbers only with
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -131,8 +129,7 @@ class Known:
         self.program, self.is_given_up = None, True
 
 
-_known: OrderedDict[Any, Known] = OrderedDict()
-_lock = threading.Lock()
+_known: dict[Any, Known] = {}
 _mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "0")
 
 
@@ -152,14 +149,11 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     if structure is None:
         return None
     key, values = structure
-    with _lock:
-        known = _known.get(key)
-        if known is None:
-            known = _known[key] = Known()
-            if len(_known) > _MOST:
-                _known.popitem(last=False)
-        else:
-            _known.move_to_end(key)
+    known = _known.get(key)
+    if known is None:
+        known = _known.setdefault(key, Known())
+        for oldest in list(_known)[:-_MOST]:
+            _known.pop(oldest, None)
     program = known.program
     if program is not None:
         found = known.run(program, values)
