@@ -2,7 +2,7 @@
 
 Whatever the rank, adjacent axes that share a fate (summed or kept) are one axis to the kernel, so
 every case is a chain of sums over the middle axis of a (before, summed, after) view. The chain is
-worked out once for each pair of shapes.
+worked out once for each pair of shapes. Elements are added in the order in which NumPy adds them.
 """
 
 from __future__ import annotations
@@ -17,35 +17,15 @@ from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["sum_to_shape", "sums_between"]
 
-_BLOCK = 512  # elements added in their own dtype before the total, in float64, takes them up
-_SHORT = 16  # elements of a row, below which cutting it into blocks costs more than adding it up
-
-
 @kernel
 def _sum_middle(x, out):  # type: ignore[no-untyped-def]
     before, summed, after = x.shape
     for a in range(before):
-        if after == 1 and summed < _SHORT:
-            short = out.dtype.type(0)
-            for r in range(summed):
-                short += x[a, r, 0]
-            out[a, 0] = short
-        elif after == 1:
-            row = x[a].reshape(summed)
-            total = 0.0
-            for start in range(0, summed, _BLOCK):
-                block = row[start : start + _BLOCK]  # a slice of its own, or LLVM makes no SIMD of it
-                part = out.dtype.type(0)
-                for r in range(block.size):
-                    part += block[r]
-                total += part
-            out[a, 0] = total
-        else:
+        for b in range(after):
+            out[a, b] = 0
+        for r in range(summed):
             for b in range(after):
-                out[a, b] = 0
-            for r in range(summed):
-                for b in range(after):
-                    out[a, b] += x[a, r, b]
+                out[a, b] += x[a, r, b]
 
 
 @kernel
@@ -146,7 +126,10 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     out = np.empty(shape, x.dtype)
     for i, (before, summed, after) in enumerate(steps):
         target = out if i == len(steps) - 1 else np.empty((before, after), x.dtype)
-        _sum_middle(x.reshape(before, summed, after), target.reshape(before, after))
+        if after == 1:
+            np.add.reduce(x.reshape(before, summed), axis=1, out=target.reshape(before))
+        else:
+            _sum_middle(x.reshape(before, summed, after), target.reshape(before, after))
         x = target
     return out
 

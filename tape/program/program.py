@@ -42,6 +42,8 @@ class Program(Runner):
         Name of the function.
     arguments : Form, optional
         The form of ``(args, kwargs)``. If left out, the arguments are the dynamic leaves.
+    as_numpy : bool
+        Whether results are the same as NumPy's to the last bit. Otherwise they may differ in rounding.
 
     Examples
     --------
@@ -67,6 +69,8 @@ class Program(Runner):
         donated: frozenset[int] = frozenset(),
         name: str = "f",
         arguments: Form | None = None,
+        *,
+        as_numpy: bool = False,
     ) -> None:
         nodes = recorded.nodes
         leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
@@ -76,7 +80,7 @@ class Program(Runner):
             calling = Calling.of_leaves(len(leaves), result, weak)
         else:
             calling = Calling(arguments, result, weak)
-        self._make(rewrite(recorded), leaves, known, calling, donated, name)
+        self._make(rewrite(recorded, as_numpy=as_numpy), leaves, known, calling, donated, name)
 
     @classmethod
     def of_ir(

@@ -6,9 +6,10 @@ that these have the types and shapes they had. A tape that is not known, or that
 node by node. The program is made once sweeping node by node has taken about as long as making it does: at
 worst, that costs twice what it could.
 
-It is off unless TAPE_SWEEP_PROGRAMS in the environment is 1; with "always", programs are made at the second
-sweep. A program rounds otherwise than NumPy does, in products and sums, so that the last digits of a training
-run depend on when it takes over: the same seed gives the same numbers only without.
+Nobody can tell which it was: programs of sweeps round as NumPy does, so that the same seed gives the same
+numbers, whenever a program takes over. Where that cannot be had, the tape is swept node by node.
+
+TAPE_SWEEP_PROGRAMS=0 in the environment turns them off; with "always", they are made at the second sweep.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from tape.core.rules import TransposedJvp
 from tape.core.sweep import pull_back
 from tape.core.table import INTERNAL
 from tape.kernels.availability import Unavailable
-from tape.program.calls.calling import Leaf as Kind
 from tape.program.native.code import is_ready
 from tape.program.program import Program
 from tape.program.record.recording import record
@@ -56,11 +56,8 @@ class SweepProgram(Program):
     """The reverse sweep over a tape; its arguments are the values of the nodes, constants and seeds."""
 
     def _rebound(self, workspace: Any, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Put arrays in order that lie otherwise in memory; what is of another kind is refused."""
-        for leaf, kind in zip(leaves, self.leaves, strict=True):
-            if Kind.like(leaf) != kind:
-                raise Rerun("input")
-        return super()._rebound(workspace, leaves)
+        """Refuse values of other types, and those that lie otherwise in memory: sums would round otherwise."""
+        raise Rerun("input")
 
 
 class Known:
@@ -76,19 +73,22 @@ class Known:
         Whether there will be none.
     """
 
-    __slots__ = ("is_given_up", "program", "reached", "refusals", "seconds")
+    __slots__ = ("is_given_up", "program", "reached", "refusals", "seconds", "turned")
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.program: SweepProgram | None = None
         self.reached: list[bool] = []
+        self.turned: list[int] = []
         self.refusals = 0
         self.is_given_up = False
 
-    def run(self, program: SweepProgram, values: tuple[Any, ...]) -> list[Any] | None:
+    def run(self, program: SweepProgram, values: list[Any]) -> list[Any] | None:
         """Return the gradients, None for params that nothing flows to; None if the program refuses."""
+        for k in self.turned:
+            values[k] = values[k].T
         try:
-            out = program.run(values)
+            out = program.run(tuple(values))
         except (Rerun, Unavailable):
             out = None
         if out is None or isinstance(out, Flip):
@@ -101,27 +101,41 @@ class Known:
         return [next(found) if is_reached else None for is_reached in self.reached]
 
     def make(
-        self, nodes: Sequence[Node], params: Sequence[int], seeds: Mapping[int, Any], values: tuple[Any, ...]
+        self,
+        nodes: Sequence[Node],
+        params: Sequence[int],
+        seeds: Mapping[int, Any],
+        values: list[Any],
+        swept: Sequence[Any],
     ) -> None:
-        """Make the program."""
+        """Make the program, and compare what it returns with what sweeping node by node has returned."""
         self.is_given_up = True  # unless all goes well
         if not all(node.op is None or _is_ours(node.op) for node in nodes) or not is_ready():
             return
+        self.turned = [k for k, value in enumerate(values) if _is_turned(value)]
+        turned = frozenset(self.turned)
+        leaves = [value.T if k in turned else value for k, value in enumerate(values)]
+        if not all(_is_in_order(leaf) for leaf in leaves):
+            return
 
         def gradients(*leaves: Any) -> list[Any]:
-            copies, given = _rebuilt(nodes, leaves, seeds)
+            given_back = [np.transpose(leaf) if k in turned else leaf for k, leaf in enumerate(leaves)]
+            copies, given = _rebuilt(nodes, given_back, seeds)
             adjoints = pull_back(copies, given, where="a known tape")
             found = [adjoints[id] if id < len(adjoints) else None for id in params]
             self.reached = [gradient is not None for gradient in found]
             return [gradient for gradient in found if gradient is not None]
 
         try:
-            recorded = record(gradients, values, {}, "sweep")
-            program = SweepProgram(recorded, name="sweep")
+            recorded = record(gradients, tuple(leaves), {}, "sweep")
+            program = SweepProgram(recorded, name="sweep", as_numpy=True)
         except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
             return
         is_small = sum(program.plan.slots) <= _LARGEST
-        if is_small and not program.ir.callbacks and recorded.caught is None and not any(program.known):
+        if not is_small or recorded.caught is not None or any(program.known):
+            return
+        found = self.run(program, values)
+        if found is not None and all(map(_are_same, found, swept)):
             self.program, self.is_given_up = program, False
 
     def give_up(self) -> None:
@@ -130,7 +144,7 @@ class Known:
 
 
 _known: dict[Any, Known] = {}
-_mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "0")
+_mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "1")
 
 
 def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
@@ -143,7 +157,7 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
     seeds : mapping of int to array
         The adjoint of each root, by node id.
     """
-    if not seeds or _mode == "0" or not _SILENT.issuperset(np.geterr().values()):
+    if _mode == "0" or not seeds or not _SILENT.issuperset(np.geterr().values()):
         return None
     structure = _structure(trace, seeds)
     if structure is None:
@@ -159,12 +173,32 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
         found = known.run(program, values)
         if found is not None:
             return found
-    elif not known.is_given_up and known.seconds > _price(trace):
-        known.make(trace.nodes, trace._params, seeds, values)
+    if known.is_given_up:
+        return None
     started = perf_counter()
-    adjoints = trace.sweep(seeds)
+    gradients = trace.sweep(seeds)
     known.seconds += perf_counter() - started
-    return adjoints
+    if program is None and known.seconds > _price(trace):
+        known.make(trace.nodes, trace._params, seeds, values, gradients)
+    return gradients
+
+
+def _is_in_order(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
+
+
+def _is_turned(value: Any) -> bool:
+    return not _is_in_order(value) and value.flags.f_contiguous
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Return whether gradients are the same to the last bit, and lie in memory alike."""
+    if one is None or other is None:
+        return one is other
+    if type(one) is not type(other) or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    are_alike = np.array_equal(one, other, equal_nan=True) and np.array_equal(np.signbit(one), np.signbit(other))
+    return are_alike and _is_in_order(other)
 
 
 def _is_ours(op: Any) -> bool:
@@ -190,7 +224,7 @@ def _price(trace: Any) -> float:
     return 0.0 if _mode == "always" else _SECONDS + _SECONDS_A_NODE * len(trace.nodes)
 
 
-def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], list[Any]] | None:
     """Return what makes a tape known again, and its values in order; None if it is not to be remembered."""
     count = max(seeds) + 1
     if count > _LONGEST:
@@ -213,7 +247,7 @@ def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], t
     for seed in seeds.values():
         if not _note(seed, key, values):
             return None
-    return tuple(key), tuple(values)
+    return tuple(key), values
 
 
 def _note(value: Any, key: list[Any], values: list[Any]) -> bool:

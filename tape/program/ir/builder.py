@@ -45,9 +45,16 @@ _TELLING = frozenset({"literal", "broadcast"})
 
 
 class Builder:
-    """IR under construction; each method returns the `Value` of an instruction, or of a simpler one."""
+    """IR under construction; each method returns the `Value` of an instruction, or of a simpler one.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    as_numpy : bool
+        Whether to round as NumPy does: sums and products by its loops, and no identity that rounds otherwise.
+    """
+
+    def __init__(self, *, as_numpy: bool = False) -> None:
+        self.as_numpy = as_numpy
         self.ir = IR()
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}  # by instruction: for finding equal ones

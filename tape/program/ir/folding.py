@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape.program.ir.promotion import broadcast_shapes
-from tape.program.ir.values import Value
+from tape.program.ir.values import CannotLower, Value
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
@@ -42,6 +42,10 @@ def _folded(b: Builder, kind: str, value: Value, axes: tuple[int, ...], shape: S
         return (
             only + b.literal(0, only.dtype) if kind == "sum" and is_float else only
         )  # NumPy's of -0.0 is 0.0
+    if kind == "sum" and b.as_numpy and value.dtype.kind == "f":
+        if axes[-1] - axes[0] != len(axes) - 1:
+            raise CannotLower("NumPy sums axes that do not follow each other at once")
+        return b.push("numpy_sum", (value,), (axes,))
     source = b.operands_if(value, "broadcast")
     if kind == "sum" and source is not None:
         (core,) = source

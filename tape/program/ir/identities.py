@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tape import errors
 from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
     zeros, values, *index = b.operands_of(instruction)
     if b.known(zeros) != 0 or b.known(zeros) is None:
         return None
+    if index and b.as_numpy:
+        raise errors.UnsupportedError("several values may be added to one element, in another order")
     return b.add_at(total, values, index[0] if index else None, instruction.attrs)
 
 
@@ -79,7 +82,7 @@ def _multiply(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
                 return one
             if number == -1:
                 return -one
-            scaled = b.operands_if(one, "multiply")
+            scaled = None if b.as_numpy else b.operands_if(one, "multiply")
             for factor, rest in (scaled, scaled[::-1]) if scaled else ():
                 known = b.known(factor)
                 if known is not None and (abs(known) <= 1) == (abs(number) <= 1):  # no less overflows then
@@ -104,7 +107,7 @@ def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value 
             inverse = _normal(np.divide, x.dtype.type(1), number)
             if inverse is not None:
                 return x * b.literal(inverse, x.dtype)
-    if 0 < y.size < x.size and x.dtype.kind == "f" and number is None:  # one division instead of many
+    if 0 < y.size < x.size and x.dtype.kind == "f" and number is None and not b.as_numpy:  # one division instead of many
         return x * (b.literal(1, x.dtype) / y)
     if (opposite := _negated(b, x)) is not None:
         return -(opposite / y)

@@ -41,6 +41,8 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
+    if b.as_numpy:
+        return b.push("numpy_matmul", (x, y))
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
         return b.reshape(product, (*x.shape[:-1], columns))

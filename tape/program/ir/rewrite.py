@@ -20,6 +20,7 @@ from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
+from tape.program.ir.rounding import is_exact, require_layout
 from tape.program.record.weak import Weak, weak
 
 if TYPE_CHECKING:
@@ -29,13 +30,20 @@ __all__ = ["rewrite"]
 
 
 @collector_paused()
-def rewrite(recorded: Recorded) -> IR:
+def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
     """Lower a recorded tape.
 
     Parameters
     ----------
     recorded : Recorded
         Its outputs that are constants are left out.
+    as_numpy : bool
+        Whether to round as NumPy does, to the last bit.
+
+    Raises
+    ------
+    UnsupportedError
+        If it cannot be rounded as NumPy does, or closes over a Var.
 
     Returns
     -------
@@ -48,7 +56,7 @@ def rewrite(recorded: Recorded) -> IR:
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
     roots += [guard.node for guard in recorded.guards]
-    builder = Builder()
+    builder = Builder(as_numpy=as_numpy)
     values: list[Any] = [None] * len(nodes)
     for id in recorded.inputs:
         value = nodes[id].value
@@ -80,7 +88,7 @@ def rewrite(recorded: Recorded) -> IR:
     join_parts(ir)
     ir.drop_dead()
     alive = len(ir.instructions)
-    added = contract(ir)
+    added = 0 if as_numpy else contract(ir)
     ir.effects = {
         "recorded": len(nodes),
         "needed": sum(needed),
@@ -115,6 +123,9 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     operands: list[Any] = []
     is_known = True  # numbers alone
     is_native = op.lower is not None and dtype in NATIVE_DTYPES  # whether the machine can compute it
+    if builder.as_numpy:
+        require_layout(node)
+        is_native = is_native and is_exact(node)
     parents = iter(node.inputs)
     for parent, operand in zip(parents, parents, strict=True):
         if parent is not None:

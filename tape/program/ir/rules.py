@@ -52,6 +52,8 @@ __all__ = [
     "literal",
     "matmul",
     "matmul_add",
+    "numpy_matmul",
+    "numpy_sum",
     "put",
     "ravel_index",
     "reshape",
@@ -266,6 +268,13 @@ def sum_product(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Typ
     return fold([x], attrs, None, None)
 
 
+def numpy_sum(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a sum in NumPy's order."""
+    if operands[0].dtype not in _FLOATS:
+        refuse_types(operands)
+    return fold(operands, ("sum", *attrs), None, None)
+
+
 def scan(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     """Type an accumulation along an axis; a linear recurrence has factors as its second operand."""
     x = operands[0]
@@ -304,6 +313,14 @@ def matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     if stack != b.shape[:-2]:
         stack = _broadcast(stack, b.shape[:-2])
     return (*stack, a.shape[-2], b.shape[-1]), a.dtype
+
+
+def numpy_matmul(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a product of matrices, or of stacks of them along one axis, as NumPy computes it."""
+    refuse_attrs(attrs)
+    if max(len(x.shape) for x in operands) > 3:
+        refuse(f"{types_of(operands)} are stacks along more than one axis")
+    return matmul(operands, (), None, None)
 
 
 def matmul_add(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:

@@ -144,6 +144,13 @@ INSTRUCTIONS: dict[str, Definition] = {
         cost=costs.REDUCTION,
         reads="contiguous",
     ),
+    "numpy_sum": Definition(  # to the last bit
+        rule=rules.numpy_sum,
+        operands=("x",),
+        attributes=("axes",),
+        cost=costs.REDUCTION,
+        reads="contiguous",
+    ),
     "scan": Definition(
         rule=rules.scan,
         operands=("x", "factors?"),
@@ -167,6 +174,9 @@ INSTRUCTIONS: dict[str, Definition] = {
         cost=costs.MATMUL,
         reads="matrix",
         overwrites=0,
+    ),
+    "numpy_matmul": Definition(  # to the last bit
+        rule=rules.numpy_matmul, operands=("a", "b"), cost=costs.MATMUL, reads="matrix"
     ),
     "solve": Definition(
         rule=rules.solve, operands=("a", "rows"), cost=costs.SOLVE, overwrites=1, failure=_SINGULAR

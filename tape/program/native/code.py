@@ -38,6 +38,7 @@ from tape.kernels import (
     indices,
     kernel,
     normal,
+    numpy_loops,
     pointers,
     products,
     scalars,
@@ -74,6 +75,7 @@ _UNITS: dict[str, tuple[Any, bool]] = {
     "read_integer": (writes.read_integer, True),
     "scalar_op": (scalars.scalar_op, False),
     "sum_product": (products.sum_product, False),
+    "numpy_sum": (numpy_loops.numpy_sum, False),
     "scan": (scans.scan, False),
     "solve": (systems.solve, True),
     "cholesky": (systems.cholesky, True),
@@ -94,8 +96,8 @@ _GROUPS = {
 """Units that are compiled together and cached in one file: one group for all programs, others for few."""
 
 _SOURCES = (
-    columns, convert, copies, folds, headers, indices, kernel, normal, pointers, products, scalars, scans,
-    sums, systems, vectors, windowed, writes, binding, machine, opcodes,
+    columns, convert, copies, folds, headers, indices, kernel, normal, numpy_loops, pointers, products,
+    scalars, scans, sums, systems, vectors, windowed, writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

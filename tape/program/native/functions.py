@@ -29,6 +29,7 @@ __all__ = [
     "kernel_number",
     "kernels_loaded",
     "loop_number",
+    "matmul_number",
     "prepare",
 ]
 
@@ -118,6 +119,17 @@ def blas_number(name: str) -> int:
         address = (lapack_function if name[1:] in _LAPACK else blas_function)(name)
         number = _numbers[key] = _add((address, 0), (8 if name[0] == "d" else 4,))
     return number
+
+
+def matmul_number(itemsize: int) -> int | None:
+    """Return the number of NumPy's loop for products of matrices of floats of this size, or None."""
+    char = "d" if itemsize == 8 else "f"
+    key = ("matmul", char)
+    number = _numbers.get(key)
+    if number is None:
+        found = _inner_loop(np.matmul, f"{char}{char}->{char}")
+        number = _numbers[key] = -1 if found is None else _add(found, (itemsize,))
+    return None if number < 0 else number
 
 
 def kernel_number(name: str) -> int:

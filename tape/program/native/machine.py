@@ -66,7 +66,7 @@ waiting for them takes longer than the work, on a busy machine a hundred times a
 _ROW = 8 * WIDTH
 _SLOTS = 8 * SLOTS
 _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast", "select", "load"))
-_SUM_PRODUCT = opcode("sum_product")
+_SUM_PRODUCT, _NUMPY_SUM, _NUMPY_MATMUL = map(opcode, ("sum_product", "numpy_sum", "numpy_matmul"))
 _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
 _SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
@@ -80,6 +80,7 @@ _DO_TAKE, _DO_SCATTER_ADD = _NUMBER["take"], _NUMBER["scatter_add"]
 _DO_RAVEL_INDEX, _DO_READ_INTEGER = _NUMBER["ravel_index"], _NUMBER["read_integer"]
 _DO_SCALAR, _DO_MOVE = _NUMBER["scalar_op"], _NUMBER["memmove"]
 _DO_SUM_PRODUCT, _DO_SCAN = _NUMBER["sum_product"], _NUMBER["scan"]
+_DO_NUMPY_SUM = _NUMBER["numpy_sum"]
 _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
 _CPU = _NUMBER["sched_getcpu"]
@@ -392,6 +393,19 @@ def run(frame, at):  # type: ignore[no-untyped-def]
                 int64_at(table + _DO_SUM_PRODUCT),
                 (_field(row, 1), _field(row, 2), _field(row, 3), _field(row, 4), x, y, out),
             )
+        elif kind == _NUMPY_SUM:
+            loop = int64_at(table + 8 * _field(row, 1))
+            x, out = _address(frame, _field(row, 6)), _address(frame, _field(row, 7))
+            before, reduced, after = _field(row, 2), _field(row, 3), _field(row, 4)
+            call8(
+                int64_at(table + _DO_NUMPY_SUM), (loop, _field(row, 5), before, reduced, after, x, out, frame)
+            )
+        elif kind == _NUMPY_MATMUL:
+            function, lengths = 8 * _field(row, 1), code + 8 * _field(row, 2)
+            for k in range(3):
+                set_int64(frame + 8 * k, _address(frame, _field(row, 3 + k)))
+            data = int64_at(_field(frame, DATA) + function)
+            call4(int64_at(table + function), (frame, lengths, lengths + 32, data))
         elif kind == _SCAN:
             x, y, out = (
                 _address(frame, _field(row, 7)),

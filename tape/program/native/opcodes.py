@@ -80,7 +80,7 @@ KERNELS = (
     "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads",
-    "sum_product", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
+    "sum_product", "numpy_sum", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """The first entries of the table of functions."""
 
@@ -109,6 +109,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "guard": ("kind", "dtype", "expected", "x"),
     "callback": ("index",),
     "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
+    # by the loops of NumPy's own ufuncs; this stack is a table of the lengths of the loop of matmul, and all strides
+    "numpy_sum": ("function", "before", "reduced", "after", "itemsize", "x", "out"),
+    "numpy_matmul": ("function", "stack", "a", "b", "out"),
     "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),
     "potrf": ("function", "batch", "n", "letter", "itemsize", "x"),
     "trsm": (

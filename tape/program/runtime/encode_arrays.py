@@ -8,7 +8,7 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
 from tape.program.ir.instructions import Instruction
-from tape.program.native.functions import blas_number, kernel_number
+from tape.program.native.functions import blas_number, kernel_number, loop_number
 from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import c_strides
 from tape.program.runtime.pauses import nanoseconds, portion
@@ -22,6 +22,7 @@ __all__ = [
     "fold",
     "guard",
     "kernel",
+    "numpy_sum",
     "put",
     "ravel_index",
     "scan",
@@ -42,7 +43,7 @@ def fold(w: Writer, id: int, instruction: Instruction) -> None:
     if instruction.size:
         w.emit(
             "fold", kind=FOLDS[instruction.attrs[0]], dtype=DTYPE_CODES[source.dtype],
-            **_lengths(source, instruction), x=w.at(x), out=w.at(id),
+            **_lengths(source, instruction.attrs[1]), x=w.at(x), out=w.at(id),
         )  # fmt: skip
 
 
@@ -52,8 +53,21 @@ def sum_product(w: Writer, id: int, instruction: Instruction) -> None:
     source = w.plan.instructions[x]
     if instruction.size:
         w.emit(
-            "sum_product", dtype=DTYPE_CODES[source.dtype], **_lengths(source, instruction),
+            "sum_product", dtype=DTYPE_CODES[source.dtype], **_lengths(source, instruction.attrs[1]),
             x=w.at(x), y=w.at(y), out=w.at(id),
+        )  # fmt: skip
+
+
+def numpy_sum(w: Writer, id: int, instruction: Instruction) -> None:
+    """Sum in NumPy's order."""
+    (x,), (axes,) = instruction.operands, instruction.attrs
+    dtype = instruction.dtype
+    if instruction.size:
+        function = loop_number("add", (dtype, dtype, dtype))
+        assert function is not None
+        w.emit(
+            "numpy_sum", function=function, **_lengths(w.plan.instructions[x], axes), itemsize=dtype.itemsize,
+            x=w.at(x), out=w.at(id),
         )  # fmt: skip
 
 
@@ -171,8 +185,7 @@ def callback(w: Writer, id: int, instruction: Instruction) -> None:
     w.emit("callback", index=id)
 
 
-def _lengths(source: Instruction, fold: Instruction) -> dict[str, int]:
+def _lengths(source: Instruction, axes: tuple[int, ...]) -> dict[str, int]:
     """Return the number of elements before the reduced axes, along them, and after them."""
-    axes = fold.attrs[1]
     before, reduced = prod(source.shape[: axes[0]]), prod(source.shape[axes[0] : axes[-1] + 1])
     return {"before": before, "reduced": reduced, "after": prod(source.shape[axes[-1] + 1 :])}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from math import prod
 
+from tape.kernels.availability import Unavailable
 from tape.program.ir.instructions import Instruction
-from tape.program.native.functions import blas_number
+from tape.program.native.functions import blas_number, matmul_number
 from tape.program.native.opcodes import REGISTERS, packed
 from tape.program.plan.layouts import broadcast_strides
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
-__all__ = ["cholesky", "matmul", "matmul_add", "solve", "triangular_solve"]
+__all__ = ["cholesky", "matmul", "matmul_add", "numpy_matmul", "solve", "triangular_solve"]
 
 
 def matmul(w: Writer, id: int, instruction: Instruction) -> None:
@@ -25,6 +27,26 @@ def matmul_add(w: Writer, id: int, instruction: Instruction) -> None:
     total, *factors = instruction.operands
     w.copy_to(total, instruction, w.at(id))
     _product(w, id, instruction, factors, 1.0)
+
+
+def numpy_matmul(w: Writer, id: int, instruction: Instruction) -> None:
+    """Multiply, by NumPy's own loop."""
+    a, b = instruction.operands
+    shape, width = instruction.shape, instruction.dtype.itemsize
+    function = matmul_number(width)
+    if function is None:
+        raise Unavailable("NumPy's loop of matmul is not found")
+    inner = w.plan.instructions[a].shape[-1]
+    lengths = [prod(shape[:-2]), shape[-2], inner, shape[-1]]
+    steps, matrices = [], []
+    for x in (a, b, id):
+        *stack, down, right = w.place(x).strides
+        steps += stack if stack and w.plan.instructions[x].shape[0] > 1 else [0]
+        matrices += [down, right]
+    w.emit(
+        "numpy_matmul", function=function, stack=w.table([*lengths, *steps, *matrices]), a=w.at(a), b=w.at(b),
+        out=w.at(id),
+    )  # fmt: skip
 
 
 def _product(w: Writer, id: int, instruction: Instruction, factors: Sequence[int], beta: float) -> None:

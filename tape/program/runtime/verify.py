@@ -19,7 +19,7 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.native.functions import blas_number, itemsizes, kernels_loaded
+from tape.program.native.functions import blas_number, itemsizes, kernels_loaded, loop_number, matmul_number
 from tape.program.native.opcodes import (
     ARENA,
     FIELDS,
@@ -51,6 +51,8 @@ _FINDS_POSITION = np.array([kind.startswith("arg") for kind in FOLDS])
 _SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in _DTYPES] for kind in SCANS])
 _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
+_LOOP = 13  # numbers in the table of a product by NumPy's loop
+_ADDING = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
 _STACK = 8  # numbers in the table of a stack of matrices
 _TRIANGLES = [ord("U"), ord("L")]
 _TRIANGULAR = [
@@ -326,6 +328,19 @@ class _Verifier:
         self.claims.add(group, "y", size, results * reduced)
         self.claims.add(group, "out", size, results, is_written=True)
 
+    def _numpy_sum(self, group: Rows) -> None:
+        size = group.one_of("itemsize", list(_ADDING))
+        loops = np.array([loop_number("add", (dtype,) * 3) for dtype in _ADDING.values()])
+        group.need(
+            group["function"] == loops[np.searchsorted(list(_ADDING), size)],
+            "function",
+            "It is not NumPy's loop for add",
+        )
+        before, reduced = group.between("before", 1, _MOST), group.between("reduced", 0, _MOST)
+        results = before * group.between("after", 1, _MOST).astype(float)
+        x = self.claims.add(group, "x", size, results * reduced)
+        self.claims.keep_apart(self.claims.add(group, "out", size, results, is_written=True), x)
+
     def _scan(self, group: Rows) -> None:
         kind = group.between("kind", 0, len(SCANS) - 1)
         dtype = group.between("dtype", 0, len(_ITEMSIZES) - 1)
@@ -460,6 +475,39 @@ class _Verifier:
                 low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
             touched.append(
                 self.claims.add(group, matrix, size, part=part, low=low, high=high, is_written=matrix == "c")
+            )
+        for factor in touched[:2]:
+            self.claims.keep_apart(touched[2], factor)
+
+    def _numpy_matmul(self, group: Rows) -> None:
+        functions = [matmul_number(4), matmul_number(8)]
+        size = np.where(group.one_of("function", functions) == functions[0], 4, 8)
+        at = group.between("stack", self.rows * WIDTH, len(self.code) - _LOOP)
+        count, m, k, n, *strides = (self.code[at + i] for i in range(_LOOP))
+        for length in (count, m, k, n):
+            group.need(
+                (length >= 1) & (length <= _MOST_INT32), "stack", "A length in the table is out of range"
+            )
+        # Each element of a result takes memory, which limits how long a row runs.
+        elements = count * m.astype(float) * n
+        group.need(elements * size <= self.claims.sizes.max(initial=0), "stack", "It has too many matrices")
+        dense = (np.where(count > 1, m * n * size, 0), n * size, size)
+        touched = []
+        for field, lengths, steps in (
+            ("a", (count, m, k), (strides[0], strides[3], strides[4])),
+            ("b", (count, k, n), (strides[1], strides[5], strides[6])),
+            ("out", (count, m, n), (strides[2], strides[7], strides[8])),
+        ):
+            low = high = np.zeros(len(group))
+            for length, step, wanted in zip(lengths, steps, dense, strict=True):
+                is_stride = (step >= -_MOST) & (step <= _MOST) & (step % size == 0)
+                if field == "out":
+                    is_stride = is_stride & ((step == wanted) | (length == 1))
+                group.need(is_stride, "stack", f"A stride of {field} in the table is none that it may have")
+                reach = (length - 1.0) * step
+                low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
+            touched.append(
+                self.claims.add(group, field, size, low=low, high=high, is_written=field == "out")
             )
         for factor in touched[:2]:
             self.claims.keep_apart(touched[2], factor)
