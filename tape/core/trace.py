@@ -467,7 +467,7 @@ class Trace(Interpreter, Shown):
         [62.0]
         """
         if self.is_plain and not OPEN and not self._has_other_leaves:
-            known = INTERNAL["swept"](self, seeds)
+            known = INTERNAL["swept"](self, seeds, consume=consume)
             if known is not None:
                 return known
         return self.sweep(seeds, consume=consume)

@@ -25,7 +25,7 @@ from numba.core.serialize import dumps
 
 from tape.system import cache
 
-__all__ = ["KERNEL_DTYPES", "OPTIONS", "exact", "inner", "kernel"]
+__all__ = ["KERNEL_DTYPES", "OPTIONS", "exact", "in_order", "inner", "kernel"]
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
 
@@ -93,7 +93,16 @@ def _sources() -> bytes:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile at the first call for each combination of types, and keep the result on disk."""
-    dispatcher: Any = numba.njit(**OPTIONS)(function)
+    return _kept(function, OPTIONS)
+
+
+def in_order(function: Callable[..., Any]) -> Any:
+    """As `kernel`, but all is added in the order written: rounding as NumPy's loops do."""
+    return _kept(function, {**OPTIONS, "fastmath": False})
+
+
+def _kept(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    dispatcher: Any = numba.njit(**options)(function)
     if hasattr(dispatcher, "_cache"):  # else numba is switched off
         dispatcher._cache = _Kept(function)
     return dispatcher
@@ -132,5 +141,5 @@ def inner(function: Callable[..., Any]) -> Any:
 
 
 def exact(function: Callable[..., Any]) -> Any:
-    """As `inner`, but everything is added in the order written: what rounding takes can be found out."""
+    """As `inner`, but all is added in the order written: what rounding takes can be found out."""
     return numba.njit(**{**_INNER_OPTIONS, "fastmath": False})(function)

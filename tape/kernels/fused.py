@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, in_order
 from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["fused"]
@@ -47,7 +47,7 @@ def fused(
     >>> fused(scale)(np.array([2.0]), np.array([0.25]))
     array([1.5])
     """
-    compiled = kernel(body)
+    compiled = in_order(body)
     otherwise = otherwise or body
 
     def call(x: Any, y: Any) -> Any:

@@ -12,12 +12,12 @@ from math import prod
 
 import numpy as np
 
-from tape.kernels._jit import KERNEL_DTYPES, kernel
+from tape.kernels._jit import KERNEL_DTYPES, in_order
 from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["sum_to_shape", "sums_between"]
 
-@kernel
+@in_order
 def _sum_middle(x, out):  # type: ignore[no-untyped-def]
     before, summed, after = x.shape
     for a in range(before):
@@ -28,7 +28,7 @@ def _sum_middle(x, out):  # type: ignore[no-untyped-def]
                 out[a, b] += x[a, r, b]
 
 
-@kernel
+@in_order
 def _sum_rows(x, out):  # type: ignore[no-untyped-def]
     rows, columns = x.shape
     for j in range(columns):

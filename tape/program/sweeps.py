@@ -107,8 +107,19 @@ class Known:
         seeds: Mapping[int, Any],
         values: list[Any],
         swept: Sequence[Any],
+        seconds: float,
     ) -> None:
-        """Make the program, and compare what it returns with what sweeping node by node has returned."""
+        """Make the program, and keep it if it is faster than sweeping, which has given these gradients.
+
+        Parameters
+        ----------
+        nodes, params, seeds, values
+            The tape, and what its sweep starts from; its values, as `run` takes them.
+        swept : sequence
+            The gradients that sweeping node by node has returned: a program must return the same.
+        seconds : float
+            What that took.
+        """
         self.is_given_up = True  # unless all goes well
         if not all(node.op is None or _is_ours(node.op) for node in nodes) or not is_ready():
             return
@@ -134,8 +145,12 @@ class Known:
         is_small = sum(program.plan.slots) <= _LARGEST
         if not is_small or recorded.caught is not None or any(program.known):
             return
-        found = self.run(program, values)
-        if found is not None and all(map(_are_same, found, swept)):
+        found = self.run(program, list(values))
+        if found is None or not all(map(_are_same, found, swept)):
+            return
+        started = perf_counter()
+        self.run(program, values)
+        if perf_counter() - started < seconds:
             self.program, self.is_given_up = program, False
 
     def give_up(self) -> None:
@@ -147,7 +162,7 @@ _known: dict[Any, Known] = {}
 _mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "1")
 
 
-def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
+def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any] | None:
     """Return the gradients of the params of a trace; None if it is to be swept node by node.
 
     Parameters
@@ -156,6 +171,8 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
         Not nested in another one.
     seeds : mapping of int to array
         The adjoint of each root, by node id.
+    consume : bool
+        Whether the tape may be used up.
     """
     if _mode == "0" or not seeds or not _SILENT.issuperset(np.geterr().values()):
         return None
@@ -175,11 +192,13 @@ def swept(trace: Any, seeds: Mapping[int, Any]) -> list[Any] | None:
             return found
     if known.is_given_up:
         return None
+    is_worth_it = program is None and known.seconds > _price(trace)
     started = perf_counter()
-    gradients = trace.sweep(seeds)
-    known.seconds += perf_counter() - started
-    if program is None and known.seconds > _price(trace):
-        known.make(trace.nodes, trace._params, seeds, values, gradients)
+    gradients = trace.sweep(seeds, consume=consume and not is_worth_it)
+    seconds = perf_counter() - started
+    known.seconds += seconds
+    if is_worth_it:
+        known.make(trace.nodes, trace._params, seeds, values, gradients, seconds)
     return gradients
 
 
@@ -197,8 +216,11 @@ def _are_same(one: Any, other: Any) -> bool:
         return one is other
     if type(one) is not type(other) or one.shape != other.shape or one.dtype != other.dtype:
         return False
-    are_alike = np.array_equal(one, other, equal_nan=True) and np.array_equal(np.signbit(one), np.signbit(other))
-    return are_alike and _is_in_order(other)
+    if not _is_in_order(other):
+        return False
+    real = one.real.dtype
+    x, y = np.atleast_1d(one).view(real), np.atleast_1d(other).view(real)
+    return bool((((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))).all())
 
 
 def _is_ours(op: Any) -> bool:

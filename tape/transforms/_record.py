@@ -20,13 +20,16 @@ from tape.core.interpreter import OPEN, interceptor, lift, resolve
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
 
-__all__ = ["Argnums", "Recording", "check_callable", "dtype_of", "float_like", "name_of"]
+__all__ = ["SCALARS", "Argnums", "Recording", "check_callable", "dtype_of", "float_like", "name_of"]
 
 Argnums = int | tuple[int, ...] | list[int]
 
 _SETTING = "; declare a setting in a dataclass with field(metadata={'static': True})"
 
 _FLOATS = frozenset(map(np.dtype, (np.float64, np.float32, np.complex128, np.complex64)))
+
+SCALARS = frozenset({np.float64, np.float32})
+"""What nearly all scalar functions return: real floats."""
 
 
 def name_of(f: Callable[..., Any]) -> str:
@@ -157,9 +160,11 @@ class Recording:
                 "one scalar; return auxiliary output as the second part of a pair, with has_aux=True; "
                 "otherwise use tape.jacobian or tape.vjp"
             )
+        (out,) = self.outs
+        if self._is_ours(out) and type(out.node.value) in SCALARS:
+            return out
         self.check_dtypes()
         self.check_real()
-        (out,) = self.outs
         if np.shape(self.plain(out)) != ():
             raise errors.ShapeError(
                 f"{self.transform}: {self.name} returned {errors.describe(out)}, not a scalar. Sum it, or "
@@ -325,6 +330,8 @@ class Recording:
 
     def _checked(self, argnums: Argnums, count: int) -> list[int]:
         """Return the positions of the differentiated arguments, counted from 0."""
+        if type(argnums) is int and 0 <= argnums < count:
+            return [argnums]
         positions = []
         for argnum in [argnums] if self.is_single else argnums:  # type: ignore[union-attr]
             if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
@@ -345,6 +352,11 @@ class Recording:
         return positions
 
     def _params_from(self, argument: Any, position: int) -> Any:
+        if type(argument) is np.ndarray and argument.dtype in _FLOATS:  # by far the most frequent tree
+            param = self.trace.param(argument)
+            self.structures.append(tree.LEAF)
+            self.params.append(param.again())
+            return param
         leaves, structure = tree.flatten(argument)
         params = []
         for k, leaf in enumerate(leaves):

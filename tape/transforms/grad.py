@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tape.transforms._derived import derived
-from tape.transforms._record import Argnums, Recording
+from tape.transforms._record import SCALARS, Argnums, Recording
 
 __all__ = [
     "elementwise_grad",
@@ -170,6 +170,10 @@ def _swept(recording: Recording) -> Any:
 
 def _swept_from_ones(recording: Recording) -> Any:
     """Return the gradients of the sum of all results; the sweep frees the tape."""
-    values = [recording.plain(out) for out in recording.outs]
-    ones = [np.ones(np.shape(value), np.result_type(value))[()] for value in values]
+    ones = [_ones_like(recording.plain(out)) for out in recording.outs]
     return recording.restore_args(recording.pull_back(ones, consume=True))
+
+
+def _ones_like(value: Any) -> Any:
+    kind = type(value)
+    return kind(1) if kind in SCALARS else np.ones(np.shape(value), np.result_type(value))[()]
