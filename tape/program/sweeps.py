@@ -15,8 +15,9 @@ TAPE_SWEEP_PROGRAMS=0 in the environment turns them off; with "always", they are
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from time import perf_counter
 from typing import Any
 
@@ -33,12 +34,12 @@ from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
 
-__all__ = ["Known", "SweepProgram", "swept"]
+__all__ = ["Known", "Structure", "SweepProgram", "swept"]
 
 _LONGEST = 4096
 """Nodes: longer tapes are not looked at, of which each step of the sweep is paid for by what it computes."""
-_MOST = 256
-"""Tapes that are remembered."""
+_MOST, _MOST_KINDS = 256, 16
+"""Tapes that are remembered, and kinds of values of each."""
 _SECONDS, _SECONDS_A_NODE = 3e-3, 4e-4
 """The time that it takes to make a program, about, for a tape of so many nodes with its reverse sweep."""
 _LARGEST = 1 << 24
@@ -49,7 +50,8 @@ _REFUSALS = 3
 _SILENT = frozenset({"ignore", "warn"})
 """How NumPy may be told to treat overflows and divisions by zero, which a program does not look for."""
 
-_FLOATS = (float, complex)
+_FLOATS = frozenset({float, complex})
+_STATIC = frozenset({int, bool})
 
 
 class SweepProgram(Program):
@@ -61,7 +63,7 @@ class SweepProgram(Program):
 
 
 class Known:
-    """Tapes of one structure.
+    """Tapes of one structure, whose values are of the same kinds.
 
     Attributes
     ----------
@@ -73,39 +75,48 @@ class Known:
         Whether there will be none.
     """
 
-    __slots__ = ("is_given_up", "program", "reached", "refusals", "seconds", "turned")
+    __slots__ = ("dynamic", "fixed", "is_given_up", "program", "reached", "refusals", "seconds", "turned")
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.program: SweepProgram | None = None
         self.reached: list[bool] = []
-        self.turned: list[int] = []
+        self.turned: list[int] = []  # values that lie in memory as the transpose of an array in C order
+        self.fixed: list[tuple[int, Any]] = []  # values that are the same in every sweep, and where
+        self.dynamic: list[int] = []  # where the others are
         self.refusals = 0
         self.is_given_up = False
 
-    def run(self, program: SweepProgram, values: list[Any]) -> list[Any] | None:
+    def run(self, program: SweepProgram, values: Sequence[Any]) -> list[Any] | None:
         """Return the gradients, None for params that nothing flows to; None if the program refuses."""
+        for k, number in self.fixed:
+            if type(values[k]) is not type(number) or values[k] != number:
+                return None
+        leaves = [values[k] for k in self.dynamic]
         for k in self.turned:
-            values[k] = values[k].T
+            leaves[k] = leaves[k].T
         try:
-            out = program.run(tuple(values))
+            out = program.run(tuple(leaves))
         except (Rerun, Unavailable):
-            out = None
-        if out is None or isinstance(out, Flip):
-            self.refusals += 1
-            if self.refusals >= _REFUSALS:
-                self.give_up()
+            return None
+        if isinstance(out, Flip):
             return None
         self.refusals = 0
         found = iter(out)
         return [next(found) if is_reached else None for is_reached in self.reached]
+
+    def refused(self) -> None:
+        """Note that the program has refused values of the right kinds."""
+        self.refusals += 1
+        if self.refusals >= _REFUSALS:
+            self.program, self.is_given_up = None, True
 
     def make(
         self,
         nodes: Sequence[Node],
         params: Sequence[int],
         seeds: Mapping[int, Any],
-        values: list[Any],
+        values: Sequence[Any],
         swept: Sequence[Any],
         seconds: float,
     ) -> None:
@@ -113,8 +124,10 @@ class Known:
 
         Parameters
         ----------
-        nodes, params, seeds, values
-            The tape, and what its sweep starts from; its values, as `run` takes them.
+        nodes, params, seeds
+            The tape, and what its sweep starts from.
+        values : sequence
+            Those of the nodes, then constants, then seeds.
         swept : sequence
             The gradients that sweeping node by node has returned: a program must return the same.
         seconds : float
@@ -123,15 +136,17 @@ class Known:
         self.is_given_up = True  # unless all goes well
         if not all(node.op is None or _is_ours(node.op) for node in nodes) or not is_ready():
             return
-        self.turned = [k for k, value in enumerate(values) if _is_turned(value)]
-        turned = frozenset(self.turned)
-        leaves = [value.T if k in turned else value for k, value in enumerate(values)]
-        if not all(_is_in_order(leaf) for leaf in leaves):
+        self.fixed = [(k, value) for k, value in enumerate(values) if type(value) in _STATIC]
+        self.dynamic = [k for k, value in enumerate(values) if type(value) not in _STATIC]
+        leaves = [values[k] for k in self.dynamic]
+        self.turned = [k for k, leaf in enumerate(leaves) if _is_turned(leaf)]
+        for k in self.turned:
+            leaves[k] = leaves[k].T
+        if not all(map(_is_in_order, leaves)):
             return
 
         def gradients(*leaves: Any) -> list[Any]:
-            given_back = [np.transpose(leaf) if k in turned else leaf for k, leaf in enumerate(leaves)]
-            copies, given = _rebuilt(nodes, given_back, seeds)
+            copies, given = _rebuilt(nodes, self._all_values(leaves), seeds)
             adjoints = pull_back(copies, given, where="a known tape")
             found = [adjoints[id] if id < len(adjoints) else None for id in params]
             self.reached = [gradient is not None for gradient in found]
@@ -145,7 +160,7 @@ class Known:
         is_small = sum(program.plan.slots) <= _LARGEST
         if not is_small or recorded.caught is not None or any(program.known):
             return
-        found = self.run(program, list(values))
+        found = self.run(program, values)
         if found is None or not all(map(_are_same, found, swept)):
             return
         started = perf_counter()
@@ -153,12 +168,54 @@ class Known:
         if perf_counter() - started < seconds:
             self.program, self.is_given_up = program, False
 
-    def give_up(self) -> None:
-        """Sweep by hand from now on."""
-        self.program, self.is_given_up = None, True
+    def _all_values(self, leaves: Sequence[Any]) -> Iterator[Any]:
+        """Yield values as `make` takes them, given those that the program takes."""
+        fixed, turned = dict(self.fixed), frozenset(self.turned)
+        dynamic = enumerate(leaves)
+        for at in range(len(fixed) + len(leaves)):
+            if at in fixed:
+                yield fixed[at]
+            else:
+                k, leaf = next(dynamic)
+                yield np.transpose(leaf) if k in turned else leaf
 
 
-_known: dict[Any, Known] = {}
+class Structure:
+    """What tapes that are alike have in common, and what is known of them.
+
+    Attributes
+    ----------
+    constants : list of (int, int)
+        Operands that are not on the tape: the node, and the position among its inputs.
+    kinds : dict
+        By the kinds of all values: those of the nodes, then constants, then seeds.
+    latest : Known
+        That of the sweep before.
+    """
+
+    __slots__ = ("constants", "kinds", "latest")
+
+    def __init__(self, parents: Sequence[tuple[int | None, ...]]) -> None:
+        self.constants = [
+            (k, 2 * j + 1) for k, ids in enumerate(parents) for j, id in enumerate(ids) if id is None
+        ]
+        self.kinds: dict[Any, Known] = {}
+        self.latest = Known()
+
+    def of_kinds(self, values: Sequence[Any]) -> Known | None:
+        """Return what is known of tapes with values of such kinds; None if they are not to be remembered."""
+        kinds = tuple([_kind(value) for value in values])
+        if None in kinds:
+            return None
+        known = self.kinds.get(kinds)
+        if known is None:
+            known = self.kinds.setdefault(kinds, Known())
+            _forget(self.kinds, _MOST_KINDS)
+        self.latest = known
+        return known
+
+
+_known: dict[Any, Structure] = {}
 _mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "1")
 
 
@@ -174,32 +231,47 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
     consume : bool
         Whether the tape may be used up.
     """
-    if _mode == "0" or not seeds or not _SILENT.issuperset(np.geterr().values()):
+    count = max(seeds, default=-1) + 1
+    if _mode == "0" or not 0 < count <= _LONGEST or not _SILENT.issuperset(np.geterr().values()):
         return None
-    structure = _structure(trace, seeds)
+    nodes = trace.nodes if count == len(trace.nodes) else trace.nodes[:count]
+    parents = tuple([node.inputs[::2] for node in nodes])
+    key = (tuple([node.call for node in nodes]), parents, tuple(trace._params), tuple(seeds))
+    structure = _known.get(key)
     if structure is None:
+        structure = _known.setdefault(key, Structure(parents))
+        _forget(_known, _MOST)
+    values = [node.value for node in nodes]
+    if structure.constants:
+        values += [nodes[k].inputs[j] for k, j in structure.constants]
+    values += seeds.values()
+    latest = structure.latest
+    program = latest.program
+    if program is not None and (found := latest.run(program, values)) is not None:
+        return found
+    known = structure.of_kinds(values)
+    if known is None or known.is_given_up:
         return None
-    key, values = structure
-    known = _known.get(key)
-    if known is None:
-        known = _known.setdefault(key, Known())
-        for oldest in list(_known)[:-_MOST]:
-            _known.pop(oldest, None)
-    program = known.program
-    if program is not None:
-        found = known.run(program, values)
-        if found is not None:
+    if known is latest and program is not None:
+        known.refused()
+    elif (program := known.program) is not None:
+        if (found := known.run(program, values)) is not None:
             return found
-    if known.is_given_up:
-        return None
-    is_worth_it = program is None and known.seconds > _price(trace)
+        known.refused()
+    is_worth_it = program is None and known.seconds > _price(count)
     started = perf_counter()
     gradients = trace.sweep(seeds, consume=consume and not is_worth_it)
     seconds = perf_counter() - started
     known.seconds += seconds
     if is_worth_it:
-        known.make(trace.nodes, trace._params, seeds, values, gradients, seconds)
+        known.make(nodes, trace._params, seeds, values, gradients, seconds)
     return gradients
+
+
+def _forget(entries: dict[Any, Any], most: int) -> None:
+    """Drop the oldest entries above a number of them."""
+    for oldest in list(entries)[:-most]:
+        entries.pop(oldest, None)
 
 
 def _is_in_order(value: Any) -> bool:
@@ -241,72 +313,36 @@ def _module(rule: Any) -> str:
     return getattr(rule, "__module__", None) or ""
 
 
-def _price(trace: Any) -> float:
-    """Return the seconds that it takes to make a program, about."""
-    return 0.0 if _mode == "always" else _SECONDS + _SECONDS_A_NODE * len(trace.nodes)
+def _price(count: int) -> float:
+    """Return the seconds that it takes to make a program for so many nodes, about."""
+    return 0.0 if _mode == "always" else _SECONDS + _SECONDS_A_NODE * count
 
 
-def _structure(trace: Any, seeds: Mapping[int, Any]) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """Return what makes a tape known again, and its values in order; None if it is not to be remembered."""
-    count = max(seeds) + 1
-    if count > _LONGEST:
-        return None
-    key: list[Any] = [*seeds, None, *trace._params]
-    values: list[Any] = []
-    for node in trace.nodes[:count]:
-        inputs = node.inputs
-        if not inputs and node.op is None:
-            if not _note(node.value, key, values):
-                return None
-            continue
-        parents = inputs[::2]
-        key += (node.call, parents)
-        if None in parents:
-            for parent, operand in zip(parents, inputs[1::2], strict=True):
-                if parent is None and not _note(operand, key, values):
-                    return None
-        values.append(node.value)
-    for seed in seeds.values():
-        if not _note(seed, key, values):
-            return None
-    return tuple(key), values
-
-
-def _note(value: Any, key: list[Any], values: list[Any]) -> bool:
-    """Note a leaf, constant or seed; False if it belongs to another trace, or to another library."""
+def _kind(value: Any) -> Any:
+    """Return the kind of a value; None if it belongs to another trace, or to another library."""
     kind = type(value)
     if kind is np.ndarray:
-        key += (value.shape, value.dtype)
-        values.append(value)
-    elif kind is int or kind is bool:
-        key += (kind, value)
-    elif kind in _FLOATS or issubclass(kind, np.generic):
-        key.append(kind)
-        values.append(value)
-    else:
-        return False
-    return True
+        return value.shape, value.dtype
+    if kind in _STATIC:
+        return kind, value
+    return kind if kind in _FLOATS or issubclass(kind, np.generic) else None
 
 
 def _rebuilt(
-    nodes: Sequence[Node], leaves: Sequence[Any], seeds: Mapping[int, Any]
+    nodes: Sequence[Node], values: Iterator[Any], seeds: Mapping[int, Any]
 ) -> tuple[list[Node], dict[int, Any]]:
-    """Return a tape with other values in the order of `_structure`, and its seeds."""
-    left = iter(leaves)
-
-    def other(value: Any) -> Any:
-        return value if type(value) in (int, bool) else next(left)
-
+    """Return a tape with other values, those of the nodes, then constants, then seeds; and its seeds."""
+    others = list(islice(values, len(nodes)))
     copies: list[Node] = []
-    for node in nodes[: max(seeds) + 1]:
+    for node, value in zip(nodes, others, strict=True):
         if node.op is None:
-            copies.append(Leaf(other(node.value), node.is_param, None))
+            copies.append(Leaf(value, node.is_param, None))
             continue
         inputs: list[Any] = []
-        for parent, operand in zip(node.parents, node.operands, strict=True):
-            inputs += (parent, other(operand) if parent is None else copies[parent].value)
-        copies.append(Node(next(left), node.call, tuple(inputs)))
-    return copies, {id: other(seed) for id, seed in seeds.items()}
+        for parent in node.parents:
+            inputs += (parent, next(values) if parent is None else others[parent])
+        copies.append(Node(value, node.call, tuple(inputs)))
+    return copies, {id: next(values) for id in seeds}
 
 
 INTERNAL["swept"] = swept
