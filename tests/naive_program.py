@@ -151,6 +151,8 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "slice": lambda x, attrs, shape, dtype: x[0][_key(*attrs, shape)],
     "fold": _fold,
     "sum_product": lambda x, attrs, shape, dtype: _fold([x[0] * x[1]], attrs, shape, dtype),
+    "numpy_sum": lambda x, attrs, shape, dtype: _fold(x, ("sum", *attrs), shape, dtype),
+    "numpy_matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul": lambda x, attrs, shape, dtype: _product(x, attrs, dtype),
     "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),
     "scan": _scan,

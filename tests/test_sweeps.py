@@ -9,6 +9,7 @@ import pytest
 import tape
 from tape import errors
 from tape.program import sweeps
+from tests.op_table import CASES, by_operation, spread
 
 
 @pytest.fixture(autouse=True)
@@ -343,3 +344,20 @@ def test_long_tapes_are_swept_node_by_node(known, monkeypatch):
                 y = y * 0.9 + x
             np.testing.assert_allclose(tr.backward_param_grads(y)[0], sum(0.9**k for k in range(count + 1)))
     assert not known
+
+
+@by_operation(spread(CASES))
+def test_programs_of_all_operations_round_as_numpy_does(case):
+    """On numbers that the program was not made with, in the layouts that rules make of them."""
+    salts = count()
+
+    def record():
+        args = case.args(salt=next(salts))
+        tr = tape.Trace()
+        leaves = [tr.param(x) if x.dtype.kind in "fc" else x for x in args]
+        out = case.function(tape.ops, *leaves)
+        root = np.sum(np.abs(out * out))
+        return tr, root
+
+    if case.has_derivative:
+        both(record, times=4)

@@ -48,6 +48,8 @@ def values(b, *types):
         ("fold", [((2, 3, 4), FLOAT)], ("sum", (1, 2)), (2,), FLOAT),
         ("fold", [((2, 3, 4), FLOAT)], ("argmax", (1,)), (2, 4), INT),
         ("sum_product", [((2, 3), SINGLE), ((2, 3), SINGLE)], ("sum", (0,)), (3,), SINGLE),
+        ("numpy_sum", [((2, 3, 4), SINGLE)], ((0, 1),), (4,), SINGLE),
+        ("numpy_matmul", [((2, 3), SINGLE), ((5, 3, 6), SINGLE)], (), (5, 2, 6), SINGLE),
         ("scan", [((2, 3), INT)], ("sum", 1, False), (2, 3), INT),
         ("matmul", [((5, 1, 2, 3), FLOAT), ((4, 3, 6), FLOAT)], (), (5, 4, 2, 6), FLOAT),
         ("matmul_add", [((6,), FLOAT), ((2, 3), FLOAT), ((3, 6), FLOAT)], (2.0,), (2, 6), FLOAT),

@@ -8,7 +8,7 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scans import SCANS
 from tape.kernels.windowed import pooling_parameters
-from tape.program.native.functions import blas_number, kernel_number, loop_number
+from tape.program.native.functions import blas_number, kernel_number, loop_number, matmul_number
 from tape.program.native.opcodes import (
     ARENA,
     FIELDS,
@@ -42,6 +42,7 @@ STRIDED = {"count": 6, "ndim": 2, "lengths": (2, 3), "strides": (-32, 8)}
 POOL = pooling_parameters((2, 3, 5), (2, 3), (2, 2), (1, 2), ((0, 0), (1, 1)), (1, 1))
 CONV = convolution_parameters((2, 2, 3), (2, 2, 2), (2,), (1,), ((0, 0),), (1,), 1)
 STACK = (2, 2, 32, 64, -96, 0, 48, 96)  # two of two matrices; from a to a, b to b and c to c
+LOOP = (2, 2, 2, 3, 32, -48, 48, 8, 16, 24, 8, 24, 8)  # two of (2, 2) @ (2, 3): lengths, then strides
 LETTERS = ord("N") | ord("T") << 8
 RIGHT_LETTERS = int.from_bytes(b"LUTN", "little")
 ROWS_BY_KIND = {
@@ -94,6 +95,13 @@ ROWS_BY_KIND = {
     "pause": dict,
     "sum_product": lambda: {
         "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
+    },
+    "numpy_sum": lambda: {
+        "function": number("add", "f", "f", "f"), "before": 2, "reduced": 3, "after": 4, "itemsize": 4, "x": IN,
+        "out": OUT,
+    },
+    "numpy_matmul": lambda: {
+        "function": matmul_number(8), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
     },
     "scan": lambda: {
         "kind": SCANS["linear"], "dtype": FLOAT32, "before": 2, "length": 3, "after": 4, "backwards": 1,
@@ -291,6 +299,25 @@ BAD = {
         ("dtype", {"kind": SCANS["max"], "dtype": INT64}), ("length", {"length": 0}), ("y", {"length": 4}),
         ("backwards", {"backwards": 2}), ("before", {"before": 0}), ("after", {"after": 0}),
         ("x", {"before": 5, "y": IN, "x": packed(INPUT, 288)}), ("out", {"out": packed(OUTPUT, 420)}),
+    ],
+    "numpy_sum": [
+        ("function", {"function": lambda: number("add", "d", "d", "d")}), ("itemsize", {"itemsize": 2}),
+        ("function", {"itemsize": 8}), ("function", {"function": lambda: number("multiply", "f", "f", "f")}),
+        ("function", {"function": lambda: number("sin", "f", "f")}), ("before", {"before": 0}),
+        ("after", {"after": 0}), ("x", {"reduced": 15}), ("out", {"reduced": 0, "after": 57}),
+        ("out", {"x": packed(OUTPUT, 92)}),
+    ],
+    "numpy_matmul": [
+        ("function", {"function": lambda: blas_number("dgemm")}), ("function", {"function": 0}),
+        ("function", {"function": lambda: number("add", "d", "d", "d")}), ("stack", {"stack": LOOP[:12]}),
+        ("stack", {"stack": 0}), ("stack", {"stack": (0, *LOOP[1:])}), ("stack", {"stack": (2, -2, *LOOP[2:])}),
+        ("stack", {"stack": (2, 2, 0, *LOOP[3:])}), ("stack", {"stack": (2, 2, 2, 2**31, *LOOP[4:])}),
+        ("stack", {"stack": (2**20, 2**20, 2, 2**20, *LOOP[4:])}), ("stack", {"stack": (*LOOP[:4], 33, *LOOP[5:])}),
+        ("stack", {"stack": (*LOOP[:6], 0, *LOOP[7:])}), ("stack", {"stack": (*LOOP[:6], -48, *LOOP[7:])}),
+        ("stack", {"stack": (*LOOP[:11], 0, 8)}), ("stack", {"stack": (*LOOP[:11], 8, 16)}),
+        ("stack", {"stack": (*LOOP[:5], 2**62, *LOOP[6:])}), ("a", {"stack": (*LOOP[:4], 448, *LOOP[5:])}),
+        ("b", {"stack": (*LOOP[:5], 256, *LOOP[6:])}), ("b", {"b": IN - 40}), ("out", {"a": packed(OUTPUT, 152)}),
+        ("out", {"b": packed(OUTPUT, 104)}),
     ],
     "potrf": [
         ("function", {"function": lambda: blas_number("dgesv")}), ("itemsize", {"itemsize": 4}),

@@ -157,7 +157,7 @@ class Op:
         self.batch = batch
         self.lower = lower
         self._constant: Op | None = None
-        self._calls: dict[tuple[bool, ...], Call] = {}  # by which operands are active
+        self._calls: dict[Any, Call] = {}  # by which operands are active, and by static arguments
         complete(self, linear)
         self.__name__ = self.name
         self.__doc__ = doc or forward.__doc__
@@ -204,7 +204,17 @@ class Op:
         if known is None:
             pull = make_pull(self, active) if True in active else None
             known = self._calls[active] = Call(self, {}, pull)
-        return Call(self, attrs, known.pull) if attrs else known
+        if not attrs:
+            return known
+        key = _key(active, attrs)
+        if key is None:
+            return Call(self, attrs, known.pull)
+        call = self._calls.get(key)
+        if call is None:
+            if len(self._calls) >= _MOST_CALLS:
+                self._calls.clear()
+            call = self._calls[key] = Call(self, attrs, known.pull)
+        return call
 
     def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
         """Return the tangent of a node, given those of its operands; None where nothing flows."""
@@ -230,6 +240,25 @@ class Op:
                 data_dependent=self.data_dependent,
             )
         return self._constant
+
+
+_MOST_CALLS = 256
+_PLAIN = frozenset({int, bool, str, type(None)})
+
+
+def _key(active: tuple[bool, ...], attrs: dict[str, Any]) -> tuple[Any, ...] | None:
+    """Return a key that calls alike share; None if a static argument is anything out of the ordinary."""
+    key: list[Any] = [active]
+    for name, value in attrs.items():
+        kind = type(value)
+        if kind is tuple:
+            if not _PLAIN.issuperset(map(type, value)):
+                return None
+            key += map(type, value)
+        elif kind not in _PLAIN:
+            return None
+        key += (name, kind, value)
+    return tuple(key)
 
 
 _LIBRARIES = frozenset({"numpy", "scipy", "tape", "_operator"})

@@ -17,6 +17,7 @@ from tape.kernels.availability import AVOIDED, is_avoided
 
 __all__ = ["sum_to_shape", "sums_between"]
 
+
 @in_order
 def _sum_middle(x, out):  # type: ignore[no-untyped-def]
     before, summed, after = x.shape

@@ -107,7 +107,9 @@ def _divide(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Value 
             inverse = _normal(np.divide, x.dtype.type(1), number)
             if inverse is not None:
                 return x * b.literal(inverse, x.dtype)
-    if 0 < y.size < x.size and x.dtype.kind == "f" and number is None and not b.as_numpy:  # one division instead of many
+    if (
+        0 < y.size < x.size and x.dtype.kind == "f" and number is None and not b.as_numpy
+    ):  # one division instead of many
         return x * (b.literal(1, x.dtype) / y)
     if (opposite := _negated(b, x)) is not None:
         return -(opposite / y)

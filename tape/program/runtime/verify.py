@@ -506,9 +506,7 @@ class _Verifier:
                 group.need(is_stride, "stack", f"A stride of {field} in the table is none that it may have")
                 reach = (length - 1.0) * step
                 low, high = low + np.minimum(reach, 0), high + np.maximum(reach, 0)
-            touched.append(
-                self.claims.add(group, field, size, low=low, high=high, is_written=field == "out")
-            )
+            touched.append(self.claims.add(group, field, size, low=low, high=high, is_written=field == "out"))
         for factor in touched[:2]:
             self.claims.keep_apart(touched[2], factor)
 

@@ -1,0 +1,148 @@
+"""Programs that round as NumPy does: equal to the last bit, for any sizes, layouts and numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tape
+from tape import errors, ops
+from tape.kernels.reduce import sum_to_shape
+from tape.program.program import Program
+from tape.program.record.recording import record
+from tests.tiers import rounds
+
+DTYPES = [np.float64, np.float32]
+
+
+def program_of(f, *args):
+    return Program(record(f, args, {}, "f"), as_numpy=True)
+
+
+def assert_same(found, expected):
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[is_number], np.signbit(expected)[is_number])
+
+
+def numbers(rng, shape, dtype):
+    """Of sizes that differ: another order of additions shows in the last digits."""
+    return (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(dtype)
+
+
+def on_other_numbers(f, *shapes, dtype, seed, times=3):
+    rng = np.random.default_rng(seed)
+    program = program_of(f, *[numbers(rng, shape, dtype) for shape in shapes])
+    for _ in range(times):
+        args = [numbers(rng, shape, dtype) for shape in shapes]
+        assert_same(program(*args), f(*args))
+    return program
+
+
+LENGTHS = st.one_of(st.integers(1, 9), st.sampled_from([16, 31, 64, 127, 128, 129, 300]))
+SHAPES = st.lists(LENGTHS, min_size=1, max_size=3).map(tuple)
+
+
+@settings(max_examples=rounds(60), deadline=None)
+@given(SHAPES, st.data(), st.sampled_from(DTYPES), st.integers(0, 999))
+def test_sums_add_in_the_order_of_numpy(shape, data, dtype, seed):
+    first = data.draw(st.integers(0, len(shape) - 1))
+    last = data.draw(st.integers(first, len(shape) - 1))
+    axes = tuple(range(first, last + 1))
+    program = on_other_numbers(lambda x: ops.sum(x * x, axis=axes), shape, dtype=dtype, seed=seed)
+    assert not program.ir.callbacks
+
+
+@settings(max_examples=rounds(60), deadline=None)
+@given(SHAPES, st.data(), st.sampled_from(DTYPES), st.integers(0, 999))
+def test_broadcasting_is_undone_in_the_order_of_numpy(shape, data, dtype, seed):
+    kept = [length if data.draw(st.booleans()) else 1 for length in shape]
+    target = tuple(kept[data.draw(st.integers(0, len(shape) - 1)) :])
+    x = numbers(np.random.default_rng(seed), shape, dtype)
+    lead = x.ndim - len(target)
+    axes = tuple(k for k in range(x.ndim) if k < lead or (target[k - lead] == 1 != shape[k]))
+    runs = "".join("x" if k in axes else " " for k in range(x.ndim)).split()
+    if len(runs) == 1:  # several runs are summed one after the other
+        assert_same(sum_to_shape(x, target), np.add.reduce(x, axis=axes).reshape(target))
+
+
+LAYOUTS = {
+    "as they are": lambda a, b: a @ b,
+    "both transposed": lambda a, b: a.T @ b.T,
+    "left transposed": lambda a, b: a.T @ b,
+    "right transposed": lambda a, b: a @ b.T,
+    "with itself": lambda a, b: (a @ a.T) @ (b @ b.T),
+    "its transpose with itself": lambda a, b: a.T @ a,
+    "the first of a stack": lambda a, b: np.stack([a, a])[0] @ b,
+}
+TRANSPOSED = {
+    "both transposed": (True, True),
+    "left transposed": (True, False),
+    "right transposed": (False, True),
+}
+
+
+@settings(max_examples=rounds(80), deadline=None)
+@given(
+    LENGTHS, LENGTHS, LENGTHS, st.sampled_from(sorted(LAYOUTS)), st.sampled_from(DTYPES), st.integers(0, 999)
+)
+def test_products_are_those_of_numpy(m, k, n, layout, dtype, seed):
+    a, b = TRANSPOSED.get(layout, (False, False))
+    if layout == "with itself":
+        n, k = k, m
+    shapes = [(k, m) if a else (m, k), (n, k) if b else (k, n)]
+    program = on_other_numbers(LAYOUTS[layout], *shapes, dtype=dtype, seed=seed)
+    assert not program.ir.callbacks
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shapes", [((4, 3, 5), (5, 6)), ((4, 3, 5), (4, 5, 6)), ((3, 5), (4, 5, 6)), ((1, 3, 5), (4, 5, 1))]
+)
+def test_products_of_stacks(shapes, dtype):
+    on_other_numbers(np.matmul, *shapes, dtype=dtype, seed=0)
+
+
+RULES = {
+    "scales that would move into products": lambda x, w: (2.5 * x) @ (w * 0.3) * 0.7,
+    "scales one after the other": lambda x, w: x * 0.1 * 0.7 * w[0, 0],
+    "quotients by few": lambda x, w: x / w[0],
+    "sums of products": lambda x, w: ops.sum(x * x) + ops.sum(w * w, axis=0),
+    "products added up": lambda x, w: x @ w + x @ w.T - w @ x,
+    "sums of what is broadcast": lambda x, w: ops.sum(ops.broadcast_to(w[0], x.shape), axis=0),
+    "axes apart": lambda x, w: ops.sum(ops.reshape(x, (2, 4, 8)), axis=(0, 2)),
+    "powers": lambda x, w: x**3 + abs(w) ** 0.5,
+    "means": lambda x, w: ops.mean(x, axis=1) * ops.mean(w),
+    "views that are summed": lambda x, w: ops.sum(x[:, ::2], axis=1) + ops.sum(w.T, axis=0),
+    "functions": lambda x, w: np.exp(-(x * x)) + np.sin(w) * np.log(abs(w)) + np.tanh(x),
+    "scattered": lambda x, w: ops.sum(x[np.array([1, 1, 2])] @ w, axis=0),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", RULES)
+def test_nothing_is_rewritten_that_rounds_otherwise(name, dtype):
+    on_other_numbers(RULES[name], (8, 8), (8, 8), dtype=dtype, seed=1, times=rounds(10))
+
+
+def test_special_numbers():
+    x = np.array([[0.0, -0.0, np.inf], [-0.0, -0.0, 1.0], [np.nan, 1e308, 1e308]])
+    program = program_of(lambda x: (ops.sum(x, axis=0), x @ x, x - x, x * -0.0), np.ones((3, 3)))
+    with np.errstate(all="ignore"):
+        for found, expected in zip(program(x), (np.sum(x, axis=0), x @ x, x - x, x * -0.0), strict=True):
+            assert_same(found, expected)
+
+
+def test_what_lies_otherwise_than_in_numpy_is_refused():
+    with pytest.raises(errors.UnsupportedError, match="not in C order"):
+        program_of(lambda x: ops.sum(x.T * x.T, axis=0), np.ones((3, 4)))
+
+
+def test_elements_that_may_be_named_twice_are_not_added_to():
+    def f(x):
+        return tape.grad(lambda y: np.sum(y[np.array([0, 0, 1])] ** 2) + np.sum(y * y))(x)
+
+    with pytest.raises(errors.UnsupportedError, match="another order"):
+        program_of(f, np.ones(3))
