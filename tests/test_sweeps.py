@@ -329,9 +329,20 @@ def test_tapes_that_do_not_come_again_are_forgotten(known, monkeypatch):
     monkeypatch.setattr(sweeps, "_MOST", 5)
     for k in range(20):
         tr = tape.Trace()
+        x = y = tr.param(np.ones(3))
+        for _ in range(k):
+            y = y * x
+        tr.backward_param_grads(np.sum(y))
+    assert len(known) == 5
+
+
+def test_kinds_that_do_not_come_again_are_forgotten(known, monkeypatch):
+    monkeypatch.setattr(sweeps, "_MOST_KINDS", 5)
+    for k in range(20):
+        tr = tape.Trace()
         x = tr.param(np.ones(k + 1))
         tr.backward_param_grads(np.sum(x * x))
-    assert len(known) == 5
+    assert len(entries(known)) == 5
 
 
 def test_long_tapes_are_swept_node_by_node(known, monkeypatch):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tape import errors
 from tape.program.ir.values import Value
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ def _accumulated(b: Builder, total: Value, part: Value) -> Value | None:
     zeros, values, *index = b.operands_of(instruction)
     if b.known(zeros) != 0 or b.known(zeros) is None:
         return None
-    if index and b.as_numpy:
-        raise errors.UnsupportedError("several values may be added to one element, in another order")
     return b.add_at(total, values, index[0] if index else None, instruction.attrs)
 
 

@@ -20,7 +20,7 @@ from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
-from tape.program.ir.rounding import is_exact, require_layout
+from tape.program.ir.rounding import is_exact, require_order
 from tape.program.record.weak import Weak, weak
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
             guard = next(guards)
         if id < len(nodes) and needed[id] and values[id] is None:
             node = nodes[id]
+            if as_numpy and node.op is not None:
+                require_order(node, [nodes[parent] for parent in node.parents if parent is not None])
             if id in fixed:
                 values[id] = builder.fixed(node.value)
             else:
@@ -124,7 +126,6 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     is_known = True  # numbers alone
     is_native = op.lower is not None and dtype in NATIVE_DTYPES  # whether the machine can compute it
     if builder.as_numpy:
-        require_layout(node)
         is_native = is_native and is_exact(node)
     parents = iter(node.inputs)
     for parent, operand in zip(parents, parents, strict=True):

@@ -7,6 +7,7 @@ as NumPy had them. Everything else is left to NumPy, in callbacks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from tape import errors
 from tape.core.node import Node
 
-__all__ = ["is_exact", "require_layout"]
+__all__ = ["is_exact", "require_order"]
 
 _ELEMENTWISE = """
     absolute add conjugate copysign divide equal fabs greater greater_equal isfinite isinf isnan less less_equal
@@ -48,12 +49,17 @@ def is_exact(node: Node) -> bool:
     return False
 
 
-def require_layout(node: Node) -> None:
-    """Raise UnsupportedError if a program has the value of a node in another layout than NumPy.
+def require_order(node: Node, parents: Sequence[Node]) -> None:
+    """Raise UnsupportedError if a program has numbers in another order than NumPy, or adds them so.
 
-    A program has results in C order, views of them with the same strides as NumPy.
+    A program has results in C order, and views of them with the strides that NumPy's have. A sweep adds values
+    that were read by an array to an adjoint one after the other, where several are of one element.
     """
     assert node.op is not None
+    if node.op.name == "add" and any(
+        parent.op is not None and parent.op.name == "scatter" and len(parent.inputs) > 2 for parent in parents
+    ):
+        raise errors.UnsupportedError("several values may be added to one element, in another order")
     if not _is_in_order(node.value) and node.op.name not in _VIEWS and node.op.name != "getitem":
         raise errors.UnsupportedError(f"the result of {node.op!r} is not in C order")
 
