@@ -5,7 +5,7 @@ Calls alike decide nothing anew; others, and all that are not about Vars of one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ _MOST = 4096  # kinds of calls remembered for a function; more of them mean that
 _SEQUENCES = frozenset({tuple, list})
 _BOUNDS = frozenset({int, type(None)})
 _DTYPES = [type(np.dtype(code)) for code in "?bhilqBHILQefdFD"]
+_PLAIN = frozenset({int, slice, tuple, bool, type(None), type(Ellipsis)})
 _STATIC = frozenset({bool, str, type, type(None), type(Ellipsis), *_DTYPES})
 
 
@@ -74,9 +75,31 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
 
 def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., Any]:
     known: dict[Any, _Kind] = {}
+    known_of_one: dict[Any, _Kind] = {}
 
     @wraps(function)
     def record(*args: Any, **kwargs: Any) -> Any:
+        short = None
+        if args and type(args[0]) is Var and (len(args) == 1 or type(args[1]) in _PLAIN) and not layout:
+            short = _note_of_one(args, kwargs)
+            kind = known_of_one.get(short)
+            if kind is not None:
+                x = args[0]
+                ref = x.trace_ref
+                trace = ref()
+                if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
+                    return function(*args, **kwargs)
+                value = x.node.value
+                call = kind.call
+                op: Any = call.op
+                try:
+                    out = op.forward(value, **call.attrs)
+                except NUMPY_ERRORS as error:
+                    op.fail((value,), error, args)
+                var = append(trace, ref, out, call, (x.id, value))
+                if op.view is not None:
+                    share(var, x)
+                return var
         key: list[Any] = []
         given: list[Any] = []
         ref = _note(args, kwargs, layout, key, given)
@@ -92,9 +115,13 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
                 if len(known) >= _MOST:
                     known.clear()
                 known[tuple(key)] = kind
+                if short is not None and kind.places == (0,):
+                    if len(known_of_one) >= _MOST:
+                        known_of_one.clear()
+                    known_of_one[short] = kind
             return var
         call = kind.call
-        op: Any = call.op
+        op = call.op
         inputs: list[Any] = []
         for place in kind.places:
             part = given[place]
@@ -111,6 +138,49 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
 
     record.known = known  # type: ignore[attr-defined]
     return record
+
+
+def _note_of_one(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return what a call depends on whose first argument is a Var and all others are plain, else None."""
+    parent = args[0].node
+    value = parent.value
+    if type(value) is not np.ndarray:
+        return None
+    key = [value.shape, value.dtype, parent.call.pull is not None or parent.is_param]
+    if len(args) > 1 and not _note_plain(args[1:], key):
+        return None
+    if kwargs:
+        key += kwargs
+        if not _note_plain(kwargs.values(), key):
+            return None
+    return tuple(key)
+
+
+def _note_plain(parts: Iterable[Any], key: list[Any]) -> bool:
+    """Note static arguments; return False if there are others."""
+    for part in parts:
+        kind = type(part)
+        if kind is int or part is None:
+            key.append(part)
+        elif kind is slice:
+            start, stop, step = part.start, part.stop, part.step
+            if (
+                (start is None or type(start) is int)
+                and (stop is None or type(stop) is int)
+                and (step is None or type(step) is int)
+            ):
+                key += (slice, start, stop, step)
+            else:
+                return False
+        elif kind is tuple:
+            key += (tuple, len(part))
+            if not _note_plain(part, key):
+                return False
+        elif kind in _STATIC:
+            key += (kind, part)
+        else:
+            return False
+    return True
 
 
 def _note(

@@ -42,24 +42,24 @@ class Family:
     The array itself is not included, as every write affects it.
     """
 
-    __slots__ = ("_limit", "_members")
+    __slots__ = ("limit", "members")
 
     def __init__(self) -> None:
-        self._members: list[ref[Handle]] = []
-        self._limit = 32
+        self.members: list[ref[Handle]] = []
+        self.limit = 32
 
     def add(self, handle: Handle) -> None:
         """Add a handle; from time to time, dead references are dropped."""
-        if len(self._members) >= self._limit:
-            self._members = [member for member in self._members if member() is not None]
-            self._limit = 2 * len(self._members) + 32
-        self._members.append(ref(handle))
+        if len(self.members) >= self.limit:
+            self.members = [member for member in self.members if member() is not None]
+            self.limit = 2 * len(self.members) + 32
+        self.members.append(ref(handle))
 
     def written(self, memory: np.ndarray, writers: Container[int]) -> None:
         """Make those handles stale that show written memory, except the ones with these ids."""
         start, stop = byte_bounds(memory)
         kept = []
-        for member in self._members:
+        for member in self.members:
             handle = member()
             if handle is None:
                 continue
@@ -69,7 +69,7 @@ class Family:
                 handle.node = Stale(handle.node)
             else:
                 kept.append(member)
-        self._members = kept
+        self.members = kept
 
 
 class Share:
@@ -176,7 +176,10 @@ def share(view: Handle, viewed: Handle) -> None:
     part.source = viewed
     part.made = view.node
     part.family = family
-    family.add(view)
+    if len(family.members) < family.limit:
+        family.members.append(ref(view))
+    else:
+        family.add(view)
 
 
 def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:

@@ -23,6 +23,9 @@ declare_samples(
 )
 
 
+_NUMBERS = frozenset({float, int})
+
+
 @implements(np.clip)
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Limit values to an interval: ``minimum(maximum(a, a_min), a_max)``.
@@ -61,10 +64,11 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
     a = as_operand(a)
     bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
-    try:  # before the first of two operations is recorded
-        np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
-    except ValueError as error:
-        raise errors.explain("clip", [a, *bounds], error) from error
+    if not all(type(bound) in _NUMBERS for bound in bounds):
+        try:  # before the first of two operations is recorded
+            np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
+        except ValueError as error:
+            raise errors.explain("clip", [a, *bounds], error) from error
     if type(lower) is float and upper is not None:  # a number of the common dtype
         lower = np.result_type(np.result_type(a), *bounds).type(lower)
     if lower is not None:

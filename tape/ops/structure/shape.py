@@ -208,6 +208,13 @@ def ravel(a: Any, order: str = "C") -> Any:
     >>> tape.ops.ravel(np.ones((2, 1)))
     array([1., 1.])
     """
+    if (
+        order == "C"
+        and isinstance(a, Handle)
+        and (where := memory_of(a)) is not None
+        and where.flags.c_contiguous
+    ):
+        return _in_c_order(a, -1)
     a = as_operand(a)
     flat = _flattened(a, order)
     is_view = not isinstance(a, Handle) or is_laid_out(a, slowest_first(a, order))
