@@ -117,6 +117,9 @@ RULES = {
     "means": lambda x, w: ops.mean(x, axis=1) * ops.mean(w),
     "views that are summed": lambda x, w: ops.sum(x[:, ::2], axis=1) + ops.sum(w.T, axis=0),
     "functions": lambda x, w: np.exp(-(x * x)) + np.sin(w) * np.log(abs(w)) + np.tanh(x),
+    "functions of all sizes": lambda x, w: (
+        np.log1p(x[:3, :1] ** 2) + np.arctan(w[:1, 3:]) * np.expm1(-abs(x[0, 0]))
+    ),
     "scattered": lambda x, w: ops.sum(x[np.array([1, 1, 2])] @ w, axis=0),
 }
 
@@ -127,6 +130,16 @@ def test_nothing_is_rewritten_that_rounds_otherwise(name, dtype):
     on_other_numbers(RULES[name], (8, 8), (8, 8), dtype=dtype, seed=1, times=rounds(10))
 
 
+@settings(max_examples=rounds(60), deadline=None)
+@given(LENGTHS, LENGTHS, LENGTHS, st.booleans(), st.booleans(), st.sampled_from(DTYPES), st.integers(0, 999))
+def test_the_shorter_call_of_a_product_rounds_alike(m, k, n, a, b, dtype, seed):
+    rng = np.random.default_rng(seed)
+    x = numbers(rng, (k, m), dtype).T if a else numbers(rng, (m, k), dtype)
+    y = numbers(rng, (n, k), dtype).T if b else numbers(rng, (k, n), dtype)
+    assert_same(ops.matmul(x, y), np.matmul(x, y))
+    assert_same(ops.matmul(x, x.T), np.matmul(x, x.T))
+
+
 def test_special_numbers():
     x = np.array([[0.0, -0.0, np.inf], [-0.0, -0.0, 1.0], [np.nan, 1e308, 1e308]])
     program = program_of(lambda x: (ops.sum(x, axis=0), x @ x, x - x, x * -0.0), np.ones((3, 3)))
@@ -135,9 +148,30 @@ def test_special_numbers():
             assert_same(found, expected)
 
 
+@settings(max_examples=rounds(60), deadline=None)
+@given(
+    LENGTHS,
+    st.sampled_from(["arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh"]),
+    st.sampled_from(DTYPES),
+)
+def test_functions_of_any_number_of_elements(length, name, dtype):
+    def f(x):
+        return getattr(np, name)(abs(x) % 20)
+
+    on_other_numbers(f, (length,), dtype=dtype, seed=length)
+    on_other_numbers(lambda x: f(x[:, ::2]) + f(x[0, 0]), (8, 8), dtype=dtype, seed=length)
+
+
 def test_what_lies_otherwise_than_in_numpy_is_refused():
     with pytest.raises(errors.UnsupportedError, match="not in C order"):
         program_of(lambda x: ops.sum(x.T * x.T, axis=0), np.ones((3, 4)))
+    with pytest.raises(errors.UnsupportedError, match="not in C order"):  # as NumPy makes it
+        program_of(lambda x: ops.sum(x[:, np.array([0, 2])], axis=0), np.ones((3, 4)))
+
+
+def test_powers_of_numbers_are_left_to_python():
+    with pytest.raises(errors.UnsupportedError, match="Python"):
+        program_of(lambda x, y: x**y, 1.5, 2.5)
 
 
 def test_elements_that_may_be_named_twice_are_not_added_to():

@@ -127,7 +127,7 @@ VARIED = {
 
 
 @pytest.mark.parametrize("name", VARIED)
-@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_whatever_varies_between_sweeps(name):
     numbers = count()
 
@@ -266,6 +266,27 @@ def test_errors_that_numpy_raises_are_raised():
             assert tr.backward_param_grads(root)[0][0] == np.inf
 
 
+def test_numpy_warns_as_it_does_node_by_node(known):
+    for k in range(8):
+        tr = tape.Trace()
+        root = np.sum(np.sqrt(tr.param(np.array([k % 2, 1.0]))))
+        if k % 2:
+            assert tr.backward_param_grads(root)[0][0] == 0.5
+        else:
+            with pytest.warns(RuntimeWarning, match="divide by zero"):
+                assert tr.backward_param_grads(root)[0][0] == np.inf
+    assert programs(known)
+
+
+def test_programs_are_given_up_where_numpy_always_warns(known):
+    for _ in range(8):
+        tr = tape.Trace()
+        root = np.sum(np.sqrt(tr.param(np.zeros(2))))
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            tr.backward_param_grads(root)
+    assert not programs(known)
+
+
 def test_higher_orders(known):
     x = rng().standard_normal(3)
     f = tape.grad(lambda x: np.sum(tape.grad(lambda y: np.sum(np.sin(y) * y))(x) ** 2))
@@ -347,13 +368,13 @@ def test_kinds_that_do_not_come_again_are_forgotten(known, monkeypatch):
 
 def test_long_tapes_are_swept_node_by_node(known, monkeypatch):
     monkeypatch.setattr(sweeps, "_LONGEST", 50)
-    for count in (49, 50):
+    for length in (49, 50):
         for _ in range(3):
             tr = tape.Trace()
             y = x = tr.param(0.5)
-            for _ in range(count):
+            for _ in range(length):
                 y = y * 0.9 + x
-            np.testing.assert_allclose(tr.backward_param_grads(y)[0], sum(0.9**k for k in range(count + 1)))
+            np.testing.assert_allclose(tr.backward_param_grads(y)[0], sum(0.9**k for k in range(length + 1)))
     assert not known
 
 

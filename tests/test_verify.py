@@ -97,8 +97,8 @@ ROWS_BY_KIND = {
         "dtype": FLOAT32, "before": 2, "reduced": 3, "after": 4, "x": IN, "y": packed(INPUT, 416), "out": OUT,
     },
     "numpy_sum": lambda: {
-        "function": number("add", "f", "f", "f"), "before": 2, "reduced": 3, "after": 4, "itemsize": 4, "x": IN,
-        "out": OUT,
+        "function": number("add", "f", "f", "f"), "before": 2, "reduced": 3, "after": 4, "itemsize": 4,
+        "x": IN, "out": OUT,
     },
     "numpy_matmul": lambda: {
         "function": matmul_number(8), "stack": LOOP, "a": IN, "b": packed(INPUT, 256), "out": OUT,
@@ -310,14 +310,16 @@ BAD = {
     "numpy_matmul": [
         ("function", {"function": lambda: blas_number("dgemm")}), ("function", {"function": 0}),
         ("function", {"function": lambda: number("add", "d", "d", "d")}), ("stack", {"stack": LOOP[:12]}),
-        ("stack", {"stack": 0}), ("stack", {"stack": (0, *LOOP[1:])}), ("stack", {"stack": (2, -2, *LOOP[2:])}),
-        ("stack", {"stack": (2, 2, 0, *LOOP[3:])}), ("stack", {"stack": (2, 2, 2, 2**31, *LOOP[4:])}),
-        ("stack", {"stack": (2**20, 2**20, 2, 2**20, *LOOP[4:])}), ("stack", {"stack": (*LOOP[:4], 33, *LOOP[5:])}),
+        ("stack", {"stack": 0}), ("stack", {"stack": (0, *LOOP[1:])}),
+        ("stack", {"stack": (2, -2, *LOOP[2:])}), ("stack", {"stack": (2, 2, 0, *LOOP[3:])}),
+        ("stack", {"stack": (2, 2, 2, 2**31, *LOOP[4:])}),
+        ("stack", {"stack": (2**20, 2**20, 2, 2**20, *LOOP[4:])}),
+        ("stack", {"stack": (*LOOP[:4], 33, *LOOP[5:])}),
         ("stack", {"stack": (*LOOP[:6], 0, *LOOP[7:])}), ("stack", {"stack": (*LOOP[:6], -48, *LOOP[7:])}),
         ("stack", {"stack": (*LOOP[:11], 0, 8)}), ("stack", {"stack": (*LOOP[:11], 8, 16)}),
         ("stack", {"stack": (*LOOP[:5], 2**62, *LOOP[6:])}), ("a", {"stack": (*LOOP[:4], 448, *LOOP[5:])}),
-        ("b", {"stack": (*LOOP[:5], 256, *LOOP[6:])}), ("b", {"b": IN - 40}), ("out", {"a": packed(OUTPUT, 152)}),
-        ("out", {"b": packed(OUTPUT, 104)}),
+        ("b", {"stack": (*LOOP[:5], 256, *LOOP[6:])}), ("b", {"b": IN - 40}),
+        ("out", {"a": packed(OUTPUT, 152)}), ("out", {"b": packed(OUTPUT, 104)}),
     ],
     "potrf": [
         ("function", {"function": lambda: blas_number("dgesv")}), ("itemsize", {"itemsize": 4}),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, ops
 from tape.program.native.functions import DATA_TABLE, FUNCTION_TABLE, prepare
 from tape.program.native.opcodes import (
     ARENA,
@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[1]
 def program(f, *args):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Program(record(f, args, {}, "f"))
+        return Program(record(f, args, {}, "f"), as_numpy=f is _as_numpy)
 
 
 def reverified(made):
@@ -128,6 +128,10 @@ def _convolved(x, w):
     return tape.grad(loss, argnums=(0, 1))(x, w)
 
 
+def _as_numpy(x, w):
+    return ops.sum(np.tanh(x @ w), axis=0), np.stack([x, x]) @ w @ w.T, ops.mean(w, axis=1)
+
+
 def subjects():
     """Programs with rows of all kinds, and arguments for them."""
     rng = np.random.default_rng(0)
@@ -139,6 +143,8 @@ def subjects():
     return [
         (_mlp, (draw(3, 4), draw(4, 2), draw(5, 3))),
         (_mlp, tuple([draw(*shape, dtype=np.float32) for shape in ((3, 4), (4, 2), (5, 3))])),
+        (_as_numpy, (draw(5, 4), draw(4, 3))),
+        (_as_numpy, (draw(5, 4, dtype=np.float32), draw(4, 3, dtype=np.float32))),
         (_where, (draw(6, 5), draw(5, 6), draw(6, 5))),
         (_where, (draw(6, 5), draw(5, 6, dtype=np.float32), draw(6, 5))),
         (_branch, (draw(5),)),

@@ -7,7 +7,8 @@ node by node. The program is made once sweeping node by node has taken about as 
 worst, that costs twice what it could.
 
 Nobody can tell which it was: programs of sweeps round as NumPy does, so that the same seed gives the same
-numbers, whenever a program takes over. Where that cannot be had, the tape is swept node by node.
+numbers, whenever a program takes over. Where that cannot be had, the tape is swept node by node; also where
+numbers overflow or are divided by zero, of which NumPy warns.
 
 TAPE_SWEEP_PROGRAMS=0 in the environment turns them off; with "always", they are made at the second sweep.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import islice
 from time import perf_counter
 from typing import Any
@@ -33,6 +35,7 @@ from tape.program.native.code import is_ready
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
+from tape.system import float_flags
 
 __all__ = ["Known", "Structure", "SweepProgram", "swept"]
 
@@ -47,8 +50,8 @@ _LARGEST = 1 << 24
 _REFUSALS = 3
 """After so many in succession a program is given up."""
 
-_SILENT = frozenset({"ignore", "warn"})
-"""How NumPy may be told to treat overflows and divisions by zero, which a program does not look for."""
+_BRANCHING = frozenset({"arctan2", "expm", "prod", "softmax_cross_entropy_mean", "softmax_cross_entropy_sum"})
+"""Operations whose rules compute plain arrays in another way than they record."""
 
 _FLOATS = frozenset({float, complex})
 _STATIC = frozenset({int, bool})
@@ -58,7 +61,7 @@ class SweepProgram(Program):
     """The reverse sweep over a tape; its arguments are the values of the nodes, constants and seeds."""
 
     def _rebound(self, workspace: Any, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Refuse values of other types, and those that lie otherwise in memory: sums would round otherwise."""
+        """Refuse values of other types, and those that lie otherwise in memory: sums might differ."""
         raise Rerun("input")
 
 
@@ -95,12 +98,13 @@ class Known:
         leaves = [values[k] for k in self.dynamic]
         for k in self.turned:
             leaves[k] = leaves[k].T
+        float_flags.clear()
         try:
             out = program.run(tuple(leaves))
         except (Rerun, Unavailable):
             return None
-        if isinstance(out, Flip):
-            return None
+        if isinstance(out, Flip) or (float_flags.are_raised() and _treatment() != "ignore"):
+            return None  # sweeping node by node, NumPy warns
         self.refusals = 0
         found = iter(out)
         return [next(found) if is_reached else None for is_reached in self.reached]
@@ -134,7 +138,7 @@ class Known:
             What that took.
         """
         self.is_given_up = True  # unless all goes well
-        if not all(node.op is None or _is_ours(node.op) for node in nodes) or not is_ready():
+        if not all(node.op is None or _is_known(node.op) for node in nodes) or not is_ready():
             return
         self.fixed = [(k, value) for k, value in enumerate(values) if type(value) in _STATIC]
         self.dynamic = [k for k, value in enumerate(values) if type(value) not in _STATIC]
@@ -232,7 +236,7 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
         Whether the tape may be used up.
     """
     count = max(seeds, default=-1) + 1
-    if _mode == "0" or not 0 < count <= _LONGEST or not _SILENT.issuperset(np.geterr().values()):
+    if _mode == "0" or not 0 < count <= _LONGEST or _treatment() == "raise":
         return None
     nodes = trace.nodes if count == len(trace.nodes) else trace.nodes[:count]
     parents = tuple([node.inputs[::2] for node in nodes])
@@ -268,6 +272,22 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
     return gradients
 
 
+def _treatment() -> str:
+    """Return what NumPy is to do where numbers overflow or are divided by zero: ignore it, warn, or raise."""
+    global _settings
+    current = None if _variable is None else _variable.get()
+    if current is None or _settings[0] is not current:
+        chosen = set(np.geterr().values())
+        treatment = "ignore" if chosen == {"ignore"} else "warn" if chosen <= {"ignore", "warn"} else "raise"
+        _settings = (current, treatment)
+    return _settings[1]
+
+
+_variable = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
+"""Where NumPy keeps its settings: `numpy.geterr` takes longer than a short sweep."""
+_settings: tuple[Any, str] = (None, "warn")
+
+
 def _forget(entries: dict[Any, Any], most: int) -> None:
     """Drop the oldest entries above a number of them."""
     for oldest in list(entries)[:-most]:
@@ -295,12 +315,12 @@ def _are_same(one: Any, other: Any) -> bool:
     return bool((((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))).all())
 
 
-def _is_ours(op: Any) -> bool:
-    """Whether the rules of an operation are this library's, and call no code of the user's.
+def _is_known(op: Any) -> bool:
+    """Whether the rules of an operation compute what they record, and call no code of the user's.
 
-    Others may read what changes between sweeps, and may not want to run when the program is made.
+    That may read what changes between sweeps, and may not want to run when the program is made.
     """
-    if not op.explains_errors:  # as of `apply`, checkpoints and custom rules
+    if not op.explains_errors or op.name in _BRANCHING:  # `apply`, checkpoints and custom rules explain none
         return False
     rules = op.jvp if isinstance(op.vjp, TransposedJvp) else op.vjp
     rules = rules if isinstance(rules, (list, tuple)) else [rules]

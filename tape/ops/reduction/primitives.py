@@ -141,7 +141,8 @@ def _extreme(name: str, forward: Callable[..., Any], lower: Callable[..., Any]) 
         if passed is not None:
             return passed
         is_extreme = x == extreme
-        return where(is_extreme, g * share_of_ties(is_extreme, 0, x.dtype, axis), 0)
+        ties = count_nonzero_along(is_extreme, axis=axis, keepdims=True)
+        return where(is_extreme, g / astype(where(ties == 0, 1, ties), g.dtype), 0)
 
     def jvp(t: Any, out: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
         is_extreme = x == keep_axes(out, x, axis, keepdims)

@@ -20,7 +20,7 @@ from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
-from tape.program.ir.rounding import is_exact, require_order
+from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
 from tape.program.record.weak import Weak, weak
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
         if id < len(nodes) and needed[id] and values[id] is None:
             node = nodes[id]
             if as_numpy and node.op is not None:
-                require_order(node, [nodes[parent] for parent in node.parents if parent is not None])
+                require_sums_in_order(node, nodes)
             if id in fixed:
                 values[id] = builder.fixed(node.value)
             else:
@@ -127,6 +127,8 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     is_native = op.lower is not None and dtype in NATIVE_DTYPES  # whether the machine can compute it
     if builder.as_numpy:
         is_native = is_native and is_exact(node)
+        if is_native and not is_view(node):
+            require_order(node)
     parents = iter(node.inputs)
     for parent, operand in zip(parents, parents, strict=True):
         if parent is not None:
@@ -153,6 +155,8 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             value = None
         if value is not None and value.shape == shape:
             return value.weakened() if isinstance(out, Weak) else value
+    if builder.as_numpy:
+        require_order(node)
     value = builder.callback(_taking_weak(op, operands), operands, attrs, shape, dtype)
     return value.weakened() if isinstance(out, Weak) else value
 

@@ -15,18 +15,20 @@ import numpy as np
 from tape import errors
 from tape.core.node import Node
 
-__all__ = ["is_exact", "require_order"]
+__all__ = ["is_exact", "is_view", "require_order", "require_sums_in_order"]
 
 _ELEMENTWISE = """
-    absolute add conjugate copysign divide equal fabs greater greater_equal isfinite isinf isnan less less_equal
-    logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal positive
-    reciprocal sign signbit sqrt square subtract tanh_partial where cast astype count_nonzero
+    absolute add conjugate copysign divide equal fabs greater greater_equal isfinite isinf isnan less
+    less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal
+    positive reciprocal sign signbit sqrt square subtract tanh_partial where cast astype count_nonzero
     concatenate stack getitem scatter
 """
-_VIEWS = frozenset("broadcast_to expand_dims reshape squeeze swapaxes transpose".split())
+_VIEWS = frozenset(["broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose"])
 _EXACT = frozenset([*_ELEMENTWISE.split(), *_VIEWS])
 """Operations that round one way only, or not at all."""
-_SUMS = frozenset({"sum", "sum_to"})
+_SUMS = frozenset({"mean", "sum", "sum_to"})
+_FUNCTIONS = frozenset(["arctan", "cos", "exp", "expm1", "log", "log1p", "sin", "tan", "tanh"])
+"""Ufuncs whose loops round alike for all arrays in C order; single numbers a program computes itself."""
 
 
 def is_exact(node: Node) -> bool:
@@ -43,25 +45,49 @@ def is_exact(node: Node) -> bool:
         return True
     if name in _SUMS:
         (x,) = node.operands
-        return _is_in_order(x)
+        return _is_in_order(x) and (name != "mean" or x.dtype.kind == "f")
+    if name in _FUNCTIONS:
+        (x,) = node.operands
+        return _is_in_order(x) and np.size(x) > 1
     if name == "matmul":
         return all(map(_is_matrix, node.operands))
     return False
 
 
-def require_order(node: Node, parents: Sequence[Node]) -> None:
-    """Raise UnsupportedError if a program has numbers in another order than NumPy, or adds them so.
+def is_view(node: Node) -> bool:
+    """Return whether the result of a node shares memory with its operand, in a program as in NumPy."""
+    assert node.op is not None
+    return node.op.name in _VIEWS or (node.op.name == "getitem" and len(node.inputs) == 2)
 
-    A program has results in C order, and views of them with the strides that NumPy's have. A sweep adds values
-    that were read by an array to an adjoint one after the other, where several are of one element.
+
+def require_order(node: Node) -> None:
+    """Raise UnsupportedError if a program, which computes in C order, has a result in another than NumPy.
+
+    Or if it is a power of single numbers, which Python's operator rounds otherwise than `numpy.power`.
     """
     assert node.op is not None
-    if node.op.name == "add" and any(
-        parent.op is not None and parent.op.name == "scatter" and len(parent.inputs) > 2 for parent in parents
-    ):
-        raise errors.UnsupportedError("several values may be added to one element, in another order")
-    if not _is_in_order(node.value) and node.op.name not in _VIEWS and node.op.name != "getitem":
+    if not _is_in_order(node.value):
         raise errors.UnsupportedError(f"the result of {node.op!r} is not in C order")
+    if node.op.name == "power" and not np.ndim(node.value):
+        raise errors.UnsupportedError("a power of single numbers may be one of Python's")
+
+
+def require_sums_in_order(node: Node, nodes: Sequence[Node]) -> None:
+    """Raise UnsupportedError if a node of a sweep adds what the sweep would add one element after the other.
+
+    It does so with values that were read by an array, several of them perhaps from one element.
+    """
+    assert node.op is not None
+    if node.op.name == "add":
+        for parent in node.parents:
+            made = None if parent is None else nodes[parent]
+            if (
+                made is not None
+                and made.op is not None
+                and made.op.name == "scatter"
+                and len(made.inputs) > 2
+            ):
+                raise errors.UnsupportedError("several values may be added to one element, in another order")
 
 
 def _is_in_order(x: Any) -> bool:

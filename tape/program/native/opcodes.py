@@ -109,7 +109,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "guard": ("kind", "dtype", "expected", "x"),
     "callback": ("index",),
     "sum_product": ("dtype", "before", "reduced", "after", "x", "y", "out"),
-    # by the loops of NumPy's own ufuncs; this stack is a table of the lengths of the loop of matmul, and all strides
+    # by the loops of NumPy's ufuncs; this stack has the lengths and strides that the loop of matmul takes
     "numpy_sum": ("function", "before", "reduced", "after", "itemsize", "x", "out"),
     "numpy_matmul": ("function", "stack", "a", "b", "out"),
     "scan": ("kind", "dtype", "before", "length", "after", "backwards", "x", "y", "out"),

@@ -52,7 +52,7 @@ _SCANNABLE = np.array([[has_scan(kind, dtype) for dtype in _DTYPES] for kind in 
 _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
 _LOOP = 13  # numbers in the table of a product by NumPy's loop
-_ADDING = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
+_ADDING: dict[int, np.dtype[Any]] = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
 _STACK = 8  # numbers in the table of a stack of matrices
 _TRIANGLES = [ord("U"), ord("L")]
 _TRIANGULAR = [
@@ -330,7 +330,7 @@ class _Verifier:
 
     def _numpy_sum(self, group: Rows) -> None:
         size = group.one_of("itemsize", list(_ADDING))
-        loops = np.array([loop_number("add", (dtype,) * 3) for dtype in _ADDING.values()])
+        loops = np.array([loop_number("add", (dtype, dtype, dtype)) for dtype in _ADDING.values()])
         group.need(
             group["function"] == loops[np.searchsorted(list(_ADDING), size)],
             "function",
@@ -480,7 +480,7 @@ class _Verifier:
             self.claims.keep_apart(touched[2], factor)
 
     def _numpy_matmul(self, group: Rows) -> None:
-        functions = [matmul_number(4), matmul_number(8)]
+        functions = [-1 if number is None else number for number in map(matmul_number, _ADDING)]
         size = np.where(group.one_of("function", functions) == functions[0], 4, 8)
         at = group.between("stack", self.rows * WIDTH, len(self.code) - _LOOP)
         count, m, k, n, *strides = (self.code[at + i] for i in range(_LOOP))
