@@ -52,6 +52,8 @@ _REFUSALS = 3
 
 _BRANCHING = frozenset({"arctan2", "expm", "prod", "softmax_cross_entropy_mean", "softmax_cross_entropy_sum"})
 """Operations whose rules compute plain arrays in another way than they record."""
+_OTHERS = "tape.ops.special."
+"""Rules of functions that take long themselves, and treat numbers of Python in their own way."""
 
 _FLOATS = frozenset({float, complex})
 _STATIC = frozenset({int, bool})
@@ -324,7 +326,8 @@ def _is_known(op: Any) -> bool:
         return False
     rules = op.jvp if isinstance(op.vjp, TransposedJvp) else op.vjp
     rules = rules if isinstance(rules, (list, tuple)) else [rules]
-    return all(rule is None or _module(rule).partition(".")[0] == "tape" for rule in rules)
+    modules = [_module(rule) for rule in rules if rule is not None]
+    return all(name.startswith("tape.") and not name.startswith(_OTHERS) for name in modules)
 
 
 def _module(rule: Any) -> str:
