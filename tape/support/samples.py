@@ -1,17 +1,21 @@
 """The arguments and data that the names in sample calls stand for.
 
 Operations declare their samples in the files of their families, by `tape.inspect.samples`; those of functions
-without an operation are here.
+without an operation are here, and those of ufuncs that are called as most of them are.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tape.inspect.samples import declare_samples
+from tape.core.table import OPERATIONS
+from tape.inspect.samples import SAMPLES, declare_samples
+from tape.ops import special
+from tape.ops.special.scipy_ufuncs import DECLARED
 
 __all__ = ["arguments", "data"]
 
@@ -75,3 +79,19 @@ declare_samples(
     "np.tril_indices_from(s)",
     "np.triu_indices_from(s)",
 )
+
+
+def _ufunc_samples() -> Iterator[str]:
+    """Yield a call of each ufunc without a sample of its own: with numbers where it has no derivative."""
+    declared = {getattr(np, name.removeprefix("np."), None) for name in SAMPLES}
+    for ufunc in OPERATIONS:
+        if isinstance(ufunc, np.ufunc) and ufunc not in declared and ufunc in vars(np).values():
+            yield f"np.{ufunc.__name__}({', '.join('xv'[: ufunc.nin])})"
+    for name, function in DECLARED.items():
+        if name in special.__all__ and not {f"scipy.special.{name}", f"tape.ops.special.{name}"} & {*SAMPLES}:
+            numbers, arrays = iter(("1.5", "2.5")), iter("xv")
+            arguments = [next(arrays if rule else numbers) for rule in function.op.vjp or [True]]
+            yield f"scipy.special.{name}({', '.join(arguments)})"
+
+
+declare_samples(*_ufunc_samples())

@@ -42,19 +42,7 @@ __all__ = [
     "nanvar",
 ]
 
-declare_samples(
-    "np.nanargmax(x, axis=1)",
-    "np.nanargmin(x, axis=1)",
-    "np.nancumprod(x, axis=1)",
-    "np.nancumsum(x, axis=1)",
-    "np.nanmax(x, axis=1)",
-    "np.nanmean(x, axis=1)",
-    "np.nanmin(x, axis=1)",
-    "np.nanprod(x, axis=1)",
-    "np.nanstd(x, axis=1)",
-    "np.nansum(x, axis=1)",
-    "np.nanvar(x, axis=1)",
-)
+declare_samples(*(f"np.{name}(x, axis=1)" for name in __all__))
 
 
 def _filled(a: Any, number: float) -> Any:

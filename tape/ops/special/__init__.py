@@ -49,7 +49,6 @@ __all__ = [
 ]
 
 declare_samples(
-    "scipy.special.round(x)",
     "tape.ops.special.log_softmax(x, axis=1)",
     "tape.ops.special.softmax(x, axis=1)",
 )

@@ -29,16 +29,6 @@ __all__ = [
 ]
 
 declare_samples(
-    "scipy.special.dawsn(x)",
-    "scipy.special.erf(x)",
-    "scipy.special.erfc(x)",
-    "scipy.special.erfcinv(x)",
-    "scipy.special.erfcx(x)",
-    "scipy.special.erfi(x)",
-    "scipy.special.erfinv(x)",
-    "scipy.special.log_ndtr(x)",
-    "scipy.special.ndtr(x)",
-    "scipy.special.ndtri(x)",
     "scipy.special.ndtri_exp(-x)",
 )
 

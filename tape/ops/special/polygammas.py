@@ -16,7 +16,6 @@ __all__ = ["BERNOULLI", "digamma", "polygamma", "psi"]
 
 declare_samples(
     "scipy.special.digamma(x)",
-    "scipy.special.psi(x)",
     "tape.ops.special.polygamma(1, x)",
 )
 
