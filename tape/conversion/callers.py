@@ -20,8 +20,6 @@ import numpy as np
 
 from tape import errors
 
-__all__ = ["Caller", "counterpart_of"]
-
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]

@@ -21,18 +21,6 @@ from tape.conversion.callers import Caller
 from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Handle
 
-__all__ = [
-    "NotFree",
-    "Taken",
-    "check_array",
-    "check_hash",
-    "check_number",
-    "freed",
-    "is_free",
-    "refuse_tried",
-    "tried",
-]
-
 _INTEGERS = "biu"
 _CURE = "if only the number is needed, convert tape.stop_gradient(v)"
 

@@ -19,8 +19,6 @@ from tape.system.extras import need
 if TYPE_CHECKING:
     from tape.expressions.parse import Step
 
-__all__ = ["from_sympy", "to_sympy"]
-
 _SAME = {
     "absolute": "Abs",
     "angle": "arg",

@@ -24,8 +24,6 @@ from tape.program.report.profile import leaves_for
 from tape.transforms._record import name_of
 from tape.transforms._trial import Trial, is_float
 
-__all__ = ["NonFinite", "find_nonfinite"]
-
 
 @dataclass(frozen=True)
 class NonFinite:

@@ -6,8 +6,6 @@ one for each function with an operation.
 
 from __future__ import annotations
 
-__all__ = ["SAMPLES", "declare_samples", "name_of"]
-
 SAMPLES: dict[str, str] = {}
 """The sample call of each function, by the name of the function."""
 

@@ -16,8 +16,6 @@ from tape import errors
 from tape.kernels import headers
 from tape.kernels._jit import kernel
 
-__all__ = ["AVOIDED", "Unavailable", "avoided", "give_up", "is_available", "is_avoided", "require"]
-
 
 class Unavailable(Exception):
     """Compiled code cannot run here."""

@@ -19,8 +19,6 @@ from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.kernel import AXES, GEOMETRY, Kernel, Needs, geometry, seeing, windows_of
 from tape.kernels.pointers import call13, int64_at, pointer_to, set_int64
 
-__all__ = ["KERNELS", "convolution_parameters"]
-
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 _int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)

@@ -17,8 +17,6 @@ from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.pointers import pointer_to
 from tape.kernels.vectors import choose, lanes, load, spread, store
 
-__all__ = ["cast", "select"]
-
 _FLOAT64, _FLOAT32, _INT64, _BOOL, _INT32 = (
     DTYPE_CODES[np.dtype(name)] for name in ("float64", "float32", "int64", "bool", "int32")
 )

@@ -16,8 +16,6 @@ from tape.kernels import vectors
 from tape.kernels._jit import inner
 from tape.kernels.pointers import int64_at, pointer_to, set_int64
 
-__all__ = ["COPY_ITEMSIZES", "copy_plane", "load", "store"]
-
 COPY_ITEMSIZES = (1, 4, 8)
 """Sizes of elements there are copies for, in bytes."""
 

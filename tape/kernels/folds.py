@@ -31,8 +31,6 @@ from tape.kernels.vectors import (
     store,
 )
 
-__all__ = ["DTYPE_CODES", "FOLDS", "fold", "has_fold"]
-
 _SUM, _PROD, _MAX, _MIN, _ANY, _ALL, _ARGMAX, _ARGMIN = range(8)
 FOLDS = {
     "sum": _SUM, "prod": _PROD, "max": _MAX, "min": _MIN, "any": _ANY, "all": _ALL,

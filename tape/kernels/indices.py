@@ -23,8 +23,6 @@ from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.kernel import Kernel, Needs
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["KERNELS", "scatter_add", "take"]
-
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _SOME = 256  # places that are checked before any of them is used
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)

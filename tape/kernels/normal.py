@@ -27,8 +27,6 @@ from numba.extending import intrinsic
 from tape.kernels._jit import exact, inner
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["LOOPS", "PLAIN"]
-
 _BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
 
 

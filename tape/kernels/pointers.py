@@ -12,23 +12,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = [
-    "call1",
-    "call3",
-    "call4",
-    "call5",
-    "call6",
-    "call7",
-    "call8",
-    "call9",
-    "call10",
-    "call11",
-    "call13",
-    "int32_at",
-    "int64_at",
-    "set_int64",
-]
-
 
 def _caller(count: int) -> Any:
     """Call the C function at an address with ``count`` 64-bit arguments; what it returns, if anything."""

@@ -11,8 +11,6 @@ from tape.kernels.pointers import pointer_to
 from tape.kernels.sums import summation
 from tape.kernels.vectors import load, multiply
 
-__all__ = ["sum_product"]
-
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 

@@ -15,8 +15,6 @@ import numpy as np
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
 
-__all__ = ["sum_to_shape", "sums_between"]
-
 _BLOCK = 512  # elements added in their own dtype before the total, in float64, takes them up
 _SHORT = 16  # elements of a row, below which cutting it into blocks costs more than adding it up
 

@@ -10,8 +10,6 @@ from numba import types
 from tape.kernels._jit import inner
 from tape.kernels.pointers import pointer_to
 
-__all__ = ["SCALARS", "scalar", "scalar_op"]
-
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _POWER, _EXP, _LOG, _SIN, _COS, _TANH, _SQRT, _SQUARE,
     _ABSOLUTE, _MAXIMUM, _MINIMUM, _RECIPROCAL, _EXPM1, _LOG1P, _ARCTAN, _TAN, _SIGN,

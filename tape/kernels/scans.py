@@ -19,8 +19,6 @@ from tape.kernels._jit import inner
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.pointers import pointer_to
 
-__all__ = ["SCANS", "has_scan", "scan"]
-
 _SUM, _PROD, _MAX, _LINEAR, _LOGADDEXP = range(5)
 SCANS = {"sum": _SUM, "prod": _PROD, "max": _MAX, "linear": _LINEAR, "logaddexp": _LOGADDEXP}
 """The first argument of `scan`; "linear" has factors, ``out[i] = factors[i] * out[i - 1] + x[i]``."""

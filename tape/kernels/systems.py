@@ -15,8 +15,6 @@ from numba import types
 from tape.kernels._jit import inner
 from tape.kernels.pointers import call5, call8, call11, int32_at, int64_at, pointer_to, set_int64
 
-__all__ = ["cholesky", "solve", "triangular_solve"]
-
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 
 

@@ -18,8 +18,6 @@ from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.kernel import GEOMETRY, Kernel, Needs, geometry, seeing, windows_of
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["KERNELS", "pooling_parameters"]
-
 _FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 

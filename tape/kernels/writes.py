@@ -8,8 +8,6 @@ from numba import types
 from tape.kernels._jit import inner
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["NO_INTEGER", "add_store", "ravel_index", "read_integer"]
-
 NO_INTEGER = -(2**63)
 """Stands for the integer of NaN, of infinity and of numbers with more than 64 bits."""
 _BEYOND = 2.0**63

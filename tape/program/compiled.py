@@ -30,8 +30,6 @@ from tape.program.specialise import Key, Path, Specialisation, signature_of, sta
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
-__all__ = ["Compiled", "Key", "compile"]
-
 _MAX_KINDS = 1024
 """Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
 

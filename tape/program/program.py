@@ -23,8 +23,6 @@ from tape.program.report.explain import Explanation, explain
 from tape.program.report.profile import Profile, profile
 from tape.program.runtime.run import Flip, Rerun, Runner
 
-__all__ = ["Program", "load"]
-
 
 class Program(Runner):
     """A function of arrays as instructions of the machine; `compile` and `load` return programs.

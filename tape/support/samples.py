@@ -17,8 +17,6 @@ from tape.inspect.samples import SAMPLES, declare_samples
 from tape.ops import special
 from tape.ops.special.scipy_ufuncs import DECLARED
 
-__all__ = ["arguments", "data"]
-
 
 def arguments(rows: int = 3, columns: int = 4) -> dict[str, Any]:
     """Return the differentiated arguments by name: matrices, vectors, square matrices and a number."""

@@ -22,21 +22,6 @@ from tape.core.trace import Trace
 from tape.transforms._expand import push_series
 from tape.transforms._record import dtype_of
 
-__all__ = [
-    "Captures",
-    "Packing",
-    "Segment",
-    "Substitution",
-    "as_scalar",
-    "expand_through",
-    "is_float",
-    "protected",
-    "pull_through",
-    "push_through",
-    "recorded",
-    "refusing_writes",
-]
-
 
 def protected(value: Any) -> Any:
     """Return a read-only view of a plain value: the code that gets it may run more than once."""

@@ -11,8 +11,6 @@ from tape import tree
 from tape.core.node import Handle, plain
 from tape.core.trace import Trace
 
-__all__ = ["Trial", "is_float"]
-
 
 class Trial:
     """One run of a function on a trace, with every float among its arguments a param.

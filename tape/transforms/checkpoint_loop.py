@@ -17,8 +17,6 @@ from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, Substitution, as_scalar, is_float, protected
 
-__all__ = ["checkpoint_loop"]
-
 Body = Callable[[Any, int], Any]
 
 

@@ -18,8 +18,6 @@ from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 
-__all__ = ["fixed_point", "root"]
-
 Solver = Callable[[Callable[[Any], Any], Any], Any]
 
 

@@ -20,9 +20,6 @@ from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
 
-__all__ = ["odeint"]
-
-
 _METHODS = ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")
 
 

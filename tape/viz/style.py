@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-__all__ = ["CURVES", "DARK", "LIGHT", "MONOSPACE", "SANS", "STATES", "Palette", "css", "paint"]
-
 SANS = "Helvetica,Arial,sans-serif"
 MONOSPACE = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
 

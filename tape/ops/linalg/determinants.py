@@ -18,8 +18,6 @@ from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
 from tape.ops.reduction.reductions import sum
 
-__all__ = ["SlogdetResult", "det", "slogdet"]
-
 declare_samples(
     "np.linalg.det(s)",
     "np.linalg.slogdet(s)",

@@ -19,8 +19,6 @@ from tape.core.op import Op
 from tape.errors import OptionError, UnsupportedError
 from tape.kernels.choices import select
 
-__all__ = ["Arrays", "linear_in_pieces", "number", "on_arrays", "on_values", "smooth"]
-
 Body = Callable[..., Any]
 
 

@@ -24,8 +24,6 @@ from tape.ops.nn.losses import (
 )
 from tape.ops.special.losses import xlogy
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"]
-
 
 def _binary(ns: Any, p: Any, target: Any) -> Any:
     yes, no = ns.clip(ns.log(p), -100.0, inf), ns.clip(ns.log1p(-p), -100.0, inf)

@@ -25,8 +25,6 @@ from tape.ops.nn.geometry import (
 )
 from tape.ops.structure.shape import reshape
 
-__all__ = ["fold", "unfold"]
-
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
 

@@ -12,8 +12,6 @@ from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
 
-__all__ = ["BERNOULLI", "digamma", "polygamma", "psi"]
-
 declare_samples(
     "scipy.special.digamma(x)",
     "tape.ops.special.polygamma(1, x)",

@@ -24,8 +24,6 @@ from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["NATIVE_DTYPES", "Builder", "CannotLower", "Value"]
-
 Shape = tuple[int, ...]
 
 _COMMUTATIVE_OPS = (

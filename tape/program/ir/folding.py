@@ -17,8 +17,6 @@ from tape.program.ir.values import Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["fold", "position", "scan"]
-
 Shape = tuple[int, ...]
 
 

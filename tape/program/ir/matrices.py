@@ -17,8 +17,6 @@ from tape.program.ir.values import CannotLower, Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["cholesky", "matmul", "solve", "triangular_solve"]
-
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
     """Return ``x @ y``, as `numpy.matmul` does for matrices and stacks of them.

@@ -25,8 +25,6 @@ from tape.program.record.weak import Weak, weak
 if TYPE_CHECKING:
     from tape.program.record.recording import Recorded
 
-__all__ = ["rewrite"]
-
 
 @collector_paused()
 def rewrite(recorded: Recorded) -> IR:

@@ -37,8 +37,6 @@ from tape.program.ir.instructions import Instruction
 from tape.program.ir.types import Rule, Typed
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["BLOCKWISE", "ELEMENTWISE", "INSTRUCTIONS", "SOURCES", "VIEWS", "Definition", "Failure", "typed"]
-
 
 class Failure(NamedTuple):
     """The error of an instruction that has no result for some numbers: class and message."""

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["CannotLower", "Value"]
-
 Shape = tuple[int, ...]
 
 

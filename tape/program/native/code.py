@@ -54,8 +54,6 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
-__all__ = ["Native", "is_available", "is_ready", "native"]
-
 _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
     f"{name} {char}->{char}": (loop, False)
     for name, loops in normal.LOOPS.items()

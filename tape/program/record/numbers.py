@@ -17,15 +17,6 @@ from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.program.record.weak import Weak, WeakBool, exact, weak
 
-__all__ = [
-    "weakly",
-    "weakly_compared",
-    "weakly_logical",
-    "weakly_reflected",
-    "weakly_rounded",
-    "weakly_unary",
-]
-
 
 def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
     """Return an operator whose result is weak if both operands are."""

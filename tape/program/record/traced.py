@@ -30,8 +30,6 @@ from tape.program.record.numbers import (
     weakly_unary,
 )
 
-__all__ = ["Traced"]
-
 
 class Traced(Var):
     """A Var of a `Recorder`."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Weak", "WeakBool", "WeakComplex", "WeakFloat", "exact", "weak"]
-
 _NUMBERS = (float, complex, int, bool)
 
 
