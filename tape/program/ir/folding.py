@@ -64,7 +64,9 @@ def position(b: Builder, kind: str, value: Value, axis: int | None, keepdims: bo
     return b.reshape(flat, (1,) * value.ndim) if keepdims else flat
 
 
-def scan(b: Builder, kind: str, x: Value, axis: int, backwards: bool, factors: Value | None) -> Value:
+def scan(
+    b: Builder, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
+) -> Value:
     """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
     if kind == "min":
         return -b.scan("max", -x, axis, backwards)

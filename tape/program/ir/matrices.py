@@ -90,7 +90,7 @@ def _solved(b: Builder, a: Value, right: Value, make: Callable[[Value, Value], V
     return b.transpose(solved, (*range(len(stack)), -1, -2))
 
 
-def cholesky(b: Builder, a: Value, upper: bool) -> Value:
+def cholesky(b: Builder, a: Value, upper: bool = False) -> Value:
     """Return the triangular factors of positive definite matrices, as `numpy.linalg.cholesky` does.
 
     Parameters
