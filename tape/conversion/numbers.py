@@ -9,7 +9,6 @@ numbers.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -61,13 +60,12 @@ class Taken:
         if found:
             what = "the root was computed" if doing != "replay" else "all was recorded"
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-            warnings.warn(
+            errors.warn(
                 f"{doing}: before {what}, plain numbers were taken out of the trace by "
                 f"{', '.join(found[:3])}{more}. Results computed with them have no derivative. Compute "
                 "with the Var itself, np.log(v) for math.log(v); or use .value in place of float() if only "
-                f"the number is needed [at {errors.user_place()}]",
+                "the number is needed",
                 errors.LostDerivativeWarning,
-                stacklevel=errors.user_depth(),
             )
 
 

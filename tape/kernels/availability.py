@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -96,11 +95,10 @@ def give_up(reason: str) -> None:
             _reasons.append(reason)
             AVOIDED.append(_EVERYWHERE)
     if is_first:
-        warnings.warn(
+        errors.warn(
             f"tape runs on plain NumPy, many times slower: {reason}. Use a 64-bit CPython with its lock on a "
-            f"system where numba can compile [at {errors.user_place()}]",
+            "system where numba can compile",
             errors.NotCompiledWarning,
-            stacklevel=errors.user_depth(),
         )
 
 
