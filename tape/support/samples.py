@@ -51,31 +51,16 @@ def data(rows: int = 3, columns: int = 4) -> dict[str, Any]:
 
 # Answered from values and shapes, without an operation.
 declare_samples(
-    "np.allclose(x, y)",
-    "np.array2string(x)",
-    "np.array_equal(x, y)",
-    "np.array_equiv(x, y)",
-    "np.array_repr(x)",
-    "np.array_str(x)",
+    "np.allclose, np.array_equal, np.array_equiv, np.common_type, np.may_share_memory, np.result_type(x, y)",
+    "np.array2string, np.array_repr, np.array_str, np.iscomplexobj, np.isrealobj, np.ndim, np.shape(x)",
     "np.can_cast(x.dtype, np.float32)",
-    "np.common_type(x, y)",
-    "np.diag_indices_from(s)",
+    "np.diag_indices_from, np.tril_indices_from, np.triu_indices_from(s)",
     'np.einsum_path("ij,j", x, v)',
-    "np.iscomplexobj(x)",
-    "np.isrealobj(x)",
-    "np.may_share_memory(x, y)",
     "np.min_scalar_type(c)",
-    "np.ndim(x)",
-    "np.result_type(x, y)",
-    "np.save(io.BytesIO(), x)",
+    "np.save, np.savez, np.savez_compressed(io.BytesIO(), x)",
     "np.savetxt(io.StringIO(), x)",
-    "np.savez(io.BytesIO(), x)",
-    "np.savez_compressed(io.BytesIO(), x)",
-    "np.shape(x)",
     "np.shares_memory(x, y)",
     "np.size(x)",
-    "np.tril_indices_from(s)",
-    "np.triu_indices_from(s)",
 )
 
 

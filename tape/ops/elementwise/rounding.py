@@ -39,16 +39,10 @@ __all__ = [
 ]
 
 declare_samples(
-    "np.around(x, 1)",
-    "np.divmod(x, 0.22)",
-    "np.fix(x)",
-    "np.floor_divide(x, 0.22)",
-    "np.fmod(x, 0.22)",
-    "np.frexp(x)",
+    "np.around, np.round(x, 1)",
+    "np.divmod, np.floor_divide, np.fmod, np.remainder(x, 0.22)",
+    "np.fix, np.frexp, np.modf(x)",
     "np.ldexp(u, n)",
-    "np.modf(x)",
-    "np.remainder(x, 0.22)",
-    "np.round(x, 1)",
 )
 
 floor = elementwise(np.floor)

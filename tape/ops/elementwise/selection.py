@@ -58,13 +58,11 @@ __all__ = [
 declare_samples(
     "np.all(mask * x)",
     "np.any(x > 0.5)",
-    "np.argmax(x, axis=1)",
-    "np.argmin(x, axis=1)",
+    "np.argmax, np.argmin(x, axis=1)",
     "np.copysign(x, y - 0.5)",
     "np.heaviside(x - 0.5, 0.5)",
     "np.isclose(x, y)",
-    "np.isneginf(x)",
-    "np.isposinf(x)",
+    "np.isneginf, np.isposinf(x)",
     "np.where(x > 0.5, x, y)",
 )
 

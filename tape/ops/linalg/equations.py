@@ -23,9 +23,8 @@ from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
 
 declare_samples(
     "np.linalg.inv(s)",
-    "np.linalg.solve(s, u)",
+    "np.linalg.solve, np.linalg.tensorsolve(s, u)",
     "np.linalg.tensorinv(s, ind=1)",
-    "np.linalg.tensorsolve(s, u)",
 )
 
 

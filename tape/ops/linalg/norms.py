@@ -32,8 +32,7 @@ from tape.ops.structure.shape import astype, ravel, reshape, transpose
 declare_samples(
     "np.linalg.cond(s)",
     "np.linalg.matrix_norm(x)",
-    "np.linalg.norm(x, axis=1)",
-    "np.linalg.vector_norm(x, axis=1)",
+    "np.linalg.norm, np.linalg.vector_norm(x, axis=1)",
 )
 
 Axes = int | tuple[int, ...] | None

@@ -29,12 +29,10 @@ from tape.ops.structure.taking import take_along_axis
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
 
 declare_samples(
-    "np.argpartition(x, 2, axis=1)",
-    "np.argsort(x, axis=1)",
+    "np.argpartition, np.partition(x, 2, axis=1)",
+    "np.argsort, np.sort(x, axis=1)",
     "np.lexsort((x[0], x[1]))",
-    "np.partition(x, 2, axis=1)",
     "np.searchsorted([0.4, 0.6], x)",
-    "np.sort(x, axis=1)",
     "np.sort_complex(v)",
 )
 

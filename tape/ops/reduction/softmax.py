@@ -23,9 +23,7 @@ from tape.ops.structure.shape import Axes, reshape
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 
-declare_samples(
-    "tape.ops.special.logsumexp(x, axis=1)",
-)
+declare_samples("tape.ops.special.logsumexp(x, axis=1)")
 
 
 def _shift(x: Any, axis: Reduced | None) -> Any:

@@ -39,11 +39,7 @@ __all__ = [
     "yve",
 ]
 
-declare_samples(
-    "scipy.special.jn(2, x)",
-    "scipy.special.kn(2, x)",
-    "scipy.special.yn(2, x)",
-)
+declare_samples("scipy.special.jn, scipy.special.kn, scipy.special.yn(2, x)")
 
 Function = Callable[..., Any]
 

@@ -30,10 +30,7 @@ __all__ = [
     "xlogy",
 ]
 
-declare_samples(
-    "scipy.special.huber(0.5, x)",
-    "scipy.special.pseudo_huber(0.5, x)",
-)
+declare_samples("scipy.special.huber, scipy.special.pseudo_huber(0.5, x)")
 
 
 def _ratio(x: Any, y: Any) -> Any:

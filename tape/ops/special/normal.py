@@ -28,9 +28,7 @@ __all__ = [
     "ndtri_exp",
 ]
 
-declare_samples(
-    "scipy.special.ndtri_exp(-x)",
-)
+declare_samples("scipy.special.ndtri_exp(-x)")
 
 _SLOPE = 2 / sqrt(pi)  # of erf at 0
 

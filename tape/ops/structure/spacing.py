@@ -23,9 +23,8 @@ from tape.ops.structure.shape import as_dtype, astype, expand_dims, reshape
 __all__ = ["geomspace", "linspace", "logspace"]
 
 declare_samples(
-    "np.geomspace(c, 2.0, 4)",
+    "np.geomspace, np.logspace(c, 2.0, 4)",
     "np.linspace(c, v, 3)",
-    "np.logspace(c, 2.0, 4)",
 )
 
 
