@@ -71,3 +71,7 @@ def pointer_to(kind: Any) -> Any:
         return types.CPointer(kind)(types.int64), generate
 
     return cast
+
+
+float64s, float32s = pointer_to(types.float64), pointer_to(types.float32)
+int64s, int32s, int8s = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
