@@ -48,7 +48,10 @@ def refusing_writes(name: str) -> Iterator[None]:
 
 def is_float(value: Any) -> bool:
     """Return whether a value is a float or complex array, number or Var."""
-    return isinstance(value, (float, complex)) or getattr(value, "dtype", np.dtype(bool)).kind in "fc"
+    value = plain(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "fc"
+    return isinstance(value, (float, complex))
 
 
 def as_scalar(value: Any) -> Any:
@@ -146,13 +149,16 @@ class Packing:
         return ops.concatenate([ops.astype(ops.ravel(part), self.dtype) for part in parts])
 
     def unpack(self, packed: Any) -> list[Any]:
-        """Return the float leaves from one array."""
+        """Return the float leaves from one array, or from a stack of such arrays."""
         if self.is_single:
             return [packed]
+        lead = packed.shape[:-1]
+        whole = (slice(None),) * len(lead)
         parts, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
             stop = start + prod(shape)
-            part = packed[start] if shape == () else ops.reshape(packed[start:stop], shape)
+            one, several = (*whole, start), (*whole, slice(start, stop))
+            part = packed[one] if shape == () else ops.reshape(packed[several], (*lead, *shape))
             parts.append(part if dtype == self.dtype else ops.astype(part, dtype))
             start = stop
         return parts
