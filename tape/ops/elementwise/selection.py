@@ -217,13 +217,13 @@ def reducing(function: Callable[..., Any], batch: Callable[..., Any], lower: Any
     return Op(forward, name=function.__name__, batch=batch, lower=lower)
 
 
-def batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+def batch_positions(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     """The batch rule of positions, which count elements where there is no axis."""
     (x,) = operands
     if attrs["axis"] is not None:
         return along_axes(op, operands, is_batched, attrs, size)
-    found = op(x.reshape((size, prod(x.shape[1:]))), axis=1, keepdims=False)
-    return found.reshape((size, *(1,) * (x.ndim - 1))) if attrs["keepdims"] else found
+    found = op(x.reshape((size, prod(x.shape[1:]))), **{**attrs, "axis": 1})
+    return found.reshape((size, *(1,) * (x.ndim - 1))) if attrs.get("keepdims") else found
 
 
 def _truth(function: Callable[..., Any]) -> Op:
@@ -237,7 +237,7 @@ def _position(function: Callable[..., Any]) -> Op:
     def lower(b: Any, x: Any, axis: Any, keepdims: bool) -> Any:
         return b.position(function.__name__, x, axis, keepdims)
 
-    return reducing(function, batch_position, lower)
+    return reducing(function, batch_positions, lower)
 
 
 _all, _any = _truth(np.all), _truth(np.any)

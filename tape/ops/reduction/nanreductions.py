@@ -15,7 +15,7 @@ from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.inspect.costs import declare_cost, passes
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.selection import batch_position, isnan, reducing
+from tape.ops.elementwise.selection import batch_positions, isnan, reducing
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.cumulative import cumprod, cumsum
@@ -205,8 +205,8 @@ def nanmin(
 # ---- positions: recorded without a derivative -------------------------------------------------------
 
 
-_nanargmax = reducing(np.nanargmax, batch_position)
-_nanargmin = reducing(np.nanargmin, batch_position)
+_nanargmax = reducing(np.nanargmax, batch_positions)
+_nanargmin = reducing(np.nanargmin, batch_positions)
 declare_cost(passes(1), _nanargmax, _nanargmin)
 
 
