@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from tape import errors, nn, ops, optim, scipy, testing
+from tape import errors, nn, ops, optim, scipy, testing, transforms
 from tape.config import show_config
 from tape.core.node import Node
 from tape.core.op import Op
@@ -20,32 +20,7 @@ from tape.ops import add, apply, matmul, multiply, subtract, tanh
 from tape.program import Program, compile, load
 from tape.system.blas import choose_kernels
 from tape.system.memory import keep_freed
-from tape.transforms import (
-    checkpoint,
-    checkpoint_loop,
-    custom_jvp,
-    custom_vjp,
-    directional_derivative,
-    divergence,
-    elementwise_grad,
-    fixed_point,
-    gnvp,
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    laplacian,
-    linearize,
-    no_grad,
-    odeint,
-    root,
-    rop,
-    stop_gradient,
-    taylor,
-    value_and_grad,
-    vjp,
-)
+from tape.transforms import *  # noqa: F403
 
 _LATE = ("numpy", "viz")  # a drop-in for NumPy, and pictures: imported when they are first needed
 
@@ -77,50 +52,27 @@ __all__ = [
     "Var",
     "add",
     "apply",
-    "checkpoint",
-    "checkpoint_loop",
     "compile",
-    "custom_jvp",
-    "custom_vjp",
     "debug",
-    "directional_derivative",
-    "divergence",
-    "elementwise_grad",
     "errors",
     "expression",
     "find_nonfinite",
-    "fixed_point",
-    "gnvp",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
-    "laplacian",
-    "linearize",
     "load",
     "matmul",
     "multiply",
     "name_scope",
     "named",
     "nn",
-    "no_grad",
-    "numpy",
-    "odeint",
+    "numpy",  # noqa: F405
     "ops",
     "optim",
     "profile",
     "relu",
-    "root",
-    "rop",
     "scipy",
     "show_config",
-    "stop_gradient",
     "subtract",
     "tanh",
-    "taylor",
     "testing",
-    "value_and_grad",
-    "viz",
-    "vjp",
+    "viz",  # noqa: F405
 ]
+__all__ += transforms.__all__

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from os.path import dirname, join
@@ -207,6 +208,11 @@ def user_depth() -> int:
     while frame.f_back is not None and is_foreign(frame.f_code.co_filename):
         depth, frame = depth + 1, frame.f_back
     return depth
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn the user, of the innermost line of user code, which the message ends with."""
+    warnings.warn(f"{message} [at {user_place()}]", category, stacklevel=user_depth())
 
 
 def describe(operand: Any) -> str:

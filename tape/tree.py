@@ -18,20 +18,6 @@ import numpy as np
 from tape import errors
 from tape.core.node import Handle
 
-__all__ = [
-    "LEAF",
-    "describe",
-    "fields_of",
-    "flatten",
-    "flatten_up_to",
-    "is_plain",
-    "map_leaves",
-    "names",
-    "restore",
-    "size",
-    "too_deep",
-]
-
 _NAMESPACE = "tape"
 
 LEAF: Any = "*"

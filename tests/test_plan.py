@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import tape
 from tape.program.ir.table import VIEWS
 from tape.program.native.opcodes import ARENA, REGISTERS
-from tape.program.plan.planner import ALIGNMENT
+from tape.program.plan.layouts import ALIGNMENT
 from tests.naive_program import program_of
 from tests.test_program_random import LARGE, SMALL, gradients_of, groups_above, programs, random_checks
 

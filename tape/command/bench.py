@@ -12,8 +12,6 @@ import tape
 from tape import errors
 from tape.command.command import Command
 
-__all__ = ["BENCH"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     """Add no arguments: all are passed on."""

@@ -15,8 +15,6 @@ import numpy as np
 from tape.command.canvas import Canvas, Marks
 from tape.command.sampling import Curve, limits
 
-__all__ = ["chart", "ticks"]
-
 _COLOURS = (36, 33, 35, 32, 34, 31)  # cyan, yellow, magenta, green, blue, red
 _FAINT = 2
 _PIECE = 5

@@ -9,8 +9,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["FILE", "Command"]
-
 FILE = "FILE"
 """The metavar of arguments that name a file: shells complete them so."""
 

@@ -10,8 +10,6 @@ from argparse import ArgumentParser, Namespace
 from tape.command.command import FILE, Command
 from tape.system.extras import need
 
-__all__ = ["COMPLETION", "script"]
-
 _SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 
 

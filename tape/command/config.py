@@ -7,8 +7,6 @@ from argparse import ArgumentParser, Namespace
 from tape.command.command import Command
 from tape.config import show_config
 
-__all__ = ["CONFIG"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     """Add no arguments."""

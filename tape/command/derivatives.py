@@ -20,8 +20,6 @@ from tape.errors import describe
 from tape.expressions import Expression
 from tape.transforms import hessian, jacobian, taylor
 
-__all__ = ["Derivatives", "along", "differentiate", "higher"]
-
 _MOST_TERMS = 10_000
 """The largest tensor of derivatives that is computed to be printed."""
 

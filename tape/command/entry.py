@@ -15,8 +15,6 @@ import tape
 from tape import errors
 from tape.command.parser import COMMANDS, overview, parse
 
-__all__ = ["main"]
-
 _FAILED, _USAGE, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 _PLACE = re.compile(r" \[at [^\]\n]*:\d+\]")
 

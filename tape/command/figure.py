@@ -13,8 +13,6 @@ from tape.inspect.listing import one_line
 from tape.viz import training
 from tape.viz.style import CURVES
 
-__all__ = ["save"]
-
 
 def save(curves: Sequence[Curve], text: str, name: str, path: Path | None) -> None:
     """Write a picture of a function and its derivatives.

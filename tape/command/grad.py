@@ -19,8 +19,6 @@ from tape.command.terminal import has_colours
 from tape.command.values import assignments, check_names, expression_text, is_assignment, pieces, value
 from tape.expressions import expression
 
-__all__ = ["GRAD", "positive"]
-
 _STDOUT = "-"
 
 

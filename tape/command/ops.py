@@ -10,8 +10,6 @@ from tape import errors
 from tape.command.command import Command
 from tape.support.report import functions, markdown, report, text
 
-__all__ = ["OPS"]
-
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(

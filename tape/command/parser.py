@@ -16,8 +16,6 @@ from tape.command.grad import GRAD
 from tape.command.ops import OPS
 from tape.command.plot import PLOT
 
-__all__ = ["COMMANDS", "Parser", "overview", "parse", "parser_of"]
-
 COMMANDS: tuple[Command, ...] = (GRAD, PLOT, OPS, CONFIG, BENCH, COMPLETION)
 
 _WIDTH = 80

@@ -20,8 +20,6 @@ from tape.command.values import assignments, check_names, expression_text, parse
 from tape.expressions import expression
 from tape.inspect.listing import one_line
 
-__all__ = ["PLOT"]
-
 _POINTS = 800
 _MOST_POINTS = 100_000
 _HIGHEST_ORDER = 20

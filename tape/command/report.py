@@ -11,8 +11,6 @@ from tape.command.derivatives import Derivatives
 from tape.core.node import Node, plain
 from tape.inspect.nonfinite import find_nonfinite
 
-__all__ = ["as_json", "as_text", "facts"]
-
 _MOST_SHOWN = 100
 
 

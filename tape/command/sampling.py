@@ -14,8 +14,6 @@ import numpy as np
 from tape import errors
 from tape.transforms import taylor
 
-__all__ = ["FAR", "Curve", "limits", "panels", "sample"]
-
 FAR = 1e300
 """Larger values are not drawn; differences of smaller ones do not overflow."""
 

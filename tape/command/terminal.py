@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-__all__ = ["has_colours", "writes_braille"]
-
 
 def has_colours(stream: TextIO) -> bool:
     """Whether to use colours: on a terminal, unless turned off (https://no-color.org).

@@ -19,16 +19,6 @@ from tape import errors
 from tape.expressions import expression
 from tape.expressions.functions import CONSTANTS
 
-__all__ = [
-    "assignments",
-    "check_names",
-    "expression_text",
-    "is_assignment",
-    "parsed_number",
-    "pieces",
-    "value",
-]
-
 _ASSIGNMENT = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
 _MOST_DIMENSIONS = 32
 

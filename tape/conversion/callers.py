@@ -20,8 +20,6 @@ import numpy as np
 
 from tape import errors
 
-__all__ = ["Caller", "counterpart_of"]
-
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")
 _STORE_SUBSCR = dis.opmap["STORE_SUBSCR"]
@@ -184,14 +182,10 @@ _ADVICE = {
     "np.random.Generator.uniform": "Use low + (high - low) * rng.random(size)",
     "np.vectorize": "Write the function in NumPy calls on whole arrays, or declare it with tape.apply",
     "operator.setitem": "Make the array with np.zeros(shape, like=v)",
-    "scipy.integrate.odeint": "Call tape.odeint",
-    "scipy.integrate.solve_ivp": "Call tape.odeint",
-    "scipy.optimize.brentq": "Call tape.root",
+    **dict.fromkeys(("scipy.integrate.odeint", "scipy.integrate.solve_ivp"), "Call tape.odeint"),
+    **{f"scipy.optimize.{name}": "Call tape.root" for name in ("brentq", "fsolve", "newton", "root")},
     "scipy.optimize.fixed_point": "Call tape.fixed_point",
-    "scipy.optimize.fsolve": "Call tape.root",
     "scipy.optimize.minimize": "Call tape.scipy.minimize",
-    "scipy.optimize.newton": "Call tape.root",
-    "scipy.optimize.root": "Call tape.root",
     "scipy.stats.norm.cdf": "Call scipy.special.ndtr of (x - loc) / scale",
     "scipy.stats.norm.logcdf": "Call scipy.special.log_ndtr of (x - loc) / scale",
     "scipy.stats.norm.logpdf": (

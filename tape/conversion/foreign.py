@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["complaint", "defers_to"]
-
 _BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift",
            "and", "or", "xor")  # fmt: skip
 _ARITHMETIC = (

@@ -9,7 +9,6 @@ numbers.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -20,18 +19,6 @@ from tape import errors
 from tape.conversion.callers import Caller
 from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Handle
-
-__all__ = [
-    "NotFree",
-    "Taken",
-    "check_array",
-    "check_hash",
-    "check_number",
-    "freed",
-    "is_free",
-    "refuse_tried",
-    "tried",
-]
 
 _INTEGERS = "biu"
 _CURE = "if only the number is needed, convert tape.stop_gradient(v)"
@@ -73,13 +60,12 @@ class Taken:
         if found:
             what = "the root was computed" if doing != "replay" else "all was recorded"
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-            warnings.warn(
+            errors.warn(
                 f"{doing}: before {what}, plain numbers were taken out of the trace by "
                 f"{', '.join(found[:3])}{more}. Results computed with them have no derivative. Compute "
                 "with the Var itself, np.log(v) for math.log(v); or use .value in place of float() if only "
-                f"the number is needed [at {errors.user_place()}]",
+                "the number is needed",
                 errors.LostDerivativeWarning,
-                stacklevel=errors.user_depth(),
             )
 
 

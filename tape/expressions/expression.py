@@ -23,8 +23,6 @@ from tape.expressions.parse import Step, parse
 from tape.expressions.scan import refuse
 from tape.expressions.symbolic import from_sympy, to_sympy
 
-__all__ = ["Expression", "expression"]
-
 
 class Expression:
     """A function written as text, made by `expression`.

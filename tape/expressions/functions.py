@@ -20,8 +20,6 @@ from tape import errors, ops
 from tape.core import batch_rules
 from tape.core.node import Handle
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "NAME", "Function", "own_function"]
-
 NAME = re.compile(r"[A-Za-z][A-Za-z_0-9]*", re.ASCII)
 """The pattern of names of variables and functions."""
 

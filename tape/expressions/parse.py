@@ -16,8 +16,6 @@ from tape.errors import ExpressionError, near
 from tape.expressions.functions import CONSTANTS, FUNCTIONS, Function
 from tape.expressions.scan import Place, Statement, refuse, statements
 
-__all__ = ["Step", "parse"]
-
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
     ast.Sub: "subtract",

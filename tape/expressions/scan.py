@@ -15,8 +15,6 @@ from typing import NamedTuple, NoReturn
 
 from tape.errors import ExpressionError
 
-__all__ = ["DEPTH", "LENGTH", "OPERATORS", "Place", "Statement", "refuse", "statements"]
-
 LENGTH = 100_000
 """The most characters of a text."""
 DEPTH = 100

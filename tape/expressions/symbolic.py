@@ -19,9 +19,11 @@ from tape.system.extras import need
 if TYPE_CHECKING:
     from tape.expressions.parse import Step
 
-__all__ = ["from_sympy", "to_sympy"]
-
-_SAME = {
+_UNCHANGED = (
+    "beta", "conjugate", "cos", "cosh", "digamma", "erf", "erfc", "erfcinv", "erfi", "erfinv", "exp",
+    "floor", "gamma", "log", "polygamma", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "zeta",
+)  # fmt: skip
+_SAME = dict(zip(_UNCHANGED, _UNCHANGED, strict=True)) | {
     "absolute": "Abs",
     "angle": "arg",
     "arccos": "acos",
@@ -31,21 +33,8 @@ _SAME = {
     "arctan": "atan",
     "arctan2": "atan2",
     "arctanh": "atanh",
-    "beta": "beta",
     "ceil": "ceiling",
-    "conjugate": "conjugate",
-    "cos": "cos",
-    "cosh": "cosh",
-    "digamma": "digamma",
     "equal": "Eq",
-    "erf": "erf",
-    "erfc": "erfc",
-    "erfcinv": "erfcinv",
-    "erfi": "erfi",
-    "erfinv": "erfinv",
-    "exp": "exp",
-    "floor": "floor",
-    "gamma": "gamma",
     "gammaln": "loggamma",
     "greater": "Gt",
     "greater_equal": "Ge",
@@ -56,7 +45,6 @@ _SAME = {
     "kv": "besselk",
     "less": "Lt",
     "less_equal": "Le",
-    "log": "log",
     "logical_and": "And",
     "logical_not": "Not",
     "logical_or": "Or",
@@ -66,18 +54,10 @@ _SAME = {
     "min": "Min",
     "minimum": "Min",
     "not_equal": "Ne",
-    "polygamma": "polygamma",
     "psi": "digamma",
     "real": "re",
     "remainder": "Mod",
-    "sign": "sign",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
     "yv": "bessely",
-    "zeta": "zeta",
 }
 """Functions that SymPy has, by their names here."""
 

@@ -18,18 +18,6 @@ from numpy.lib.array_utils import byte_bounds
 from tape import errors
 from tape.core.node import Handle, Node, plain
 
-__all__ = [
-    "Family",
-    "Share",
-    "Stale",
-    "are_related",
-    "is_array",
-    "memory_of",
-    "overlapping",
-    "read_only",
-    "share",
-]
-
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
 _WORK = 1 << 10

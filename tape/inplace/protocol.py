@@ -17,8 +17,6 @@ from tape.inplace.writing import augmented, check_fits, overwrite, write, writin
 from tape.ops.updates.at import At, ufunc_at
 from tape.ops.updates.overwriting import IN_PLACE
 
-__all__: list[str] = []
-
 
 def _write_at(ufunc: np.ufunc, x: Any, *rest: Any) -> None:
     """Record ``ufunc.at(x, index, ...)``."""

@@ -21,8 +21,6 @@ from tape.ops.structure.layout import laid_out, own, slowest_first
 from tape.ops.structure.shape import broadcasts
 from tape.ops.structure.writing import add_at, set_at
 
-__all__ = ["augmented", "check_fits", "overwrite", "write", "writing"]
-
 
 def write(x: Any, index: Any, value: Any) -> None:
     """Record ``x[index] = value``.

@@ -15,20 +15,6 @@ import numpy as np
 
 from tape.core.node import Node, plain
 
-__all__ = [
-    "Rule",
-    "Shape",
-    "declare_cost",
-    "flops",
-    "free",
-    "matrix_products",
-    "passes",
-    "per_matrix",
-    "per_row",
-    "searching",
-    "sorting",
-]
-
 Shape = tuple[int, ...]
 Rule = Callable[[Shape, Sequence[Shape], Mapping[str, Any]], float]
 """``rule(out, shapes, attrs)``: the shapes of the result and of the operands, and the static arguments."""

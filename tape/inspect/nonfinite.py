@@ -22,9 +22,8 @@ from tape.program.report.describe import Names
 from tape.program.report.intermediates import intermediates
 from tape.program.report.profile import leaves_for
 from tape.transforms._record import name_of
-from tape.transforms._trial import Trial, is_float
-
-__all__ = ["NonFinite", "find_nonfinite"]
+from tape.transforms._segment import is_float
+from tape.transforms._trial import Trial
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,6 @@ from tape.system.progress import progress_bar
 from tape.transforms._record import name_of
 from tape.transforms._trial import Trial
 
-__all__ = ["Entry", "Profile", "Row", "profile"]
-
 _ELSEWHERE = "(elsewhere)"
 
 

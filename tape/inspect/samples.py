@@ -6,8 +6,6 @@ one for each function with an operation.
 
 from __future__ import annotations
 
-__all__ = ["SAMPLES", "declare_samples", "name_of"]
-
 SAMPLES: dict[str, str] = {}
 """The sample call of each function, by the name of the function."""
 
@@ -30,10 +28,11 @@ def declare_samples(*samples: str) -> None:
     Parameters
     ----------
     *samples : str
-        Expressions that start with the name of the function, as users call it: ``"np.sum(x, axis=1)"``. The
-        names in them are those of `tape.support.samples`: the matrices ``x`` and ``y``, the vectors ``u``,
-        ``v`` and ``w``, the square matrices ``s``, ``g`` and ``h`` and the number ``c``, which are
-        differentiated, and arrays of data.
+        Expressions that start with the name of the function, as users call it: ``"np.sum(x, axis=1)"``; or
+        with the names of several that are called alike: ``"np.max, np.min(x, axis=1)"``. The names in them
+        are those of `tape.support.samples`: the matrices ``x`` and ``y``, the vectors ``u``, ``v`` and ``w``,
+        the square matrices ``s``, ``g`` and ``h`` and the number ``c``, which are differentiated, and arrays
+        of data.
 
     Examples
     --------
@@ -41,4 +40,6 @@ def declare_samples(*samples: str) -> None:
     >>> SAMPLES["np.cumsum"]
     'np.cumsum(x, axis=1)'
     """
-    SAMPLES.update((name_of(sample), sample) for sample in samples)
+    for sample in samples:
+        names, bracket, arguments = sample.partition("(")
+        SAMPLES.update({name: f"{name}{bracket}{arguments}" for name in names.split(", ")})

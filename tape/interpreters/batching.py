@@ -19,8 +19,6 @@ from tape.core.interpreter import Interpreter
 from tape.core.node import Handle, Leaf
 from tape.core.var import Var
 
-__all__ = ["Batch", "Lanes", "one_by_one"]
-
 
 class Lanes(Interpreter):
     """The interpreter of a batch: its size, with a level of its own; a `Batch` has it in place of a trace.

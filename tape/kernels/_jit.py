@@ -25,8 +25,6 @@ from numba.core.serialize import dumps
 
 from tape.system import cache
 
-__all__ = ["KERNEL_DTYPES", "OPTIONS", "exact", "in_order", "inner", "kernel"]
-
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc"}}
 
 KERNEL_DTYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})

@@ -18,8 +18,6 @@ from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
 from tape.kernels.indices import scatter_add
 
-__all__ = ["Scattered", "accumulate"]
-
 _WHOLE = slice(None)
 _FEW = 32  # elements that NumPy has added sooner than an index of several parts is understood
 _CHANGED = "it was changed in place after it had been used"

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import mmap
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tape import errors
 from tape.kernels import headers
 from tape.kernels._jit import kernel
-
-__all__ = ["AVOIDED", "Unavailable", "avoided", "give_up", "is_available", "is_avoided", "require"]
 
 
 class Unavailable(Exception):
@@ -98,11 +95,10 @@ def give_up(reason: str) -> None:
             _reasons.append(reason)
             AVOIDED.append(_EVERYWHERE)
     if is_first:
-        warnings.warn(
+        errors.warn(
             f"tape runs on plain NumPy, many times slower: {reason}. Use a 64-bit CPython with its lock on a "
-            f"system where numba can compile [at {errors.user_place()}]",
+            "system where numba can compile",
             errors.NotCompiledWarning,
-            stacklevel=errors.user_depth(),
         )
 
 

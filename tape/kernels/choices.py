@@ -13,8 +13,6 @@ from tape.kernels._jit import KERNEL_DTYPES, inner, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
 from tape.kernels.reduce import sums_between
 
-__all__ = ["extremes_share", "select", "share"]
-
 _LARGE = 1024  # elements; below, NumPy is as fast, and numba need not be woken up
 
 

@@ -10,20 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-from numba import types
-
 from tape.kernels import vectors
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.folds import FLOAT64
 from tape.kernels.kernel import AXES, GEOMETRY, Kernel, Needs, geometry, seeing, windows_of
-from tape.kernels.pointers import call13, int64_at, pointer_to, set_int64
+from tape.kernels.pointers import call13, float32s, float64s, int8s, int32s, int64_at, int64s, set_int64
 
-__all__ = ["KERNELS", "convolution_parameters"]
-
-_FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
-_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 _ARGUMENTS = 16  # int64 numbers at the start of the workspace, which BLAS reads what it is told from
 _PLAIN, _TURNED = ord("N"), ord("T")
 _ROWS = 64  # of a matrix of columns that make a task, where there are enough
@@ -103,14 +95,14 @@ def _copy(itemsize, source, step, out, count):  # type: ignore[no-untyped-def]
         at = 0
         while at < size:
             at = min(at, size - vectors.VECTOR_BYTES)  # the last ones: some bytes are written twice
-            vectors.store(_int8(out), at, vectors.load(_int8(source), at))
+            vectors.store(int8s(out), at, vectors.load(int8s(source), at))
             at += vectors.VECTOR_BYTES
     elif itemsize == 8:
         for k in range(count):
-            _int64(out)[k] = _int64(source)[k * step]
+            int64s(out)[k] = int64s(source)[k * step]
     else:
         for k in range(count):
-            _int32(out)[k] = _int32(source)[k * step]
+            int32s(out)[k] = int32s(source)[k * step]
 
 
 @inner
@@ -128,9 +120,9 @@ def _fill(p, itemsize, x, start, stop, columns):  # type: ignore[no-untyped-def]
         if stop0 - first0 < out0 or rows < out1 or count < out2:
             for k in range(out0 * out1 * out2):
                 if itemsize == 8:
-                    _float64(columns)[k] = 0
+                    float64s(columns)[k] = 0
                 else:
-                    _float32(columns)[k] = 0
+                    float32s(columns)[k] = 0
         if count > 0:
             for a in range(first0, stop0):
                 i0, i1 = a * step0 + offset0, first1 * step1 + offset1
@@ -180,10 +172,10 @@ def _prepare(dtype, workspace):  # type: ignore[no-untyped-def]
     """Write 1 and 0 in the dtype to where `_multiply` finds them."""
     set_int64(workspace, 0)
     set_int64(workspace + 8, 0)
-    if dtype == _FLOAT64:
-        _float64(workspace)[0] = 1
+    if dtype == FLOAT64:
+        float64s(workspace)[0] = 1
     else:
-        _float32(workspace)[0] = 1
+        float32s(workspace)[0] = 1
 
 
 @inner
@@ -213,7 +205,7 @@ def _sizes(dtype, parameters):  # type: ignore[no-untyped-def]
     spatial = int64_at(p) * int64_at(p + 8) * int64_at(p + 16)
     rows = channels * int64_at(p + 24) * int64_at(p + 32) * int64_at(p + 40)
     windows = int64_at(p + 48) * int64_at(p + 56) * int64_at(p + 64)
-    return 8 if dtype == _FLOAT64 else 4, groups, channels * spatial, kernels, rows, windows
+    return 8 if dtype == FLOAT64 else 4, groups, channels * spatial, kernels, rows, windows
 
 
 @inner
@@ -255,14 +247,14 @@ def conv_input(function, dtype, parameters, start, stop, g, w, _, workspace, out
         )  # fmt: skip
         if is_unit:
             continue
-        if dtype == _FLOAT64:
+        if dtype == FLOAT64:
             for i in range(image):
-                _float64(target)[i] = 0
-            _add(p, _float64(columns), rows, _float64(target))
+                float64s(target)[i] = 0
+            _add(p, float64s(columns), rows, float64s(target))
         else:
             for i in range(image):
-                _float32(target)[i] = 0
-            _add(p, _float32(columns), rows, _float32(target))
+                float32s(target)[i] = 0
+            _add(p, float32s(columns), rows, float32s(target))
     return 1
 
 

@@ -13,17 +13,9 @@ import numpy as np
 from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.pointers import pointer_to
+from tape.kernels.folds import FLOAT32, FLOAT64, INT32, INT64
+from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64s, pointer_to
 from tape.kernels.vectors import choose, lanes, load, spread, store
-
-__all__ = ["cast", "select"]
-
-_FLOAT64, _FLOAT32, _INT64, _BOOL, _INT32 = (
-    DTYPE_CODES[np.dtype(name)] for name in ("float64", "float32", "int64", "bool", "int32")
-)
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
-_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
 
 @inner
@@ -39,64 +31,49 @@ def cast(source_dtype, out_dtype, source, count, out):  # type: ignore[no-untype
     count : int64
         How many.
     """
-    if source_dtype == _FLOAT64:
-        _cast_from(_float64(source), out_dtype, count, out)
-    elif source_dtype == _FLOAT32:
-        _cast_from(_float32(source), out_dtype, count, out)
-    elif source_dtype == _INT64:
-        _cast_from(_int64(source), out_dtype, count, out)
-    elif source_dtype == _INT32:
-        _cast_from(_int32(source), out_dtype, count, out)
+    if source_dtype == FLOAT64:
+        _cast_from(float64s(source), out_dtype, count, out)
+    elif source_dtype == FLOAT32:
+        _cast_from(float32s(source), out_dtype, count, out)
+    elif source_dtype == INT64:
+        _cast_from(int64s(source), out_dtype, count, out)
+    elif source_dtype == INT32:
+        _cast_from(int32s(source), out_dtype, count, out)
     else:
-        _cast_from_bool(_int8(source), out_dtype, count, out)
+        _cast_from_bool(int8s(source), out_dtype, count, out)
 
 
-@inner
-def _cast_from_bool(x, dtype, count, out):  # type: ignore[no-untyped-def]
-    if dtype == _FLOAT64:
-        doubles = _float64(out)
-        for i in range(count):
-            doubles[i] = x[i] != 0
-    elif dtype == _FLOAT32:
-        floats = _float32(out)
-        for i in range(count):
-            floats[i] = x[i] != 0
-    elif dtype == _INT64:
-        integers = _int64(out)
-        for i in range(count):
-            integers[i] = x[i] != 0
-    elif dtype == _INT32:
-        shorts = _int32(out)
-        for i in range(count):
-            shorts[i] = x[i] != 0
-    else:
-        bools = _int8(out)
-        for i in range(count):
-            bools[i] = x[i] != 0
+def _caster(read: Callable[..., Any]) -> Callable[..., None]:
+    """`cast` of elements that are read by a function."""
+
+    @inner
+    def cast_from(x, dtype, count, out):  # type: ignore[no-untyped-def]
+        if dtype == FLOAT64:
+            doubles = float64s(out)
+            for i in range(count):
+                doubles[i] = read(x[i])
+        elif dtype == FLOAT32:
+            floats = float32s(out)
+            for i in range(count):
+                floats[i] = read(x[i])
+        elif dtype == INT64:
+            integers = int64s(out)
+            for i in range(count):
+                integers[i] = np.int64(read(x[i]))
+        elif dtype == INT32:
+            shorts = int32s(out)
+            for i in range(count):
+                shorts[i] = np.int32(read(x[i]))
+        else:
+            bools = int8s(out)
+            for i in range(count):
+                bools[i] = x[i] != 0
+
+    return cast_from
 
 
-@inner
-def _cast_from(x, dtype, count, out):  # type: ignore[no-untyped-def]
-    if dtype == _FLOAT64:
-        doubles = _float64(out)
-        for i in range(count):
-            doubles[i] = x[i]
-    elif dtype == _FLOAT32:
-        floats = _float32(out)
-        for i in range(count):
-            floats[i] = x[i]
-    elif dtype == _INT64:
-        integers = _int64(out)
-        for i in range(count):
-            integers[i] = np.int64(x[i])
-    elif dtype == _INT32:
-        shorts = _int32(out)
-        for i in range(count):
-            shorts[i] = np.int32(x[i])
-    else:
-        bools = _int8(out)
-        for i in range(count):
-            bools[i] = x[i] != 0
+_cast_from = _caster(inner(lambda number: number))
+_cast_from_bool = _caster(inner(lambda byte: byte != 0))
 
 
 @inner
@@ -133,7 +110,7 @@ def _selector(kind: Any) -> Callable[..., None]:
     @inner
     def choose_all(condition, x, x_stride, y, y_stride, count, out):  # type: ignore[no-untyped-def]
         # Single elements are read before anything is written: the result may take their place.
-        chosen, xs, ys, outs = _int8(condition), view(x), view(y), view(out)
+        chosen, xs, ys, outs = int8s(condition), view(x), view(y), view(out)
         one, other = xs[0], ys[0]
         ones, others = spread(one), spread(other)
         i, width = 0, lanes(outs)

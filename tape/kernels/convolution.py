@@ -15,8 +15,6 @@ import numpy as np
 
 from tape.kernels.windows import output_lengths, taps
 
-__all__ = ["conv", "conv_input", "conv_weight"]
-
 Pairs = Sequence[tuple[int, int]]
 
 _NEAR = 1 << 17

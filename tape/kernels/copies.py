@@ -14,15 +14,12 @@ from numba import types
 
 from tape.kernels import vectors
 from tape.kernels._jit import inner
-from tape.kernels.pointers import int64_at, pointer_to, set_int64
-
-__all__ = ["COPY_ITEMSIZES", "copy_plane", "load", "store"]
+from tape.kernels.pointers import int8s, int32s, int64_at, int64s, pointer_to, set_int64
 
 COPY_ITEMSIZES = (1, 4, 8)
 """Sizes of elements there are copies for, in bytes."""
 
 _WIDTH = vectors.VECTOR_BYTES
-_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 _STRIP = 16  # columns of a transpose copied together: their cache lines stay in L1 from row to row
 
 
@@ -140,7 +137,7 @@ def _copy_rows(source, source_row, out, out_row, rows, size):  # type: ignore[no
     """Rows of ``size`` bytes. Short ones are written without a loop, some of their bytes more than once."""
     if size > 4 * _WIDTH:
         for _ in range(rows):
-            words, out_words = _int64(source), _int64(out)
+            words, out_words = int64s(source), int64s(out)
             for i in range(size >> 3):
                 out_words[i] = words[i]
             set_int64(out + size - 8, int64_at(source + size - 8))
@@ -150,7 +147,7 @@ def _copy_rows(source, source_row, out, out_row, rows, size):  # type: ignore[no
         last = size - _WIDTH
         second, third = min(_WIDTH, last), min(2 * _WIDTH, last)
         for _ in range(rows):
-            x, y = _int8(source), _int8(out)
+            x, y = int8s(source), int8s(out)
             if size > 2 * _WIDTH:
                 vectors.store(y, second, vectors.load(x, second))
                 vectors.store(y, third, vectors.load(x, third))
@@ -173,14 +170,14 @@ def _copy_rows(source, source_row, out, out_row, rows, size):  # type: ignore[no
             out += out_row
     elif size >= 4:
         for _ in range(rows):
-            first_half, last_half = _int32(source)[0], _int32(source + size - 4)[0]
-            _int32(out)[0], _int32(out + size - 4)[0] = first_half, last_half
+            first_half, last_half = int32s(source)[0], int32s(source + size - 4)[0]
+            int32s(out)[0], int32s(out + size - 4)[0] = first_half, last_half
             source += source_row
             out += out_row
     else:
         for _ in range(rows):
             for place in range(size):
-                _int8(out + place)[0] = _int8(source + place)[0]
+                int8s(out + place)[0] = int8s(source + place)[0]
             source += source_row
             out += out_row
 
@@ -190,7 +187,7 @@ def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type:
     """Rows of ``size`` bytes, of one element each, repeated; written as `_copy_rows` does."""
     if size > 4 * _WIDTH:
         for _ in range(rows):
-            word, out_words = _word(itemsize, source), _int64(out)
+            word, out_words = _word(itemsize, source), int64s(out)
             for i in range(size >> 3):
                 out_words[i] = word
             set_int64(out + size - 8, word)
@@ -200,7 +197,7 @@ def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type:
         last = size - _WIDTH
         second, third = min(_WIDTH, last), min(2 * _WIDTH, last)
         for _ in range(rows):
-            y, words = _int8(out), vectors.spread(_word(itemsize, source))
+            y, words = int8s(out), vectors.spread(_word(itemsize, source))
             vectors.store(y, 0, words)
             if size > 2 * _WIDTH:
                 vectors.store(y, second, words)
@@ -222,9 +219,9 @@ def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type:
             out += out_row
     else:
         for _ in range(rows):
-            word, y = _word(itemsize, source), _int8(out)
+            word, y = _word(itemsize, source), int8s(out)
             if size >= 4:
-                _int32(out)[0] = _int32(out + size - 4)[0] = np.int32(word)
+                int32s(out)[0] = int32s(out + size - 4)[0] = np.int32(word)
             else:
                 for place in range(size):
                     y[place] = word
@@ -236,10 +233,10 @@ def _fill_rows(itemsize, source, source_row, out, out_row, rows, size):  # type:
 def _word(itemsize, source):  # type: ignore[no-untyped-def]
     """An element repeated to 8 bytes."""
     if itemsize == 8:
-        return _int64(source)[0]
+        return int64s(source)[0]
     if itemsize == 4:
-        return (np.int64(_int32(source)[0]) & 0xFFFFFFFF) * 0x100000001
-    return (np.int64(_int8(source)[0]) & 0xFF) * 0x101010101010101
+        return (np.int64(int32s(source)[0]) & 0xFFFFFFFF) * 0x100000001
+    return (np.int64(int8s(source)[0]) & 0xFF) * 0x101010101010101
 
 
 def _plane_copier(kind: Any) -> Callable[..., None]:

@@ -11,8 +11,6 @@ from tape.errors import OutOfBoundsError
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
 
-__all__ = ["indexed_excess", "indexed_losses"]
-
 # The kernels call the scalar exp of the C library. Rows of this many classes cost less than NumPy's
 # seven passes; longer ones gain more from its SIMD exp. `python -m benchmarks cross_entropy` shows both.
 _FEW_CLASSES = 64

@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import pointer_to
+from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64s
 from tape.kernels.sums import NARROW, sum_elements
 from tape.kernels.vectors import (
     VECTOR_BYTES,
@@ -31,8 +30,6 @@ from tape.kernels.vectors import (
     store,
 )
 
-__all__ = ["DTYPE_CODES", "FOLDS", "fold", "has_fold"]
-
 _SUM, _PROD, _MAX, _MIN, _ANY, _ALL, _ARGMAX, _ARGMIN = range(8)
 FOLDS = {
     "sum": _SUM, "prod": _PROD, "max": _MAX, "min": _MIN, "any": _ANY, "all": _ALL,
@@ -40,13 +37,13 @@ FOLDS = {
 }  # fmt: skip
 """The first argument of `fold`."""
 
-_FLOAT64, _FLOAT32, _INT64, _BOOL, _INT32 = range(5)
+FLOAT64, FLOAT32, INT64, BOOL, INT32 = range(5)
 DTYPE_CODES = {
-    np.dtype(np.float64): _FLOAT64,
-    np.dtype(np.float32): _FLOAT32,
-    np.dtype(np.int64): _INT64,
-    np.dtype(np.bool_): _BOOL,
-    np.dtype(np.int32): _INT32,
+    np.dtype(np.float64): FLOAT64,
+    np.dtype(np.float32): FLOAT32,
+    np.dtype(np.int64): INT64,
+    np.dtype(np.bool_): BOOL,
+    np.dtype(np.int32): INT32,
 }
 """What kernels call the dtypes they know."""
 
@@ -62,9 +59,6 @@ _SUPPORTED = {
 }
 
 _SEARCHED = 128  # elements whose largest is found by SIMD before one of them is looked for
-
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
-_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
 
 def has_fold(kind: str, dtype: Any) -> bool:
@@ -112,21 +106,21 @@ def fold(kind, dtype, source, before, reduced, after, out):  # type: ignore[no-u
         Lengths.
     """
     if kind == _SUM:
-        if dtype == _FLOAT64:
-            doubles = _float64(source)
-            sum_elements(doubles, doubles, before, reduced, after, _float64(out), 0.0, 0.0)
-        elif dtype == _FLOAT32:
-            floats = _float32(source)
-            sum_elements(floats, floats, before, reduced, after, _float32(out), np.float32(0), 0.0)
+        if dtype == FLOAT64:
+            doubles = float64s(source)
+            sum_elements(doubles, doubles, before, reduced, after, float64s(out), 0.0, 0.0)
+        elif dtype == FLOAT32:
+            floats = float32s(source)
+            sum_elements(floats, floats, before, reduced, after, float32s(out), np.float32(0), 0.0)
         else:
-            _sum_integers(_int64(source), before, reduced, after, _int64(out))
+            _sum_integers(int64s(source), before, reduced, after, int64s(out))
     elif kind == _PROD:
-        if dtype == _FLOAT64:
-            _product(_float64(source), before, reduced, after, _float64(out), 1.0)
+        if dtype == FLOAT64:
+            _product(float64s(source), before, reduced, after, float64s(out), 1.0)
         else:
-            _product(_float32(source), before, reduced, after, _float32(out), np.float32(1))
+            _product(float32s(source), before, reduced, after, float32s(out), np.float32(1))
     elif _ANY <= kind <= _ALL:
-        _search(_int8(source), before, reduced, after, _int8(out), np.int8(kind == _ALL))
+        _search(int8s(source), before, reduced, after, int8s(out), np.int8(kind == _ALL))
     else:
         _extreme(kind, dtype, source, before, reduced, after, out)
 
@@ -194,25 +188,25 @@ def _extreme(kind, dtype, source, before, reduced, after, out):  # type: ignore[
     mirror, infinity, flip, itemsize = _MIRRORS[dtype], _INFINITIES[dtype], _FLIPS[kind], _ITEMSIZES[dtype]
     mirror32, infinity32, flip32 = np.int32(mirror), np.int32(infinity), np.int32(flip)
     by_vectors = kind <= _MIN and (after == 1 or (after * itemsize >= VECTOR_BYTES and after <= NARROW))
-    if by_vectors and dtype == _FLOAT64:
+    if by_vectors and dtype == FLOAT64:
         sign = 1.0 if kind == _MAX else -1.0
-        _largest_floats(_float64(source), before, reduced, after, _float64(out), sign)
-    elif by_vectors and dtype == _FLOAT32:
+        _largest_floats(float64s(source), before, reduced, after, float64s(out), sign)
+    elif by_vectors and dtype == FLOAT32:
         sign32 = np.float32(1) if kind == _MAX else np.float32(-1)
-        _largest_floats(_float32(source), before, reduced, after, _float32(out), sign32)
+        _largest_floats(float32s(source), before, reduced, after, float32s(out), sign32)
     elif kind >= _ARGMAX:
-        if dtype == _FLOAT64:
+        if dtype == FLOAT64:
             coding = (mirror, infinity, flip, _MOST64)
-            _first_largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
+            _first_largest(int64s(source), before, reduced, after, int64s(out), coding, np.int64)
         else:
             coding32 = (mirror32, infinity32, flip32, _MOST32)
-            _first_largest(_int32(source), before, reduced, after, _int64(out), coding32, np.int32)
+            _first_largest(int32s(source), before, reduced, after, int64s(out), coding32, np.int32)
     elif itemsize == 8:
         coding = (mirror, infinity, flip, _MOST64)
-        _largest(_int64(source), before, reduced, after, _int64(out), coding, np.int64)
+        _largest(int64s(source), before, reduced, after, int64s(out), coding, np.int64)
     else:
         coding32 = (mirror32, infinity32, flip32, _MOST32)
-        _largest(_int32(source), before, reduced, after, _int32(out), coding32, np.int32)
+        _largest(int32s(source), before, reduced, after, int32s(out), coding32, np.int32)
 
 
 @inner

@@ -15,8 +15,6 @@ import numpy as np
 from tape.kernels._jit import KERNEL_DTYPES, in_order
 from tape.kernels.availability import AVOIDED, is_avoided
 
-__all__ = ["fused"]
-
 
 def fused(
     body: Callable[[Any, Any], Any], otherwise: Callable[[Any, Any], Any] | None = None

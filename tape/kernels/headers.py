@@ -15,24 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "ARRAY_DATA",
-    "ARRAY_DIMS",
-    "ARRAY_DTYPE",
-    "ARRAY_FLAGS",
-    "ARRAY_NDIM",
-    "CONTIGUOUS_ALIGNED",
-    "OWN_ARRAY",
-    "REFERENCES",
-    "SCALAR",
-    "TUPLE",
-    "TUPLE_SIZE",
-    "TYPE",
-    "WRITEABLE",
-    "memory_at",
-    "why_unknown",
-]
-
 REFERENCES, TYPE = 0, 8  # byte offsets in a 64-bit build
 TUPLE_SIZE = SCALAR = object.__basicsize__  # what follows the head of PyVarObject, PyFloatObject, np.generic
 TUPLE = tuple.__basicsize__  # from 3.14 on there is a hash before the items

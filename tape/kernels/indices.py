@@ -19,16 +19,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.folds import FLOAT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.kernels.pointers import int64_at, pointer_to
+from tape.kernels.pointers import float32s, float64s, int32s, int64_at, int64s, pointer_to
 
-__all__ = ["KERNELS", "scatter_add", "take"]
-
-_FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
 _SOME = 256  # places that are checked before any of them is used
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
-_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
 
 @inner
@@ -78,13 +73,13 @@ def take(itemsize, source, length, row_items, index, count, before, out):  # typ
     out : int64
         Address of ``before * count * row_items`` elements.
     """
-    if not _fits(_int64(index), count, length):
+    if not _fits(int64s(index), count, length):
         return False
     if itemsize == 8:
-        return _take64(source, length, row_items, _int64(index), count, before, out)
+        return _take64(source, length, row_items, int64s(index), count, before, out)
     if itemsize == 4:
-        return _take32(source, length, row_items, _int64(index), count, before, out)
-    return _take8(source, length, row_items, _int64(index), count, before, out)
+        return _take32(source, length, row_items, int64s(index), count, before, out)
+    return _take8(source, length, row_items, int64s(index), count, before, out)
 
 
 def _taker(kind: Any) -> Callable[..., bool]:
@@ -99,7 +94,7 @@ def _taker(kind: Any) -> Callable[..., bool]:
                 out + b * count * row_items * itemsize,
             )
             if row_items == 1:
-                elements, outs, places, first = view(block), view(out_block), _int64(_own_memory()), 0
+                elements, outs, places, first = view(block), view(out_block), int64s(_own_memory()), 0
                 while first < count:  # checked by SIMD, where nobody else writes
                     some, outside = min(_SOME, count - first), 0
                     for k in range(some):
@@ -144,12 +139,12 @@ def scatter_add(dtype, total, length, row_items, index, count, before, values): 
     values : int64
         Address of ``before * count * row_items`` elements.
     """
-    positions = _int64(index)
+    positions = int64s(index)
     if not _fits(positions, count, length):
         return False
-    if dtype == _FLOAT64:
-        return _add_rows(_float64(total), length, row_items, positions, count, before, _float64(values))
-    return _add_rows(_float32(total), length, row_items, positions, count, before, _float32(values))
+    if dtype == FLOAT64:
+        return _add_rows(float64s(total), length, row_items, positions, count, before, float64s(values))
+    return _add_rows(float32s(total), length, row_items, positions, count, before, float32s(values))
 
 
 @inner
@@ -181,15 +176,15 @@ def _put_rows(blas, dtype, parameters, start, stop, total, values, index, worksp
     length, row_items, count = (
         int64_at(parameters + 8), int64_at(parameters + 16), int64_at(parameters + 24)
     )  # fmt: skip
-    positions = _int64(index)
+    positions = int64s(index)
     if not _fits(positions, count, length):
         return 0
-    if dtype == _FLOAT64:
+    if dtype == FLOAT64:
         return _write_rows(
-            _int64(total), _int64(values), positions, start, stop, length, row_items, count, _int64(out)
+            int64s(total), int64s(values), positions, start, stop, length, row_items, count, int64s(out)
         )
     return _write_rows(
-        _int32(total), _int32(values), positions, start, stop, length, row_items, count, _int32(out)
+        int32s(total), int32s(values), positions, start, stop, length, row_items, count, int32s(out)
     )
 
 

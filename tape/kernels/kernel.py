@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 from tape.kernels._jit import inner
 
-__all__ = ["AXES", "GEOMETRY", "Kernel", "Needs", "geometry", "seeing", "windows_of"]
-
 
 class Needs(NamedTuple):
     """What a kernel needs.

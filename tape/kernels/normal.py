@@ -27,8 +27,6 @@ from numba.extending import intrinsic
 from tape.kernels._jit import exact, inner
 from tape.kernels.pointers import int64_at, pointer_to
 
-__all__ = ["LOOPS", "PLAIN"]
-
 _BYTES = 64  # at a time: a register of AVX-512, or two of AVX2
 
 
@@ -206,7 +204,7 @@ def _decayed(x: _Lanes, t: _Lanes, form: _Format) -> _Lanes:
     return x
 
 
-def _loop(body: Callable[[_Lanes, _Format], _Lanes], form: _Format) -> Any:
+def _loop(name: str, body: Callable[[_Lanes, _Format], _Lanes], form: _Format) -> Any:
     """A ufunc's loop ``void(char **args, intp *count, intp *strides, void *data)``."""
     lanes = _BYTES * 8 // form.integer.width
     width = form.integer.width // 8
@@ -239,7 +237,6 @@ def _loop(body: Callable[[_Lanes, _Format], _Lanes], form: _Format) -> Any:
     def compute_exactly(x, out):  # type: ignore[no-untyped-def]
         compute(x, out)
 
-    @inner
     def loop(args, counts, strides, data):  # type: ignore[no-untyped-def]
         x, out, count = int64_at(args), int64_at(args + 8), int64_at(counts)
         x_stride, out_stride = int64_at(strides), int64_at(strides + 8)
@@ -260,38 +257,13 @@ def _loop(body: Callable[[_Lanes, _Format], _Lanes], form: _Format) -> Any:
             out += some * out_stride
             count -= some
 
-    return loop
-
-
-_cdf64, _cdf32 = _loop(_distribution, _FLOAT64), _loop(_distribution, _FLOAT32)
-_moment64, _moment32 = _loop(_moment, _FLOAT64), _loop(_moment, _FLOAT32)
-
-# Functions with names of their own: symbols in machine code are made of them.
-
-
-@inner
-def _normal_cdf64(args, counts, strides, data):  # type: ignore[no-untyped-def]
-    _cdf64(args, counts, strides, data)
-
-
-@inner
-def _normal_cdf32(args, counts, strides, data):  # type: ignore[no-untyped-def]
-    _cdf32(args, counts, strides, data)
-
-
-@inner
-def _normal_moment64(args, counts, strides, data):  # type: ignore[no-untyped-def]
-    _moment64(args, counts, strides, data)
-
-
-@inner
-def _normal_moment32(args, counts, strides, data):  # type: ignore[no-untyped-def]
-    _moment32(args, counts, strides, data)
+    loop.__qualname__ = name  # code of one name, though of two processes, would be taken for the same
+    return inner(loop)
 
 
 LOOPS = {
-    "normal_cdf": {"f": _normal_cdf32, "d": _normal_cdf64},
-    "normal_moment": {"f": _normal_moment32, "d": _normal_moment64},
+    name: {char: _loop(f"{name}_{char}", body, form) for char, form in (("f", _FLOAT32), ("d", _FLOAT64))}
+    for name, body in (("normal_cdf", _distribution), ("normal_moment", _moment))
 }
 """Of ufuncs of one operand, by name and by NumPy's letter for the dtype of operand and result."""
 

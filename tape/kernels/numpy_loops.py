@@ -12,8 +12,6 @@ from numba import types
 from tape.kernels._jit import inner
 from tape.kernels.pointers import call4, pointer_to, set_int64
 
-__all__ = ["numpy_sum"]
-
 _int32 = pointer_to(types.int32)
 
 

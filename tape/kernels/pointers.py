@@ -12,23 +12,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = [
-    "call1",
-    "call3",
-    "call4",
-    "call5",
-    "call6",
-    "call7",
-    "call8",
-    "call9",
-    "call10",
-    "call11",
-    "call13",
-    "int32_at",
-    "int64_at",
-    "set_int64",
-]
-
 
 def _caller(count: int) -> Any:
     """Call the C function at an address with ``count`` 64-bit arguments; what it returns, if anything."""
@@ -88,3 +71,7 @@ def pointer_to(kind: Any) -> Any:
         return types.CPointer(kind)(types.int64), generate
 
     return cast
+
+
+float64s, float32s = pointer_to(types.float64), pointer_to(types.float32)
+int64s, int32s, int8s = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)

@@ -14,8 +14,6 @@ import numpy as np
 
 from tape.kernels.windows import output_lengths, taps
 
-__all__ = ["max_pool", "max_pool_jvp", "max_pool_vjp", "sum_pool", "sum_pool_vjp"]
-
 Pairs = Sequence[tuple[int, int]]
 
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.pointers import pointer_to
+from tape.kernels.folds import FLOAT64
+from tape.kernels.pointers import float32s, float64s
 from tape.kernels.sums import summation
 from tape.kernels.vectors import load, multiply
-
-__all__ = ["sum_product"]
-
-_FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
 
 
 @inner
@@ -43,7 +37,7 @@ def sum_product(dtype, before, reduced, after, x, y, out):  # type: ignore[no-un
     x, y, out : int64
         Addresses of ``before * reduced * after`` elements, twice, and of ``before * after``.
     """
-    if dtype == _FLOAT64:
-        _sum_products(_float64(x), _float64(y), before, reduced, after, _float64(out), 0.0, 0.0)
+    if dtype == FLOAT64:
+        _sum_products(float64s(x), float64s(y), before, reduced, after, float64s(out), 0.0, 0.0)
     else:
-        _sum_products(_float32(x), _float32(y), before, reduced, after, _float32(out), np.float32(0), 0.0)
+        _sum_products(float32s(x), float32s(y), before, reduced, after, float32s(out), np.float32(0), 0.0)

@@ -14,8 +14,6 @@ from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
 from tape.kernels.reduce import sums_between
 
-__all__ = ["products_share", "recurrence"]
-
 _LARGE = 1024  # elements; below, numba need not be woken up
 
 

@@ -15,8 +15,6 @@ import numpy as np
 from tape.kernels._jit import KERNEL_DTYPES, in_order
 from tape.kernels.availability import AVOIDED, is_avoided
 
-__all__ = ["sum_to_shape", "sums_between"]
-
 
 @in_order
 def _sum_middle(x, out):  # type: ignore[no-untyped-def]

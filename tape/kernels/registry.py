@@ -7,8 +7,6 @@ from functools import lru_cache
 from tape.kernels import columns, indices, windowed
 from tape.kernels.kernel import Kernel, Needs
 
-__all__ = ["GROUPS", "REGISTRY", "needs_of"]
-
 GROUPS: dict[str, dict[str, Kernel]] = {
     "convolution": columns.KERNELS,
     "pooling": windowed.KERNELS,

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import pointer_to
-
-__all__ = ["SCALARS", "scalar", "scalar_op"]
+from tape.kernels.pointers import float64s
 
 (
     _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATIVE, _POWER, _EXP, _LOG, _SIN, _COS, _TANH, _SQRT, _SQUARE,
@@ -26,13 +23,11 @@ SCALARS = {
 }  # fmt: skip
 """The first argument of `scalar`, by the names of NumPy's ufuncs."""
 
-_float64 = pointer_to(types.float64)
-
 
 @inner
 def scalar_op(kind, a, b, out):  # type: ignore[no-untyped-def]
     """`scalar` of the numbers at two addresses, to a third; with one operand ``b`` may be ``a``."""
-    _float64(out)[0] = scalar(kind, _float64(a)[0], _float64(b)[0])
+    float64s(out)[0] = scalar(kind, float64s(a)[0], float64s(b)[0])
 
 
 @inner

@@ -13,19 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES
-from tape.kernels.pointers import pointer_to
-
-__all__ = ["SCANS", "has_scan", "scan"]
+from tape.kernels.folds import FLOAT32, FLOAT64
+from tape.kernels.pointers import float32s, float64s, int64s
 
 _SUM, _PROD, _MAX, _LINEAR, _LOGADDEXP = range(5)
 SCANS = {"sum": _SUM, "prod": _PROD, "max": _MAX, "linear": _LINEAR, "logaddexp": _LOGADDEXP}
 """The first argument of `scan`; "linear" has factors, ``out[i] = factors[i] * out[i - 1] + x[i]``."""
 
-_FLOAT64, _FLOAT32 = DTYPE_CODES[np.dtype(np.float64)], DTYPE_CODES[np.dtype(np.float32)]
 _SUPPORTED = {
     "sum": (np.float64, np.float32, np.int64),
     "prod": (np.float64, np.float32),
@@ -33,8 +29,6 @@ _SUPPORTED = {
     "linear": (np.float64, np.float32),
     "logaddexp": (np.float64,),
 }  # each more takes half a second to compile
-
-_float64, _float32, _int64 = pointer_to(types.float64), pointer_to(types.float32), pointer_to(types.int64)
 
 
 def has_scan(kind: str, dtype: Any) -> bool:
@@ -145,10 +139,10 @@ def scan(kind, dtype, before, length, after, backwards, x, factors, out):  # typ
         Addresses of ``before * length * after`` elements; factors are any address unless the kind is linear.
     """
     if kind == _LOGADDEXP:
-        _logs_of_sums(before, length, after, backwards, _float64(x), _float64(factors), _float64(out))
-    elif dtype == _FLOAT64:
-        _floats(kind, before, length, after, backwards, _float64(x), _float64(factors), _float64(out))
-    elif dtype == _FLOAT32:
-        _floats(kind, before, length, after, backwards, _float32(x), _float32(factors), _float32(out))
+        _logs_of_sums(before, length, after, backwards, float64s(x), float64s(factors), float64s(out))
+    elif dtype == FLOAT64:
+        _floats(kind, before, length, after, backwards, float64s(x), float64s(factors), float64s(out))
+    elif dtype == FLOAT32:
+        _floats(kind, before, length, after, backwards, float32s(x), float32s(factors), float32s(out))
     else:
-        _sums(before, length, after, backwards, _int64(x), _int64(factors), _int64(out))
+        _sums(before, length, after, backwards, int64s(x), int64s(factors), int64s(out))

@@ -13,8 +13,6 @@ from typing import Any
 from tape.kernels._jit import inner
 from tape.kernels.vectors import add, behind, lanes, load, spread, store, total
 
-__all__ = ["NARROW", "sum_elements", "summation"]
-
 NARROW = 64
 """Up to so many columns are reduced a few at a time, all rows; more of them row by row, as memory lies."""
 

@@ -10,14 +10,8 @@ singular to NumPy would not always be singular here.
 
 from __future__ import annotations
 
-from numba import types
-
 from tape.kernels._jit import inner
-from tape.kernels.pointers import call5, call8, call11, int32_at, int64_at, pointer_to, set_int64
-
-__all__ = ["cholesky", "solve", "triangular_solve"]
-
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
+from tape.kernels.pointers import call5, call8, call11, float32s, float64s, int32_at, int64_at, set_int64
 
 
 @inner
@@ -78,9 +72,9 @@ def cholesky(function, batch, size, letter, itemsize, x, info):  # type: ignore[
             start, stop = (row + 1, n) if is_lower else (0, row)
             for k in range(row * n + start, row * n + stop):
                 if itemsize == 8:
-                    _float64(x)[k] = 0
+                    float64s(x)[k] = 0
                 else:
-                    _float32(x)[k] = 0
+                    float32s(x)[k] = 0
         x += n * n * itemsize
     return True
 

@@ -16,8 +16,6 @@ from numba.extending import register_jitable
 from tape.kernels._jit import KERNEL_DTYPES, kernel
 from tape.kernels.availability import AVOIDED, is_avoided
 
-__all__ = ["adam", "descend", "descend_with_momentum", "working_dtype"]
-
 
 def working_dtype(dtype: np.dtype) -> np.dtype:
     """What a step computes in, and keeps its state in: float32 at least, in native byte order.

@@ -14,24 +14,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-__all__ = [
-    "VECTOR_BYTES",
-    "above",
-    "add",
-    "behind",
-    "choose",
-    "have_nan",
-    "highest",
-    "lanes",
-    "larger",
-    "load",
-    "multiply",
-    "spread",
-    "store",
-    "subtract",
-    "total",
-]
-
 VECTOR_BYTES = 32
 
 

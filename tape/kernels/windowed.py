@@ -11,17 +11,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import DTYPE_CODES
+from tape.kernels.folds import FLOAT64
 from tape.kernels.kernel import GEOMETRY, Kernel, Needs, geometry, seeing, windows_of
-from tape.kernels.pointers import int64_at, pointer_to
-
-__all__ = ["KERNELS", "pooling_parameters"]
-
-_FLOAT64 = DTYPE_CODES[np.dtype(np.float64)]
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
+from tape.kernels.pointers import float32s, float64s, int64_at
 
 
 def pooling_parameters(
@@ -189,10 +183,10 @@ def _for_planes(name: str, do_row: Callable[..., None], is_of_elements: bool) ->
 
     def pool(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
         p = parameters + 8
-        if dtype == _FLOAT64:
-            planes(p, start, stop, _float64(x), _float64(y), _float64(z), _float64(workspace), _float64(out))
+        if dtype == FLOAT64:
+            planes(p, start, stop, float64s(x), float64s(y), float64s(z), float64s(workspace), float64s(out))
         else:
-            planes(p, start, stop, _float32(x), _float32(y), _float32(z), _float32(workspace), _float32(out))
+            planes(p, start, stop, float32s(x), float32s(y), float32s(z), float32s(workspace), float32s(out))
         return 1
 
     pool.__qualname__ = name  # code of one name, though of two processes, would be taken for the same

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-__all__ = ["Tap", "output_lengths", "taps"]
-
 Pairs = Sequence[tuple[int, int]]
 
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 from tape.kernels._jit import inner
-from tape.kernels.pointers import int64_at, pointer_to
-
-__all__ = ["NO_INTEGER", "add_store", "ravel_index", "read_integer"]
+from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64_at, int64s
 
 NO_INTEGER = -(2**63)
 """Stands for the integer of NaN, of infinity and of numbers with more than 64 bits."""
 _BEYOND = 2.0**63
-
-_float64, _float32 = pointer_to(types.float64), pointer_to(types.float32)
-_int64, _int32, _int8 = pointer_to(types.int64), pointer_to(types.int32), pointer_to(types.int8)
 
 
 @inner
@@ -47,21 +41,21 @@ def add_store(source, dtype, ndim, dims, strides, count, out):  # type: ignore[n
             row += left % length * int64_at(strides + 8 * axis)
             left //= length
         if dtype:
-            x32, target32 = _float32(source + 4 * at), _float32(row)
+            x32, target32 = float32s(source + 4 * at), float32s(row)
             if step == 4:
                 for k in range(columns):
                     target32[k] += x32[k]
             else:
                 for k in range(columns):
-                    _float32(row + k * step)[0] += x32[k]
+                    float32s(row + k * step)[0] += x32[k]
         else:
-            x, target = _float64(source + 8 * at), _float64(row)
+            x, target = float64s(source + 8 * at), float64s(row)
             if step == 8:
                 for k in range(columns):
                     target[k] += x[k]
             else:
                 for k in range(columns):
-                    _float64(row + k * step)[0] += x[k]
+                    float64s(row + k * step)[0] += x[k]
         at += columns
 
 
@@ -78,7 +72,7 @@ def ravel_index(count, length, flags, so_far, index, out):  # type: ignore[no-un
     so_far, index, out : int
         Addresses of int64 arrays.
     """
-    before, positions, flat = _int64(so_far), _int64(index), _int64(out)
+    before, positions, flat = int64s(so_far), int64s(index), int64s(out)
     least, outside = -length if flags & 1 else 0, 0
     for k in range(count):
         position = positions[k]  # read once: another thread may be writing there
@@ -102,14 +96,14 @@ def read_integer(dtype, is_truth, address):  # type: ignore[no-untyped-def]
         Of the number.
     """
     if dtype == 0 or dtype == 1:
-        number = _float64(address)[0] if dtype == 0 else np.float64(_float32(address)[0])
+        number = float64s(address)[0] if dtype == 0 else np.float64(float32s(address)[0])
         if is_truth:
             return np.int64(number != 0)
         return np.int64(number) if abs(number) < _BEYOND else np.int64(NO_INTEGER)
     if dtype == 2:
-        integer = _int64(address)[0]
+        integer = int64s(address)[0]
     elif dtype == 3:
-        integer = np.int64(_int8(address)[0] != 0)
+        integer = np.int64(int8s(address)[0] != 0)
     else:
-        integer = np.int64(_int32(address)[0])
+        integer = np.int64(int32s(address)[0])
     return np.int64(integer != 0) if is_truth else integer

@@ -12,8 +12,6 @@ from tape.core.node import Handle
 from tape.errors import ShapeError, UnsupportedError
 from tape.numpy._conversion import array, asarray
 
-__all__ = ["ndenumerate", "vectorize"]
-
 
 def ndenumerate(arr: Any) -> Any:
     """Iterate over the indices and elements of an array.

@@ -16,20 +16,6 @@ from tape.core.operands import as_operand
 from tape.errors import ConversionError, OptionError, ShapeError, describe
 from tape.inplace.aliases import memory_of
 
-__all__ = [
-    "array",
-    "asanyarray",
-    "asarray",
-    "asarray_chkfinite",
-    "ascontiguousarray",
-    "asfortranarray",
-    "check_device",
-    "holds_vars",
-    "or_numpy",
-    "require",
-    "starts_with_var",
-]
-
 Shape = tuple[int, ...]
 
 _ORDERS = {"C": {"C", "CONTIGUOUS", "C_CONTIGUOUS"}, "F": {"F", "FORTRAN", "F_CONTIGUOUS"}}

@@ -13,8 +13,6 @@ from tape.core.node import Handle
 from tape.errors import OptionError, ShapeError
 from tape.numpy._conversion import array, asarray, check_device, numpy_like, or_numpy
 
-__all__ = ["arange", "from_dlpack", "fromiter", "full"]
-
 
 def full(
     shape: Any,

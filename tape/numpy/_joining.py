@@ -11,8 +11,6 @@ from tape.conversion.numbers import tried
 from tape.errors import ConversionError, UnsupportedError
 from tape.numpy._conversion import asarray
 
-__all__ = ["c_", "r_"]
-
 
 class _Joiner:
     """NumPy's `r_` or `c_`, which also join Vars.

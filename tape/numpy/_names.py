@@ -13,8 +13,6 @@ from tape.conversion.numbers import tried
 from tape.errors import ConversionError
 from tape.numpy._conversion import array, holds_vars, numpy_like, starts_with_var
 
-__all__ = ["names_of"]
-
 _DISPATCHER = type(np.sum)
 
 _OF_SEQUENCES: dict[Callable[..., Any], int] = {

@@ -8,8 +8,6 @@ import numpy as np
 
 from tape.core.node import Handle
 
-__all__ = ["ndarray"]
-
 
 class _ArrayType(type):
     """The metaclass of `ndarray`, which defines its instances."""

@@ -4,8 +4,9 @@ The names are NumPy's: here those of its main namespace, in `linalg`, `fft` and 
 `numpy.linalg`, `numpy.fft` and `scipy.special`.
 
 A new operation goes into the file of its family, as one line of `tape.core.elementwise.elementwise` or as a
-`tape.Op` with its rules, together with its cost (`tape.inspect.costs.declare_cost`) and a sample call
-(`tape.inspect.samples.declare_samples`), and gets a line in the table of that family in ``tests/op_table``.
+`tape.Op` with its rules, together with its cost (`tape.inspect.costs.declare_cost`), and gets a line in the
+table of that family in ``tests/op_table``. What is no ufunc, or a peculiar one, gets a sample call, too
+(`tape.inspect.samples.declare_samples`).
 """
 
 from tape.ops import fft, linalg, nn, special  # noqa: F401

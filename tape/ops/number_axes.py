@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["axis_of"]
-
 
 def axis_of(x: Any, axis: Any) -> Any:
     """Return the axis, or None, which stands for all axes, where it is 0 or -1 and ``x`` is a scalar.

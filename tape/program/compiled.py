@@ -7,7 +7,6 @@ arguments, and in it a path for each way in which the function branches.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -29,8 +28,6 @@ from tape.program.runtime.run import MISSED, Flip, Rerun
 from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
-
-__all__ = ["Compiled", "Key", "compile"]
 
 _MAX_KINDS = 1024
 """Number of kinds of arguments that get programs: each holds memory for all its values, for good."""
@@ -320,12 +317,11 @@ class Compiled:
         if len(known.paths) >= self._max_paths:
             if not known.has_warned:
                 known.has_warned = True
-                warnings.warn(
+                errors.warn(
                     f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
                     "run as plain Python, which is slow. Choose with np.where in place of if, index a plain "
-                    f"array with np.asarray(X, like=i)[i], or raise max_paths [at {errors.user_place()}]",
+                    "array with np.asarray(X, like=i)[i], or raise max_paths",
                     errors.PathLimitWarning,
-                    stacklevel=errors.user_depth(),
                 )
             return self._f(*args, **kwargs)
         before = Bindings(self._f, known.form.fixed.values())
@@ -405,45 +401,38 @@ class Compiled:
         return known
 
     def _warn_of_caught(self, error: Exception) -> None:
-        """Warn once that a function catches exceptions of traced values."""
-        if self._has_warned:
-            return
-        self._has_warned = True
-        warnings.warn(
+        """Warn that a function catches exceptions of traced values."""
+        self._warn_once(
             f"{self._name} has caught {type(error).__name__}: {error}. Whether it is raised may depend on "
             "the numbers, so that calls like this one run as plain Python, which is slow. Test the numbers "
-            f"with if, before [at {errors.user_place()}]",
+            "with if, before",
             errors.NotCompiledWarning,
-            stacklevel=errors.user_depth(),
         )
 
     def _warn_of_names(self, changed: Binding) -> None:
-        """Warn once that a name is rebound so often that no further program is worth it."""
-        if self._has_warned:
-            return
-        self._has_warned = True
-        warnings.warn(
+        """Warn that a name is rebound so often that no further program is worth it."""
+        self._warn_once(
             f"{self._name} reads {changed.key!r}, which has been bound to something else {self._max_paths} "
             "times: each time there was another program. From now on plain Python runs, which is slow. Pass "
-            f"it as an argument [at {errors.user_place()}]",
+            "it as an argument",
             errors.PathLimitWarning,
-            stacklevel=errors.user_depth(),
         )
 
     def _warn_of_kinds(self, form: Form) -> None:
-        """Warn once that no further kinds of arguments get a program."""
-        if self._has_warned:
-            return
-        self._has_warned = True
+        """Warn that no further kinds of arguments get a program."""
         statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))
         culprit = f" What is static ({statics}) may differ in every call: pass" if statics else " Pass"
-        warnings.warn(
+        self._warn_once(
             f"{self._name} has programs for {_MAX_KINDS} kinds of arguments: further ones run as plain "
-            f"Python, which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes "
-            f"[at {errors.user_place()}]",
+            f"Python, which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes",
             errors.PathLimitWarning,
-            stacklevel=errors.user_depth(),
         )
+
+    def _warn_once(self, message: str, category: type[Warning]) -> None:
+        """Warn, unless this function has been the reason of a warning."""
+        if not self._has_warned:
+            self._has_warned = True
+            errors.warn(message, category)
 
     # ---- donated arrays --------------------------------------------------------------------------
 

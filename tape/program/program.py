@@ -23,8 +23,6 @@ from tape.program.report.explain import Explanation, explain
 from tape.program.report.profile import Profile, profile
 from tape.program.runtime.run import Flip, Rerun, Runner
 
-__all__ = ["Program", "load"]
-
 
 class Program(Runner):
     """A function of arrays as instructions of the machine; `compile` and `load` return programs.
@@ -62,6 +60,8 @@ class Program(Runner):
     returns %2, %3
     """
 
+    _profile: Profile | None = None
+
     @collector_paused()
     def __init__(
         self,
@@ -77,10 +77,10 @@ class Program(Runner):
         known = [out if isinstance(out, Constant) else None for out in recorded.outputs]
         result, weak = recorded.out_structure, tuple(recorded.weak)
         if arguments is None:
-            calling = Calling.of_leaves(len(leaves), result, weak)
+            self.calling = Calling.of_leaves(len(leaves), result, weak)
         else:
-            calling = Calling(arguments, result, weak)
-        self._make(rewrite(recorded, as_numpy=as_numpy), leaves, known, calling, donated, name)
+            self.calling = Calling(arguments, result, weak)
+        super().__init__(rewrite(recorded, as_numpy=as_numpy), leaves, known, donated, name)
 
     @classmethod
     def of_ir(
@@ -110,21 +110,9 @@ class Program(Runner):
             Name of the function.
         """
         program = object.__new__(cls)
-        program._make(ir, leaves, known, calling, donated, name)
+        program.calling = calling
+        Runner.__init__(program, ir, leaves, known, donated, name)
         return program
-
-    def _make(
-        self,
-        ir: IR,
-        leaves: list[Leaf],
-        known: list[Constant | None],
-        calling: Calling,
-        donated: frozenset[int],
-        name: str,
-    ) -> None:
-        self.calling = calling
-        self._profile: Profile | None = None
-        super().__init__(ir, leaves, known, donated, name)
 
     def __repr__(self) -> str:
         return f"<Program {self.name}: {self.rows} rows>"

@@ -17,8 +17,6 @@ from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
 
-__all__ = ["TraceProgram", "compile_trace"]
-
 
 class TraceProgram(Program):
     """The value of a root and the gradients of all params, for the present leaves of a trace.

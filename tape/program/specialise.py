@@ -22,8 +22,6 @@ from tape.program.program import Program
 from tape.program.record.recorder import Outcome
 from tape.program.record.recording import Constant, Recorded, is_dynamic
 
-__all__ = ["Key", "Path", "Specialisation", "signature_of", "static_leaf"]
-
 
 @dataclass(frozen=True)
 class Key:

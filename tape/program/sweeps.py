@@ -37,8 +37,6 @@ from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
 from tape.system import float_flags
 
-__all__ = ["Known", "Structure", "SweepProgram", "swept"]
-
 _LONGEST = 4096
 """Nodes: longer tapes are not looked at, of which each step of the sweep is paid for by what it computes."""
 _MOST, _MOST_KINDS = 256, 16

@@ -24,8 +24,6 @@ from tape.program import compile
 from tape.support.samples import arguments, data
 from tape.transforms import grad, jvp
 
-__all__ = ["Support", "probe"]
-
 _STEP = 1e-5
 _WRITING = {f"np.{function.__name__}" for function in IN_PLACE}
 _TOLERANCE = 1e-6

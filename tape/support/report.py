@@ -11,8 +11,6 @@ from tape.inspect.samples import SAMPLES
 from tape.support.probe import Support, probe
 from tape.system.progress import progress_bar
 
-__all__ = ["functions", "markdown", "report"]
-
 _DISPATCHING = (type(np.sum), np.ufunc)
 _STATUS = {
     "derivative": "",

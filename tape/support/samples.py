@@ -1,19 +1,21 @@
 """The arguments and data that the names in sample calls stand for.
 
 Operations declare their samples in the files of their families, by `tape.inspect.samples`; those of functions
-without an operation are here.
+without an operation are here, and those of ufuncs that are called as most of them are.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tape.inspect.samples import declare_samples
-
-__all__ = ["arguments", "data"]
+from tape.core.table import OPERATIONS
+from tape.inspect.samples import SAMPLES, declare_samples
+from tape.ops import special
+from tape.ops.special.scipy_ufuncs import DECLARED
 
 
 def arguments(rows: int = 3, columns: int = 4) -> dict[str, Any]:
@@ -49,29 +51,30 @@ def data(rows: int = 3, columns: int = 4) -> dict[str, Any]:
 
 # Answered from values and shapes, without an operation.
 declare_samples(
-    "np.allclose(x, y)",
-    "np.array2string(x)",
-    "np.array_equal(x, y)",
-    "np.array_equiv(x, y)",
-    "np.array_repr(x)",
-    "np.array_str(x)",
+    "np.allclose, np.array_equal, np.array_equiv, np.common_type, np.may_share_memory, np.result_type(x, y)",
+    "np.array2string, np.array_repr, np.array_str, np.iscomplexobj, np.isrealobj, np.ndim, np.shape(x)",
     "np.can_cast(x.dtype, np.float32)",
-    "np.common_type(x, y)",
-    "np.diag_indices_from(s)",
+    "np.diag_indices_from, np.tril_indices_from, np.triu_indices_from(s)",
     'np.einsum_path("ij,j", x, v)',
-    "np.iscomplexobj(x)",
-    "np.isrealobj(x)",
-    "np.may_share_memory(x, y)",
     "np.min_scalar_type(c)",
-    "np.ndim(x)",
-    "np.result_type(x, y)",
-    "np.save(io.BytesIO(), x)",
+    "np.save, np.savez, np.savez_compressed(io.BytesIO(), x)",
     "np.savetxt(io.StringIO(), x)",
-    "np.savez(io.BytesIO(), x)",
-    "np.savez_compressed(io.BytesIO(), x)",
-    "np.shape(x)",
     "np.shares_memory(x, y)",
     "np.size(x)",
-    "np.tril_indices_from(s)",
-    "np.triu_indices_from(s)",
 )
+
+
+def _ufunc_samples() -> Iterator[str]:
+    """Yield a call of each ufunc without a sample of its own: with numbers where it has no derivative."""
+    declared = {getattr(np, name.removeprefix("np."), None) for name in SAMPLES}
+    for ufunc in OPERATIONS:
+        if isinstance(ufunc, np.ufunc) and ufunc not in declared and ufunc in vars(np).values():
+            yield f"np.{ufunc.__name__}({', '.join('xv'[: ufunc.nin])})"
+    for name, function in DECLARED.items():
+        if name in special.__all__ and not {f"scipy.special.{name}", f"tape.ops.special.{name}"} & {*SAMPLES}:
+            numbers, arrays = iter(("1.5", "2.5")), iter("xv")
+            arguments = [next(arrays if rule else numbers) for rule in function.op.vjp or [True]]
+            yield f"scipy.special.{name}({', '.join(arguments)})"
+
+
+declare_samples(*_ufunc_samples())

@@ -24,20 +24,6 @@ from typing import Any
 
 from tape.errors import UnsupportedError
 
-__all__ = [
-    "AVX512_FLAGS",
-    "Library",
-    "are_older",
-    "blas_function",
-    "choose_kernels",
-    "cpu_flags",
-    "kernels_to_request",
-    "lapack_function",
-    "numpy_library",
-    "openblas_function",
-    "products_library",
-]
-
 AVX512_FLAGS = frozenset({"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})
 """The CPU flags, as in /proc/cpuinfo, that the SkylakeX kernels need."""
 

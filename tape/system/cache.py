@@ -23,8 +23,6 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["alone", "cache_folder", "read", "write"]
-
 _MAGIC = b"tape code 2\n"
 _BEGIN = len(_MAGIC) + hashlib.sha256().digest_size
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -10,8 +10,6 @@ from types import ModuleType
 
 from tape import errors
 
-__all__ = ["need"]
-
 _DISTRIBUTIONS = {"PIL": "Pillow"}
 """The names of packages for pip, where they differ from the names to import."""
 

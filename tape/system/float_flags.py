@@ -10,8 +10,6 @@ import platform
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["are_raised", "clear"]
-
 _FLAGS = {
     "x86_64": 1 | 4 | 8, "amd64": 1 | 4 | 8, "aarch64": 1 | 2 | 4, "arm64": 1 | 2 | 4,
 }  # fmt: skip

@@ -13,8 +13,6 @@ import ctypes
 import os
 import sys
 
-__all__ = ["keep_freed"]
-
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 _KEPT = 256 * 2**20
 """The most memory to keep, in bytes, at the top of the heap."""

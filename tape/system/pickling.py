@@ -13,8 +13,6 @@ from typing import Any
 
 from tape import errors
 
-__all__ = ["reduced"]
-
 
 def reduced(
     made: Any, again: Callable[..., Any], *parts: Any

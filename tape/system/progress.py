@@ -8,8 +8,6 @@ from typing import Any
 
 from tape.system.extras import need
 
-__all__ = ["progress_bar"]
-
 
 class _Hidden:
     """A progress bar that shows nothing."""

@@ -11,8 +11,6 @@ from tape import errors
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
-__all__ = ["Derived", "WithTape", "derived"]
-
 _Options = ParamSpec("_Options")
 
 

@@ -17,8 +17,6 @@ from tape.core.node import Handle, Node
 from tape.core.series import Series, scaled
 from tape.core.trace import Trace
 
-__all__ = ["push_series"]
-
 
 def push_series(
     nodes: Sequence[Node], seeds: Mapping[int, Series], order: int, count: int, *, where: object

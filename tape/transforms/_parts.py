@@ -9,8 +9,6 @@ from tape import ops
 from tape.transforms._record import name_of
 from tape.transforms._segment import Packing
 
-__all__ = ["RealParts"]
-
 
 class RealParts:
     """Conversion between trees of one structure and lists of their real and imaginary parts.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from math import comb
 
-__all__ = ["forward_steps", "repetitions", "split"]
-
 
 def repetitions(steps: int, states: int) -> int:
     """Return the smallest r for which ``binomial(states + r, states) >= steps``.

@@ -22,21 +22,6 @@ from tape.core.trace import Trace
 from tape.transforms._expand import push_series
 from tape.transforms._record import dtype_of
 
-__all__ = [
-    "Captures",
-    "Packing",
-    "Segment",
-    "Substitution",
-    "as_scalar",
-    "expand_through",
-    "is_float",
-    "protected",
-    "pull_through",
-    "push_through",
-    "recorded",
-    "refusing_writes",
-]
-
 
 def protected(value: Any) -> Any:
     """Return a read-only view of a plain value: the code that gets it may run more than once."""
@@ -63,7 +48,10 @@ def refusing_writes(name: str) -> Iterator[None]:
 
 def is_float(value: Any) -> bool:
     """Return whether a value is a float or complex array, number or Var."""
-    return isinstance(value, (float, complex)) or getattr(value, "dtype", np.dtype(bool)).kind in "fc"
+    value = plain(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "fc"
+    return isinstance(value, (float, complex))
 
 
 def as_scalar(value: Any) -> Any:
@@ -161,13 +149,16 @@ class Packing:
         return ops.concatenate([ops.astype(ops.ravel(part), self.dtype) for part in parts])
 
     def unpack(self, packed: Any) -> list[Any]:
-        """Return the float leaves from one array."""
+        """Return the float leaves from one array, or from a stack of such arrays."""
         if self.is_single:
             return [packed]
+        lead = packed.shape[:-1]
+        whole = (slice(None),) * len(lead)
         parts, start = [], 0
         for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
             stop = start + prod(shape)
-            part = packed[start] if shape == () else ops.reshape(packed[start:stop], shape)
+            one, several = (*whole, start), (*whole, slice(start, stop))
+            part = packed[one] if shape == () else ops.reshape(packed[several], (*lead, *shape))
             parts.append(part if dtype == self.dtype else ops.astype(part, dtype))
             start = stop
         return parts

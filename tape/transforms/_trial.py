@@ -10,8 +10,7 @@ import numpy as np
 from tape import tree
 from tape.core.node import Handle, plain
 from tape.core.trace import Trace
-
-__all__ = ["Trial", "is_float"]
+from tape.transforms._segment import is_float
 
 
 class Trial:
@@ -58,11 +57,3 @@ class Trial:
                 and leaf.id < len(adjoints)
                 and adjoints[leaf.id] is not None
             ]
-
-
-def is_float(leaf: Any) -> bool:
-    """Return whether a value is a float or complex array, number or Var."""
-    value = plain(leaf)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.dtype.kind in "fc"
-    return isinstance(value, (float, complex))

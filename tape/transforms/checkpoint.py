@@ -10,8 +10,6 @@ from tape.transforms._derived import derived
 from tape.transforms._record import name_of
 from tape.transforms._segment import Segment, expand_through, pull_through, push_through
 
-__all__ = ["checkpoint"]
-
 
 @derived
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,8 +17,6 @@ from tape.transforms._record import check_callable, name_of
 from tape.transforms._revolve import split
 from tape.transforms._segment import Segment, Substitution, as_scalar, is_float, protected
 
-__all__ = ["checkpoint_loop"]
-
 Body = Callable[[Any, int], Any]
 
 
@@ -268,23 +266,16 @@ def _check_alike(before: Any, after: Any, who: str) -> None:
             "must keep the structure"
         )
     for k, (leaf, other) in enumerate(zip(leaves, others, strict=True)):
+        wrong: tuple[type[errors.TapeError], str] | None = None
         if not is_float(leaf):
-            if is_float(other):
-                raise errors.DTypeError(
-                    f"{who} returned {errors.describe(other)} for {_name(structure, k)}, which is "
-                    f"{errors.describe(leaf)}. Start with a float"
-                )
+            wrong = (errors.DTypeError, "Start with a float") if is_float(other) else None
         elif np.shape(leaf) != np.shape(other):
-            raise errors.ShapeError(
-                f"{who} returned {errors.describe(other)} for {_name(structure, k)}, which is "
-                f"{errors.describe(leaf)}. It must keep the shapes"
-            )
+            wrong = errors.ShapeError, "It must keep the shapes"
         elif np.result_type(leaf) != np.result_type(other):
-            raise errors.DTypeError(
-                f"{who} returned {errors.describe(other)} for {_name(structure, k)}, which is "
-                f"{errors.describe(leaf)}. Convert it with astype, or start with that dtype"
+            wrong = errors.DTypeError, "Convert it with astype, or start with that dtype"
+        if wrong is not None:
+            error, advice = wrong
+            raise error(
+                f"{who} returned {errors.describe(other)} for {tree.names(structure, 'state')[k]}, which is "
+                f"{errors.describe(leaf)}. {advice}"
             )
-
-
-def _name(structure: Any, k: int) -> str:
-    return tree.names(structure, "state")[k]

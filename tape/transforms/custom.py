@@ -19,8 +19,6 @@ from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Segment, is_float
 
-__all__ = ["custom_jvp", "custom_vjp"]
-
 
 class _WithRule:
     """A function with a derivative rule of its own, which replaces that of the code inside."""

@@ -18,8 +18,6 @@ from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 
-__all__ = ["fixed_point", "root"]
-
 Solver = Callable[[Callable[[Any], Any], Any], Any]
 
 
@@ -246,13 +244,10 @@ def _scipy_root(g: Callable[[Any], Any], x0: Any) -> Any:
     found = optimize.root(flat, start.ravel(), jac=jacobian(flat), tol=1e-13)
     residual = float(np.max(np.abs(found.fun), initial=0))
     if not found.success and not residual < 1e-9:
+        message = " ".join(found.message.split())
         raise errors.ConvergenceError(
-            f"root: the solver stopped at a residual of {residual:.3g}: {_one_line(found.message)} "
+            f"root: the solver stopped at a residual of {residual:.3g}: {message} "
             "Start closer, or give a solver"
         )
     solution = found.x.astype(start.dtype).reshape(start.shape)
     return tree.map_leaves(lambda leaf: np.asarray(leaf)[()], packing.restore(solution))
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())

@@ -18,8 +18,6 @@ from tape.transforms._derived import derived
 from tape.transforms._record import Argnums, Recording, dtype_of, name_of
 from tape.transforms.grad import gradient_of
 
-__all__ = ["divergence", "hessian", "jacobian", "laplacian"]
-
 Mode = Literal["auto", "fwd", "rev"]
 
 _BATCH_ELEMENTS = 2**24

@@ -14,8 +14,6 @@ from tape.core.trace import Trace
 from tape.transforms._derived import WithTape, derived
 from tape.transforms._record import Recording, name_of
 
-__all__ = ["directional_derivative", "jvp", "linearize"]
-
 
 def jvp(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False

@@ -20,9 +20,6 @@ from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
 
-__all__ = ["odeint"]
-
-
 _METHODS = ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")
 
 
@@ -96,7 +93,8 @@ def odeint(
     start = ops.ravel(like.pack([leaves[i] for i in like.floats]))
     options = {"rtol": rtol, "atol": atol, "method": method}
     out = _Solution(f, like, start, t, args, options).as_node()
-    return tree.restore(like.structure, _by_leaf(like, out))
+    rows = ops.reshape(out, (len(out), *like.shapes[0])) if like.is_single else out
+    return like.restore(rows)
 
 
 class _Solution:
@@ -248,20 +246,6 @@ class _Solution:
 
         sol = self.segment.call(solve, operands)
         return lambda time: sol(float(time)).astype(start.dtype)
-
-
-def _by_leaf(packing: Packing, out: Any) -> list[Any]:
-    """Return the leaves of the solution, from vectors for all times."""
-    count = out.shape[0]
-    if packing.is_single:
-        return [ops.reshape(out, (count, *packing.shapes[0]))]
-    parts, start = [], 0
-    for shape, dtype in zip(packing.shapes, packing.dtypes, strict=True):
-        stop = start + int(np.prod(shape))
-        part = ops.reshape(out[:, start:stop], (count, *shape))
-        parts.append(part if dtype == packing.dtype else ops.astype(part, dtype))
-        start = stop
-    return parts
 
 
 def _check(like: Packing, times: Any) -> None:

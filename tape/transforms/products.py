@@ -15,8 +15,6 @@ from tape.transforms._record import Argnums, Recording, check_callable, dtype_of
 from tape.transforms.grad import gradient_of
 from tape.transforms.jvp import pushed
 
-__all__ = ["gnvp", "hvp", "rop"]
-
 
 @derived
 def hvp(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:

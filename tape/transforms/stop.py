@@ -13,8 +13,6 @@ from tape.core.node import Handle
 from tape.core.op import Op
 from tape.inspect.costs import declare_cost, free
 
-__all__ = ["no_grad", "stop_gradient"]
-
 _stop = Op(lambda x: x, name="stop_gradient", batch=batch_rules.elementwise, lower=lambda b, x: b.value(x))
 declare_cost(free, _stop)
 

@@ -14,8 +14,6 @@ from tape.core.interpreter import lift
 from tape.transforms._expand import push_series
 from tape.transforms._record import Recording
 
-__all__ = ["taylor"]
-
 
 def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> Any:
     """Compute the derivatives of ``f(x + t * direction)`` by t, at t = 0, of order 0, 1, ..., ``order``.

@@ -8,8 +8,6 @@ from typing import Any
 from tape.transforms._derived import WithTape
 from tape.transforms._record import Recording
 
-__all__ = ["vjp"]
-
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Record a function once, for any number of products with its transposed Jacobian.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = ["Animation", "animate"]
-
 
 @dataclass(frozen=True, repr=False)
 class Animation(Drawing):

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = ["Arc", "arc", "arcs"]
-
 _STEP = 22.0  # pixels from one row to the next, when there is text in them
 _TEXT = 14.0  # below this there is no room for text
 _LISTED = 300  # longer tapes are drawn small

@@ -34,8 +34,6 @@ from tape.viz.training import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["curve"]
-
 _SHORT = 100  # up to here nothing is smoothed unless asked for
 _PIXELS = 1000  # longer curves are drawn as the band between least and largest
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = ["DotOptions", "dot"]
-
 _MIDDLE = LIGHT.inactive_line  # neither light nor dark: to be seen on any ground
 _GRAPH = f'bgcolor=transparent fontname="{SANS}" fontsize=11 fontcolor="{_MIDDLE}" nodesep=0.3 ranksep=0.4'
 _NODE = (

@@ -15,8 +15,6 @@ from typing import Any
 from tape import errors
 from tape.core.node import Handle
 
-__all__ = ["Drawing", "checked_path", "px"]
-
 _TEXTS = {"svg": "image/svg+xml", "html": "text/html"}
 _IMAGES = {"png": "image/png", "gif": "image/gif"}
 

@@ -21,8 +21,6 @@ from tape.viz.style import SANS, css, paint
 if TYPE_CHECKING:
     from tape.inspect.profiling import Entry, Profile
 
-__all__ = ["flame"]
-
 _WIDTH, _ROW, _GAP, _CHARACTER = 960.0, 24.0, 1.0, 6.6  # pixels
 _LEAST = 0.5  # pixels below which a part is not drawn
 _PASSES = {"forward": "forward", "backward": "backward", "tangent": "forward mode"}

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = ["graph"]
-
 _FORMATS = ("svg", "png")
 _ADVICE = (
     "use what needs nothing: tape.viz.arc draws the tape, tape.viz.dot returns the text for another renderer"

@@ -13,8 +13,6 @@ from typing import Literal
 
 from tape import errors
 
-__all__ = ["Layout", "Point", "is_installed", "layout", "render"]
-
 Point = tuple[float, float]
 
 _INCH = 72.0  # Graphviz computes in inches

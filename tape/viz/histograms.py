@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from tape.core.trace import Trace
 
-__all__ = ["histograms"]
-
 _PANELS = 24  # more params than that are drawn as quantiles
 _COLUMNS = 4
 _ROWS_NAMED = 120

@@ -34,8 +34,6 @@ from tape.viz.training import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["landscape"]
-
 _LEVELS = 25
 _COLORMAP = "viridis"
 

@@ -11,8 +11,6 @@ import numpy as np
 from tape import errors
 from tape.core.node import Handle
 
-__all__ = ["check_choice", "check_number", "check_trace"]
-
 
 def check_trace(trace: Any) -> None:
     """Check that the argument is a trace.

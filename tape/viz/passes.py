@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = [
-    "Phase",
-    "Step",
-    "Write",
-    "ancestors",
-    "backward_steps",
-    "forward_steps",
-    "root_of",
-    "tangent_steps",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Write:

@@ -10,8 +10,6 @@ import io
 
 from matplotlib.figure import Figure
 
-__all__ = ["Picture"]
-
 
 class Picture(Figure):
     """A figure that notebooks show without pyplot, its windows and its global state.

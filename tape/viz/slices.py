@@ -17,8 +17,6 @@ from tape.core.node import plain
 from tape.system.progress import progress_bar
 from tape.viz.options import check_number
 
-__all__ = ["LandscapeSlice", "landscape_slice"]
-
 _MARGIN = 1.2  # of the frame around a trajectory
 
 

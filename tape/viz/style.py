@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-__all__ = ["CURVES", "DARK", "LIGHT", "MONOSPACE", "SANS", "STATES", "Palette", "css", "paint"]
-
 SANS = "Helvetica,Arial,sans-serif"
 MONOSPACE = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
 
@@ -62,44 +60,27 @@ class Palette:
     tangent_line: str
 
 
-LIGHT = Palette(
-    ground="#ffffff",
-    ink="#1d2329",
-    muted="#5b6570",
-    line="#a9b2bb",
-    cluster="#f4f6f8",
-    active="#c3ecce",
-    active_line="#2f9e51",
-    adjoint="#ffe9a0",
-    adjoint_line="#c98a00",
-    adjoint_ink="#7a4b00",
-    highlight="#ffb3ab",
-    highlight_line="#d92d20",
-    inactive="#e8ebee",
-    inactive_line="#8a949e",
-    tangent="#bfdcff",
-    tangent_line="#2a78d6",
-)
+_COLOURS = {
+    "ground": ("#ffffff", "#14181d"),
+    "ink": ("#1d2329", "#e8ecf0"),
+    "muted": ("#5b6570", "#9aa5b1"),
+    "line": ("#a9b2bb", "#55606b"),
+    "cluster": ("#f4f6f8", "#1c2229"),
+    "active": ("#c3ecce", "#1e4d2e"),
+    "active_line": ("#2f9e51", "#4cc274"),
+    "adjoint": ("#ffe9a0", "#5e4708"),
+    "adjoint_line": ("#c98a00", "#f0b429"),
+    "adjoint_ink": ("#7a4b00", "#f7c95c"),
+    "highlight": ("#ffb3ab", "#7a1f19"),
+    "highlight_line": ("#d92d20", "#ff6f61"),
+    "inactive": ("#e8ebee", "#2b323a"),
+    "inactive_line": ("#8a949e", "#75808c"),
+    "tangent": ("#bfdcff", "#173f6b"),
+    "tangent_line": ("#2a78d6", "#62a8ff"),
+}
+LIGHT = Palette(**{role: light for role, (light, _) in _COLOURS.items()})
 """Colours on white."""
-
-DARK = Palette(
-    ground="#14181d",
-    ink="#e8ecf0",
-    muted="#9aa5b1",
-    line="#55606b",
-    cluster="#1c2229",
-    active="#1e4d2e",
-    active_line="#4cc274",
-    adjoint="#5e4708",
-    adjoint_line="#f0b429",
-    adjoint_ink="#f7c95c",
-    highlight="#7a1f19",
-    highlight_line="#ff6f61",
-    inactive="#2b323a",
-    inactive_line="#75808c",
-    tangent="#173f6b",
-    tangent_line="#62a8ff",
-)
+DARK = Palette(**{role: dark for role, (_, dark) in _COLOURS.items()})
 """Colours on near-black."""
 
 CURVES = (LIGHT.tangent_line, "#ee7733", "#228833", "#aa3377", "#33bbee", "#997700", LIGHT.muted)

@@ -20,23 +20,6 @@ from tape.viz.style import CURVES, LIGHT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLUE",
-    "EXTENSIONS",
-    "GREY",
-    "INK",
-    "RED",
-    "Scale",
-    "caption",
-    "check_scale",
-    "dress",
-    "figure_of",
-    "is_logarithmic",
-    "listed",
-    "mark_nonfinite",
-    "save",
-]
-
 Scale = bool | Literal["auto"]
 """Whether an axis is logarithmic: True, False, or "auto" to look at the values."""
 

@@ -22,8 +22,6 @@ from tape.viz.passes import ancestors, backward_steps
 if TYPE_CHECKING:
     from tape.core.trace import Trace
 
-__all__ = ["View", "look", "node_id", "node_ids", "value_text"]
-
 
 @dataclass(frozen=True)
 class View:

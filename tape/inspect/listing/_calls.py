@@ -13,8 +13,6 @@ from tape import errors
 from tape.core.node import Handle, Node, plain
 from tape.inspect.listing._words import digest, one_line, short
 
-__all__ = ["CallText", "call_text"]
-
 _WRITTEN_OUT = 4
 """The largest number of elements of a constant that is shown by value."""
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from tape.inspect.listing._sheet import Row, Sheet, is_alarming, sheet_of
 
-__all__ = ["html_table", "listing_html"]
-
 _STYLE = """<style>
 .tape-listing { color: inherit; background: transparent; overflow-x: auto; max-width: 100%; }
 .tape-listing table { border-collapse: collapse; border: 0; margin: .3em 0; font: .85em/1.45

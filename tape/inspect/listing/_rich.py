@@ -11,8 +11,6 @@ from tape.system.extras import need
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["listing_table"]
-
 _UNLIMITED = 10_000
 _STYLES = {"param": "bold green", "input": "cyan", "active": "", "inactive": "dim"}
 

@@ -16,8 +16,6 @@ from tape.core.node import plain
 from tape.inspect.listing._calls import call_text
 from tape.inspect.listing._words import digest, one_line
 
-__all__ = ["Column", "Row", "Sheet", "is_alarming", "sheet_of"]
-
 _HEAD = 40
 _TAIL = 20
 _LONGEST = 200  # width of a name, wherever it is shown

@@ -10,8 +10,6 @@ from tape.inspect.listing._rich import listing_table
 from tape.inspect.listing._summary import Summary, summary
 from tape.inspect.listing._text import listing
 
-__all__ = ["Shown"]
-
 
 class Shown:
     """The base of `Trace` with its display methods."""

@@ -15,8 +15,6 @@ from tape.inspect.listing._html import html_table
 from tape.inspect.listing._text import aligned
 from tape.inspect.listing._words import byte_size, columns_of, one_line
 
-__all__ = ["OpTotal", "Summary", "summary"]
-
 _SHOWN = 20
 """The number of operations with a row of their own; the rest shares one."""
 

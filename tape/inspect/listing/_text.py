@@ -8,8 +8,6 @@ from typing import Any
 from tape.inspect.listing._sheet import Sheet, sheet_of
 from tape.inspect.listing._words import columns_of, cut
 
-__all__ = ["aligned", "listing", "widths_in"]
-
 _LINE = 110
 _GAP = "  "
 

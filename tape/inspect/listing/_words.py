@@ -10,8 +10,6 @@ import numpy as np
 from tape import errors
 from tape.core.node import Handle, plain
 
-__all__ = ["brief", "byte_size", "columns_of", "cut", "digest", "duration", "number", "one_line", "short"]
-
 _IN_FULL = 8
 """The largest number of elements of an array that is written in full."""
 _DIGITS = 4

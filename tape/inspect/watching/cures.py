@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["cure"]
-
 _OVERFLOW = ("exp", "exp2", "expm1", "sinh", "cosh", "logaddexp", "logaddexp2")
 _DOMAIN = {
     "arcsin": "between -1 and 1",

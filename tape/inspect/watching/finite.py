@@ -20,8 +20,6 @@ from tape.inspect.watching.cures import cure
 from tape.inspect.watching.watch import RUNNING, Phase, Rule, Watch
 from tape.kernels.accumulate import Scattered
 
-__all__ = ["Finite", "Origin", "all_finite", "describe_operand", "first_bad"]
-
 _HEADS = {"forward": "", "backward": "the derivative of ", "tangent": "the forward derivative of "}
 
 _BLAS_FROM, _BLAS_TO = 16, 8192

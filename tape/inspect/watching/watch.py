@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from tape.core.node import Node
 
-__all__ = ["RUNNING", "Phase", "Rule", "Watch"]
-
 Phase = Literal["forward", "backward", "tangent"]
 
 

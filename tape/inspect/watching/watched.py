@@ -9,8 +9,6 @@ from tape.core.node import Contributions, Node
 from tape.core.sites import here
 from tape.inspect.watching.watch import RUNNING, Watch
 
-__all__ = ["Watching"]
-
 
 class Watching:
     """The watches of a trace, and whether its nodes keep the user's line.

@@ -10,7 +10,6 @@ import numpy as np
 from tape.core import series
 from tape.core.elementwise import elementwise
 from tape.core.linear import cast
-from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import where
 
 __all__ = [
@@ -25,17 +24,6 @@ __all__ = [
     "subtract",
     "true_divide",
 ]
-
-declare_samples(
-    "np.add(x, v)",
-    "np.divide(x, v)",
-    "np.float_power(x, v)",
-    "np.multiply(x, v)",
-    "np.negative(x)",
-    "np.positive(x)",
-    "np.power(x, v)",
-    "np.subtract(x, v)",
-)
 
 # Forward is the operator, not the ufunc: the same arithmetic, nine times faster on NumPy scalars.
 

@@ -27,15 +27,10 @@ __all__ = [
 ]
 
 declare_samples(
-    "np.bitwise_and(n, np.floor(4 * u).astype(int))",
+    "np.bitwise_and, np.gcd, np.lcm, np.left_shift, np.right_shift(n, np.floor(4 * u).astype(int))",
     "np.bitwise_count(np.floor(4 * u).astype(int))",
-    "np.bitwise_or(np.floor(4 * u).astype(int), n)",
-    "np.bitwise_xor(np.floor(4 * u).astype(int), n)",
-    "np.gcd(n, np.floor(4 * u).astype(int))",
+    "np.bitwise_or, np.bitwise_xor(np.floor(4 * u).astype(int), n)",
     "np.invert(x > 0.5)",
-    "np.lcm(n, np.floor(4 * u).astype(int))",
-    "np.left_shift(n, np.floor(4 * u).astype(int))",
-    "np.right_shift(n, np.floor(4 * u).astype(int))",
 )
 
 bitwise_and = elementwise(np.bitwise_and)

@@ -37,14 +37,8 @@ __all__ = [
 ]
 
 declare_samples(
-    "np.abs(x - 0.5)",
-    "np.angle(x - 0.5)",
-    "np.conjugate(x)",
-    "np.imag(x)",
-    "np.iscomplex(x)",
-    "np.isreal(x)",
-    "np.real(x)",
-    "np.real_if_close(x)",
+    "np.abs, np.angle(x - 0.5)",
+    "np.imag, np.iscomplex, np.isreal, np.real, np.real_if_close(x)",
 )
 
 

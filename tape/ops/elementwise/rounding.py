@@ -39,22 +39,10 @@ __all__ = [
 ]
 
 declare_samples(
-    "np.around(x, 1)",
-    "np.ceil(x)",
-    "np.divmod(x, 0.22)",
-    "np.fix(x)",
-    "np.floor(x)",
-    "np.floor_divide(x, 0.22)",
-    "np.fmod(x, 0.22)",
-    "np.frexp(x)",
+    "np.around, np.round(x, 1)",
+    "np.divmod, np.floor_divide, np.fmod, np.remainder(x, 0.22)",
+    "np.fix, np.frexp, np.modf(x)",
     "np.ldexp(u, n)",
-    "np.modf(x)",
-    "np.nextafter(x, y)",
-    "np.remainder(x, 0.22)",
-    "np.rint(x)",
-    "np.round(x, 1)",
-    "np.spacing(x)",
-    "np.trunc(x)",
 )
 
 floor = elementwise(np.floor)

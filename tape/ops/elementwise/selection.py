@@ -58,32 +58,11 @@ __all__ = [
 declare_samples(
     "np.all(mask * x)",
     "np.any(x > 0.5)",
-    "np.argmax(x, axis=1)",
-    "np.argmin(x, axis=1)",
+    "np.argmax, np.argmin(x, axis=1)",
     "np.copysign(x, y - 0.5)",
-    "np.equal(x, y)",
-    "np.fmax(x, y)",
-    "np.fmin(x, y)",
-    "np.greater(x, y)",
-    "np.greater_equal(x, y)",
     "np.heaviside(x - 0.5, 0.5)",
     "np.isclose(x, y)",
-    "np.isfinite(x)",
-    "np.isinf(x)",
-    "np.isnan(x)",
-    "np.isneginf(x)",
-    "np.isposinf(x)",
-    "np.less(x, y)",
-    "np.less_equal(x, y)",
-    "np.logical_and(x, y)",
-    "np.logical_not(x)",
-    "np.logical_or(x, y)",
-    "np.logical_xor(x, y)",
-    "np.maximum(x, y)",
-    "np.minimum(x, y)",
-    "np.not_equal(x, y)",
-    "np.sign(x)",
-    "np.signbit(x)",
+    "np.isneginf, np.isposinf(x)",
     "np.where(x > 0.5, x, y)",
 )
 
@@ -227,41 +206,42 @@ _isclose = Op(
     batch=batch_rules.elementwise,
     lower=_lower_isclose,
 )
-_all = Op(
-    lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
-    name="all",
-    batch=along_axes,
-    lower=lambda b, x, axis, keepdims: b.fold("all", b.value(x, bool), axis, keepdims),
-)
-_any = Op(
-    lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
-    name="any",
-    batch=along_axes,
-    lower=lambda b, x, axis, keepdims: b.fold("any", b.value(x, bool), axis, keepdims),
-)
 
 
-def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+def reducing(function: Callable[..., Any], batch: Callable[..., Any], lower: Any = None) -> Op:
+    """Return the operation of a NumPy function that reduces axes, recorded without a derivative."""
+
+    def forward(x: Any, *, axis: Any, keepdims: bool) -> Any:
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return Op(forward, name=function.__name__, batch=batch, lower=lower)
+
+
+def batch_positions(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """The batch rule of positions, which count elements where there is no axis."""
     (x,) = operands
     if attrs["axis"] is not None:
         return along_axes(op, operands, is_batched, attrs, size)
-    if attrs["keepdims"]:
-        return NotImplemented
-    return op(x.reshape((size, prod(x.shape[1:]))), axis=1, keepdims=False)
+    found = op(x.reshape((size, prod(x.shape[1:]))), **{**attrs, "axis": 1})
+    return found.reshape((size, *(1,) * (x.ndim - 1))) if attrs.get("keepdims") else found
 
 
-_argmax = Op(
-    lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
-    name="argmax",
-    batch=_batch_position,
-    lower=lambda b, x, axis, keepdims: b.position("argmax", x, axis, keepdims),
-)
-_argmin = Op(
-    lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
-    name="argmin",
-    batch=_batch_position,
-    lower=lambda b, x, axis, keepdims: b.position("argmin", x, axis, keepdims),
-)
+def _truth(function: Callable[..., Any]) -> Op:
+    def lower(b: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+        return b.fold(function.__name__, b.value(x, bool), axis, keepdims)
+
+    return reducing(function, along_axes, lower)
+
+
+def _position(function: Callable[..., Any]) -> Op:
+    def lower(b: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+        return b.position(function.__name__, x, axis, keepdims)
+
+    return reducing(function, batch_positions, lower)
+
+
+_all, _any = _truth(np.all), _truth(np.any)
+_argmax, _argmin = _position(np.argmax), _position(np.argmin)
 declare_cost(passes(1), _all, _any, _argmax, _argmin)
 
 

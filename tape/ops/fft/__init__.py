@@ -39,24 +39,7 @@ __all__ = [
     "rfftn",
 ]
 
-declare_samples(
-    "np.fft.fft(x)",
-    "np.fft.fft2(x)",
-    "np.fft.fftn(x)",
-    "np.fft.fftshift(x)",
-    "np.fft.hfft(x)",
-    "np.fft.ifft(x)",
-    "np.fft.ifft2(x)",
-    "np.fft.ifftn(x)",
-    "np.fft.ifftshift(x)",
-    "np.fft.ihfft(x)",
-    "np.fft.irfft(x)",
-    "np.fft.irfft2(x)",
-    "np.fft.irfftn(x)",
-    "np.fft.rfft(x)",
-    "np.fft.rfft2(x)",
-    "np.fft.rfftn(x)",
-)
+declare_samples(*(f"np.fft.{name}(x)" for name in __all__))
 
 # ---- arguments -------------------------------------------------------------------------------------
 

@@ -19,8 +19,6 @@ from tape.core.op import Op
 from tape.inspect.costs import Shape, declare_cost, free
 from tape.ops.elementwise.complex import conjugate
 
-__all__ = ["OPPOSITE", "back", "forth", "from_half", "resized", "shift", "shift_back", "to_half"]
-
 OPPOSITE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The ``norm`` with which the transform back divides by what the one forth divides by."""
 

@@ -26,8 +26,6 @@ from tape.ops.linalg.packing import (
 from tape.ops.linalg.triangular import solve_triangular
 from tape.ops.structure.joining import concatenate
 
-__all__ = ["QRResult", "cho_factor", "cholesky", "qr"]
-
 declare_samples(
     "np.linalg.cholesky(h)",
     "np.linalg.qr(s)",

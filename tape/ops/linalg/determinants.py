@@ -18,12 +18,7 @@ from tape.ops.linalg.equations import inv, inverse_or_zero
 from tape.ops.linalg.packing import Packed, square, stacked, transposed
 from tape.ops.reduction.reductions import sum
 
-__all__ = ["SlogdetResult", "det", "slogdet"]
-
-declare_samples(
-    "np.linalg.det(s)",
-    "np.linalg.slogdet(s)",
-)
+declare_samples("np.linalg.det, np.linalg.slogdet(s)")
 
 
 # Matrices ``sum of e_S x_S`` over subsets S of m numbers with squares 0, as lists in the order of the bits of

@@ -31,8 +31,6 @@ from tape.ops.linalg.packing import (
 )
 from tape.ops.reduction.reductions import sum
 
-__all__ = ["EigResult", "EighResult", "eig", "eigh", "eigvals", "eigvalsh"]
-
 declare_samples(
     "np.linalg.eig(g)[0].real",
     "np.linalg.eigh(h)[0]",

@@ -21,13 +21,10 @@ from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.products.products import matrix_product
 from tape.ops.structure.shape import expand_dims, reshape, swapaxes, transpose
 
-__all__ = ["inv", "inverse", "inverse_or_zero", "solve", "tensorinv", "tensorsolve"]
-
 declare_samples(
     "np.linalg.inv(s)",
-    "np.linalg.solve(s, u)",
+    "np.linalg.solve, np.linalg.tensorsolve(s, u)",
     "np.linalg.tensorinv(s, ind=1)",
-    "np.linalg.tensorsolve(s, u)",
 )
 
 

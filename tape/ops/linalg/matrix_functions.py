@@ -16,8 +16,6 @@ from tape.ops.linalg.equations import inv
 from tape.ops.linalg.packing import square, stacked, transposed
 from tape.ops.structure.joining import concatenate
 
-__all__ = ["expm", "matrix_power"]
-
 declare_samples(
     "np.linalg.matrix_power(s, 3)",
     "tape.ops.linalg.expm(s)",

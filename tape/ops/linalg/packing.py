@@ -23,25 +23,6 @@ from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import expand_dims, swapaxes
 
-__all__ = [
-    "Packed",
-    "alike",
-    "conjugated",
-    "dagger",
-    "gaps",
-    "half",
-    "matrices",
-    "mirrored",
-    "over",
-    "skewed",
-    "square",
-    "stacked",
-    "times_columns",
-    "transposed",
-    "triangle",
-    "vanishing",
-]
-
 Shape = tuple[int, ...]
 
 

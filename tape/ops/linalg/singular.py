@@ -40,8 +40,6 @@ from tape.ops.reduction.reductions import sum
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import expand_dims
 
-__all__ = ["SVDResult", "svd", "svdvals", "values_jvp", "values_vjp"]
-
 declare_samples(
     "np.linalg.svd(x, full_matrices=False)[1]",
     "np.linalg.svdvals(x)",

@@ -17,8 +17,6 @@ from tape.ops.linalg.equations import batch_solve, with_columns
 from tape.ops.linalg.packing import matrices, square, transposed, triangle
 from tape.ops.products.products import matrix_product
 
-__all__ = ["cho_solve", "solve_triangular"]
-
 declare_samples(
     "tape.ops.linalg.cho_solve((np.linalg.cholesky(h), True), u)",
     "tape.ops.linalg.solve_triangular(s, u, lower=True)",

@@ -18,19 +18,6 @@ from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
 from tape.ops.nn.bodies import number, smooth
 
-__all__ = [
-    "celu",
-    "elu",
-    "gelu",
-    "glu",
-    "logsigmoid",
-    "mish",
-    "selu",
-    "silu",
-    "softsign",
-    "tanhshrink",
-]
-
 
 def _held(x: Any, bound: float) -> Any:
     return minimum(maximum(x, -bound), bound)

@@ -19,15 +19,6 @@ from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack
 from tape.ops.structure.shape import reshape
 
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-]
-
 OutputSize = int | Sequence[int | None] | None
 
 

@@ -19,8 +19,6 @@ from tape.ops.structure.axes import swapaxes
 from tape.ops.structure.repeating import repeat
 from tape.ops.structure.shape import reshape
 
-__all__ = ["multi_head_attention", "scaled_dot_product_attention"]
-
 _LAST = (-1,)
 
 

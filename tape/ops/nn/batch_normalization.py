@@ -13,8 +13,6 @@ from tape.ops.nn.normalization import affine, check_shape, checked_channels, sta
 from tape.ops.reduction.reductions import mean
 from tape.ops.reduction.spreads import var
 
-__all__ = ["batch_norm", "batch_norm_statistics", "instance_norm"]
-
 
 def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` in each channel of each sample.

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import batch_rules, series
+from tape.core import series
+from tape.core.elementwise import elementwise
 from tape.core.node import Handle
 from tape.core.op import Op
 from tape.errors import OptionError, UnsupportedError
 from tape.kernels.choices import select
-
-__all__ = ["Arrays", "linear_in_pieces", "number", "on_arrays", "on_values", "smooth"]
 
 Body = Callable[..., Any]
 
@@ -57,7 +56,7 @@ class _Instructions:
 _ARRAYS = Arrays()
 
 
-def on_arrays(name: str, body: Body) -> Callable[..., Any]:
+def _on_arrays(name: str, body: Body) -> Callable[..., Any]:
     """Return a body as the forward function of an operation on real numbers."""
 
     def forward(*operands: Any, **attrs: Any) -> Any:
@@ -76,7 +75,7 @@ def _as_float(name: str, x: Any) -> Any:
     return x if kind == "f" else np.asarray(x, np.float64)[()]
 
 
-def on_values(body: Body) -> Callable[..., Any]:
+def _on_values(body: Body) -> Callable[..., Any]:
     """Return a body as the ``lower`` rule of an operation."""
 
     def lower(b: Any, *operands: Any, **attrs: Any) -> Any:
@@ -87,6 +86,11 @@ def on_values(body: Body) -> Callable[..., Any]:
     return lower
 
 
+def pointwise(name: str, body: Body, *partials: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Return an elementwise function by its value and its partial derivatives."""
+    return elementwise(_on_arrays(name, body), *partials, lower=_on_values(body), name=name, **options)
+
+
 def _operation(
     name: str, body: Body, derivative: Callable[..., Any], *, taylor: Any = None, doc: str | None = None
 ) -> Op:
@@ -95,17 +99,8 @@ def _operation(
     def rule(d: Any, out: Any, x: Any, **attrs: Any) -> Any:
         return derivative(d, x, **attrs)
 
-    return Op(
-        on_arrays(name, body),
-        name=name,
-        vjp=[rule],
-        jvp=[rule],
-        taylor=taylor,
-        batch=batch_rules.elementwise,
-        lower=on_values(body),
-        doc=doc,
-        widens=True,
-    )
+    recorder: Any = pointwise(name, body, rule, taylor=taylor, doc=doc)
+    return recorder.op
 
 
 def smooth(name: str, body: Body, slope: Body, bend: Callable[..., Any], doc: str | None = None) -> Op:

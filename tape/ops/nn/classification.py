@@ -24,12 +24,6 @@ from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import astype, expand_dims
 from tape.ops.structure.taking import take
 
-__all__ = [
-    "cross_entropy",
-    "nll_loss",
-    "one_hot",
-]
-
 
 def _check_classes(name: str, target: Any, classes: int, ignored: int | None = None) -> None:
     """Check that class indices, as they are at the call, are within bounds; name the first one outside."""

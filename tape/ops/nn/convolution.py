@@ -28,15 +28,6 @@ from tape.ops.nn.geometry import (
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
 
-__all__ = [
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-]
-
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
 

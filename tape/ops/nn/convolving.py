@@ -22,8 +22,6 @@ from tape.ops.nn.geometry import Counts, computed, window_counts
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.shape import reshape
 
-__all__ = ["conv", "conv_input"]
-
 # The parts of the first two axes, the slower one first: N images, G groups, and in each group I channels of
 # the images and O of the results.
 

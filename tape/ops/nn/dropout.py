@@ -13,8 +13,6 @@ from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.shape import broadcasts
 
-__all__ = ["dropout", "dropout_mask"]
-
 
 def _checked_probability(name: str, p: Any) -> float:
     if np.ndim(p) or isinstance(p, (bool, np.bool_)):

@@ -18,8 +18,6 @@ from tape.ops.reduction.reductions import sum as total
 from tape.ops.structure.indexing import HOLE, scattered
 from tape.ops.structure.shape import astype, expand_dims
 
-__all__ = ["embedding", "embedding_bag"]
-
 # ---- the operations ----------------------------------------------------------------------------------
 
 

@@ -17,20 +17,6 @@ import numpy as np
 from tape.errors import DTypeError, OptionError, ShapeError
 from tape.ops.structure.shape import reshape
 
-__all__ = [
-    "Counts",
-    "Paddings",
-    "check_real",
-    "computed",
-    "extents",
-    "image_shape",
-    "on_batches",
-    "paddings",
-    "per_axis",
-    "whole",
-    "window_counts",
-]
-
 Counts = tuple[int, ...]
 Paddings = tuple[tuple[int, int], ...]
 

@@ -13,8 +13,6 @@ from tape.ops.products.products import matmul
 from tape.ops.structure.axes import transpose
 from tape.ops.structure.shape import expand_dims, reshape
 
-__all__ = ["bilinear", "linear"]
-
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """``x @ weight.T + bias``.

@@ -16,8 +16,6 @@ from tape.errors import DTypeError, OptionError, ShapeError, describe_all
 from tape.ops.reduction.primitives import mean_along, sum_along
 from tape.ops.structure.shape import astype, broadcasts
 
-__all__ = ["Reduction", "check_fits", "check_reduction", "check_values", "like_shaped", "reals", "reduced"]
-
 Reduction = Literal["mean", "sum", "none"]
 
 

@@ -21,15 +21,6 @@ from tape.ops.reduction.primitives import sum_along
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import reshape
 
-__all__ = [
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "hinge_embedding_loss",
-    "margin_ranking_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-]
-
 
 def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors.

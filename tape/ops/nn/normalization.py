@@ -26,8 +26,6 @@ from tape.ops.reduction.primitives import mean_along
 from tape.ops.structure.padding import pad
 from tape.ops.structure.shape import reshape
 
-__all__ = ["group_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm"]
-
 Axes = tuple[int, ...]
 Mean = Callable[[Any], Any]
 

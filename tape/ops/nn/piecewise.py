@@ -17,18 +17,6 @@ from tape.ops.elementwise.selection import logical_and, where
 from tape.ops.nn.bodies import linear_in_pieces, number, smooth
 from tape.ops.structure.shape import reshape
 
-__all__ = [
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "prelu",
-    "relu6",
-    "softshrink",
-    "threshold",
-]
-
 
 def _prelu_forward(x: Any, weight: Any) -> Any:
     return select(x > 0, x, weight * x)

@@ -35,15 +35,6 @@ from tape.ops.nn.geometry import (
 )
 from tape.ops.structure.shape import astype, reshape
 
-__all__ = [
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-]
-
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.elementwise import elementwise
 from tape.errors import ShapeError
 from tape.ops.elementwise.elementary import exp, sigmoid
 from tape.ops.elementwise.selection import maximum
 from tape.ops.nn.activations import logsigmoid
-from tape.ops.nn.bodies import on_arrays, on_values
+from tape.ops.nn.bodies import pointwise
 from tape.ops.nn.losses import (
     Reduction,
     check_fits,
@@ -23,8 +22,6 @@ from tape.ops.nn.losses import (
     reduced,
 )
 from tape.ops.special.losses import xlogy
-
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"]
 
 
 def _binary(ns: Any, p: Any, target: Any) -> Any:
@@ -41,18 +38,12 @@ def _variance(p: Any) -> Any:
     return maximum(p * (1 - p), max(1e-12, np.finfo(p.dtype).tiny))
 
 
-_against = elementwise(
-    on_arrays("log odds", _log_odds_against),
-    lambda d, out, p: -(d / _variance(p)),
-    lower=on_values(_log_odds_against),
-    name="log_odds_against",
-)
-_binary_cross_entropy = elementwise(
-    on_arrays("binary_cross_entropy", _binary),
+_against = pointwise("log_odds_against", _log_odds_against, lambda d, out, p: -(d / _variance(p)))
+_binary_cross_entropy = pointwise(
+    "binary_cross_entropy",
+    _binary,
     lambda d, out, p, target: d * ((p - target) / _variance(p)),
     lambda d, out, p, target: d * _against(p),
-    lower=on_values(_binary),
-    name="binary_cross_entropy",
 )
 
 
@@ -60,12 +51,11 @@ def _of_logits(ns: Any, x: Any, target: Any) -> Any:
     return ns.clip(x, 0, inf) - x * target + ns.log1p(ns.exp(-ns.absolute(x)))
 
 
-_binary_cross_entropy_of_logits = elementwise(
-    on_arrays("binary_cross_entropy_with_logits", _of_logits),
+_binary_cross_entropy_of_logits = pointwise(
+    "binary_cross_entropy_with_logits",
+    _of_logits,
     lambda d, out, x, target: d * (sigmoid(x) - target),
     lambda d, out, x, target: -(d * x),
-    lower=on_values(_of_logits),
-    name="binary_cross_entropy_with_logits",
 )
 
 
@@ -73,12 +63,8 @@ def _times_its_log(ns: Any, x: Any) -> Any:
     return x * ns.log(ns.where(x == 0, 1, x))
 
 
-_negative_entropy = elementwise(  # the formula of xlogy(x, x), whose loop is scalar
-    on_arrays("kl_div", _times_its_log),
-    lambda d, out, x: xlogy(d, x) + d,
-    lower=on_values(_times_its_log),
-    name="negative_entropy",
-)
+# The formula of xlogy(x, x), whose loop is scalar.
+_negative_entropy = pointwise("negative_entropy", _times_its_log, lambda d, out, x: xlogy(d, x) + d)
 
 
 def _weighed(losses: Any, weight: Any, reduction: str) -> Any:

@@ -16,8 +16,6 @@ from tape.ops.nn.bodies import number, smooth
 from tape.ops.nn.losses import Reduction, check_reduction, check_values, like_shaped, reals, reduced
 from tape.ops.structure.shape import expand_dims
 
-__all__ = ["gaussian_nll_loss", "huber_loss", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
-
 
 def mse_loss(input: Any, target: Any, reduction: Reduction = "mean") -> Any:
     """The squared error, ``(input - target)**2``.

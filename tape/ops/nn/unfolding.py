@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tape.core.batch_rules import elementwise
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import ShapeError
@@ -24,8 +25,6 @@ from tape.ops.nn.geometry import (
     window_counts,
 )
 from tape.ops.structure.shape import reshape
-
-__all__ = ["fold", "unfold"]
 
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
@@ -78,16 +77,12 @@ def _lower_fold(b: Any, columns: Any, spatial: Counts, **at: Any) -> Any:
     return x
 
 
-def _batch(op: Op, operands: Any, is_batched: Any, at: dict[str, Any], size: int) -> Any:
-    return op(*operands, **at)  # there may be any axes in front
-
-
 _unfold: Op = Op(
     _unfold_forward,
     name="unfold",
     vjp=[lambda g, out, x, **at: _fold(g, spatial=x.shape[-2:], **at)],
     linear=True,
-    batch=_batch,
+    batch=elementwise,  # there may be any axes in front
     lower=_lower_unfold,
 )
 declare_cost(free, _unfold)
@@ -97,7 +92,7 @@ _fold: Op = Op(
     name="fold",
     vjp=[lambda g, out, columns, spatial, **at: _unfold(g, **at)],
     linear=True,
-    batch=_batch,
+    batch=elementwise,  # there may be any axes in front
     lower=_lower_fold,
 )
 declare_cost(passes(1), _fold)

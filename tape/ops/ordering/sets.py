@@ -39,15 +39,8 @@ __all__ = [
 ]
 
 declare_samples(
-    "np.intersect1d(x, y)",
-    "np.isin(x, y)",
-    "np.setdiff1d(x, y)",
-    "np.setxor1d(x, y)",
-    "np.union1d(x, y)",
-    "np.unique(x)",
-    "np.unique_all(x)",
-    "np.unique_counts(x)",
-    "np.unique_inverse(x)",
+    "np.intersect1d, np.isin, np.setdiff1d, np.setxor1d, np.union1d(x, y)",
+    "np.unique, np.unique_all, np.unique_counts, np.unique_inverse(x)",
     "np.unique_values(x).sum()",
 )
 

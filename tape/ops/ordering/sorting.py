@@ -8,33 +8,30 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from tape import errors
-from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.inspect.costs import declare_cost, searching, sorting
 from tape.inspect.samples import declare_samples
+from tape.ops.elementwise.selection import batch_positions
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
-from tape.ops.structure.shape import astype, ravel, reshape
+from tape.ops.structure.shape import astype, ravel
 from tape.ops.structure.taking import take_along_axis
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
 
 declare_samples(
-    "np.argpartition(x, 2, axis=1)",
-    "np.argsort(x, axis=1)",
+    "np.argpartition, np.partition(x, 2, axis=1)",
+    "np.argsort, np.sort(x, axis=1)",
     "np.lexsort((x[0], x[1]))",
-    "np.partition(x, 2, axis=1)",
     "np.searchsorted([0.4, 0.6], x)",
-    "np.sort(x, axis=1)",
     "np.sort_complex(v)",
 )
 
@@ -62,23 +59,21 @@ def _order(x: Any, *, axis: int | None, kind: Any) -> Any:
     return stable_argsort(x, axis) if kind == "stable" else np.argsort(x, axis=axis, kind=kind)
 
 
-def _batch_order(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    (x,) = operands
-    if attrs["axis"] is None:
-        return op(reshape(x, (size, prod(x.shape[1:]))), **{**attrs, "axis": 1})
-    return along_axes(op, operands, is_batched, attrs, size)
-
-
-_argsort = Op(_order, name="argsort", batch=_batch_order)
+_argsort = Op(_order, name="argsort", batch=batch_positions)
 
 _argpartition = Op(
-    lambda x, *, kth, axis: np.argpartition(x, kth, axis), name="argpartition", batch=_batch_order
+    lambda x, *, kth, axis: np.argpartition(x, kth, axis), name="argpartition", batch=batch_positions
 )
 
 _lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 
 _lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 declare_cost(sorting, _argsort, _argpartition, _lexsort, _lexsort_rows)
+
+
+def batch_first(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+    """The batch rule of operations element by element in the first operand, for one second operand."""
+    return NotImplemented if is_batched[1] else op(*operands, **attrs)
 
 
 def _batch_search(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:

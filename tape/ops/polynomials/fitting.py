@@ -28,9 +28,7 @@ from tape.ops.structure.shape import expand_dims
 
 __all__ = ["polyfit"]
 
-declare_samples(
-    "np.polyfit(u, w, 1)",
-)
+declare_samples("np.polyfit(u, w, 1)")
 
 
 def _of_full_rank_forward(p: Any, rank: Any, *, order: int) -> Any:

@@ -34,12 +34,9 @@ __all__ = [
 ]
 
 declare_samples(
-    "np.polyadd(u, v)",
-    "np.polyder(v)",
+    "np.polyadd, np.polymul, np.polysub(u, v)",
+    "np.polyder, np.polyint(v)",
     "np.polydiv(v, u)",
-    "np.polyint(v)",
-    "np.polymul(u, v)",
-    "np.polysub(u, v)",
     "np.polyval(v, x)",
 )
 

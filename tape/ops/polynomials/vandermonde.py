@@ -18,9 +18,7 @@ from tape.ops.structure.joining import concatenate
 
 __all__ = ["vander"]
 
-declare_samples(
-    "np.vander(v, 3)",
-)
+declare_samples("np.vander(v, 3)")
 
 
 def _slopes(out: Any, increasing: bool) -> Any:

@@ -33,9 +33,7 @@ from tape.ops.structure.shape import astype, reshape
 
 __all__ = ["einsum"]
 
-declare_samples(
-    'np.einsum("ij,j,ik->k", x, v, y)',
-)
+declare_samples('np.einsum("ij,j,ik->k", x, v, y)')
 
 _LARGE = 10_000
 """The number of products from which on NumPy's search for a faster order is worth its time."""

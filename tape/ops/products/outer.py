@@ -23,11 +23,8 @@ from tape.ops.structure.shape import ravel, reshape
 __all__ = ["cross", "kron", "outer"]
 
 declare_samples(
-    "np.cross(x[:, :3], y[:, :3])",
-    "np.kron(u, v)",
-    "np.outer(u, v)",
-    "np.linalg.cross(x[:, :3], y[:, :3])",
-    "np.linalg.outer(u, v)",
+    "np.cross, np.linalg.cross(x[:, :3], y[:, :3])",
+    "np.kron, np.linalg.outer, np.outer(u, v)",
 )
 
 

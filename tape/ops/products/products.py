@@ -29,13 +29,9 @@ from tape.ops.structure.shape import expand_dims, ravel, reshape
 __all__ = ["matmul", "matvec", "vdot", "vecdot", "vecmat"]
 
 declare_samples(
-    "np.matmul(x, v)",
-    "np.matvec(x, v)",
+    "np.linalg.matmul, np.linalg.vecdot, np.matmul, np.matvec, np.vecdot(x, v)",
     "np.vdot(u, w)",
-    "np.vecdot(x, v)",
     "np.vecmat(u, x)",
-    "np.linalg.matmul(x, v)",
-    "np.linalg.vecdot(x, v)",
 )
 
 

@@ -20,7 +20,7 @@ from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.complex import conjugated
 from tape.ops.elementwise.rounding import remainder
 from tape.ops.elementwise.selection import equal, greater, less, where
-from tape.ops.ordering.sorting import argsort
+from tape.ops.ordering.sorting import argsort, batch_first
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
 from tape.ops.structure.shape import astype, ravel
@@ -152,16 +152,12 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 # last.
 
 
-def _batch_by_positions(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return NotImplemented if is_batched[1] else op(*operands, **attrs)
-
-
 def _interval_forward(x: Any, xp: Any) -> Any:
     count = np.searchsorted(xp, x, side="right")
     return np.where(x == xp[-1], len(xp) - 1, count)  # the last knot belongs to the interval before
 
 
-_interval = Op(_interval_forward, name="interval", batch=_batch_by_positions)
+_interval = Op(_interval_forward, name="interval", batch=batch_first)
 
 
 def _gathered_forward(w: Any, interval: Any, *, count: int) -> Any:
@@ -176,7 +172,7 @@ _gathered = Op(
     name="gathered",
     vjp=[lambda g, out, w, interval, count: getitem(g, (..., interval)), None],
     linear=True,
-    batch=_batch_by_positions,
+    batch=batch_first,
     lower=lambda b, w, interval, count: b.written(b.value(w), (interval,), (count,)),
     doc="The sum of the values at the positions in each interval.",
 )

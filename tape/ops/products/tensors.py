@@ -29,11 +29,10 @@ from tape.ops.structure.shape import reshape
 __all__ = ["dot", "inner", "tensordot"]
 
 declare_samples(
-    "np.dot(x, v)",
-    "np.inner(x, v)",
-    "np.tensordot(x, y, ([0], [0]))",
+    "np.dot, np.inner(x, v)",
     "np.linalg.multi_dot([u, s, x, v])",
     "np.linalg.tensordot(x, y, axes=2)",
+    "np.tensordot(x, y, ([0], [0]))",
 )
 
 

@@ -14,15 +14,6 @@ from tape.errors import ShapeError
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.shape import Axes
 
-__all__ = [
-    "Reduced",
-    "count_along",
-    "keep_axes",
-    "operand_and_axes",
-    "operand_and_axis",
-    "spread_over_axes",
-]
-
 Reduced = tuple[int, ...]
 
 _SMALL = 1024

@@ -22,9 +22,7 @@ from tape.ops.reduction.primitives import max_along, min_along, share_of_ties, s
 
 __all__ = ["histogram_bin_edges"]
 
-declare_samples(
-    "np.histogram_bin_edges(x, 3)",
-)
+declare_samples("np.histogram_bin_edges(x, 3)")
 
 
 def is_estimated(*operands: Any, count: Any, range: Any) -> bool:

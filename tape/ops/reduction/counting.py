@@ -14,6 +14,7 @@ from tape.core.op import Op
 from tape.core.table import implements
 from tape.inspect.costs import declare_cost, passes, searching
 from tape.inspect.samples import declare_samples
+from tape.ops.ordering.sorting import batch_first
 from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.primitives import count_nonzero_along
 from tape.ops.structure.indexing import getitem
@@ -62,12 +63,8 @@ def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims
     return count_nonzero_along(a, axis=axes, keepdims=keepdims)
 
 
-def _batch_digitize(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return NotImplemented if is_batched[1] else op(*operands, **attrs)
-
-
 _digitize = Op(
-    lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=_batch_digitize
+    lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=batch_first
 )
 declare_cost(searching, _digitize)
 

@@ -29,9 +29,7 @@ from tape.ops.structure.shape import expand_dims
 
 __all__ = ["softmax_cross_entropy"]
 
-declare_samples(
-    "tape.ops.softmax_cross_entropy(x, n)",
-)
+declare_samples("tape.ops.softmax_cross_entropy(x, n)")
 
 Reduction = Literal["mean", "sum", "none"]
 _LAST: Reduced = (-1,)

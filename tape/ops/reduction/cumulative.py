@@ -34,9 +34,7 @@ from tape.ops.structure.shape import astype, ravel, reshape
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logcumsumexp"]
 
 declare_samples(
-    "np.cumprod(x, axis=1)",
-    "np.cumsum(x, axis=1)",
-    "np.cumulative_prod(x, axis=1)",
+    "np.cumprod, np.cumsum, np.cumulative_prod(x, axis=1)",
     "np.cumulative_sum(x, axis=1, include_initial=True)",
 )
 

@@ -19,9 +19,7 @@ from tape.ops.structure.shape import reshape
 
 __all__ = ["trapezoid"]
 
-declare_samples(
-    "np.trapezoid(x, v, axis=1)",
-)
+declare_samples("np.trapezoid(x, v, axis=1)")
 
 
 @implements(np.trapezoid)

@@ -29,20 +29,6 @@ from tape.ops.reduction.primitives import (
 )
 from tape.ops.structure.shape import astype
 
-__all__ = [
-    "lower_masked_mean",
-    "masked_reduction",
-    "max_where",
-    "mean_where",
-    "min_where",
-    "nanmax_where",
-    "nanmean_where",
-    "nanmin_where",
-    "prod_where",
-    "share_of_counted",
-    "sum_where",
-]
-
 
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     x, condition, *others = operands

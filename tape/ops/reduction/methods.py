@@ -21,9 +21,6 @@ from tape.ops.reduction.reductions import max, min, prod, sum
 from tape.ops.structure.indexing import HOLE, getitem, scatter
 from tape.ops.structure.shape import Axes
 
-__all__: list[str] = []
-
-
 # ---- logaddexp.reduce ------------------------------------------------------------------------------
 
 

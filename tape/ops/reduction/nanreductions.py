@@ -6,18 +6,16 @@ NaN has derivative 0, at every order. Where there is nothing but NaN, results an
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod as _product
 from typing import Any
 
 import numpy as np
 
-from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.inspect.costs import declare_cost, passes
 from tape.inspect.samples import declare_samples
-from tape.ops.elementwise.selection import isnan
+from tape.ops.elementwise.selection import batch_positions, isnan, reducing
 from tape.ops.elementwise.selection import where as _where
 from tape.ops.reduction.axes import operand_and_axes
 from tape.ops.reduction.cumulative import cumprod, cumsum
@@ -42,19 +40,7 @@ __all__ = [
     "nanvar",
 ]
 
-declare_samples(
-    "np.nanargmax(x, axis=1)",
-    "np.nanargmin(x, axis=1)",
-    "np.nancumprod(x, axis=1)",
-    "np.nancumsum(x, axis=1)",
-    "np.nanmax(x, axis=1)",
-    "np.nanmean(x, axis=1)",
-    "np.nanmin(x, axis=1)",
-    "np.nanprod(x, axis=1)",
-    "np.nanstd(x, axis=1)",
-    "np.nansum(x, axis=1)",
-    "np.nanvar(x, axis=1)",
-)
+declare_samples(*(f"np.{name}(x, axis=1)" for name in __all__))
 
 
 def _filled(a: Any, number: float) -> Any:
@@ -219,24 +205,8 @@ def nanmin(
 # ---- positions: recorded without a derivative -------------------------------------------------------
 
 
-def _batch_position(op: Op, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    (x,) = operands
-    if attrs["axis"] is not None:
-        return along_axes(op, operands, is_batched, attrs, size)
-    found = op(x.reshape((size, _product(x.shape[1:]))), axis=1, keepdims=False)
-    return found.reshape((size, *(1,) * (x.ndim - 1))) if attrs["keepdims"] else found
-
-
-def _position(function: Callable[..., Any]) -> Op:
-    return Op(
-        lambda x, *, axis, keepdims: function(x, axis=axis, keepdims=keepdims),
-        name=function.__name__,
-        batch=_batch_position,
-    )
-
-
-_nanargmax = _position(np.nanargmax)
-_nanargmin = _position(np.nanargmin)
+_nanargmax = reducing(np.nanargmax, batch_positions)
+_nanargmin = reducing(np.nanargmin, batch_positions)
 declare_cost(passes(1), _nanargmax, _nanargmin)
 
 

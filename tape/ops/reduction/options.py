@@ -11,8 +11,6 @@ from tape.core.operands import as_operand
 from tape.errors import DTypeError, OptionError, ShapeError, describe
 from tape.ops.structure.shape import broadcasts
 
-__all__ = ["checked_choice", "checked_options", "in_dtype", "is_plain"]
-
 
 def checked_options(
     name: str, a: Any, condition: Any = True, initial: Any = None, dtype: Any = None

@@ -25,19 +25,6 @@ from tape.ops.reduction.axes import Reduced, count_along, keep_axes, spread_over
 from tape.ops.structure.joining import concatenate, stack
 from tape.ops.structure.shape import astype, reshape, transpose
 
-__all__ = [
-    "count_nonzero_along",
-    "lower_mean",
-    "max_along",
-    "mean_along",
-    "min_along",
-    "partials_of_product",
-    "prod_along",
-    "reduction_by_partials",
-    "share_of_ties",
-    "sum_along",
-]
-
 
 def reduction_by_partials(
     name: str,

@@ -11,8 +11,6 @@ from tape.kernels.recurrences import recurrence
 from tape.ops.structure.indexing import part_along
 from tape.ops.structure.joining import concatenate
 
-__all__ = ["linear_recurrence", "neighbours"]
-
 
 def neighbours(x: Any, axis: int, first: float, backwards: bool = False) -> Any:
     """Return, for each element, the one before or after it; a given number where there is none."""

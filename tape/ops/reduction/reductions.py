@@ -23,14 +23,8 @@ from tape.ops.structure.shape import Axes
 __all__ = ["max", "mean", "min", "prod", "ptp", "sum"]
 
 declare_samples(
-    "np.amax(x, axis=0)",
-    "np.amin(x, axis=0)",
-    "np.max(x, axis=1)",
-    "np.mean(x, axis=0)",
-    "np.min(x, axis=1)",
-    "np.prod(x, axis=1)",
-    "np.ptp(x, axis=1)",
-    "np.sum(x, axis=1)",
+    "np.amax, np.amin, np.mean(x, axis=0)",
+    "np.max, np.min, np.prod, np.ptp, np.sum(x, axis=1)",
 )
 
 

@@ -11,7 +11,6 @@ from tape.core.batch_rules import along_axes, inner_axes
 from tape.core.linear import broadcast_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
-from tape.errors import explain
 from tape.inspect.costs import declare_cost, passes, per_row
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import absolute, real
@@ -19,13 +18,11 @@ from tape.ops.elementwise.elementary import exp, log
 from tape.ops.elementwise.selection import logical_or, where
 from tape.ops.reduction.axes import Reduced, keep_axes, operand_and_axes
 from tape.ops.reduction.primitives import sum_along
-from tape.ops.structure.shape import Axes, reshape
+from tape.ops.structure.shape import Axes, reshape, shared_shape
 
 __all__ = ["log_softmax", "logsumexp", "softmax"]
 
-declare_samples(
-    "tape.ops.special.logsumexp(x, axis=1)",
-)
+declare_samples("tape.ops.special.logsumexp(x, axis=1)")
 
 
 def _shift(x: Any, axis: Reduced | None) -> Any:
@@ -259,10 +256,7 @@ def logsumexp(
         a, axes = operand_and_axes("logsumexp", a, axis, allow_empty=False)
         return _logsumexp(a, axis=axes, keepdims=keepdims)
     a, b = as_operand(a), as_operand(1.0 if b is None else b)
-    try:
-        shape = np.broadcast_shapes(np.shape(a), np.shape(b))
-    except ValueError as error:
-        raise explain("logsumexp", (a, b), error) from error
+    shape = shared_shape("logsumexp", a, b)
     _, axes = operand_and_axes("logsumexp", np.broadcast_to(0.0, shape), axis, allow_empty=False)
     a, b = (x if np.shape(x) == shape else broadcast_to(x, shape=shape) for x in (a, b))
     total, shift = _weighted_sum(a, b, axes, keepdims)

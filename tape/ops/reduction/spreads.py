@@ -22,10 +22,7 @@ from tape.ops.structure.shape import Axes, astype, broadcasts
 
 __all__ = ["std", "var"]  # `spread` is shared with `tape.ops.reduction.nanreductions`
 
-declare_samples(
-    "np.std(x, axis=1)",
-    "np.var(x, axis=1)",
-)
+declare_samples("np.std, np.var(x, axis=1)")
 
 
 def _checked_ddof(name: str, ddof: float, correction: float | None) -> float:

@@ -32,8 +32,7 @@ __all__ = ["average", "corrcoef", "cov"]
 
 declare_samples(
     "np.average(x, axis=1, weights=v)",
-    "np.corrcoef(x)",
-    "np.cov(x)",
+    "np.corrcoef, np.cov(x)",
 )
 
 

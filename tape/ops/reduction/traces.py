@@ -14,10 +14,7 @@ from tape.ops.structure.shape import astype
 
 __all__ = ["trace"]
 
-declare_samples(
-    "np.trace(s)",
-    "np.linalg.trace(s)",
-)
+declare_samples("np.linalg.trace, np.trace(s)")
 
 
 @implements(np.trace)

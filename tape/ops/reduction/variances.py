@@ -25,9 +25,6 @@ from tape.ops.reduction.primitives import (
     sum_along,
 )
 
-__all__ = ["nanstd_where", "nanvar_where", "std_along", "std_where", "var_along", "var_where"]
-
-
 # ---- of all elements -------------------------------------------------------------------------------
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from tape.core import batch_rules
 from tape.core.op import Op
-from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.elementary import exp, sin
 from tape.ops.elementwise.selection import isinf, logical_and, sign, where
 from tape.ops.special.losses import xlog1py, xlogy
@@ -34,22 +33,6 @@ __all__ = [
     "inv_boxcox1p",
     "log1p",
 ]
-
-declare_samples(
-    "scipy.special.boxcox(x, v)",
-    "scipy.special.boxcox1p(x, v)",
-    "scipy.special.cbrt(x)",
-    "scipy.special.cosm1(x)",
-    "scipy.special.exp1(x)",
-    "scipy.special.exp10(x)",
-    "scipy.special.exp2(x)",
-    "scipy.special.expi(x)",
-    "scipy.special.expm1(x)",
-    "scipy.special.exprel(x)",
-    "scipy.special.inv_boxcox(x, v)",
-    "scipy.special.inv_boxcox1p(x, v)",
-    "scipy.special.log1p(x)",
-)
 
 # NumPy has some of these too; SciPy's differ in the last digit.
 expm1 = scipy_ufunc("expm1", "``exp(x) - 1``.", lambda d, out, x: d * exp(x))

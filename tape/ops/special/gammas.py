@@ -45,22 +45,7 @@ __all__ = [
 ]
 
 declare_samples(
-    "scipy.special.beta(x, v)",
-    "scipy.special.betainc(1.5, 2.5, x)",
-    "scipy.special.betaincc(1.5, 2.5, x)",
-    "scipy.special.betaincinv(1.5, 2.5, x)",
-    "scipy.special.betaln(x, v)",
     "scipy.special.binom(2 + x, v)",
-    "scipy.special.gamma(x)",
-    "scipy.special.gammainc(1.5, x)",
-    "scipy.special.gammaincc(1.5, x)",
-    "scipy.special.gammainccinv(1.5, x)",
-    "scipy.special.gammaincinv(1.5, x)",
-    "scipy.special.gammaln(x)",
-    "scipy.special.gammasgn(x)",
-    "scipy.special.loggamma(x)",
-    "scipy.special.poch(x, v)",
-    "scipy.special.rgamma(x)",
     "tape.ops.special.multigammaln(2 + x, 2)",
 )
 

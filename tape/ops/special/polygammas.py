@@ -12,11 +12,8 @@ from tape.core.elementwise import elementwise
 from tape.inspect.samples import declare_samples
 from tape.ops.special.scipy_ufuncs import PREFIX, narrowed, refuse_derivative, scipy_ufunc
 
-__all__ = ["BERNOULLI", "digamma", "polygamma", "psi"]
-
 declare_samples(
     "scipy.special.digamma(x)",
-    "scipy.special.psi(x)",
     "tape.ops.special.polygamma(1, x)",
 )
 

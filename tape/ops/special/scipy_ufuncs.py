@@ -18,8 +18,6 @@ from tape.core.node import Handle
 from tape.core.table import LATE, OPERATIONS
 from tape.errors import UnsupportedError
 
-__all__ = ["DECLARED", "PREFIX", "counterpart", "narrowed", "refuse_derivative", "scipy_ufunc", "ufunc_named"]
-
 PREFIX = "special."
 """The prefix of these ufuncs' names where NumPy's are listed too."""
 

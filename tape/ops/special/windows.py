@@ -16,11 +16,7 @@ from tape.ops.special.bessel import i1
 
 __all__ = ["i0", "sinc"]
 
-declare_samples(
-    "np.i0(x)",
-    "np.sinc(x)",
-    "tape.ops.special.sinc(x)",
-)
+declare_samples("np.i0, np.sinc, tape.ops.special.sinc(x)")
 
 
 # All derivatives of sinc are one operation. With z = pi x, those of g = sin(z) / z by z follow from

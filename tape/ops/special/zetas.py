@@ -15,11 +15,7 @@ from tape.ops.special.gammas import gamma
 from tape.ops.special.polygammas import BERNOULLI, psi
 from tape.ops.special.scipy_ufuncs import scipy_ufunc
 
-__all__ = ["zeta"]
-
-declare_samples(
-    "tape.ops.special.zeta(2 + x, 1.5 + v)",
-)
+declare_samples("tape.ops.special.zeta(2 + x, 1.5 + v)")
 
 
 def _by_exponent(x: Any, q: Any) -> Any:

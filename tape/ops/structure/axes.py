@@ -21,12 +21,9 @@ from tape.inspect.samples import declare_samples
 __all__ = ["matrix_transpose", "moveaxis", "permute_dims", "rollaxis", "swapaxes", "transpose"]
 
 declare_samples(
-    "np.matrix_transpose(x)",
-    "np.moveaxis(x, 0, 1)",
+    "np.linalg.matrix_transpose, np.matrix_transpose, np.transpose(x)",
+    "np.moveaxis, np.swapaxes(x, 0, 1)",
     "np.rollaxis(x, 1)",
-    "np.swapaxes(x, 0, 1)",
-    "np.transpose(x)",
-    "np.linalg.matrix_transpose(x)",
 )
 
 

@@ -15,9 +15,7 @@ from tape.ops.structure.layout import copy
 
 __all__ = ["block"]
 
-declare_samples(
-    "np.block([[x, y], [v, w[0] + v]])",
-)
+declare_samples("np.block([[x, y], [v, w[0] + v]])")
 
 
 @implements(np.block)

@@ -23,7 +23,7 @@ from tape.ops.elementwise.selection import equal, where
 from tape.ops.structure.indexing import HOLE, getitem, scattered
 from tape.ops.structure.layout import own
 from tape.ops.structure.positions import checked_axis, checked_positions, flatnonzero
-from tape.ops.structure.shape import astype
+from tape.ops.structure.shape import astype, shared_shape
 from tape.ops.structure.taking import take
 from tape.ops.structure.writing import set_at
 
@@ -172,10 +172,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         if np.result_type(condition).kind != "b":
             raise DTypeError(f"select: condition {k} is {errors.describe(condition)}. It must hold bools")
     dtype = np.result_type(*choices)
-    try:
-        np.broadcast_shapes(*(np.shape(x) for x in (*conditions, *choices)))
-    except ValueError as error:
-        raise errors.explain("select", (*conditions, *choices), error) from error
+    shared_shape("select", *conditions, *choices)
     *typed, out = [x if np.result_type(x) == dtype else astype(x, dtype) for x in choices]
     for condition, choice in zip(conditions[::-1], typed[::-1], strict=True):
         out = where(condition, choice, out)

@@ -22,12 +22,10 @@ from tape.ops.structure.shape import as_dtype, as_shape, astype, broadcast_to, r
 __all__ = ["empty_like", "full_like", "meshgrid", "ones_like", "zeros_like"]
 
 declare_samples(
-    "np.copy(x)",
+    "np.copy, np.ones_like, np.zeros_like(x)",
     "np.empty_like(x, shape=0)",
     "np.full_like(x, c)",
     "np.meshgrid(u, v)",
-    "np.ones_like(x)",
-    "np.zeros_like(x)",
 )
 
 _copied = copy  # `copy` is an argument of `meshgrid`

@@ -25,9 +25,7 @@ declare_samples(
     "np.diag(v)",
     "np.diagflat(u)",
     "np.diagonal(x, 1)",
-    "np.tril(s)",
-    "np.triu(s)",
-    "np.linalg.diagonal(s)",
+    "np.linalg.diagonal, np.tril, np.triu(s)",
 )
 
 Shape = tuple[int, ...]

@@ -51,16 +51,10 @@ def batch_index(index: tuple[Any, ...], is_batched: Any) -> tuple[Any, ...] | No
     return (slice(None), *index)
 
 
-def _batch_getitem(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
+def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     index = batch_index(attrs["index"], is_batched)
-    return NotImplemented if index is None else op(*operands, index=index)
-
-
-def _batch_scatter(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    index = batch_index(attrs["index"], is_batched)
-    if index is None:
-        return NotImplemented
-    return op(*operands, index=index, shape=(size, *attrs["shape"]))
+    shape = {"shape": (size, *attrs["shape"])} if "shape" in attrs else {}
+    return NotImplemented if index is None else op(*operands, index=index, **shape)
 
 
 def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
@@ -85,7 +79,7 @@ getitem_op: Op = Op(
         None if tangents[0] is None else getitem_op(tangents[0], *arrays, index=index)
     ),
     taylor=series.linear,
-    batch=_batch_getitem,
+    batch=_batch,
     lower=lambda b, x, *arrays, index: b.read(x, filled_index(index, arrays)),
     data_dependent=lambda x, *arrays, index: any(array.dtype.kind == "b" for array in arrays),
 )
@@ -102,7 +96,7 @@ scatter: Op = Op(
         None if tangents[0] is None else scatter(tangents[0], *arrays, index=index, shape=shape)
     ),
     taylor=series.linear,
-    batch=_batch_scatter,
+    batch=_batch,
     lower=lambda b, g, *arrays, index, shape: b.written(g, filled_index(index, arrays), shape),
 )
 declare_cost(passes(1), scatter)

@@ -29,10 +29,8 @@ __all__ = ["append", "column_stack", "concat", "concatenate", "dstack", "hstack"
 declare_samples(
     "np.append(x, y, axis=0)",
     "np.column_stack([u, x])",
-    "np.concatenate([x, y], axis=1)",
-    "np.dstack([x, y])",
-    "np.hstack([x, y])",
-    "np.stack([x, y], axis=1)",
+    "np.concatenate, np.stack([x, y], axis=1)",
+    "np.dstack, np.hstack([x, y])",
     "np.vstack([x, v])",
 )
 

@@ -28,9 +28,7 @@ from tape.ops.structure.spacing import linspace
 
 __all__ = ["pad"]
 
-declare_samples(
-    'np.pad(x, 1, mode="reflect")',
-)
+declare_samples('np.pad(x, 1, mode="reflect")')
 
 Pieces = tuple[Any, Any]
 

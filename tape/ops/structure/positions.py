@@ -26,10 +26,8 @@ from tape.ops.structure.indexing import getitem
 __all__ = ["argwhere", "flatnonzero", "ix_", "nonzero", "ravel_multi_index", "unravel_index"]
 
 declare_samples(
-    "np.argwhere(x > 0.5)",
-    "np.flatnonzero(x > 0.5)",
+    "np.argwhere, np.flatnonzero, np.nonzero(x > 0.5)",
     "np.ix_(u > 0.5, v > 0.5)",
-    "np.nonzero(x > 0.5)",
     "np.ravel_multi_index((n, np.floor(4 * u).astype(int)), (9, 9))",
     "np.unravel_index(np.floor(4 * u).astype(int), (2, 2))",
 )

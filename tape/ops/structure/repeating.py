@@ -11,7 +11,6 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle
-from tape.core.op import NUMPY_ERRORS
 from tape.core.operands import as_operand
 from tape.core.table import implements
 from tape.errors import DTypeError, ShapeError
@@ -20,7 +19,7 @@ from tape.ops.number_axes import axis_of
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.layout import copy
-from tape.ops.structure.shape import as_shape, broadcast_to, reshape
+from tape.ops.structure.shape import as_shape, broadcast_to, reshape, shared_shape
 from tape.ops.structure.taking import taken
 
 __all__ = ["broadcast_arrays", "repeat", "resize", "tile"]
@@ -198,8 +197,5 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
     (array([0., 0.]), array([1., 1.]))
     """
     operands = [as_operand(arg) for arg in args]
-    try:
-        shape = np.broadcast_shapes(*map(np.shape, operands))
-    except NUMPY_ERRORS as error:
-        raise errors.explain("broadcast_arrays", operands, error) from error
+    shape = shared_shape("broadcast_arrays", *operands)
     return tuple(x if getattr(x, "shape", None) == shape else broadcast_to(x, shape) for x in operands)

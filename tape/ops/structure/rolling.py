@@ -23,10 +23,8 @@ __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 
 declare_samples(
     "np.flip(x, 1)",
-    "np.fliplr(x)",
-    "np.flipud(x)",
+    "np.fliplr, np.flipud, np.rot90(x)",
     "np.roll(x, 1, axis=1)",
-    "np.rot90(x)",
 )
 
 

@@ -296,6 +296,14 @@ def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
         return False
 
 
+def shared_shape(name: str, *operands: Any) -> tuple[int, ...]:
+    """Return the shape that operands broadcast to, for the function of this name."""
+    try:
+        return np.broadcast_shapes(*map(np.shape, operands))
+    except NUMPY_ERRORS as error:
+        raise errors.explain(name, operands, error) from error
+
+
 @implements(np.broadcast_to)
 @specialised()
 def broadcast_to(array: Any, shape: int | Sequence[int], subok: bool = False) -> Any:

@@ -18,14 +18,13 @@ from tape.core.table import implements
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.arithmetic import divide, power, subtract
 from tape.ops.structure.axes import axes_of
-from tape.ops.structure.shape import as_dtype, astype, expand_dims, reshape
+from tape.ops.structure.shape import as_dtype, astype, expand_dims, reshape, shared_shape
 
 __all__ = ["geomspace", "linspace", "logspace"]
 
 declare_samples(
-    "np.geomspace(c, 2.0, 4)",
+    "np.geomspace, np.logspace(c, 2.0, 4)",
     "np.linspace(c, v, 3)",
-    "np.logspace(c, 2.0, 4)",
 )
 
 
@@ -225,10 +224,7 @@ def logspace(
     start, stop, base = (as_operand(x) for x in (start, stop, base))
     kind = None if dtype is None else as_dtype("logspace", dtype)
     if np.ndim(base):
-        try:
-            ndim = len(np.broadcast_shapes(*map(np.shape, (start, stop, base))))
-        except ValueError as error:
-            raise errors.explain("logspace", (start, stop, base), error) from error
+        ndim = len(shared_shape("logspace", start, stop, base))
         start, stop, base = (
             reshape(x, (1,) * (ndim - np.ndim(x)) + np.shape(x)) if np.ndim(x) < ndim else x
             for x in (start, stop, base)

@@ -24,8 +24,6 @@ from tape.ops.structure.indexing import filled_index, getitem, getitem_op, parse
 from tape.ops.structure.shape import broadcasts, reshape
 from tape.ops.structure.writing import add_at, set_at, strong
 
-__all__ = ["At", "ufunc_at"]
-
 Shape = tuple[int, ...]
 
 

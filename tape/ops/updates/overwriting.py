@@ -25,8 +25,6 @@ from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
 from tape.ops.structure.taking import put_along_axis
 from tape.ops.structure.writing import set_at
 
-__all__ = ["IN_PLACE", "copied_to", "diagonal_filled", "filled", "placed", "put_masked", "putted"]
-
 declare_samples(
     "np.copyto(x, y)",
     "np.fill_diagonal(s, c)",

@@ -19,8 +19,6 @@ from tape.program.calls.shortcuts import taker
 from tape.program.calls.statics import Form, key_of
 from tape.program.record.recording import is_dynamic, native
 
-__all__ = ["Calling", "Leaf", "as_python", "fitting", "unshared"]
-
 
 @dataclass(frozen=True, slots=True)
 class Leaf:

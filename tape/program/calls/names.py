@@ -23,8 +23,6 @@ from tape import errors
 from tape.program.calls.bytecode import names_in
 from tape.program.calls.statics import key_of
 
-__all__ = ["Binding", "Bindings"]
-
 _MOST_ITEMS = 64
 """Lists and dicts up to this length are checked item by item in every call; of others, the length is."""
 

@@ -14,8 +14,6 @@ from tape import tree
 from tape.program.calls.names import Bindings
 from tape.program.calls.statics import Form, Static, is_stable, key_of
 
-__all__ = ["Dynamic", "runner", "taker"]
-
 
 class Dynamic:
     """A placeholder for a dynamic leaf of a tree, with its number."""

@@ -22,8 +22,6 @@ import numpy as np
 
 from tape import errors, tree
 
-__all__ = ["Form", "Static", "is_stable", "key_of"]
-
 
 def key_of(value: Any) -> Hashable:
     """Return a key that is equal for values that Python code cannot tell apart.

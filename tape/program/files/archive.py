@@ -27,8 +27,6 @@ from tape.program.record.recording import Constant
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["content_of", "read"]
-
 Built = TypeVar("Built")
 
 _FORMAT, _VERSION = "tape program", 1

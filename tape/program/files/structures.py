@@ -12,8 +12,6 @@ from tape import tree
 from tape.program.calls.calling import Calling
 from tape.program.calls.statics import Form
 
-__all__ = ["Damaged", "calling_of", "is_short", "list_of", "require", "structures_of"]
-
 
 class Damaged(Exception):
     """A flaw of a file; it becomes a ProgramFileError."""

@@ -24,8 +24,6 @@ from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.values import CannotLower, Value
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["NATIVE_DTYPES", "Builder", "CannotLower", "Value"]
-
 Shape = tuple[int, ...]
 
 _COMMUTATIVE_OPS = (
@@ -304,9 +302,9 @@ class Builder:
 
     # ---- folds ---------------------------------------------------------------------------------------
 
-    def fold(self, kind: str, value: Value, axes: Any = None, keepdims: bool = False) -> Value:
-        """Reduce over axes; ``kind`` is sum, prod, max, min, any, all, argmax or argmin."""
-        return folding.fold(self, kind, value, axes, keepdims)
+    fold = folding.fold
+    position = folding.position
+    scan = folding.scan
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """Sum over the axes along which `broadcast` would repeat: its transpose."""
@@ -315,12 +313,6 @@ class Builder:
         extra = value.ndim - len(shape)
         axes = tuple([i for i in range(value.ndim) if i < extra or shape[i - extra] != value.shape[i]])
         return self.reshape(self.fold("sum", value, axes), shape)
-
-    def scan(
-        self, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
-    ) -> Value:
-        """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
-        return folding.scan(self, kind, x, axis, backwards, factors)
 
     # ---- views -----------------------------------------------------------------------------------------
 
@@ -368,25 +360,19 @@ class Builder:
             return found
         return self.push("slice", (value,), (starts, steps), shape=shape)
 
+    # ---- matrices ----------------------------------------------------------------------------------------
+
+    matmul = matrices.matmul
+    solve = matrices.solve
+    triangular_solve = matrices.triangular_solve
+    cholesky = matrices.cholesky
+
     # ---- the rest ----------------------------------------------------------------------------------------
 
-    def matmul(self, x: Value, y: Value) -> Value:
-        """Multiply matrices or stacks of them, as `numpy.matmul` does; operands have two axes at least."""
-        return matrices.matmul(self, x, y)
-
-    def solve(self, a: Value, right: Value) -> Value:
-        """Solve ``a @ x = right`` for matrices, or stacks of them."""
-        return matrices.solve(self, a, right)
-
-    def triangular_solve(
-        self, a: Value, right: Value, lower: bool, transposed: bool, unit_diagonal: bool
-    ) -> Value:
-        """Solve as `solve` does, reading one triangle of ``a`` only, or of its transpose."""
-        return matrices.triangular_solve(self, a, right, lower, transposed, unit_diagonal)
-
-    def cholesky(self, a: Value, upper: bool = False) -> Value:
-        """Factor positive definite matrices into triangular ones."""
-        return matrices.cholesky(self, a, upper)
+    read = indexing.read
+    picked = indexing.picked
+    add_picked = indexing.add_picked
+    put = parts.put
 
     def take(self, value: Value, index: Value, axis: int) -> Value:
         """Take elements along an axis by an array of indices; negative ones count from the end."""
@@ -401,10 +387,6 @@ class Builder:
         operands = (total, values) if index is None else (total, values, index)
         return self.push("add_at", operands, place)
 
-    def put(self, total: Value, values: Value, starts: Shape, steps: Shape) -> Value:
-        """Return ``total`` with values of its dtype written to a slice."""
-        return parts.put(self, total, values, starts, steps)
-
     def set_at(self, total: Value, values: Value, index: tuple[Any, ...]) -> Value:
         """Return ``total`` with values of its dtype written at an index."""
         return indexing.updated(self, total, values, index, is_added=False)
@@ -413,26 +395,10 @@ class Builder:
         """Return ``total`` with values of its dtype added at an index."""
         return indexing.updated(self, total, values, index, is_added=True)
 
-    def read(self, value: Value, index: tuple[Any, ...]) -> Value:
-        """Return ``value[index]``."""
-        return indexing.read(self, value, index)
-
     def written(self, values: Value, index: tuple[Any, ...], shape: Shape) -> Value:
         """Return zeros with values added at an index."""
         zeros = self.broadcast(self.literal(0, values.dtype), shape)
         return indexing.updated(self, zeros, values, index, is_added=True)
-
-    def picked(self, rows: Value, index: Value) -> Value:
-        """Return one element of each row."""
-        return indexing.picked(self, rows, index)
-
-    def add_picked(self, rows: Value, index: Value, number: float) -> Value:
-        """Return rows with a number added to one element of each."""
-        return indexing.add_picked(self, rows, index, number)
-
-    def position(self, kind: str, value: Value, axis: int | None, keepdims: bool) -> Value:
-        """Return the index of the largest or smallest element: ``kind`` is argmax or argmin."""
-        return folding.position(self, kind, value, axis, keepdims)
 
     def concatenate(self, values: Sequence[Value], axis: int) -> Value:
         """Join arrays of one dtype along an axis."""

@@ -17,8 +17,6 @@ from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.ir.types import IllTyped, index_below, is_shape, refuse
 
-__all__ = ["check"]
-
 
 def check(ir: IR) -> None:
     """Check that IR is sound.

@@ -13,9 +13,6 @@ import numpy as np
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import ELEMENTWISE, VIEWS, typed
 
-__all__ = ["contract"]
-
-
 _MOST_SCALE = 1e6
 """Largest scale that moves from the factors to the product: sums that are scaled later overflow earlier."""
 _SMALL_BYTES = 16384  # products up to this size are computed at once, not in blocks

@@ -16,23 +16,6 @@ from tape.kernels.registry import needs_of
 if TYPE_CHECKING:
     from tape.program.ir.instructions import Instruction
 
-__all__ = [
-    "CHOLESKY",
-    "FREE",
-    "GATHER",
-    "KERNEL",
-    "MATMUL",
-    "QUICK",
-    "REDUCTION",
-    "SCAN",
-    "SCATTER",
-    "SLOW",
-    "SOLVE",
-    "SPECIAL",
-    "TRIANGULAR_SOLVE",
-    "Cost",
-]
-
 Count = Callable[["Instruction", Sequence["Instruction"]], int]
 Estimate = Callable[["Instruction", Sequence["Instruction"]], float]
 """Both take the instruction, and the list in which its operands are."""

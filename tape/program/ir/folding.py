@@ -17,8 +17,6 @@ from tape.program.ir.values import CannotLower, Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["fold", "position", "scan"]
-
 Shape = tuple[int, ...]
 
 
@@ -70,7 +68,9 @@ def position(b: Builder, kind: str, value: Value, axis: int | None, keepdims: bo
     return b.reshape(flat, (1,) * value.ndim) if keepdims else flat
 
 
-def scan(b: Builder, kind: str, x: Value, axis: int, backwards: bool, factors: Value | None) -> Value:
+def scan(
+    b: Builder, kind: str, x: Value, axis: int, backwards: bool = False, factors: Value | None = None
+) -> Value:
     """Accumulate along an axis; ``kind`` is min, or a key of `tape.kernels.scans.SCANS`."""
     if kind == "min":
         return -b.scan("max", -x, axis, backwards)

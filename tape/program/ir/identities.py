@@ -18,8 +18,6 @@ from tape.program.ir.values import Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["IDENTITIES", "both_ways"]
-
 Identity = Callable[["Builder", tuple[Value, ...], list[Any]], "Value | None"]
 
 

@@ -12,8 +12,6 @@ from tape.program.ir.values import CannotLower, Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["add_picked", "picked", "read", "updated"]
-
 Shape = tuple[int, ...]
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["IR", "Guard", "Instruction"]
-
 
 @dataclass(slots=True)
 class Instruction:

@@ -17,8 +17,6 @@ from tape.program.ir.values import CannotLower, Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["cholesky", "matmul", "solve", "triangular_solve"]
-
 
 def matmul(b: Builder, x: Value, y: Value) -> Value:
     """Return ``x @ y``, as `numpy.matmul` does for matrices and stacks of them.
@@ -94,7 +92,7 @@ def _solved(b: Builder, a: Value, right: Value, make: Callable[[Value, Value], V
     return b.transpose(solved, (*range(len(stack)), -1, -2))
 
 
-def cholesky(b: Builder, a: Value, upper: bool) -> Value:
+def cholesky(b: Builder, a: Value, upper: bool = False) -> Value:
     """Return the triangular factors of positive definite matrices, as `numpy.linalg.cholesky` does.
 
     Parameters

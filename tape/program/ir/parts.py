@@ -17,8 +17,6 @@ from tape.program.ir.values import Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["WRITES", "held_slices", "join_parts", "put", "read", "skip_overwritten"]
-
 Shape = tuple[int, ...]
 Part = list[tuple[int, int, int]]
 """Start, step and count for each axis."""

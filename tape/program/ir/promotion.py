@@ -11,8 +11,6 @@ from tape.program.ir.values import CannotLower
 from tape.program.native.functions import loop_number
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["broadcast_shapes", "loop_dtypes"]
-
 Shape = tuple[int, ...]
 
 

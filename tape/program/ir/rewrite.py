@@ -26,8 +26,6 @@ from tape.program.record.weak import Weak, weak
 if TYPE_CHECKING:
     from tape.program.record.recording import Recorded
 
-__all__ = ["rewrite"]
-
 
 @collector_paused()
 def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:

@@ -15,8 +15,6 @@ import numpy as np
 from tape import errors
 from tape.core.node import Node
 
-__all__ = ["is_exact", "is_view", "require_order", "require_sums_in_order"]
-
 _ELEMENTWISE = """
     absolute add conjugate copysign divide equal fabs greater greater_equal isfinite isinf isnan less
     less_equal logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal

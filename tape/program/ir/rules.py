@@ -39,36 +39,6 @@ from tape.program.ir.types import (
 from tape.program.ir.values import CannotLower
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = [
-    "add_at",
-    "broadcast",
-    "cast",
-    "cholesky",
-    "concatenate",
-    "fold",
-    "given",
-    "guard",
-    "kernel",
-    "literal",
-    "matmul",
-    "matmul_add",
-    "numpy_matmul",
-    "numpy_sum",
-    "put",
-    "ravel_index",
-    "reshape",
-    "same",
-    "scan",
-    "slice_",
-    "solve",
-    "sum_product",
-    "take",
-    "transpose",
-    "triangular_solve",
-    "ufunc",
-    "where",
-]
-
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["AllFloat"]

@@ -37,8 +37,6 @@ from tape.program.ir.instructions import Instruction
 from tape.program.ir.types import Rule, Typed
 from tape.program.native.ufuncs import UFUNCS
 
-__all__ = ["BLOCKWISE", "ELEMENTWISE", "INSTRUCTIONS", "SOURCES", "VIEWS", "Definition", "Failure", "typed"]
-
 
 class Failure(NamedTuple):
     """The error of an instruction that has no result for some numbers: class and message."""
@@ -104,167 +102,77 @@ _NOT_POSITIVE = Failure(
 )
 _OUT_OF_RANGE = Failure(errors.OutOfBoundsError, "an index is out of range. Look at the integers given")
 
+
+def _define(rule: Rule, form: str, cost: Cost, **others: Any) -> Definition:
+    """Define an instruction of the form ``"operands; attributes"``."""
+    operands, _, attributes = form.partition(";")
+    names = [tuple(part.replace(",", " ").split()) for part in (operands, attributes)]
+    return Definition(rule=rule, operands=names[0], attributes=names[1], cost=cost, **others)
+
+
 INSTRUCTIONS: dict[str, Definition] = {
     # ---- values that are given -----------------------------------------------------------------------
-    "input": Definition(
-        rule=rules.given, operands=(), attributes=("number",), role="source", cost=costs.FREE
-    ),
-    "constant": Definition(
-        rule=rules.given, operands=(), attributes=("number",), role="source", cost=costs.FREE
-    ),
-    "literal": Definition(
-        rule=rules.literal, operands=(), attributes=("dtype", "bytes"), role="source", cost=costs.FREE
-    ),
+    "input": _define(rules.given, "; number", costs.FREE, role="source"),
+    "constant": _define(rules.given, "; number", costs.FREE, role="source"),
+    "literal": _define(rules.literal, "; dtype, bytes", costs.FREE, role="source"),
     # ---- elementwise, beside the ufuncs --------------------------------------------------------------
-    "where": Definition(
-        rule=rules.where, operands=("condition", "x", "y"), role="elementwise", cost=costs.QUICK
-    ),
-    "cast": Definition(rule=rules.cast, operands=("x",), role="elementwise", cost=costs.QUICK),
+    "where": _define(rules.where, "condition, x, y", costs.QUICK, role="elementwise"),
+    "cast": _define(rules.cast, "x", costs.QUICK, role="elementwise"),
     # ---- views ---------------------------------------------------------------------------------------
-    "reshape": Definition(rule=rules.reshape, operands=("x",), role="view", cost=costs.FREE),
-    "transpose": Definition(
-        rule=rules.transpose, operands=("x",), attributes=("axes",), role="view", cost=costs.FREE
-    ),
-    "broadcast": Definition(rule=rules.broadcast, operands=("x",), role="view", cost=costs.FREE),
-    "slice": Definition(
-        rule=rules.slice_, operands=("x",), attributes=("start", "step"), role="view", cost=costs.FREE
-    ),
+    "reshape": _define(rules.reshape, "x", costs.FREE, role="view"),
+    "transpose": _define(rules.transpose, "x; axes", costs.FREE, role="view"),
+    "broadcast": _define(rules.broadcast, "x", costs.FREE, role="view"),
+    "slice": _define(rules.slice_, "x; start, step", costs.FREE, role="view"),
     # ---- reductions and scans ------------------------------------------------------------------------
-    "fold": Definition(
-        rule=rules.fold,
-        operands=("x",),
-        attributes=("kind", "axes"),
-        cost=costs.REDUCTION,
-        reads="contiguous",
-    ),
-    "sum_product": Definition(
-        rule=rules.sum_product,
-        operands=("x", "y"),
-        attributes=("kind", "axes"),
-        cost=costs.REDUCTION,
-        reads="contiguous",
-    ),
-    "numpy_sum": Definition(  # to the last bit
-        rule=rules.numpy_sum,
-        operands=("x",),
-        attributes=("axes",),
-        cost=costs.REDUCTION,
-        reads="contiguous",
-    ),
-    "scan": Definition(
-        rule=rules.scan,
-        operands=("x", "factors?"),
-        attributes=("kind", "axis", "backwards"),
-        cost=costs.SCAN,
-        reads="contiguous",
-    ),
+    "fold": _define(rules.fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),
+    "sum_product": _define(rules.sum_product, "x, y; kind, axes", costs.REDUCTION, reads="contiguous"),
+    "numpy_sum": _define(rules.numpy_sum, "x; axes", costs.REDUCTION, reads="contiguous"),  # to the last bit
+    "scan": _define(rules.scan, "x, factors?; kind, axis, backwards", costs.SCAN, reads="contiguous"),
     # ---- products and systems of equations; right-hand sides and solutions are rows --------------------
-    "matmul": Definition(
-        rule=rules.matmul,
-        operands=("a", "b"),
-        attributes=("factor",),
-        cost=costs.MATMUL,
-        reads="matrix",
-        writes_any_order=True,
+    "matmul": _define(rules.matmul, "a, b; factor", costs.MATMUL, reads="matrix", writes_any_order=True),
+    "matmul_add": _define(
+        rules.matmul_add, "total, a, b; factor", costs.MATMUL, reads="matrix", overwrites=0
     ),
-    "matmul_add": Definition(
-        rule=rules.matmul_add,
-        operands=("total", "a", "b"),
-        attributes=("factor",),
-        cost=costs.MATMUL,
-        reads="matrix",
-        overwrites=0,
-    ),
-    "numpy_matmul": Definition(  # to the last bit
-        rule=rules.numpy_matmul, operands=("a", "b"), cost=costs.MATMUL, reads="matrix"
-    ),
-    "solve": Definition(
-        rule=rules.solve, operands=("a", "rows"), cost=costs.SOLVE, overwrites=1, failure=_SINGULAR
-    ),
-    "triangular_solve": Definition(
-        rule=rules.triangular_solve,
-        operands=("a", "rows"),
-        attributes=("lower", "transposed", "unit_diagonal"),
-        cost=costs.TRIANGULAR_SOLVE,
+    "numpy_matmul": _define(rules.numpy_matmul, "a, b", costs.MATMUL, reads="matrix"),  # to the last bit
+    "solve": _define(rules.solve, "a, rows", costs.SOLVE, overwrites=1, failure=_SINGULAR),
+    "triangular_solve": _define(
+        rules.triangular_solve,
+        "a, rows; lower, transposed, unit_diagonal",
+        costs.TRIANGULAR_SOLVE,
         reads="matrix",
         overwrites=1,
         failure=_SINGULAR,
     ),
-    "cholesky": Definition(
-        rule=rules.cholesky,
-        operands=("a",),
-        attributes=("upper",),
-        cost=costs.CHOLESKY,
-        overwrites=0,
-        failure=_NOT_POSITIVE,
-    ),
+    "cholesky": _define(rules.cholesky, "a; upper", costs.CHOLESKY, overwrites=0, failure=_NOT_POSITIVE),
     # ---- reading and writing parts -------------------------------------------------------------------
-    "take": Definition(
-        rule=rules.take,
-        operands=("x", "index"),
-        attributes=("axis",),
-        cost=costs.GATHER,
-        reads="contiguous",
-        failure=_OUT_OF_RANGE,
+    "take": _define(rules.take, "x, index; axis", costs.GATHER, reads="contiguous", failure=_OUT_OF_RANGE),
+    "ravel_index": _define(
+        rules.ravel_index, "*indices; lengths, wraps", costs.GATHER, reads="contiguous", failure=_OUT_OF_RANGE
     ),
-    "ravel_index": Definition(
-        rule=rules.ravel_index,
-        operands=("*indices",),
-        attributes=("lengths", "wraps"),
-        cost=costs.GATHER,
-        reads="contiguous",
-        failure=_OUT_OF_RANGE,
-    ),
-    "add_at": Definition(  # of a slice, or along an axis by an index, which is the third operand then
-        rule=rules.add_at,
-        operands=("total", "values", "index?"),
-        attributes=("start", "step"),
-        cost=costs.SCATTER,
+    # of a slice, or along an axis by an index, which is the third operand then
+    "add_at": _define(
+        rules.add_at,
+        "total, values, index?; start, step",
+        costs.SCATTER,
         reads="contiguous",
         overwrites=0,
         failure=_OUT_OF_RANGE,
     ),
-    "put": Definition(
-        rule=rules.put,
-        operands=("total", "values"),
-        attributes=("start", "step"),
-        cost=costs.FREE,
-        reads="contiguous",
-        overwrites=0,
+    "put": _define(rules.put, "total, values; start, step", costs.FREE, reads="contiguous", overwrites=0),
+    "concatenate": _define(
+        rules.concatenate, "*arrays; axis", costs.FREE, reads="contiguous", writes_any_order=True
     ),
-    "concatenate": Definition(
-        rule=rules.concatenate,
-        operands=("*arrays",),
-        attributes=("axis",),
-        cost=costs.FREE,
-        reads="contiguous",
-        writes_any_order=True,
-    ),
-    "copy": Definition(rule=rules.same, operands=("x",), role="copy", cost=costs.FREE),
+    "copy": _define(rules.same, "x", costs.FREE, role="copy"),
     # ---- kernels, branches and calls -----------------------------------------------------------------
-    "kernel": Definition(
-        rule=rules.kernel,
-        operands=("x", "y?", "z?"),
-        attributes=("name", "parameters"),
-        cost=costs.KERNEL,
+    "kernel": _define(
+        rules.kernel,
+        "x, y?, z?; name, parameters",
+        costs.KERNEL,
         reads="contiguous",
         failure=Failure(errors.TapeError, "a kernel does not take these numbers. Call the function itself"),
     ),
-    "guard": Definition(
-        rule=rules.guard,
-        operands=("x",),
-        attributes=("number",),
-        role="guard",
-        cost=costs.GATHER,
-        reads="contiguous",
-    ),
-    "callback": Definition(
-        rule=rules.given,
-        operands=("*operands?",),
-        attributes=("number", "guard"),
-        role="callback",
-        cost=costs.GATHER,
-    ),
+    "guard": _define(rules.guard, "x; number", costs.GATHER, role="guard", reads="contiguous"),
+    "callback": _define(rules.given, "*operands?; number, guard", costs.GATHER, role="callback"),
 }
 """All of them, by name."""
 

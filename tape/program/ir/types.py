@@ -11,28 +11,6 @@ from tape.kernels.copies import COPY_ITEMSIZES
 from tape.program.ir.values import CannotLower
 from tape.program.native.opcodes import OFFSET_BITS
 
-__all__ = [
-    "MOST_AXES",
-    "MOST_BYTES",
-    "Attrs",
-    "IllTyped",
-    "Operands",
-    "Rule",
-    "Shape",
-    "Type",
-    "Typed",
-    "are_ints",
-    "index_below",
-    "is_int",
-    "is_shape",
-    "refuse",
-    "refuse_attrs",
-    "refuse_types",
-    "require_bools",
-    "require_copyable",
-    "types_of",
-]
-
 Shape = tuple[int, ...]
 
 MOST_BYTES = 1 << OFFSET_BITS

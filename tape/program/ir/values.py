@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,19 @@ import numpy as np
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-__all__ = ["CannotLower", "Value"]
-
 Shape = tuple[int, ...]
 
 
 class CannotLower(Exception):
     """Raised where no instructions compute an operation: it becomes a callback."""
+
+
+def _operator(ufunc: str) -> Callable[[Value, Any], Value]:
+    return lambda self, other: self.builder.elementwise(ufunc, self, other)
+
+
+def _reflected(ufunc: str) -> Callable[[Value, Any], Value]:
+    return lambda self, other: self.builder.elementwise(ufunc, other, self)
 
 
 class Value:
@@ -48,41 +55,12 @@ class Value:
         """Number of elements."""
         return prod(self.shape)
 
-    def __add__(self, other: Any) -> Value:
-        return self.builder.elementwise("add", self, other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self.builder.elementwise("add", other, self)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.builder.elementwise("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return self.builder.elementwise("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Value:
-        return self.builder.elementwise("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return self.builder.elementwise("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.builder.elementwise("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self.builder.elementwise("divide", other, self)
+    __add__, __radd__ = _operator("add"), _reflected("add")
+    __sub__, __rsub__ = _operator("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _operator("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
 
     def __neg__(self) -> Value:
         return self.builder.elementwise("negative", self)
-
-    def __gt__(self, other: Any) -> Value:
-        return self.builder.elementwise("greater", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self.builder.elementwise("greater_equal", self, other)
-
-    def __lt__(self, other: Any) -> Value:
-        return self.builder.elementwise("less", self, other)
-
-    def __le__(self, other: Any) -> Value:
-        return self.builder.elementwise("less_equal", self, other)

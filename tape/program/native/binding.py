@@ -22,8 +22,6 @@ from tape.kernels.headers import (
 from tape.kernels.pointers import int32_at, int64_at, set_int64
 from tape.program.native.opcodes import HEADER, LEAF, RESULT, SLOTS
 
-__all__ = ["bind", "bind_results"]
-
 
 @inner
 def bind(frame, leaves, spec):  # type: ignore[no-untyped-def]

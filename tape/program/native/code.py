@@ -55,33 +55,22 @@ from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native import binding, machine, opcodes
 from tape.system import cache
 
-__all__ = ["Native", "is_available", "is_ready", "native"]
-
 _UFUNC_LOOPS: dict[str, tuple[Any, bool]] = {
     f"{name} {char}->{char}": (loop, False)
     for name, loops in normal.LOOPS.items()
     for char, loop in loops.items()
 }
+_SILENT = (
+    copies.load, copies.store, writes.add_store, convert.cast, convert.select, folds.fold,
+    scalars.scalar_op, products.sum_product, numpy_loops.numpy_sum, scans.scan,
+)  # fmt: skip
+_TELLING = (
+    indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,
+    systems.cholesky, systems.triangular_solve, machine.call, machine.work,
+)  # fmt: skip
 _UNITS: dict[str, tuple[Any, bool]] = {
-    "load": (copies.load, False),
-    "store": (copies.store, False),
-    "add_store": (writes.add_store, False),
-    "cast": (convert.cast, False),
-    "select": (convert.select, False),
-    "fold": (folds.fold, False),
-    "take": (indices.take, True),
-    "scatter_add": (indices.scatter_add, True),
-    "ravel_index": (writes.ravel_index, True),
-    "read_integer": (writes.read_integer, True),
-    "scalar_op": (scalars.scalar_op, False),
-    "sum_product": (products.sum_product, False),
-    "numpy_sum": (numpy_loops.numpy_sum, False),
-    "scan": (scans.scan, False),
-    "solve": (systems.solve, True),
-    "cholesky": (systems.cholesky, True),
-    "triangular_solve": (systems.triangular_solve, True),
-    "call": (machine.call, True),
-    "work": (machine.work, True),
+    **{function.__name__: (function, False) for function in _SILENT},
+    **{function.__name__: (function, True) for function in _TELLING},
     **{name: (entry.function, True) for name, entry in REGISTRY.items()},
     **_UFUNC_LOOPS,
 }

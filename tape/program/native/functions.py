@@ -21,18 +21,6 @@ from tape.program.native.opcodes import KERNELS
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 
-__all__ = [
-    "DATA_TABLE",
-    "FUNCTION_TABLE",
-    "blas_number",
-    "itemsizes",
-    "kernel_number",
-    "kernels_loaded",
-    "loop_number",
-    "matmul_number",
-    "prepare",
-]
-
 _CAPACITY = 2048
 _LAPACK = ("gesv", "potrf")
 

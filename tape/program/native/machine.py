@@ -58,8 +58,6 @@ from tape.program.native.opcodes import (
     opcode,
 )
 
-__all__ = ["call", "run", "work"]
-
 _SINGLE_FROM, _SINGLE_TO = 1 << 18, 1 << 23
 """Products of so many multiplications are too small for OpenBLAS's threads, which it uses all the same:
 waiting for them takes longer than the work, on a busy machine a hundred times as long."""

@@ -9,45 +9,6 @@ from __future__ import annotations
 
 from tape.kernels.registry import REGISTRY
 
-__all__ = [
-    "ARENA",
-    "AT",
-    "CODE",
-    "DATA",
-    "DONE",
-    "FIELDS",
-    "FIRST_SLOT",
-    "FRAME_BYTES",
-    "FUNCTIONS",
-    "HEADER",
-    "JOB_DONE",
-    "JOB_ROW",
-    "JOB_START",
-    "JOB_STOP",
-    "JOB_THREAD",
-    "KERNELS",
-    "LEAF",
-    "LITERALS",
-    "NO_ARRAYS",
-    "OFFSET_BITS",
-    "OFFSET_MASK",
-    "OTHERS",
-    "PLACES",
-    "PLACE_BYTES",
-    "REGISTERS",
-    "RESULT",
-    "RING",
-    "ROWS",
-    "SCRATCH",
-    "SLOTS",
-    "SPEC",
-    "THREADS",
-    "WIDTH",
-    "WORTH_A_THREAD",
-    "opcode",
-    "packed",
-]
-
 WIDTH = 20
 WORTH_A_THREAD = 1 << 17  # elements times instructions: about twice what starting a thread takes
 OFFSET_BITS = 40

@@ -14,8 +14,6 @@ import numpy as np
 
 from tape.program.native.opcodes import PLACE_BYTES
 
-__all__ = ["places"]
-
 _MASK_BYTES = 128  # of cpu_set_t: 1024 processors
 
 

@@ -20,8 +20,6 @@ from tape.ops.nn.bodies import Arrays
 from tape.ops.special.scipy_ufuncs import DECLARED, PREFIX, narrowed, ufunc_named
 from tape.program.native.code import native
 
-__all__ = ["UFUNCS", "own_ufunc"]
-
 _UFUNCS = """
     absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_or
     bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs

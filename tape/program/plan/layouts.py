@@ -9,8 +9,6 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-__all__ = ["ALIGNMENT", "Layout", "Place", "broadcast_strides", "c_strides", "collapsed", "reshaped_strides"]
-
 Shape = tuple[int, ...]
 
 ALIGNMENT = 64

@@ -20,8 +20,6 @@ from tape.program.plan.layouts import ALIGNMENT, Layout, Place, broadcast_stride
 if TYPE_CHECKING:
     from tape.program.plan.planner import Plan, Step
 
-__all__ = ["Lifetimes", "allocate", "extent", "is_contiguous"]
-
 _NEAR_BYTES = 24576
 """How much of the L1 cache the registers of a group may take."""
 

@@ -19,7 +19,6 @@ from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.parts import held_slices
 from tape.program.ir.table import BLOCKWISE, INSTRUCTIONS, SOURCES, VIEWS, Definition, typed
 from tape.program.plan.layouts import (
-    ALIGNMENT,
     Layout,
     Place,
     broadcast_strides,
@@ -27,8 +26,6 @@ from tape.program.plan.layouts import (
     reshaped_strides,
 )
 from tape.program.plan.memory import Lifetimes, allocate, extent, is_contiguous
-
-__all__ = ["ALIGNMENT", "Place", "Plan", "Step", "plan"]
 
 Shape = tuple[int, ...]
 

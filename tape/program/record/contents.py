@@ -13,8 +13,6 @@ import numpy as np
 from tape import errors, ops
 from tape.core.node import plain
 
-__all__ = ["LIMIT", "content"]
-
 LIMIT = 1024
 """Largest number of elements that are read: each content is a program of its own."""
 

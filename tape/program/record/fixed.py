@@ -16,8 +16,6 @@ import numpy as np
 from tape.core.node import Node
 from tape.kernels.folds import DTYPE_CODES
 
-__all__ = ["fixed_nodes", "unowned_arrays"]
-
 
 def unowned_arrays(nodes: Sequence[Node], inputs: Collection[int]) -> frozenset[int]:
     """Find the plain arrays on a tape that nothing else refers to.

@@ -17,36 +17,16 @@ from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.program.record.weak import Weak, WeakBool, exact, weak
 
-__all__ = [
-    "weakly",
-    "weakly_compared",
-    "weakly_logical",
-    "weakly_reflected",
-    "weakly_rounded",
-    "weakly_unary",
-]
-
 
 def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
-    """Return an operator whose result is weak if both operands are."""
+    """Return an operator whose result is weak if both operands are, and the reflected one."""
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
             return _among_numbers(function, arithmetic, self, other)
         return function(self, other)
 
-    return method
-
-
-def weakly_reflected(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) -> Any:
-    """Return such an operator with its operands exchanged."""
-
-    def method(self: Any, other: Any) -> Any:
-        if _is_weak(self) and _is_weak(other):
-            return _among_numbers(function, arithmetic, other, self)
-        return function(other, self)
-
-    return method
+    return method, lambda self, other: method(other, self)
 
 
 def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any], Any]) -> Any:

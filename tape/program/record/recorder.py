@@ -25,8 +25,6 @@ from tape.program.record.weak import weak
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-__all__ = ["Guard", "Outcome", "Recorder", "Sealed"]
-
 
 Outcome = bool | int | tuple[str | int, ...]
 """A number that Python has read; or a dtype and a shape."""

@@ -20,8 +20,6 @@ from tape.program.record.fixed import fixed_nodes, unowned_arrays
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
 
-__all__ = ["Constant", "Guard", "Recorded", "is_dynamic", "native", "record"]
-
 
 @dataclass(frozen=True, slots=True)
 class Constant:

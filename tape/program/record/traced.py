@@ -25,12 +25,9 @@ from tape.program.record.numbers import (
     weakly,
     weakly_compared,
     weakly_logical,
-    weakly_reflected,
     weakly_rounded,
     weakly_unary,
 )
-
-__all__ = ["Traced"]
 
 
 class Traced(Var):
@@ -185,20 +182,13 @@ class Traced(Var):
 
     # ---- arithmetic of Python's numbers ----------------------------------------------------------
 
-    __add__ = weakly(ops.add, operator.add)
-    __radd__ = weakly_reflected(ops.add, operator.add)
-    __sub__ = weakly(ops.subtract, operator.sub)
-    __rsub__ = weakly_reflected(ops.subtract, operator.sub)
-    __mul__ = weakly(ops.multiply, operator.mul)
-    __rmul__ = weakly_reflected(ops.multiply, operator.mul)
-    __truediv__ = weakly(ops.divide, operator.truediv)
-    __rtruediv__ = weakly_reflected(ops.divide, operator.truediv)
-    __floordiv__ = weakly(ops.floor_divide, operator.floordiv)
-    __rfloordiv__ = weakly_reflected(ops.floor_divide, operator.floordiv)
-    __mod__ = weakly(ops.remainder, operator.mod)
-    __rmod__ = weakly_reflected(ops.remainder, operator.mod)
-    __pow__ = weakly(ops.power, operator.pow)
-    __rpow__ = weakly_reflected(ops.power, operator.pow)
+    __add__, __radd__ = weakly(ops.add, operator.add)
+    __sub__, __rsub__ = weakly(ops.subtract, operator.sub)
+    __mul__, __rmul__ = weakly(ops.multiply, operator.mul)
+    __truediv__, __rtruediv__ = weakly(ops.divide, operator.truediv)
+    __floordiv__, __rfloordiv__ = weakly(ops.floor_divide, operator.floordiv)
+    __mod__, __rmod__ = weakly(ops.remainder, operator.mod)
+    __pow__, __rpow__ = weakly(ops.power, operator.pow)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -206,10 +196,8 @@ class Traced(Var):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    __lshift__ = weakly(ops.left_shift, operator.lshift)
-    __rlshift__ = weakly_reflected(ops.left_shift, operator.lshift)
-    __rshift__ = weakly(ops.right_shift, operator.rshift)
-    __rrshift__ = weakly_reflected(ops.right_shift, operator.rshift)
+    __lshift__, __rlshift__ = weakly(ops.left_shift, operator.lshift)
+    __rshift__, __rrshift__ = weakly(ops.right_shift, operator.rshift)
     __and__ = __rand__ = weakly_logical(ops.bitwise_and, operator.and_)
     __or__ = __ror__ = weakly_logical(ops.bitwise_or, operator.or_)
     __xor__ = __rxor__ = weakly_logical(ops.bitwise_xor, operator.xor)

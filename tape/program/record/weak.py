@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Weak", "WeakBool", "WeakComplex", "WeakFloat", "exact", "weak"]
-
 _NUMBERS = (float, complex, int, bool)
 
 
@@ -108,11 +106,7 @@ class WeakFloat(Weak, float):
     __slots__ = ()
 
     dtype = np.dtype(float)
-
-    @property
-    def number(self) -> float:
-        """The number as a Python number."""
-        return float(self)
+    number = property(float)
 
 
 class WeakComplex(Weak, complex):
@@ -121,11 +115,7 @@ class WeakComplex(Weak, complex):
     __slots__ = ()
 
     dtype = np.dtype(complex)
-
-    @property
-    def number(self) -> complex:
-        """The number as a Python number."""
-        return complex(self)
+    number = property(complex)
 
 
 class WeakBool(Weak, int):
@@ -134,8 +124,4 @@ class WeakBool(Weak, int):
     __slots__ = ()
 
     dtype = np.dtype(bool)
-
-    @property
-    def number(self) -> bool:
-        """The bool as a Python bool."""
-        return bool(int(self))
+    number = property(int.__bool__)

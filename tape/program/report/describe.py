@@ -14,8 +14,6 @@ from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["Names", "describe"]
-
 
 def describe(program: Program) -> str:
     """Return the instructions in order of execution, one a line.

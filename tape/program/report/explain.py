@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tape.program.program import Program
     from tape.program.report.profile import Profile
 
-__all__ = ["Explanation", "explain"]
-
 
 @dataclass(frozen=True)
 class Explanation:

@@ -13,8 +13,6 @@ from tape.program.runtime.run import Flip, Rerun, Runner
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["intermediates"]
-
 
 def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     """Return the values of all instructions, computed by a program like this one that returns them all.

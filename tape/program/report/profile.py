@@ -25,8 +25,6 @@ from tape.program.runtime.workspace import Workspace
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-__all__ = ["Profile", "Timing", "leaves_for", "profile"]
-
 _BLOCKS, _CALLBACK, _GUARD = opcode("blocks"), opcode("callback"), opcode("guard")
 
 

@@ -23,8 +23,6 @@ from tape.program.runtime import encode_arrays, encode_matrices
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
-__all__ = ["Encoded", "encode"]
-
 _TABLES = {
     opcode(name): [
         1 + fields.index(field) for field in ("lengths", "strides", "parameters", "stack") if field in fields

@@ -16,8 +16,6 @@ import numpy as np
 from tape import errors
 from tape.program.native.opcodes import FIELDS, OFFSET_BITS, OFFSET_MASK
 
-__all__ = ["ADVICE", "Claims", "Column", "Rows", "Slot"]
-
 Column = np.ndarray[Any, np.dtype[Any]]
 
 ADVICE = "The program is damaged: record it or load it again"

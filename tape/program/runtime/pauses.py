@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import INSTRUCTIONS
 
-__all__ = ["BETWEEN", "is_due", "nanoseconds", "portion"]
-
 BETWEEN = 50e6
 """Nanoseconds from one pause to the next, as far as instructions can be divided."""
 

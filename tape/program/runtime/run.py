@@ -29,8 +29,6 @@ from tape.program.runtime.encode import encode
 from tape.program.runtime.verify import slots_of, verify
 from tape.program.runtime.workspace import Workspace
 
-__all__ = ["MISSED", "Flip", "Rerun", "Runner"]
-
 _CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
 _WORTH_RELEASING = 10_000
 """Nanoseconds from which on a program releases Python's lock: for shorter ones that costs too much."""

@@ -29,10 +29,9 @@ from tape.program.native.opcodes import (
     WIDTH,
     opcode,
 )
-from tape.program.plan.planner import ALIGNMENT, Plan
+from tape.program.plan.layouts import ALIGNMENT
+from tape.program.plan.planner import Plan
 from tape.program.runtime.extents import ADVICE, Claims, Column, Rows, Slot
-
-__all__ = ["Slot", "slots_of", "verify"]
 
 _MOST = 2**48  # elements or bytes: more than any memory has
 _MOST_INT32 = 2**31 - 1

@@ -23,12 +23,10 @@ from tape.program.native.opcodes import (
     THREADS,
 )
 from tape.program.native.placing import places
-from tape.program.plan.planner import ALIGNMENT
+from tape.program.plan.layouts import ALIGNMENT
 
 if TYPE_CHECKING:
     from tape.program.runtime.run import Runner
-
-__all__ = ["Workspace"]
 
 _KEPT_BYTES = 1 << 26
 """Arrays for results are kept for reuse, up to this size."""

@@ -10,8 +10,6 @@ from tape.program.native.opcodes import FIELDS, REGISTERS, opcode, packed
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
 from tape.program.plan.planner import Plan
 
-__all__ = ["Writer", "rounded"]
-
 
 class Writer:
     """Appends rows, and the tables that they refer to.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = ["SLOTS", "Frame", "call_of", "frames_of"]
-
 SLOTS: dict[Phase, str] = {"forward": "value", "backward": "adjoint", "tangent": "tangent"}
 """The value that each pass writes to a node."""
 

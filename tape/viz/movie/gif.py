@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
 
-__all__ = ["gif"]
-
 _ZOOM = 2
 _COLOURS = 128  # enough for a dozen of flat ones and the shades between them
 _LARGEST = 4e8  # pixels in all frames together: more take minutes, and memory by the gigabyte

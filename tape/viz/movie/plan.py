@@ -15,8 +15,6 @@ from tape.viz.graphviz import Point, layout
 from tape.viz.movie.frames import SLOTS
 from tape.viz.passes import Phase
 
-__all__ = ["Cell", "Entry", "Place", "Plan", "graph_plan", "length", "row_plan"]
-
 _ADVANCE = 0.602  # of a character of monospaced fonts, in units of the font's size
 _PAD = 10.0
 _LINE = 19.0  # a line of text in a box

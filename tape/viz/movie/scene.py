@@ -15,8 +15,6 @@ from tape.viz.movie.shapes import HUES, Box, Curve, Head, Scene, Shape, Span, Te
 from tape.viz.passes import Phase
 from tape.viz.view import View
 
-__all__ = ["scene_of"]
-
 _MARGIN = 20.0
 _HEADER = 78.0  # what is said stands above the picture
 _NARROWEST, _WIDEST_CAPTION = 420.0, 760.0

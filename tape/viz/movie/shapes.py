@@ -13,8 +13,6 @@ from typing import Literal
 from tape.viz.graphviz import Point
 from tape.viz.passes import Phase
 
-__all__ = ["HUES", "LOOKS", "Box", "Curve", "Head", "Look", "Scene", "Shape", "Span", "Text"]
-
 Span = tuple[int, int]  # frames from the first up to, and without, the second
 
 

@@ -14,8 +14,6 @@ from tape.viz.graphviz import Point
 from tape.viz.movie.shapes import LOOKS, Box, Curve, Head, Look, Scene, Shape, Span, Text
 from tape.viz.style import MONOSPACE, SANS, css, paint
 
-__all__ = ["svg"]
-
 _FADE = 0.12  # seconds
 
 _Timelines = dict[tuple[tuple[Span, ...], bool], str]  # by when something is seen, and whether it is text

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.core.var import Var
 
-__all__ = ["page_data"]
-
 _PARAM, _ACTIVE, _NONFINITE = 1, 2, 4
 _DIGITS = 6  # of constants
 _MOST_RULES = 1000  # different ones: to run each takes half a millisecond

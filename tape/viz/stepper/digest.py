@@ -14,8 +14,6 @@ import numpy as np
 
 from tape.viz.view import value_text
 
-__all__ = ["Detail", "detail_for", "digest", "shown"]
-
 _EXACT = 2**53  # whole numbers that JavaScript can hold
 
 

@@ -19,8 +19,6 @@ from tape.viz.view import value_text
 if TYPE_CHECKING:
     from tape.core.trace import Trace
 
-__all__ = ["MOST_OPERATIONS", "formula"]
-
 MOST_OPERATIONS = 60
 """Of what is longer nobody reads the formula."""
 _WIDTH = 220

@@ -23,8 +23,6 @@ from tape.core.operands import FAST
 from tape.core.trace import Trace
 from tape.viz.stepper.formula import formula
 
-__all__ = ["Rules", "rule_formulas", "rule_key"]
-
 _DOT, _BAR = "\u0307", "\u0304"
 _FORMULA = re.compile(r"^``[^`]*``\.?$")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

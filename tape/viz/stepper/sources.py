@@ -15,8 +15,6 @@ from tape.inspect.listing import one_line
 if TYPE_CHECKING:
     from tape.core.sites import Site
 
-__all__ = ["sources"]
-
 _AROUND = 4  # lines shown before and after one that has recorded something
 _MOST_LINES = 1500
 _WIDTH = 240
