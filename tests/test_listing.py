@@ -18,6 +18,7 @@ from tape.inspect.listing import (
     call_text,
     columns_of,
     digest,
+    duration,
     listing,
     listing_html,
     listing_table,
@@ -25,6 +26,8 @@ from tape.inspect.listing import (
     one_line,
     short,
 )
+from tape.inspect.listing._sheet import Column, Sheet
+from tape.inspect.listing._text import widths_in
 from tape.inspect.listing._words import cut
 from tests.tiers import rounds
 
@@ -391,3 +394,74 @@ def test_text_on_one_line_stays_there(text):
     assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in line)
     line.encode()  # no lone surrogates
     assert columns_of(cut(line, 10)) <= 10
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "plain text", "e\u0301te\u0301", "名前は長い", "a名b前c", "x" * 50]
+)
+def test_what_is_cut_is_as_long_as_there_is_room_for(text):
+    widths = [columns_of(char) for char in text]
+    for width in range(14):
+        line = cut(text, width)
+        if sum(widths) <= width:
+            assert line == text
+            continue
+        dots = min(3, width)
+        kept = line[: len(line) - dots]
+        assert line == kept + "." * dots
+        assert text.startswith(kept)
+        if width > 3:  # the next character has no room
+            assert columns_of(kept) <= width - 3 < columns_of(kept) + widths[len(kept)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 ns"), (3e-9, "3 ns"), (999e-9, "999 ns"), (1e-6, "1.0 us"), (0.0125, "12.5 ms"),
+     (0.9994, "999.4 ms"), (1.0, "1.00 s"), (75.5, "75.50 s")],
+)  # fmt: skip
+def test_times_have_a_unit_that_fits(seconds, text):
+    assert duration(seconds) == text
+
+
+@given(
+    st.lists(
+        st.sampled_from(["id", "name", "operation", "type", "value", "adjoint", "site"]),
+        min_size=1, unique=True,
+    ).filter(lambda titles: "operation" in titles),
+    st.data(),
+)  # fmt: skip
+def test_columns_get_the_room_that_they_need_or_that_there_is(titles, data):
+    """The widest columns shrink first, and the least important go if that does not help."""
+    sizes = st.integers(1, 40)
+    columns = [
+        Column(title, data.draw(st.integers(0, 12)), data.draw(st.integers(12, 40))) for title in titles
+    ]
+    table = [["x" * data.draw(sizes) for _ in titles] for _ in range(2)]
+    sheet = Sheet("", tuple(columns), [], 0, [], (), False)
+    natural = [min(max(map(len, cells)), c.widest) for c, *cells in zip(columns, *table, strict=True)]
+    least = [min(n, c.narrowest or n) for n, c in zip(natural, columns, strict=True)]
+
+    def total(widths):
+        return sum(widths) + 2 * (sum(width > 0 for width in widths) - 1)
+
+    assert widths_in(sheet, table, total(natural)) == natural
+    line = data.draw(st.integers(1, total(natural)))
+    widths = widths_in(sheet, table, line)
+    order = [titles.index(title) for title in ("type", "site", "name", "adjoint", "value") if title in titles]
+    gone = order[: sum(not width for width in widths)]
+    assert all(not widths[k] for k in gone)
+    if gone:  # the last of them had no room
+        before = [0 if k in gone[:-1] else n for k, n in enumerate(least)]
+        assert total(before) > line
+    least = [0 if k in gone else n for k, n in enumerate(least)]
+    if total(least) > line:  # operations go on to shrink
+        assert len(gone) == len(order)
+        least[titles.index("operation")] = 1
+        assert widths == least or total(widths) == line
+    else:
+        assert total(widths) == line or widths == [n if k not in gone else 0 for k, n in enumerate(natural)]
+    slack = [w - n for w, n in zip(widths, least, strict=True)]
+    shrunk = [k for k, w in enumerate(widths) if 0 < w < natural[k]]
+    assert all(s >= 0 for s in slack)
+    assert all(w <= n for w, n in zip(widths, natural, strict=True))
+    assert all(slack[k] >= max(slack) - 1 for k in shrunk)
