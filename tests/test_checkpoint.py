@@ -431,6 +431,33 @@ def test_what_the_function_raises_comes_through(fails_in):
     assert not interpreter.OPEN
 
 
+def test_what_the_function_raises_when_it_runs_again_is_what_it_has_raised():
+    """And not an error of ours about operands, although ValueErrors of NumPy are explained."""
+    for kind in (ValueError, IndexError, TypeError, np.linalg.LinAlgError):
+
+        def picky(x: Any, kind: Any = kind) -> Any:
+            if x > 1:
+                raise kind("mine")
+            return x * 2
+
+        for segment in (checkpoint(picky), ruled(tape.custom_vjp, picky), ruled(tape.custom_jvp, picky)):
+            trace = tape.Trace()
+            x = trace.param(0.5)
+            segment(x)
+            trace.set(x, 1.5)
+            with pytest.raises(kind) as caught:
+                trace.replay()
+            assert type(caught.value) is kind
+            assert caught.value.args == ("mine",)
+
+
+def ruled(transform: Any, f: Any) -> Any:
+    """A function with a rule of its own."""
+    made = transform(f)
+    (made.defvjp if transform is tape.custom_vjp else made.defjvp)(lambda t, out, x: 2 * t)
+    return made
+
+
 def test_a_pullback_that_outlives_what_it_closes_over():
     kept = []
 
