@@ -270,6 +270,63 @@ def test_a_long_listing_leaves_out_the_middle_and_never_looks_at_it(trace):
     assert page.rows[41] == ["... 441 nodes ..."]
 
 
+@pytest.mark.parametrize("count", [39, 40, 41, 59, 60, 61, 62, 100])
+def test_all_nodes_are_shown_or_forty_and_twenty(count):
+    trace = tape.Trace("T")
+    x = trace.param(1.0)
+    for _ in range(count - 1):
+        x = x * 2.0
+    shown = list(range(count)) if count <= 60 else [*range(40), *range(count - 20, count)]
+    expected = [f"%{k}" for k in shown]
+    gap = f"... {count - 60} nodes ..."
+    if count > 60:
+        expected.insert(40, gap)
+    assert [line if line == gap else line.split()[0] for line in listing(trace).splitlines()[1:]] == expected
+    rows = Page(listing_html(trace)).rows[1:]
+    assert [row[0] for row in rows] == expected
+    lines = in_terminal(listing_table(trace)).splitlines()
+    where = next(k for k, line in enumerate(lines) if line.startswith("%0"))
+    ids = [gap if gap in line else line.split()[0] for line in lines[where:]]
+    assert ids == expected
+
+
+def in_terminal(shown, width=100):
+    """What a terminal without colours shows."""
+    console = pytest.importorskip("rich.console", reason="needs rich")
+    screen = console.Console(width=width, file=io.StringIO())
+    screen.print(shown)
+    return "\n".join(line.rstrip() for line in screen.file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("width", [20, 24, 30, 40])
+def test_ids_are_whole_on_the_narrowest_terminal(width):
+    trace = tape.Trace("T")
+    x = trace.input(1.0)
+    for _ in range(11):
+        x = x + 1.0
+    trace.backward(trace.param(2.0) * x)
+    shown = in_terminal(listing_table(trace, width), width)
+    assert [line.split()[0] for line in shown.splitlines() if line.startswith("%")] == [
+        "%0", *[f"%{k}·" for k in range(1, 12)], "%12", "%13*",
+    ]  # fmt: skip
+
+
+def test_a_table_in_a_terminal(trace):
+    trace = tape.Trace("demo")
+    a, b = trace.param(123.0, name="a"), trace.param(321.0, name="b")
+    trace.backward((a + b) * 2.0)
+    assert in_terminal(trace, 80) == (
+        "<Trace demo: 4 nodes, 2 params>\n"
+        "id   name  operation          type       value  adjoint\n"
+        "───────────────────────────────────────────────────────\n"
+        "%0   a     param              float64[]  123.0  2.0\n"
+        "%1   b     param              float64[]  321.0  2.0\n"
+        "%2         add(%0, %1)        float64[]  444.0  2.0\n"
+        "%3*        multiply(%2, 2.0)  float64[]  888.0  1.0\n"
+        "* root"
+    )
+
+
 def test_nothing_in_a_tape_is_printed_for_an_empty_one():
     assert listing(tape.Trace("T")) == "<Trace T: 0 nodes, 0 params>"
     assert Page(listing_html(tape.Trace("T"))).rows == [["id", "operation", "type", "value"]]
@@ -364,6 +421,37 @@ def test_numbers_are_what_they_say(value, digits):
 )
 def test_numbers_without_points(value, digits, text):
     assert brief(value, digits) == digest(value, precision=digits) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3 - 4j, "3-4j"),
+        (1.5 + 2j, "1.5+2j"),
+        (complex(0.25, 1 / 3), "0.25+0.3333j"),
+        (np.complex64(-1j), "-0-1j"),
+    ],
+)
+def test_complex_numbers_without_points(value, text):
+    assert brief(value) == text
+
+
+@pytest.mark.parametrize(
+    "ends", [(0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf), (np.nan, 0.0), (0.0, 0.0)]
+)
+def test_what_is_not_finite_is_counted_at_either_end(ends):
+    middle = np.linspace(1, 3, 20)
+    array = np.concatenate([ends[:1], middle, ends[1:]])
+    parts = [f"1 {word}" for end, word in ((np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf"))
+             if any(np.array_equal(end, e, equal_nan=True) for e in ends)]  # fmt: skip
+    finite = array[np.isfinite(array)]
+    parts += [f"{brief(finite.min())} .. {brief(finite.max())}", f"mean {brief(finite.mean())}"]
+    for width in range(8, 60):  # as many as fit, the most important first
+        shown = digest(array, width)
+        kept = [", ".join(parts[:k]) for k in range(1, len(parts) + 1)]
+        assert shown == max(
+            (text for text in kept if len(text) <= width), key=len, default=cut(kept[0], width)
+        )
 
 
 def test_the_mean_is_left_out_where_nobody_wants_it():
@@ -465,3 +553,26 @@ def test_columns_get_the_room_that_they_need_or_that_there_is(titles, data):
     assert all(s >= 0 for s in slack)
     assert all(w <= n for w, n in zip(widths, natural, strict=True))
     assert all(slack[k] >= max(slack) - 1 for k in shrunk)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("abc", 3), ("名前", 4), ("e\u0301", 1), ("Wé", 2), ("Fü名", 4), ("\uff21b", 3), ("", 0)],
+)
+def test_characters_fill_the_columns_of_a_terminal(text, columns):
+    assert columns_of(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\u202eb\u200bc", "abc"),  # of formatting
+        ("a\x00b\x9fc", "a?b?c"),
+        ("lone \ud800", "lone ?"),
+        ("un\u0378assigned", "un?assigned"),
+        (" two \n\t words\u2028here ", "two words here"),
+        ("é名", "é名"),
+    ],
+)
+def test_characters_that_a_terminal_would_obey_are_replaced(text, line):
+    assert one_line(text) == line

@@ -160,6 +160,21 @@ def test_constants_are_counted_apart_and_not_if_a_node_holds_them(trace):
     assert (summary(trace).value_bytes, summary(trace).constant_bytes) == (4 * 800, 8000)
 
 
+def test_constants_that_are_vars_of_an_outer_tape_are_counted(trace):
+    with tape.Trace() as inner:
+        _ = inner.param(np.ones(5)) * trace.param(np.ones((7, 1)))
+    assert (summary(inner).value_bytes, summary(inner).constant_bytes) == (8 * (5 + 35), 8 * 7)
+
+
+def test_numbers_are_memory_of_their_own(trace):
+    x = trace.param(np.float64(1.0))
+    y = x * np.float32(2.0)
+    _ = [y.sum(), trace.input(np.float32(3.0))]
+    report = summary(trace)
+    assert report.value_bytes == sum(node.value.nbytes for node in trace.nodes)
+    assert report.constant_bytes == 4
+
+
 def test_memory_of_others_counts_as_far_as_it_is_seen(trace):
     array = np.frombuffer(bytearray(800))
     trace.input(array[10:20])
@@ -233,6 +248,21 @@ def test_names_of_operations_are_escaped_and_many_are_summed_up(trace):
     assert "21 others" in str(report)
     assert len(str(report).splitlines()) == 1 + 4 + 1 + 1 + 21
     assert Page(report._repr_html_()).tags.isdisjoint({"b"})
+
+
+@pytest.mark.parametrize("names", [19, 20, 21, 22, 30])
+def test_operations_are_summed_up_only_if_that_saves_lines(trace, names):
+    x = trace.param(1.0)
+    for k in range(names):
+        x = tape.Op(lambda x: x + 1.0, name=f"op{k}", vjp=[lambda g, out, x: g])(x)
+    kinds = names + 1  # params too
+    lines = str(summary(trace)).splitlines()
+    table = lines[lines.index("") + 2 :]
+    assert len(table) == min(kinds, 21)
+    if kinds > 21:
+        words = table[-1].split()
+        assert words[:2] == [str(kinds - 20), "others"]
+        assert words[2] == str(kinds - 20)  # nodes
 
 
 @pytest.mark.parametrize(
