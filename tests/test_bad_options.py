@@ -120,3 +120,31 @@ def test_joining_says_who_cannot_cast():
     for name in ("concatenate", "stack", "hstack", "vstack"):
         with pytest.raises(errors.DTypeError, match=rf"^{name}"):
             record(lambda x, name=name: getattr(ops, name)([x, x], dtype=int, casting="no"), [np.ones(2)])
+
+
+WHOLE_NUMBERS = [
+    "axis", "axes", "axis1", "axis2", "axisa", "axisb", "axisc", "source", "destination", "n", "num",
+    "decimals", "repeats", "shift", "edge_order", "stride", "padding", "dilation", "groups", "kernel_size",
+    "output_padding", "num_groups", "size", "minlength",
+]  # fmt: skip
+NEED_NOT_BE = {
+    ("apply_over_axes", "axes"),
+    ("roll", "shift"),
+    ("special.polygamma", "n"),
+}  # nor in NumPy and SciPy
+
+
+@pytest.mark.filterwarnings("ignore")
+@by_operation(TWO_OF_EACH)
+def test_where_whole_numbers_are_needed_others_are_refused(case):
+    function = attrgetter(case.op)(ops)
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        return
+    for name in WHOLE_NUMBERS:
+        if name in parameters and (case.op, name) not in NEED_NOT_BE:
+            for value in (1.5, [1.5, 2.5]):
+                space = WithOption(ops, function, name, value)
+                with pytest.raises((TypeError, ValueError)):
+                    record(lambda *args, space=space: case.function(space, *args), case.args())

@@ -484,6 +484,23 @@ def test_a_constant_result_is_constant():
     assert tape.grad(lambda w: w * checkpoint(lambda x: ops.sum(np.ones(3)))(w))(1.0) == 3
 
 
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@pytest.mark.parametrize(
+    "constant", [lambda x: 2.0, lambda x: np.ones(3) @ np.ones(3), lambda x: tape.stop_gradient(x)]
+)
+def test_every_derivative_of_a_constant_result_is_zero(constant):
+    value = float(constant(0.5))
+
+    def f(x: Any) -> Any:
+        return x**2 * checkpoint(constant)(x)
+
+    assert_close(tape.taylor(f, 0.5, 1.0, 3), np.array([0.25, 1.0, 2.0, 0.0]) * value, 1e-15)
+    assert_close(tape.jvp(f, (0.5,), (1.0,))[1], value, 1e-15)
+    assert_close(tape.grad(f)(0.5), value, 1e-15)
+    assert_close(tape.grad(tape.grad(f))(0.5), 2 * value, 1e-15)
+    assert_same(tape.taylor(checkpoint(constant), 0.5, 1.0, 2), np.array([value, 0.0, 0.0]))
+
+
 # ---- the caller's arrays --------------------------------------------------------------------------
 
 

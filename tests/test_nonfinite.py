@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape.errors import NonFiniteError
+from tape.inspect.watching.cures import cure
 from tape.inspect.watching.finite import all_finite, first_bad
 from tests.tiers import rounds
 
@@ -27,7 +28,7 @@ def _quiet():
 
 
 @pytest.mark.parametrize(
-    ("f", "x", "op", "phase", "value", "cure"),
+    ("f", "x", "op", "phase", "value", "advice"),
     [
         (lambda x: np.log(x), ZERO, "log", "forward", -np.inf, "positive"),
         (lambda x: np.sum(1.0 / x), ZERO, "divide", "forward", np.inf, "divides by zero"),
@@ -43,13 +44,98 @@ def _quiet():
         (lambda x: np.where(x > 0, np.sqrt(x), 0.0), ZERO, "sqrt", "backward", np.nan, "np.where(ok"),
     ],
 )
-def test_the_culprit_is_named_with_a_cure(f, x, op, phase, value, cure) -> None:
+def test_the_culprit_is_named_with_a_cure(f, x, op, phase, value, advice) -> None:
     found = tape.find_nonfinite(f, x)
     assert found
     assert (found.origin.op, found.origin.phase) == (op, phase)
     np.testing.assert_equal(found.origin.value, value)
-    assert cure in str(found)
+    assert advice in str(found)
     assert str(inspect.getsourcelines(f)[1]) in str(found.origin.site)
+
+
+ADVICE = [
+    # operation, phase, value, operands, adjoint, dtype, and what is said and what is not
+    ("sqrt", "backward", np.nan, [0.0], 0.0, float, "The adjoint is 0 there", "eps"),
+    ("sqrt", "backward", np.inf, [0.0], 0.0, float, "sqrt(x + eps)", "The adjoint is 0"),
+    ("sqrt", "backward", np.nan, [0.0], 2.0, float, "sqrt(x + eps)", "The adjoint is 0"),
+    ("sqrt", "backward", np.nan, [0.0], None, float, "sqrt(x + eps)", "The adjoint is 0"),
+    ("sqrt", "tangent", np.inf, [0.0], None, float, "sqrt(x + eps)", "0 or more"),
+    ("sqrt", "forward", np.nan, [-1.0], None, float, "0 or more, and got -1.0", "eps"),
+    ("sqrt", "forward", np.nan, [None], None, float, "0 or more. Keep", "got"),
+    ("sqrt", "forward", np.nan, [], None, float, "0 or more. Keep", "got"),
+    (
+        "sin",
+        "forward",
+        np.nan,
+        [np.nan],
+        None,
+        float,
+        "Check the operands of sin: it is not finite",
+        "derivative",
+    ),
+    (
+        "sin",
+        "backward",
+        np.nan,
+        [np.nan],
+        1.0,
+        float,
+        "Check the operands of sin: its derivative",
+        "it is not",
+    ),
+    ("sin", "backward", np.inf, [1e300], 1.0, float, "beyond the largest float64, 1.8e+308", "use float64"),
+    (
+        "multiply",
+        "forward",
+        -np.inf,
+        [1e30, 1e30],
+        None,
+        np.float32,
+        "float32, 3.4e+38. Scale the numbers, use float64",
+        "Check",
+    ),
+    ("multiply", "forward", np.inf, [1e30, 1e30], None, np.complex64, "numbers, or use", "Check"),
+    ("multiply", "forward", np.inf, [1e30, 1e30], None, int, "Check the operands", "Scale"),
+    ("divide", "forward", np.inf, [1.0, 0.0], None, float, "It divides by zero", "Scale"),
+    ("divide", "forward", np.inf, [1e300, 1e-300], None, float, "Scale the numbers, or", "divides by zero"),
+    ("divide", "forward", np.nan, [0.0, None], None, float, "Check the operands", "divides by zero"),
+    ("divide", "forward", np.nan, [], None, float, "Check the operands", "divides by zero"),
+    ("reciprocal", "forward", np.inf, [0.0], None, float, "It divides by zero", "Scale"),
+    ("remainder", "forward", np.nan, [1.0, 0.0], None, float, "It divides by zero", "Check"),
+    ("floor_divide", "forward", np.nan, [0.0, 0.0], None, float, "It divides by zero", "Check"),
+    ("power", "forward", np.inf, [0.0, -1.0], None, float, "It is 0 to a negative power", "Scale"),
+    ("power", "forward", np.inf, [10.0, 400.0], None, float, "Scale", "power"),
+    ("power", "forward", np.nan, [-2.0, 0.5], None, float, "no real power with a fraction", "Check"),
+    ("power", "forward", np.inf, [-10.0, 401.0], None, float, "Scale", "fraction"),
+    ("power", "forward", np.nan, [2.0, np.nan], None, float, "Check the operands", "fraction"),
+    ("power", "forward", np.nan, [-2.0, None], None, float, "Check the operands", "fraction"),
+    ("float_power", "forward", np.nan, [-2.0, 0.5], None, float, "no real power with a fraction", "Check"),
+    ("power", "forward", np.inf, [0j, -1 + 1j], None, complex, "It is 0 to a negative power", "fraction"),
+    ("power", "tangent", np.inf, [0.0, 0.5], None, float, "Keep the base positive", "fraction"),
+    ("exp", "forward", np.inf, [1e3], None, float, "beyond 709.8 in float64", "Scale"),
+    ("exp", "forward", np.inf, [1e3], None, np.float32, "beyond 88.72 in float32", "Scale"),
+    ("exp", "forward", np.inf, [1e3], None, int, "beyond 709 in int64", "Scale"),
+    ("log", "forward", -np.inf, [0.0], None, float, "positive, and got 0.0", "Scale"),
+    ("arctanh", "forward", np.inf, [1.0], None, float, "between -1 and 1, both excluded", "Scale"),
+    ("checkpoint(f)", "forward", np.nan, [], None, float, "checkpoint records f as one node", "Check"),
+    (
+        "custom_vjp(f(x))",
+        "backward",
+        np.nan,
+        [],
+        None,
+        float,
+        "Run tape.find_nonfinite on f(x) itself",
+        "Check",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "phase", "value", "operands", "adjoint", "dtype", "said", "unsaid"), ADVICE)
+def test_the_cure_fits_what_has_happened(op, phase, value, operands, adjoint, dtype, said, unsaid) -> None:
+    found = cure(op, phase, value, operands, adjoint, np.dtype(dtype))
+    assert said in found
+    assert unsaid not in found
 
 
 @pytest.mark.parametrize(

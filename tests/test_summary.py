@@ -151,6 +151,7 @@ def test_each_block_of_memory_counts_once(trace):
     total = views[0] + 1.0
     assert summary(trace).value_bytes == 16000
     assert total.nbytes == 8000
+    assert sum(operation.bytes for operation in summary(trace).ops) == 16000
 
 
 def test_constants_are_counted_apart_and_not_if_a_node_holds_them(trace):
