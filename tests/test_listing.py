@@ -1,5 +1,6 @@
 """The tape as text, as a table of rich, and as HTML."""
 
+import contextlib
 import io
 import re
 import sys
@@ -26,7 +27,7 @@ from tape.inspect.listing import (
     one_line,
     short,
 )
-from tape.inspect.listing._sheet import Column, Sheet
+from tape.inspect.listing._sheet import Column, Sheet, sheet_of
 from tape.inspect.listing._text import widths_in
 from tape.inspect.listing._words import cut
 from tests.tiers import rounds
@@ -325,6 +326,37 @@ def test_a_table_in_a_terminal(trace):
         "%3*        multiply(%2, 2.0)  float64[]  888.0  1.0\n"
         "* root"
     )
+
+
+@pytest.mark.parametrize(
+    ("has_adjoints", "has_sites", "width"),
+    [(False, False, 32), (False, True, 32), (True, False, 24), (True, True, 20)],
+)
+def test_columns_are_as_wide_as_this_and_no_wider(has_adjoints, has_sites, width):
+    scales = 10.0 ** np.random.default_rng(0).integers(-9, 9, (55, 3, 1))
+    values = [scale * np.linspace(1 / 3, 2, 20) - (k % 4) * scale[0] / 7 for k, scale in enumerate(scales)]
+    with tape.debug() if has_sites else contextlib.nullcontext():
+        trace = tape.Trace("T")
+        for value in values:
+            trace.param(value, name="n" * 50)
+        x = trace.param(np.ones((1,) * 20), name="x")
+        y = tape.ops.sum(x, axis=tuple(range(19)), keepdims=True)
+    if has_adjoints:
+        trace.backward(y, seed=np.ones(y.shape))
+        trace.adjoints[:55] = values
+    sheet = sheet_of(trace)
+    widest = {"id": 12, "name": 16, "operation": 64, "type": 28, "value": 32, "adjoint": 32, "site": 28}
+    cells = [row.cells for row in sheet.rows]
+    natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    titles = [column.title for column in sheet.columns]
+    assert widths_in(sheet, cells, 1000) == [min(n, widest[t]) for n, t in zip(natural, titles, strict=True)]
+    narrow = widths_in(sheet, cells, 1)
+    assert narrow == [natural[0], *(1 if title == "operation" else 0 for title in titles[1:])]
+    assert all(natural[titles.index(title)] > widest[title] for title in ("name", "operation", "type"))
+    for title in ("value", "adjoint")[: 1 + has_adjoints]:
+        shown = [row[titles.index(title)] for row in cells[:55]]
+        assert shown == [digest(value, width) for value in values]
+        assert all(shown != [digest(value, width + more) for value in values] for more in (-8, 8))
 
 
 def test_nothing_in_a_tape_is_printed_for_an_empty_one():
