@@ -148,3 +148,50 @@ def test_where_whole_numbers_are_needed_others_are_refused(case):
                 space = WithOption(ops, function, name, value)
                 with pytest.raises((TypeError, ValueError)):
                     record(lambda *args, space=space: case.function(space, *args), case.args())
+
+
+ODD = ("other", -1.0, object(), WRONG_SHAPE, None, [], [np.ones(2), np.ones(3)])
+FUNCTIONS = {
+    name
+    for space in (ops, *(value for value in vars(ops).values() if isinstance(value, ModuleType)))
+    for name, value in vars(space).items()
+    if callable(value)
+}
+OF_ANY = {"an", "a", "order", "Vars", "axes", "reduction"}  # operand, index, shape, ...
+PARTS = {"embedded_diagonal", "dropout_mask", "max_pool", "avg_pool", "unfold"}
+"""First words of messages that are no names of functions."""
+SUBJECTS = (
+    "axis|axes|index|indices|lengths|ranges|bins|weights|order|matrices|coefficients|mask|operands?|shapes?"
+    "|positions|numbers nor bools|conditions?|heads|list|coordinates|array|power|classes|groups|constants"
+    "|distances|choices"
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@by_operation(list({case.op: case for case in TWO_OF_EACH}.values()))
+def test_errors_say_which_function_and_what_of_it(case):
+    """Whatever is given for an argument: our own messages begin with a function, and name what is wrong."""
+    function = attrgetter(case.op)(ops)
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        return
+    wrong = []
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    for name in [name for name, parameter in parameters.items() if parameter.kind not in kinds]:
+        for value in ODD:
+            space = WithOption(ops, function, name, value)
+            try:
+                record(lambda *args, space=space: case.function(space, *args), case.args())
+            except errors.TapeError as error:
+                text = str(error).split(" [at ")[0]
+            except Exception:
+                continue
+            else:
+                continue
+            words = re.match(r"[\w.]*", text)[0].removesuffix(".at")
+            about = "|".join([*parameters, SUBJECTS])
+            is_said = not text.startswith(f"{words}: ") or re.search(rf"\b({about})\b", text[len(words) :])
+            if words not in FUNCTIONS | OF_ANY | PARTS or not is_said:
+                wrong.append((name, value, text))
+    assert not wrong

@@ -1,5 +1,6 @@
 """Programs as text, their reports and profiles: complete, and in agreement with each other."""
 
+import itertools
 import re
 from functools import cache
 
@@ -240,6 +241,35 @@ def test_callbacks_are_named_with_a_hint():
     assert re.search(r"^ +called_back 2x: runs in Python", str(report), re.M)
 
 
+def test_a_report_reads_like_this():
+    table = np.arange(90_000.0).reshape(300, 300)
+
+    def f(x, w):
+        y = np.sin(np.exp(x) * 1.0) + np.exp(x)
+        if np.sum(x) > 0:
+            y = y + called_back(w @ table) @ table.T
+        return w * 2, np.sum(y), y.T
+
+    program = program_of(f, np.ones((300, 300)), np.ones((300, 300)), donated=frozenset({1}))
+    assert str(program.explain()) == (
+        "program       f\n"
+        "recorded      16 nodes, 16 of them needed\n"
+        "lowered       to 22 instructions, less 1 merged, 1 simplified, 1 dropped, 1 contracted\n"
+        "instructions  18, 1 of them views; 2 copies inserted\n"
+        "rows          15; 5 instructions in 2 groups; 1 guards\n"
+        "arena         2.9 MB, 44% of all values' 6.5 MB\n"
+        "registers     16.5 kB\n"
+        "constants     2, 1.4 MB\n"
+        "results       1 in memory of arguments\n"
+        "work          108,540,001 FLOPs, 13.7 MB moved\n"
+        "callbacks     1\n"
+        "              called_back 1x: runs in Python. If its time matters, write it with operations that "
+        "have instructions"
+    )
+    counted = program.explain()
+    assert (counted.callbacks, counted.donated, counted.constants) == ({"called_back": 1}, 1, 2)
+
+
 def test_the_report_of_a_function_joins_those_of_its_programs():
     f = tape.compile(lambda x: x * 2)
     for n in (2, 3):
@@ -280,6 +310,24 @@ def test_callbacks_have_their_share():
     assert program.explain().callback_share == profile.callback_share
     assert "of it in callbacks" in str(profile)
     assert "of the time" in str(program.explain())
+
+
+def test_callbacks_are_made_in_a_profile():
+    """What depends on their results goes on as in a call."""
+    program = program_of(lambda x: np.exp(x) if called_back(x)[0] > 0 else x, np.ones(3))
+    assert len(program.profile(np.ones(3), repeats=1).timings) == len(program)
+    with pytest.raises(errors.UnsupportedError, match="one path"):
+        program.profile(-np.ones(3), repeats=1)
+
+
+def test_the_time_of_calling_the_machine_is_left_out(monkeypatch):
+    """By a clock on which each look takes a second."""
+    ticks = itertools.count()
+    program = program_of(lambda x: called_back(np.sum(x)) + np.exp(x), np.ones(3))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(ticks)))
+    profile = program.profile(np.ones(3), repeats=2)
+    assert [timing.seconds for timing in profile.timings] == [float(t.is_callback) for t in profile.timings]
+    assert profile.whole == 1.0
 
 
 def test_a_profile_takes_arguments_or_their_leaves_in_any_order_of_memory():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tape
 from tape.errors import NonFiniteError
 from tape.inspect.watching.cures import cure
-from tape.inspect.watching.finite import all_finite, first_bad
+from tape.inspect.watching.finite import all_finite, describe_operand, first_bad
 from tests.tiers import rounds
 
 ZERO = np.array([1.0, 0.0])
@@ -115,8 +115,37 @@ ADVICE = [
     ("exp", "forward", np.inf, [1e3], None, float, "beyond 709.8 in float64", "Scale"),
     ("exp", "forward", np.inf, [1e3], None, np.float32, "beyond 88.72 in float32", "Scale"),
     ("exp", "forward", np.inf, [1e3], None, int, "beyond 709 in int64", "Scale"),
-    ("log", "forward", -np.inf, [0.0], None, float, "positive, and got 0.0", "Scale"),
-    ("arctanh", "forward", np.inf, [1.0], None, float, "between -1 and 1, both excluded", "Scale"),
+    *(
+        (name, "forward", np.inf, [1e3], None, float, f"{name} overflows for arguments beyond", "Scale")
+        for name in ("exp", "exp2", "expm1", "sinh", "cosh", "logaddexp", "logaddexp2")
+    ),
+    *(
+        (name, "forward", np.nan, [-9.0], None, float, f"argument is {domain}, and got -9.0", "Check")
+        for name, domain in (
+            ("log", "positive"),
+            ("log2", "positive"),
+            ("log10", "positive"),
+            ("sqrt", "0 or more"),
+            ("log1p", "more than -1"),
+            ("arcsin", "between -1 and 1"),
+            ("arccosh", "1 or more"),
+            ("arccos", "between -1 and 1"),
+            ("arctanh", "between -1 and 1, both excluded"),
+        )
+    ),
+    *(
+        (name, "backward", np.inf, [0.0], 1.0, float, said, "operands of")
+        for name, said in (
+            ("sqrt", "sqrt(x + eps)"),
+            ("cbrt", "cbrt is infinite at 0"),
+            ("arccosh", "infinite at 1. Keep"),
+            ("arcsin", "Clip the argument"),
+            ("arccos", "np.arctan2 of sine"),
+            ("power", "(x + eps)**p"),
+            ("arctan2", "no derivative at the origin"),
+        )
+    ),
+    ("power", "forward", np.inf, [0.0, 0.0], None, float, "Scale the numbers", "negative power"),
     ("checkpoint(f)", "forward", np.nan, [], None, float, "checkpoint records f as one node", "Check"),
     (
         "custom_vjp(f(x))",
@@ -136,6 +165,34 @@ def test_the_cure_fits_what_has_happened(op, phase, value, operands, adjoint, dt
     found = cure(op, phase, value, operands, adjoint, np.dtype(dtype))
     assert said in found
     assert unsaid not in found
+
+
+@pytest.mark.parametrize(
+    ("operand", "text"),
+    [
+        (2.5, "2.5"), (np.zeros((0, 3)), "float64[0, 3]"), (np.ones(2, complex), "complex128[2]"),
+        (np.array([True, False]), "bool[2] from 0 to 1"), (np.array([3, -4]), "int64[2] from -4 to 3"),
+        (np.array([np.inf, 1 / 3, np.nan]), "float64[3] from 0.333333 to 0.333333"),
+        (np.array([np.inf, np.nan]), "float64[2] without finite elements"),
+    ],
+)  # fmt: skip
+def test_operands_in_a_few_words(operand, text) -> None:
+    assert describe_operand(operand) == text
+
+
+def test_only_arguments_that_are_not_finite_are_said_to_be_so() -> None:
+    args = {"ok": np.ones(2), "bad": np.array([1.0, np.nan]), "count": 3, "text": "nan", "flag": None}
+    found = str(tape.find_nonfinite(lambda p: p["bad"] * p["count"] + p["ok"], args))
+    assert "args[0]['bad'] holds" in found
+    assert "'ok'" not in found
+    assert "'count'" not in found
+
+
+def test_single_numbers_beside_arrays_are_shown() -> None:
+    x = np.array([1.0, -8.0])
+    found = tape.find_nonfinite(lambda x: x ** np.sum(x * 0 + 0.25), x)
+    assert (found.origin.op, found.origin.index) == ("power", (1,))
+    assert "A negative number has no real power with a fraction" in str(found)
 
 
 @pytest.mark.parametrize(
