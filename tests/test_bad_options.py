@@ -43,7 +43,6 @@ TAKEN = {
     *((f"nn.{name}", "eps") for name in ("normalize", "cosine_similarity", "triplet_margin_loss")),
     *((f"nn.{name}_nll_loss", "eps") for name in ("poisson", "gaussian")),
     ("histogram_bin_edges", "weights"),  # as in NumPy, which reads them only where estimators might
-    ("copy", "order"),
     ("cov", "bias"),  # of which only the truth counts
     ("special.zeta", "q"),
 }
