@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import special
 
 import tape
 from tape import errors, ops
-from tape.program.ir.table import VIEWS
+from tape.program.ir.table import INSTRUCTIONS, VIEWS
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tests.compiled import called_back
@@ -228,6 +229,73 @@ def test_numbers_agree_with_the_plan():
 )
 def test_flops(f, shapes, flops):
     assert program_of(f, *map(np.ones, shapes)).explain().flops == flops
+
+
+def rows_of(n):
+    return np.ones((n, 6))
+
+
+def systems(n):
+    return np.ones((n, 5, 5)) + 9 * np.eye(5)
+
+
+INDEX = np.array([2, 0, 1, 1, 0])
+COSTS = {
+    # of n rows of six, or n systems of five equations: FLOPs, and nanoseconds that are typical and at most
+    "multiply": (lambda x: x * x, rows_of, lambda n: (6 * n, 0.3 * 6 * n, 2 * 6 * n)),
+    "exp": (lambda x: np.exp(x), rows_of, lambda n: (6 * n, 0.3 * 6 * n, 20 * 6 * n)),
+    "special.gammaln": (lambda x: special.gammaln(x), rows_of, lambda n: (6 * n, 50 * 6 * n, 100 * 6 * n)),
+    "transpose": (lambda x: x.T, rows_of, lambda n: (0, 0.3 * 6 * n, 2 * 6 * n)),
+    "fold": (lambda x: np.max(x, axis=1), rows_of, lambda n: (6 * n, 0.3 * n, 2 * 6 * n)),
+    "sum_product": (lambda x: np.sum(np.sin(x) * x), rows_of, lambda n: (12 * n, 0.3, 2 * 6 * n)),
+    "scan": (lambda x: np.cumsum(x, axis=1), rows_of, lambda n: (6 * n, 0.3 * 6 * n, 20 * 6 * n)),
+    "matmul": (lambda x: x @ x.T, rows_of, lambda n: (12 * n * n, 0.3 * n * n, (0.2 * 6 + 2) * n * n)),
+    "take": (lambda x: ops.take(x, INDEX, 0), rows_of, lambda n: (0, 0.3 * 30, 20 * max(30, 6 * n))),
+    "add_at": (
+        lambda x: ops.add_at(x, x[:5], INDEX), rows_of, lambda n: (30, 0.3 * 6 * n, 20 * max(30, 6 * n))),
+    "solve": (
+        lambda a: np.linalg.solve(a, a[:, :, :2]), systems,
+        lambda n: (2 * 25 * n * 5 // 3 + 2 * 10 * n * 5, 0.3 * 25 * n, (0.2 * 5 + 20) * 35 * n)),
+    "triangular_solve": (
+        lambda a: ops.linalg.solve_triangular(a, a[:, :, :3]), systems,
+        lambda n: (15 * n * 5, 0.3 * 25 * n, (0.2 * 5 + 20) * 40 * n)),
+    "cholesky": (
+        lambda a: np.linalg.cholesky(a), systems,
+        lambda n: (25 * n * 5 // 3, 0.3 * 25 * n, (0.2 * 5 + 20) * 50 * n)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", COSTS)
+def test_costs_of_instructions(op):
+    f, make, expected = COSTS[op]
+    for n in (8, 20, 50):
+        instructions = program_of(f, make(n)).plan.instructions
+        (made,) = [instruction for instruction in instructions if instruction.op == op]
+        cost = INSTRUCTIONS[op].cost
+        counted = [count(made, instructions) for count in (cost.flops, cost.typical, cost.longest)]
+        np.testing.assert_allclose(counted, expected(n), rtol=1e-12)
+
+
+def test_long_products_take_longer_for_each_element():
+    """They leave the cache, as do large systems."""
+    for op, f, make in (("matmul", lambda x: x @ x.T, np.ones), ("cholesky", np.linalg.cholesky, np.eye)):
+        typical = []
+        for n in (9, 10, 25, 40):
+            instructions = program_of(f, make((7, n) if op == "matmul" else n)).plan.instructions
+            (made,) = [instruction for instruction in instructions if instruction.op == op]
+            typical.append(INSTRUCTIONS[op].cost.typical(made, instructions) / made.size)
+        np.testing.assert_allclose(np.divide(typical, typical[0]), [1, 2, 3, 5])
+
+
+def test_scans_with_factors_take_two_flops_an_element():
+    def f(x):
+        return tape.grad(lambda x: np.sum(np.cumprod(x, axis=1)))(x)
+
+    instructions = program_of(f, rows_of(4) * 2).plan.instructions
+    scans = [i for i in instructions if i.op == "scan"]
+    assert {len(i.operands) for i in scans} == {1, 2}
+    for scan in scans:
+        assert INSTRUCTIONS["scan"].cost.flops(scan, instructions) == len(scan.operands) * scan.size
 
 
 def test_bytes_moved_are_those_outside_registers():
