@@ -94,7 +94,9 @@ def test_values_alone(case):
 
 @each_operation
 def test_values_and_gradients_in_float32(case):
-    check(value_and_gradient(case), case.args(np.float32), case.args(np.float32, salt=1))
+    compiled = check(value_and_gradient(case), case.args(np.float32), case.args(np.float32, salt=1))
+    (program,) = compiled.programs.values()
+    assert callbacks(program) == RUN_IN_PYTHON.get(case.name, set())
 
 
 @derivatives_of_each
