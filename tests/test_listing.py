@@ -486,6 +486,17 @@ def test_what_is_not_finite_is_counted_at_either_end(ends):
         )
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint64, bool])
+def test_the_mean_of_small_numbers_is_that_of_large_ones(dtype):
+    array = (np.arange(100) % 11 * 11 + 1).astype(dtype)
+    if dtype is bool:
+        assert digest(array) == "100 of 100 true"
+    else:
+        assert digest(array) == digest(array.astype(float)) == "1 .. 111, mean 55.45"
+        tenths = np.linspace(1000, 2000, 37).astype(np.float16)
+        assert digest(tenths) == digest(tenths.astype(float))
+
+
 def test_the_mean_is_left_out_where_nobody_wants_it():
     array = np.append(np.linspace(-1, 4, 100), np.nan)
     assert digest(array) == "1 nan, -1 .. 4, mean 1.5"
