@@ -11,7 +11,9 @@ import pytest
 from tape import errors, ops
 from tests.op_table import TWO_OF_EACH, by_operation
 from tests.oracles import record
+from tests.tiers import some
 
+WRONG_SHAPE = np.ones((7, 9))
 BAD = {
     "axis": 99, "axes": (0, 99), "axis1": 99, "axis2": 99, "norm": "other", "mode": "other", "n": -1,
     "s": (-1,), "reduction": "other", "kind": "other", "method": "other", "casting": "other",
@@ -19,7 +21,9 @@ BAD = {
     "UPLO": "other", "ord": "other", "stride": 0, "padding": -1, "dilation": 0, "groups": 0,
     "kernel_size": 0, "alpha": "other", "lambd": "other", "beta": "other", "delta": "other",
     "margin": "other", "num_groups": 0, "p": -1.0, "label_smoothing": 2.0, "edge_order": 3, "q": 2.0,
-    "repeats": -1,
+    "repeats": -1, "order": "other", "eps": -1.0, "weight": WRONG_SHAPE, "bias": WRONG_SHAPE,
+    "running_mean": WRONG_SHAPE, "running_var": WRONG_SHAPE, "weights": WRONG_SHAPE, "output_padding": -1,
+    "num": -1,
 }  # fmt: skip
 CALLED = {
     "append": "concatenate", "apply_over_axes": "sum", "concat": "concatenate", "corrcoef": "cov",
@@ -27,6 +31,8 @@ CALLED = {
     "logspace": "linspace", "nancumprod": "cumprod", "nancumsum": "cumsum", "permute_dims": "transpose",
     "fft.ihfft": "rfft", "trace": "(diagonal|astype)", "softmax_cross_entropy": "reduction",
     "nn.local_response_norm": "an operand", "roll": "there is no axis",
+    "linalg.tensorsolve": "(tensorsolve|transpose)", "ravel_multi_index": "order", "unravel_index": "order",
+    "reshape": "order", "ravel": "order", "histogramdd": "histogramdd", "histogram2d": "histogramdd",
 }  # fmt: skip
 """What is called for the work, and says what is wrong."""
 TAKEN = {
@@ -35,13 +41,22 @@ TAKEN = {
     ("fft.rfftn", "s"),
     ("fft.irfftn", "s"),
     ("nn.normalize", "p"),
+    *((f"nn.{name}", "eps") for name in ("normalize", "cosine_similarity", "triplet_margin_loss")),
+    *((f"nn.{name}_nll_loss", "eps") for name in ("poisson", "gaussian")),
+    ("histogram_bin_edges", "weights"),  # as in NumPy, which reads them only where estimators might
+    ("cov", "bias"),  # of which only the truth counts
     ("special.zeta", "q"),
 }
 OF_PYTHON = {
     *((name, "casting") for name in ("concat", "concatenate", "hstack", "stack", "vstack")),
     *((f"{name}_like", "dtype") for name in ("zeros", "ones", "empty")), ("nn.local_response_norm", "alpha"),
+    *((f"{name}_like", "order") for name in ("zeros", "ones", "empty", "full")),
 }  # fmt: skip
 """What raises an error of Python's or NumPy's own, as yet."""
+NOT_NAMED = {("linalg.norm", "ord"), ("linalg.cond", "p"), ("nn.local_response_norm", "beta")}
+NOT_NAMED |= {(f"fft.{inverse}fft2", "s") for inverse in ("", "i", "r", "ir")}
+NOT_NAMED |= {(name, "weights") for name in ("bincount", "histogram2d", "histogramdd")}
+"""Where the error says neither the option nor its value."""
 
 
 class WithOption:
@@ -60,6 +75,11 @@ class WithOption:
         bound = inspect.signature(self._function).bind(*args, **kwargs)
         bound.arguments[self._name] = self._value
         return self._function(*bound.args, **bound.kwargs)
+
+
+def shown(value):
+    """A value as messages write it; of some axes the last."""
+    return re.escape(str(value[-1]) if isinstance(value, tuple) else repr(value))
 
 
 def options(case):
@@ -88,10 +108,90 @@ def test_bad_options_are_refused_by_name(case):
             record(lambda *args, space=space: case.function(space, *args), case.args())
         if kinds is errors.TapeError:
             said = rf"({short}|{CALLED.get(case.op, short)})\b"
-            assert re.match(said, str(caught.value)), (name, str(caught.value))
+            text = str(caught.value)
+            assert re.match(said, text), (name, text)
+            if (case.op, name) not in NOT_NAMED:
+                assert re.search(
+                    rf"\b{name}\b" if value is WRONG_SHAPE else rf"\b{name}\b|{shown(value)}", text
+                ), text
 
 
 def test_joining_says_who_cannot_cast():
     for name in ("concatenate", "stack", "hstack", "vstack"):
         with pytest.raises(errors.DTypeError, match=rf"^{name}"):
             record(lambda x, name=name: getattr(ops, name)([x, x], dtype=int, casting="no"), [np.ones(2)])
+
+
+WHOLE_NUMBERS = [
+    "axis", "axes", "axis1", "axis2", "axisa", "axisb", "axisc", "source", "destination", "n", "num",
+    "decimals", "repeats", "shift", "edge_order", "stride", "padding", "dilation", "groups", "kernel_size",
+    "output_padding", "num_groups", "size", "minlength",
+]  # fmt: skip
+NEED_NOT_BE = {
+    ("apply_over_axes", "axes"),
+    ("roll", "shift"),
+    ("special.polygamma", "n"),
+}  # nor in NumPy and SciPy
+
+
+@pytest.mark.filterwarnings("ignore")
+@by_operation(TWO_OF_EACH)
+def test_where_whole_numbers_are_needed_others_are_refused(case):
+    function = attrgetter(case.op)(ops)
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        return
+    for name in WHOLE_NUMBERS:
+        if name in parameters and (case.op, name) not in NEED_NOT_BE:
+            for value in (1.5, [1.5, 2.5]):
+                space = WithOption(ops, function, name, value)
+                with pytest.raises((TypeError, ValueError)):
+                    record(lambda *args, space=space: case.function(space, *args), case.args())
+
+
+ODD = some(["other", -1.0, WRONG_SHAPE, object(), [], None, [np.ones(2), np.ones(3)]], every=2)
+FUNCTIONS = {
+    name
+    for space in (ops, *(value for value in vars(ops).values() if isinstance(value, ModuleType)))
+    for name, value in vars(space).items()
+    if callable(value)
+}
+OF_ANY = {"an", "a", "order", "Vars", "axes", "reduction"}  # operand, index, shape, ...
+PARTS = {"embedded_diagonal", "dropout_mask", "max_pool", "avg_pool", "unfold"}
+"""First words of messages that are no names of functions."""
+SUBJECTS = (
+    "axis|axes|index|indices|lengths|ranges|bins|weights|order|matrices|coefficients|mask|operands?|shapes?"
+    "|positions|numbers nor bools|conditions?|heads|list|coordinates|array|power|classes|groups|constants"
+    "|distances|choices"
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@by_operation(list({case.op: case for case in TWO_OF_EACH}.values()))
+def test_errors_say_which_function_and_what_of_it(case):
+    """Whatever is given for an argument: our own messages begin with a function, and name what is wrong."""
+    function = attrgetter(case.op)(ops)
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        return
+    wrong = []
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    for name in [name for name, parameter in parameters.items() if parameter.kind not in kinds]:
+        for value in ODD:
+            space = WithOption(ops, function, name, value)
+            try:
+                record(lambda *args, space=space: case.function(space, *args), case.args())
+            except errors.TapeError as error:
+                text = str(error).split(" [at ")[0]
+            except Exception:
+                continue
+            else:
+                continue
+            words = re.match(r"[\w.]*", text)[0].removesuffix(".at")
+            about = "|".join([*parameters, SUBJECTS])
+            is_said = not text.startswith(f"{words}: ") or re.search(rf"\b({about})\b", text[len(words) :])
+            if words not in FUNCTIONS | OF_ANY | PARTS or not is_said:
+                wrong.append((name, value, text))
+    assert not wrong

@@ -98,6 +98,48 @@ def test_identities(name, dtype):
                 same_bits(one, other)
 
 
+# The function of arrays of 33, the instructions that are left, and FLOPs: on the smaller array if it can be.
+OF_A_ROW = {
+    "x / row": (lambda x, y: x / y[0], {"divide": 1, "multiply": 1}, 36),
+    "x / column": (lambda x, y: x / y[:, :1], {"divide": 1, "multiply": 1}, 44),
+    "x / one": (lambda x, y: x / y[0, 0], {"divide": 1, "multiply": 1}, 34),
+    "row / x": (lambda x, y: y[0] / x, {"divide": 1}, 33),
+    "-x / row": (lambda x, y: -x / y[0], {"divide": 1, "negative": 1, "multiply": 1}, 39),
+    "-x * row": (lambda x, y: -x * y[0], {"negative": 1, "multiply": 1}, 36),
+    "-row * x": (lambda x, y: -y[0] * x, {"negative": 1, "multiply": 1}, 36),
+    "-(x * row)": (lambda x, y: -(x * y[0]), {"negative": 1, "multiply": 1}, 36),
+    "-(x * y)": (lambda x, y: -(x * y), {"negative": 1, "multiply": 1}, 66),
+    "row * ones": (lambda x, y: y[0] * np.ones_like(x), {}, 0),
+    "row + zeros": (lambda x, y: y[0] + np.zeros_like(x), {"add": 1}, 3),
+    "row - zeros": (lambda x, y: y[0] - np.zeros_like(x), {}, 0),
+    "-zeros - row": (lambda x, y: -np.zeros_like(x) - y[0], {"negative": 1}, 3),
+    "0.5 * x * 0.5": (lambda x, y: 0.5 * x * 0.5, {"multiply": 1}, 33),
+    "0.5 * x * 4": (lambda x, y: 0.5 * x * 4, {"multiply": 2}, 66),
+    "2 * x * 3 * row": (lambda x, y: 2 * x * 3 * y[0], {"multiply": 2}, 66),
+    "x / 2 / 4": (lambda x, y: x / 2 / 4, {"multiply": 1}, 33),
+    "x * 3 / 2": (lambda x, y: x * 3 / 2, {"multiply": 2}, 66),
+    "2 * -x": (lambda x, y: 2 * -x, {"multiply": 1}, 33),
+    "-x * 2": (lambda x, y: -x * 2, {"multiply": 1}, 33),
+    "-(2 * x)": (lambda x, y: -(2 * x), {"multiply": 1}, 33),
+    "x**-2": (lambda x, y: x**-2, {"power": 1}, 33),
+    "x**0": (lambda x, y: x**0, {"power": 1}, 33),
+    "x**0.5 of one": (lambda x, y: x[0, 0] ** 0.5, {"power": 1}, 1),
+    "and": (lambda x, y: ops.logical_and(x > y, x > y), {"greater": 1}, 33),
+    "or": (lambda x, y: ops.logical_or(x > y, x > y), {"greater": 1}, 33),
+    "xor": (lambda x, y: ops.logical_xor(x > y, x > y), {"greater": 1, "logical_xor": 1}, 66),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_ROW)
+def test_identities_of_arrays_and_rows(name):
+    f, left, flops = OF_A_ROW[name]
+    x, y = np.random.default_rng(0).uniform(0.5, 2.0, size=(2, 11, 3))
+    compiled, program = compiled_for(f, x, y)
+    assert counts(program.ir) == left
+    assert program.explain().flops == flops
+    assert_close(compiled(x, y), f(x, y), 4e-16)
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, bool])
 @pytest.mark.parametrize("name", [

@@ -1,6 +1,7 @@
 """The checker refuses IR that has been tampered with, and says why."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.rewrite import rewrite
+from tape.program.ir.table import INSTRUCTIONS
+from tape.program.ir.types import IllTyped, is_shape
 from tape.program.record.recording import record
 from tests.op_table import TWO_OF_EACH
 from tests.test_program import gradient
@@ -207,3 +210,246 @@ def test_guards_have_outcomes_of_their_kind(kind, outcome):
     ir.guards[0] = replace(ir.guards[0], kind=kind, outcome=outcome)
     with pytest.raises(errors.ProgramError):
         check(ir)
+
+
+# ---- type rules, one by one ---------------------------------------------------------------------------
+
+
+class Operand(NamedTuple):
+    """All that a rule may read of an operand."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+def of(kind, *shape):
+    return Operand(shape, np.dtype(kind))
+
+
+def f8(*shape):
+    return of("f8", *shape)
+
+
+def i8(*shape):
+    return of("i8", *shape)
+
+
+LONG = 1 << 31
+ACCEPTED = [
+    # instruction, operands, attributes, and the type of the result; what is declared is the same
+    ("guard", [of("?")], (0,), of("?")),
+    ("guard", [f8(1, 1)], (0,), of("?")),
+    ("exp", [of("f4", 2)], (), of("f4", 2)),
+    ("add", [f8(2, 1), f8(3)], (), f8(2, 3)),
+    ("add", [f8(), f8(0)], (), f8(0)),
+    ("less", [of("f4"), of("f4")], (), of("?")),
+    ("where", [of("?", 3), of("i4", 2, 1), of("i4")], (), of("i4", 2, 3)),
+    ("where", [of("?"), of("c8"), of("c8")], (), of("c8")),
+    ("cast", [i8(2)], (), of("f4", 2)),
+    ("cast", [f8()], (), of("?")),
+    ("reshape", [f8(2, 3)], (), f8(3, 1, 2)),
+    ("reshape", [f8(0, 3)], (), f8(0)),
+    ("transpose", [f8(2, 3, 4)], ((2, 0, 1),), f8(4, 2, 3)),
+    ("transpose", [f8()], ((),), f8()),
+    ("broadcast", [f8(3, 1)], (), f8(2, 3, 4)),
+    ("broadcast", [f8(1)], (), f8(0)),
+    ("slice", [f8(5, 4)], ((4, 0), (-2, 3)), f8(3, 2)),
+    ("slice", [f8(5)], ((0,), (0,)), f8(0)),
+    ("slice", [f8(5)], ((9,), (9,)), f8(0)),
+    ("slice", [f8(5)], ((4,), (7,)), f8(1)),
+    ("fold", [f8(2, 3, 4)], ("max", (1, 2)), f8(2)),
+    ("fold", [f8(2, 3, 4)], ("argmin", (1,)), i8(2, 4)),
+    ("fold", [f8(2, 0)], ("sum", (1,)), f8(2)),
+    ("fold", [f8(0, 2)], ("max", (1,)), f8(0)),
+    ("fold", [of("?", 2, 0)], ("any", (0, 1)), of("?")),
+    ("sum_product", [f8(2, 3), f8(2, 3)], ("sum", (0,)), f8(3)),
+    ("scan", [f8(2, 3)], ("sum", 1, False), f8(2, 3)),
+    ("scan", [f8(2, 3), f8(2, 3)], ("linear", 0, True), f8(2, 3)),
+    ("matmul", [f8(2, 3), f8(3, 4)], (), f8(2, 4)),
+    ("matmul", [of("f4", 5, 1, 2, 3), of("f4", 6, 3, 4)], (2.0,), of("f4", 5, 6, 2, 4)),
+    ("matmul", [f8(LONG - 1, 1), f8(1, 1)], (), f8(LONG - 1, 1)),
+    ("matmul_add", [f8(4), f8(2, 3), f8(3, 4)], (1.0,), f8(2, 4)),
+    ("solve", [f8(3, 3), f8(2, 3)], (), f8(2, 3)),
+    ("solve", [f8(5, 3, 3), f8(5, 2, 3)], (), f8(5, 2, 3)),
+    ("triangular_solve", [f8(1, 1), f8(1, 1)], (True, False, True), f8(1, 1)),
+    ("cholesky", [of("f4", 2, 3, 3)], (False,), of("f4", 2, 3, 3)),
+    ("take", [of("i4", 2, 3, 4), i8(5)], (1,), of("i4", 2, 5, 4)),
+    ("take", [f8(2), i8(0)], (0,), f8(0)),
+    ("ravel_index", [i8(3), i8(3)], ((4, 5), True), i8(3)),
+    ("add_at", [f8(2, 3), f8(2, 2)], ((0, 2), (1, -2)), f8(2, 3)),
+    ("add_at", [f8(2, 3), f8(5, 3), i8(5)], (0,), f8(2, 3)),
+    ("put", [of("?", 4), of("?", 2)], ((0,), (3,)), of("?", 4)),
+    ("concatenate", [f8(2, 0, 4), f8(2, 3, 4), f8(2, 1, 4)], (1,), f8(2, 4, 4)),
+    ("concatenate", [of("c8", 2)], (0,), of("c8", 2)),
+    ("literal", [], ("d", bytes(8)), f8()),
+]
+REFUSED = [
+    # the same with one thing changed, the type that is declared, and why not
+    ("guard", [f8(2)], (0,), of("?"), "it reads one number"),
+    ("guard", [f8(0)], (0,), of("?"), "it reads one number"),
+    ("guard", [of("c16")], (0,), of("?"), "it reads one number"),
+    ("exp", [of("?", 2)], (), f8(2), "it does not take bool"),
+    ("exp", [f8()], (1,), f8(), "no attributes"),
+    ("add", [f8(2), f8(3)], (), f8(3), "do not broadcast"),
+    ("add", [f8(2), of("f4", 2)], (), f8(2), r"it does not take float64\[2\], float32\[2\]"),
+    ("where", [i8(3), f8(3), f8(3)], (), f8(3), "it does not take int64"),
+    ("where", [of("?", 3), f8(3), of("f4", 3)], (), f8(3), "it does not take bool"),
+    ("where", [of("?", 3), f8(3), f8(2)], (), f8(3), "do not broadcast"),
+    ("where", [of("?"), of("c16"), of("c16")], (), of("c16"), "elements of complex128 cannot be copied"),
+    ("where", [of("?", 3), f8(3), f8(3)], (1,), f8(3), "no attributes"),
+    ("cast", [of("c16")], (), f8(), "no conversion from complex128 to float64"),
+    ("cast", [f8()], (), of("c16"), "no conversion from float64 to complex128"),
+    ("cast", [f8()], (1,), f8(), "no attributes"),
+    ("reshape", [f8(2, 3)], (), f8(5), "another number of elements"),
+    ("reshape", [f8(2, 3)], ((6,),), f8(6), "no attributes"),
+    ("transpose", [f8(2, 3)], ((0, 0),), f8(2, 2), "a permutation"),
+    ("transpose", [f8(2, 3)], ((0,),), f8(2), "a permutation"),
+    ("transpose", [f8(2, 3)], ((0, 1, 1),), f8(2, 3), "a permutation"),
+    ("transpose", [f8(2, 3)], ((0, 2),), f8(2, 3), "a permutation"),
+    ("transpose", [f8(2, 3)], ([1, 0],), f8(3, 2), "a permutation"),
+    ("transpose", [f8(2, 3)], ((1, 0), 0), f8(3, 2), "a permutation"),
+    ("broadcast", [f8(2, 3)], (), f8(3), "does not broadcast to"),
+    ("broadcast", [f8(2)], (), f8(3), "does not broadcast to"),
+    ("broadcast", [f8(3, 2)], (), f8(2, 3, 1), "does not broadcast to"),
+    ("broadcast", [f8(1)], (1,), f8(3), "no attributes"),
+    ("slice", [f8(5)], ((0,), (2,)), f8(4), "outside of the array"),
+    ("slice", [f8(5)], ((-1,), (1,)), f8(1), "outside of the array"),
+    ("slice", [f8(5)], ((5,), (1,)), f8(1), "outside of the array"),
+    ("slice", [f8(5)], ((1,), (-1,)), f8(3), "outside of the array"),
+    ("slice", [f8(5)], ((0,), (5,)), f8(2), "outside of the array"),
+    ("slice", [f8(5)], ((0,), (0,)), f8(2), "outside of the array"),
+    ("slice", [f8(5)], ((1 << 40,), (1,)), f8(0), "outside of the array"),
+    ("slice", [f8(5)], ((0,), (-(1 << 40),)), f8(0), "outside of the array"),
+    ("slice", [f8(5, 4)], ((0,), (1,)), f8(5, 4), "another number of axes"),
+    ("slice", [f8(5)], ((0, 0), (1,)), f8(5), "another number of axes"),
+    ("slice", [f8(5)], ((0,), (1, 1)), f8(5), "another number of axes"),
+    ("slice", [f8(5)], ((0,), (1,)), f8(5, 1), "another number of axes"),
+    ("slice", [f8(5)], ((0.0,), (1,)), f8(5), "starts and steps"),
+    ("slice", [f8(5)], ((0,), (1.0,)), f8(5), "starts and steps"),
+    ("slice", [f8(5)], ((0,),), f8(5), "starts and steps"),
+    ("slice", [f8(5)], ((0,), (1,), (5,)), f8(5), "starts and steps"),
+    ("fold", [f8(2, 3, 4)], ("max", (0, 2)), f8(3), "do not follow each other"),
+    ("fold", [f8(2, 3, 4)], ("max", (1, 0)), f8(4), "do not follow each other"),
+    ("fold", [f8(2, 3)], ("max", (-1,)), f8(2), "not those of its operand"),
+    ("fold", [f8(2, 3)], ("max", (1, 2)), f8(2), "not those of its operand"),
+    ("fold", [f8(2, 3)], ("max", ()), f8(2, 3), "a kind and axes"),
+    ("fold", [f8(2, 3)], (7, (1,)), f8(2), "a kind and axes"),
+    ("fold", [f8(2, 3)], ("max", (1,), 0), f8(2), "a kind and axes"),
+    ("fold", [f8(2, 3)], ("max", 1), f8(2), "a kind and axes"),
+    ("fold", [of("?", 2)], ("argmax", (0,)), i8(), "there is no argmax of bool"),
+    ("fold", [f8(2, 0)], ("argmax", (1,)), i8(2), "no argmax of no elements"),
+    ("fold", [f8(0, 2)], ("min", (0, 1)), f8(), "no min of no elements"),
+    ("sum_product", [f8(2), f8(1)], ("sum", (0,)), f8(), "it does not take"),
+    ("sum_product", [f8(2), of("f4", 2)], ("sum", (0,)), f8(), "it does not take"),
+    ("sum_product", [i8(2), i8(2)], ("sum", (0,)), i8(), "it does not take"),
+    ("sum_product", [f8(2), f8(2)], ("max", (0,)), f8(), "its kind must be sum"),
+    ("sum_product", [f8(2), f8(2)], (), f8(), "its kind must be sum"),
+    ("sum_product", [f8(2), f8(2)], ("sum", (1,)), f8(), "not those of its operand"),
+    ("scan", [f8(2)], ("sum", 1, False), f8(2), "its axis is not one"),
+    ("scan", [f8(2)], ("sum", -1, False), f8(2), "its axis is not one"),
+    ("scan", [f8(2)], ("sum", False, False), f8(2), "its axis is not one"),
+    ("scan", [f8(2)], ("sum", 0, 0), f8(2), "a kind, an axis and a direction"),
+    ("scan", [f8(2)], ("sum", 0), f8(2), "a kind, an axis and a direction"),
+    ("scan", [f8(2)], (0, 0, False), f8(2), "a kind, an axis and a direction"),
+    ("scan", [of("?", 2)], ("sum", 0, False), of("?", 2), "no cumulative sum of bool"),
+    ("scan", [f8(2)], ("linear", 0, False), f8(2), "it takes 2 operands, and has 1"),
+    ("scan", [f8(2), f8(2)], ("sum", 0, False), f8(2), "it takes 1 operands, and has 2"),
+    ("scan", [f8(2), f8(1)], ("linear", 0, False), f8(2), "of one type"),
+    ("scan", [f8(2), of("f4", 2)], ("linear", 0, False), f8(2), "of one type"),
+    ("matmul", [f8(2, 3), f8(3, 4)], (2,), f8(2, 4), "must be a float"),
+    ("matmul", [f8(2, 3), f8(3, 4)], (2.0, 2.0), f8(2, 4), "must be a float"),
+    ("matmul", [f8(2, 3), of("f4", 3, 4)], (), f8(2, 4), "it does not take"),
+    ("matmul", [i8(2, 3), i8(3, 4)], (), i8(2, 4), "it does not take"),
+    ("matmul", [f8(3), f8(3, 4)], (), f8(4), "are no matrices"),
+    ("matmul", [f8(2, 3), f8(3)], (), f8(2), "are no matrices"),
+    ("matmul", [f8(1, 1, 1, 2, 3), f8(3, 4)], (), f8(1, 1, 1, 2, 4), "are no matrices"),
+    ("matmul", [f8(2, 3), f8(1, 1, 1, 3, 4)], (), f8(1, 1, 1, 2, 4), "are no matrices"),
+    ("matmul", [f8(2, 3), f8(2, 3)], (), f8(2, 3), "do not fit together"),
+    ("matmul", [f8(0, 3), f8(3, 4)], (), f8(0, 4), "too small or too large"),
+    ("matmul", [f8(LONG, 1), f8(1, 1)], (), f8(LONG, 1), "too small or too large"),
+    ("matmul", [f8(2, 2, 3), f8(3, 3, 4)], (), f8(3, 2, 4), "do not broadcast"),
+    ("matmul_add", [f8(3), f8(2, 3), f8(3, 4)], (1.0,), f8(2, 4), "cannot be added to a product"),
+    ("matmul_add", [f8(1, 2, 4), f8(2, 3), f8(3, 4)], (1.0,), f8(2, 4), "cannot be added to a product"),
+    ("matmul_add", [of("f4", 4), f8(2, 3), f8(3, 4)], (1.0,), f8(2, 4), "cannot be added to a product"),
+    ("matmul_add", [f8(4), f8(2, 3), f8(3, 4)], (), f8(2, 4), "must be a float"),
+    ("solve", [f8(3, 3), f8(2, 3)], (1,), f8(2, 3), "no attributes"),
+    ("solve", [f8(3, 3), of("f4", 2, 3)], (), f8(2, 3), "it does not take"),
+    ("solve", [i8(3, 3), i8(2, 3)], (), i8(2, 3), "it does not take"),
+    ("solve", [f8(3, 2), f8(2, 2)], (), f8(2, 2), "no system of equations"),
+    ("solve", [f8(3, 3), f8(3, 2)], (), f8(3, 2), "no system of equations"),
+    ("solve", [f8(2, 3, 3), f8(2, 3)], (), f8(2, 3), "no system of equations"),
+    ("solve", [f8(2, 3, 3), f8(4, 2, 3)], (), f8(4, 2, 3), "no system of equations"),
+    ("solve", [f8(1, 1, 3, 3), f8(1, 1, 2, 3)], (), f8(1, 1, 2, 3), "no system of equations"),
+    ("solve", [f8(3), f8(3)], (), f8(3), "no system of equations"),
+    ("solve", [f8(0, 0), f8(1, 0)], (), f8(1, 0), "no system of equations"),
+    ("solve", [f8(1, 1), f8(LONG, 1)], (), f8(LONG, 1), "no system of equations"),
+    ("triangular_solve", [f8(1, 1), f8(1, 1)], (True, False), f8(1, 1), "must be 3 bools"),
+    ("triangular_solve", [f8(1, 1), f8(1, 1)], (True, False, 1), f8(1, 1), "must be 3 bools"),
+    ("cholesky", [f8(3, 3)], (True, True), f8(3, 3), "must be 1 bools"),
+    ("cholesky", [f8(3, 2)], (True,), f8(3, 2), "no system of equations"),
+    ("take", [of("c16", 2), i8(5)], (0,), of("c16", 5), "elements of complex128 cannot be copied"),
+    ("take", [f8(2), of("i4", 5)], (0,), f8(5), "a vector of int64"),
+    ("take", [f8(2), i8()], (0,), f8(), "a vector of int64"),
+    ("take", [f8(2), i8(5, 1)], (0,), f8(5, 1), "a vector of int64"),
+    ("take", [f8(2), i8(5)], (1,), f8(5), "its attribute 1 is out of range: there are 1"),
+    ("take", [f8(2), i8(5)], (-1,), f8(5), "its attribute -1 is out of range"),
+    ("take", [f8(2), i8(5)], (True,), f8(5), "must be one integer"),
+    ("take", [f8(2), i8(5)], (0, 0), f8(5), "must be one integer"),
+    ("ravel_index", [i8(3), i8(3)], ((4,), True), i8(3), "as many as its operands"),
+    ("ravel_index", [i8(3)], ((-4,), True), i8(3), "as many as its operands"),
+    ("ravel_index", [i8(3)], ((4,), 1), i8(3), "lengths and a bool"),
+    ("ravel_index", [i8(3)], ((4,),), i8(3), "lengths and a bool"),
+    ("ravel_index", [i8(3), i8(1)], ((4, 5), True), i8(3), "it does not take"),
+    ("ravel_index", [of("i4", 3)], ((4,), True), of("i4", 3), "it does not take"),
+    ("add_at", [f8(2, 3), of("f4", 2, 2)], ((0, 0), (1, 1)), f8(2, 3), "it does not take"),
+    ("add_at", [i8(4), i8(2)], ((0,), (1,)), i8(4), "it does not take"),
+    ("add_at", [f8(4), f8(5)], ((0,), (1,)), f8(4), "outside of the array"),
+    ("add_at", [f8(2, 3), f8(5, 2), i8(5)], (0,), f8(2, 3), "its values .* do not fit"),
+    ("add_at", [f8(2, 3), f8(4, 3), i8(5)], (0,), f8(2, 3), "its values .* do not fit"),
+    ("add_at", [f8(2, 3), f8(5, 3), of("i4", 5)], (0,), f8(2, 3), "a vector of int64"),
+    ("add_at", [f8(2, 3), f8(5, 3), i8(5)], (2,), f8(2, 3), "out of range"),
+    ("put", [f8(4), of("f4", 2)], ((0,), (1,)), f8(4), "it does not take"),
+    ("put", [of("c16", 4), of("c16", 2)], ((0,), (1,)), of("c16", 4), "cannot be copied"),
+    ("put", [f8(4), f8(2)], ((3,), (1,)), f8(4), "outside of the array"),
+    ("concatenate", [f8(2, 3), f8(3, 3)], (1,), f8(2, 6), "do not fit together"),
+    ("concatenate", [f8(2, 3), f8(2, 4)], (0,), f8(4, 3), "do not fit together"),
+    ("concatenate", [f8(2), f8(2, 1)], (0,), f8(4), "do not fit together"),
+    ("concatenate", [f8(2), of("f4", 2)], (0,), f8(4), "do not fit together"),
+    ("concatenate", [of("c16", 2)], (0,), of("c16", 2), "cannot be copied"),
+    ("concatenate", [f8()], (0,), f8(), "out of range"),
+    ("literal", [], ("d", bytes(4)), f8(), "not one number of its dtype"),
+    ("literal", [], ("U", bytes(8)), f8(), "not one number of its dtype"),
+    ("literal", [], ("f8", bytes(8)), f8(), "not one number of its dtype"),
+    ("literal", [], ("d", 0), f8(), "a dtype and bytes"),
+    ("literal", [], (0, bytes(8)), f8(), "a dtype and bytes"),
+    ("literal", [], ("d", bytes(8), 0), f8(), "a dtype and bytes"),
+    ("kernel", [f8(4)], ("max_pool", (1,), 0), f8(4), "a name and integers"),
+    ("kernel", [f8(4)], (0, (1,)), f8(4), "a name and integers"),
+    ("kernel", [f8(4)], ("max_pool", 1), f8(4), "a name and integers"),
+]
+
+
+@pytest.mark.parametrize(("op", "operands", "attrs", "result"), ACCEPTED)
+def test_the_type_of_a_result(op, operands, attrs, result):
+    shape, dtype = INSTRUCTIONS[op].rule(operands, attrs, result.shape, result.dtype)
+    assert (shape, np.dtype(dtype)) == result
+    assert INSTRUCTIONS[op].takes(len(operands))
+
+
+@pytest.mark.parametrize(("op", "operands", "attrs", "declared", "reason"), REFUSED)
+def test_what_no_instruction_takes(op, operands, attrs, declared, reason):
+    with pytest.raises(IllTyped, match=reason):
+        INSTRUCTIONS[op].rule(operands, attrs, declared.shape, declared.dtype)
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_one"),
+    [
+        ((), True), ((0,), True), ((2, 3), True), ((np.int64(2),), True), ((1,) * 64, True),
+        ((1,) * 65, False), ((-1,), False), ((3, -1), False), ([2], False), ((2.0,), False), ((True,), False),
+        (2, False), (((1 << 36) - 1,), True), ((1 << 36,), False), ((1 << 18, 1 << 18), False),
+        ((1 << 36, 0), False),
+    ],
+)  # fmt: skip
+def test_shapes_are_lengths_of_no_more_than_a_program_can_hold(shape, is_one):
+    assert bool(is_shape(shape)) is is_one

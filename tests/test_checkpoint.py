@@ -431,6 +431,33 @@ def test_what_the_function_raises_comes_through(fails_in):
     assert not interpreter.OPEN
 
 
+def test_what_the_function_raises_when_it_runs_again_is_what_it_has_raised():
+    """And not an error of ours about operands, although ValueErrors of NumPy are explained."""
+    for kind in (ValueError, IndexError, TypeError, np.linalg.LinAlgError):
+
+        def picky(x: Any, kind: Any = kind) -> Any:
+            if x > 1:
+                raise kind("mine")
+            return x * 2
+
+        for segment in (checkpoint(picky), ruled(tape.custom_vjp, picky), ruled(tape.custom_jvp, picky)):
+            trace = tape.Trace()
+            x = trace.param(0.5)
+            segment(x)
+            trace.set(x, 1.5)
+            with pytest.raises(kind) as caught:
+                trace.replay()
+            assert type(caught.value) is kind
+            assert caught.value.args == ("mine",)
+
+
+def ruled(transform: Any, f: Any) -> Any:
+    """A function with a rule of its own."""
+    made = transform(f)
+    (made.defvjp if transform is tape.custom_vjp else made.defjvp)(lambda t, out, x: 2 * t)
+    return made
+
+
 def test_a_pullback_that_outlives_what_it_closes_over():
     kept = []
 
@@ -455,6 +482,23 @@ def test_a_constant_result_is_constant():
     with pytest.warns(errors.ConstantResultWarning):
         assert tape.grad(lambda w: checkpoint(lambda: 2.0)())(1.0) == 0
     assert tape.grad(lambda w: w * checkpoint(lambda x: ops.sum(np.ones(3)))(w))(1.0) == 3
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@pytest.mark.parametrize(
+    "constant", [lambda x: 2.0, lambda x: np.ones(3) @ np.ones(3), lambda x: tape.stop_gradient(x)]
+)
+def test_every_derivative_of_a_constant_result_is_zero(constant):
+    value = float(constant(0.5))
+
+    def f(x: Any) -> Any:
+        return x**2 * checkpoint(constant)(x)
+
+    assert_close(tape.taylor(f, 0.5, 1.0, 3), np.array([0.25, 1.0, 2.0, 0.0]) * value, 1e-15)
+    assert_close(tape.jvp(f, (0.5,), (1.0,))[1], value, 1e-15)
+    assert_close(tape.grad(f)(0.5), value, 1e-15)
+    assert_close(tape.grad(tape.grad(f))(0.5), 2 * value, 1e-15)
+    assert_same(tape.taylor(checkpoint(constant), 0.5, 1.0, 2), np.array([value, 0.0, 0.0]))
 
 
 # ---- the caller's arrays --------------------------------------------------------------------------

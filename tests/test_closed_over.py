@@ -151,6 +151,16 @@ def test_one_number_of_an_array_that_is_broadcast_is_read_anew(part):
         array += 1
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0,), (2, 0)])
+def test_one_number_that_nobody_can_write_to_is_a_number(shape):
+    shown = np.broadcast_to(2.5, shape)
+    compiled = tape.compile(lambda x: x * shown)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(np.ones((4, 1, *shape))), np.full((4, 1, *shape), 2.5))
+    (program,) = compiled.programs.values()
+    assert program.explain().constants == (0 if shown.size and shape else 1)
+
+
 def test_one_number_that_is_broadcast_is_read_anew():
     number = np.array(2.0)
     shown = np.broadcast_to(number, (3,))

@@ -251,6 +251,20 @@ def test_a_donated_array_that_is_given_twice_is_copied():
         np.testing.assert_array_equal(base, np.arange(4.0))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_a_donated_single_number_of_any_kind_may_be_given_as_a_number(dtype):
+    """A program takes NumPy's wide numbers where it takes arrays of their dtype, and does not write there."""
+    step = tape.compile(lambda z: z * 2, donate=0)
+    step(np.array(1, dtype))
+    (program,) = step.programs.values()
+    assert program.donated == {0}
+    assert program(np.array(2, dtype)) == 4
+    if dtype is np.complex128:
+        assert program(np.complex128(3j)) == 6j
+    with pytest.raises(errors.InPlaceError, match="which is read-only"):
+        program(np.broadcast_to(np.array(1, dtype), ()))
+
+
 def from_bytearray():
     memory = bytearray(np.arange(4.0).tobytes())
     return np.frombuffer(memory), np.frombuffer(memory)

@@ -1,5 +1,6 @@
 """einsum: every string NumPy accepts, drawn at random; refusals; what Programs make of it."""
 
+import itertools
 from string import ascii_lowercase
 
 import numpy as np
@@ -160,6 +161,44 @@ def test_what_overflows_before_it_meets_a_float_is_refused(subscripts, small, pa
         np.einsum(subscripts, *small, x, optimize=path)
     assert len(trace.nodes) == 1
     assert_same(np.einsum(subscripts, *small, x).value, np.einsum(subscripts, *small, x.value))
+
+
+KINDS = list(itertools.product([float, np.int64, np.int8, bool], repeat=3))
+PATHS = [["einsum_path", pair, (0, 1)] for pair in ((0, 1), (0, 2), (1, 2))]
+
+
+def of_kinds(subscripts, kinds, path):
+    """An einsum of a hundred everywhere, in these dtypes, with floats as params; None if it is refused."""
+    trace = tape.Trace()
+    terms = subscripts.split("->")[0].split(",")
+    given = [np.full((2,) * len(term), 100).astype(kind) for term, kind in zip(terms, kinds, strict=True)]
+    try:
+        out = np.einsum(
+            subscripts, *[trace.param(x) if x.dtype == float else x for x in given], optimize=path
+        )
+    except errors.UnsupportedError:
+        return None
+    if float in kinds:
+        np.testing.assert_array_equal(out.value, np.einsum(subscripts, *given, dtype=float))
+    return out
+
+
+@pytest.mark.parametrize("path", PATHS, ids=str)
+@pytest.mark.parametrize("subscripts", ["i,i,i->i", "i,j,k->ijk"])
+def test_products_are_refused_where_two_small_numbers_meet_before_the_float(subscripts, path):
+    for kinds in KINDS:
+        first = {kinds[k] for k in path[1]}
+        is_refused = float in kinds and first <= {np.int8, bool} and first != {bool}
+        assert (of_kinds(subscripts, kinds, path) is None) is is_refused, kinds
+
+
+@pytest.mark.parametrize("path", [*PATHS, "greedy", True], ids=str)
+@pytest.mark.parametrize(
+    "subscripts", ["i,i,i->", "i,ij,j->", "ij,jk,k->i", "ij,ij,j->", "ij,i,i->i", "ij,,->i"]
+)
+def test_sums_in_any_order_of_pairs_are_right_or_refused(subscripts, path):
+    computed = [kinds for kinds in KINDS if float in kinds and of_kinds(subscripts, kinds, path) is not None]
+    assert set(computed) >= {kinds for kinds in KINDS if float in kinds and {np.int8, bool}.isdisjoint(kinds)}
 
 
 def test_masks_may_be_optimized_and_are_in_large_derivatives():

@@ -199,6 +199,7 @@ STRIDED = {
     "copied": (lambda: np.arange(12.0).reshape(3, 4)[:, ::2], lambda x: copy.copy(x).ravel()),
     "order A": (lambda: np.arange(16.0).reshape(4, 4).T, lambda x: x[::2].reshape(-1, order="A")),
     "a copy by reshape": (lambda: np.arange(4.0), lambda x: np.reshape(x, (2, 2), copy=True)),
+    "a copy by the method": (lambda: np.arange(4.0), lambda x: x.reshape(2, 2, copy=True)),
     "not clipped": (lambda: np.arange(4.0), lambda x: np.clip(x, None, None)),
     "contiguous": (lambda: np.arange(6.0).reshape(2, 3), lambda x: tape.numpy.ascontiguousarray(x.T)),
     "in Fortran order": (lambda: np.arange(6.0).reshape(2, 3), lambda x: tape.numpy.asarray(x, order="F")),

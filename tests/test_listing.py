@@ -1,5 +1,6 @@
 """The tape as text, as a table of rich, and as HTML."""
 
+import contextlib
 import io
 import re
 import sys
@@ -18,6 +19,7 @@ from tape.inspect.listing import (
     call_text,
     columns_of,
     digest,
+    duration,
     listing,
     listing_html,
     listing_table,
@@ -25,6 +27,8 @@ from tape.inspect.listing import (
     one_line,
     short,
 )
+from tape.inspect.listing._sheet import Column, Sheet, sheet_of
+from tape.inspect.listing._text import widths_in
 from tape.inspect.listing._words import cut
 from tests.tiers import rounds
 
@@ -267,6 +271,94 @@ def test_a_long_listing_leaves_out_the_middle_and_never_looks_at_it(trace):
     assert page.rows[41] == ["... 441 nodes ..."]
 
 
+@pytest.mark.parametrize("count", [39, 40, 41, 59, 60, 61, 62, 100])
+def test_all_nodes_are_shown_or_forty_and_twenty(count):
+    trace = tape.Trace("T")
+    x = trace.param(1.0)
+    for _ in range(count - 1):
+        x = x * 2.0
+    shown = list(range(count)) if count <= 60 else [*range(40), *range(count - 20, count)]
+    expected = [f"%{k}" for k in shown]
+    gap = f"... {count - 60} nodes ..."
+    if count > 60:
+        expected.insert(40, gap)
+    assert [line if line == gap else line.split()[0] for line in listing(trace).splitlines()[1:]] == expected
+    rows = Page(listing_html(trace)).rows[1:]
+    assert [row[0] for row in rows] == expected
+    lines = in_terminal(listing_table(trace)).splitlines()
+    where = next(k for k, line in enumerate(lines) if line.startswith("%0"))
+    ids = [gap if gap in line else line.split()[0] for line in lines[where:]]
+    assert ids == expected
+
+
+def in_terminal(shown, width=100):
+    """What a terminal without colours shows."""
+    console = pytest.importorskip("rich.console", reason="needs rich")
+    screen = console.Console(width=width, file=io.StringIO())
+    screen.print(shown)
+    return "\n".join(line.rstrip() for line in screen.file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("width", [20, 24, 30, 40])
+def test_ids_are_whole_on_the_narrowest_terminal(width):
+    trace = tape.Trace("T")
+    x = trace.input(1.0)
+    for _ in range(11):
+        x = x + 1.0
+    trace.backward(trace.param(2.0) * x)
+    shown = in_terminal(listing_table(trace, width), width)
+    assert [line.split()[0] for line in shown.splitlines() if line.startswith("%")] == [
+        "%0", *[f"%{k}·" for k in range(1, 12)], "%12", "%13*",
+    ]  # fmt: skip
+
+
+def test_a_table_in_a_terminal(trace):
+    trace = tape.Trace("demo")
+    a, b = trace.param(123.0, name="a"), trace.param(321.0, name="b")
+    trace.backward((a + b) * 2.0)
+    assert in_terminal(trace, 80) == (
+        "<Trace demo: 4 nodes, 2 params>\n"
+        "id   name  operation          type       value  adjoint\n"
+        "───────────────────────────────────────────────────────\n"
+        "%0   a     param              float64[]  123.0  2.0\n"
+        "%1   b     param              float64[]  321.0  2.0\n"
+        "%2         add(%0, %1)        float64[]  444.0  2.0\n"
+        "%3*        multiply(%2, 2.0)  float64[]  888.0  1.0\n"
+        "* root"
+    )
+
+
+@pytest.mark.parametrize(
+    ("has_adjoints", "has_sites", "width"),
+    [(False, False, 32), (False, True, 32), (True, False, 24), (True, True, 20)],
+)
+def test_columns_are_as_wide_as_this_and_no_wider(has_adjoints, has_sites, width):
+    scales = 10.0 ** np.random.default_rng(0).integers(-9, 9, (55, 3, 1))
+    values = [scale * np.linspace(1 / 3, 2, 20) - (k % 4) * scale[0] / 7 for k, scale in enumerate(scales)]
+    with tape.debug() if has_sites else contextlib.nullcontext():
+        trace = tape.Trace("T")
+        for value in values:
+            trace.param(value, name="n" * 50)
+        x = trace.param(np.ones((1,) * 20), name="x")
+        y = tape.ops.sum(x, axis=tuple(range(19)), keepdims=True)
+    if has_adjoints:
+        trace.backward(y, seed=np.ones(y.shape))
+        trace.adjoints[:55] = values
+    sheet = sheet_of(trace)
+    widest = {"id": 12, "name": 16, "operation": 64, "type": 28, "value": 32, "adjoint": 32, "site": 28}
+    cells = [row.cells for row in sheet.rows]
+    natural = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    titles = [column.title for column in sheet.columns]
+    assert widths_in(sheet, cells, 1000) == [min(n, widest[t]) for n, t in zip(natural, titles, strict=True)]
+    narrow = widths_in(sheet, cells, 1)
+    assert narrow == [natural[0], *(1 if title == "operation" else 0 for title in titles[1:])]
+    assert all(natural[titles.index(title)] > widest[title] for title in ("name", "operation", "type"))
+    for title in ("value", "adjoint")[: 1 + has_adjoints]:
+        shown = [row[titles.index(title)] for row in cells[:55]]
+        assert shown == [digest(value, width) for value in values]
+        assert all(shown != [digest(value, width + more) for value in values] for more in (-8, 8))
+
+
 def test_nothing_in_a_tape_is_printed_for_an_empty_one():
     assert listing(tape.Trace("T")) == "<Trace T: 0 nodes, 0 params>"
     assert Page(listing_html(tape.Trace("T"))).rows == [["id", "operation", "type", "value"]]
@@ -363,6 +455,48 @@ def test_numbers_without_points(value, digits, text):
     assert brief(value, digits) == digest(value, precision=digits) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3 - 4j, "3-4j"),
+        (1.5 + 2j, "1.5+2j"),
+        (complex(0.25, 1 / 3), "0.25+0.3333j"),
+        (np.complex64(-1j), "-0-1j"),
+    ],
+)
+def test_complex_numbers_without_points(value, text):
+    assert brief(value) == text
+
+
+@pytest.mark.parametrize(
+    "ends", [(0.0, np.inf), (-np.inf, 0.0), (-np.inf, np.inf), (np.nan, 0.0), (0.0, 0.0)]
+)
+def test_what_is_not_finite_is_counted_at_either_end(ends):
+    middle = np.linspace(1, 3, 20)
+    array = np.concatenate([ends[:1], middle, ends[1:]])
+    parts = [f"1 {word}" for end, word in ((np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf"))
+             if any(np.array_equal(end, e, equal_nan=True) for e in ends)]  # fmt: skip
+    finite = array[np.isfinite(array)]
+    parts += [f"{brief(finite.min())} .. {brief(finite.max())}", f"mean {brief(finite.mean())}"]
+    for width in range(8, 60):  # as many as fit, the most important first
+        shown = digest(array, width)
+        kept = [", ".join(parts[:k]) for k in range(1, len(parts) + 1)]
+        assert shown == max(
+            (text for text in kept if len(text) <= width), key=len, default=cut(kept[0], width)
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint64, bool])
+def test_the_mean_of_small_numbers_is_that_of_large_ones(dtype):
+    array = (np.arange(100) % 11 * 11 + 1).astype(dtype)
+    if dtype is bool:
+        assert digest(array) == "100 of 100 true"
+    else:
+        assert digest(array) == digest(array.astype(float)) == "1 .. 111, mean 55.45"
+        tenths = np.linspace(2500, 3510, 37).astype(np.float16)
+        assert digest(tenths) == digest(tenths.astype(float))
+
+
 def test_the_mean_is_left_out_where_nobody_wants_it():
     array = np.append(np.linspace(-1, 4, 100), np.nan)
     assert digest(array) == "1 nan, -1 .. 4, mean 1.5"
@@ -391,3 +525,97 @@ def test_text_on_one_line_stays_there(text):
     assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in line)
     line.encode()  # no lone surrogates
     assert columns_of(cut(line, 10)) <= 10
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "plain text", "e\u0301te\u0301", "名前は長い", "a名b前c", "x" * 50]
+)
+def test_what_is_cut_is_as_long_as_there_is_room_for(text):
+    widths = [columns_of(char) for char in text]
+    for width in range(14):
+        line = cut(text, width)
+        if sum(widths) <= width:
+            assert line == text
+            continue
+        dots = min(3, width)
+        kept = line[: len(line) - dots]
+        assert line == kept + "." * dots
+        assert text.startswith(kept)
+        if width > 3:  # the next character has no room
+            assert columns_of(kept) <= width - 3 < columns_of(kept) + widths[len(kept)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 ns"), (3e-9, "3 ns"), (999e-9, "999 ns"), (1e-6, "1.0 us"), (0.0125, "12.5 ms"),
+     (0.9994, "999.4 ms"), (1.0, "1.00 s"), (75.5, "75.50 s")],
+)  # fmt: skip
+def test_times_have_a_unit_that_fits(seconds, text):
+    assert duration(seconds) == text
+
+
+@given(
+    st.lists(
+        st.sampled_from(["id", "name", "operation", "type", "value", "adjoint", "site"]),
+        min_size=1, unique=True,
+    ).filter(lambda titles: "operation" in titles),
+    st.data(),
+)  # fmt: skip
+def test_columns_get_the_room_that_they_need_or_that_there_is(titles, data):
+    """The widest columns shrink first, and the least important go if that does not help."""
+    sizes = st.integers(1, 40)
+    columns = [
+        Column(title, data.draw(st.integers(0, 12)), data.draw(st.integers(12, 40))) for title in titles
+    ]
+    table = [["x" * data.draw(sizes) for _ in titles] for _ in range(2)]
+    sheet = Sheet("", tuple(columns), [], 0, [], (), False)
+    natural = [min(max(map(len, cells)), c.widest) for c, *cells in zip(columns, *table, strict=True)]
+    least = [min(n, c.narrowest or n) for n, c in zip(natural, columns, strict=True)]
+
+    def total(widths):
+        return sum(widths) + 2 * (sum(width > 0 for width in widths) - 1)
+
+    assert widths_in(sheet, table, total(natural)) == natural
+    line = data.draw(st.integers(1, total(natural)))
+    widths = widths_in(sheet, table, line)
+    order = [titles.index(title) for title in ("type", "site", "name", "adjoint", "value") if title in titles]
+    gone = order[: sum(not width for width in widths)]
+    assert all(not widths[k] for k in gone)
+    if gone:  # the last of them had no room
+        before = [0 if k in gone[:-1] else n for k, n in enumerate(least)]
+        assert total(before) > line
+    least = [0 if k in gone else n for k, n in enumerate(least)]
+    if total(least) > line:  # operations go on to shrink
+        assert len(gone) == len(order)
+        least[titles.index("operation")] = 1
+        assert widths == least or total(widths) == line
+    else:
+        assert total(widths) == line or widths == [n if k not in gone else 0 for k, n in enumerate(natural)]
+    slack = [w - n for w, n in zip(widths, least, strict=True)]
+    shrunk = [k for k, w in enumerate(widths) if 0 < w < natural[k]]
+    assert all(s >= 0 for s in slack)
+    assert all(w <= n for w, n in zip(widths, natural, strict=True))
+    assert all(slack[k] >= max(slack) - 1 for k in shrunk)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("abc", 3), ("名前", 4), ("e\u0301", 1), ("Wé", 2), ("Fü名", 4), ("\uff21b", 3), ("", 0)],
+)
+def test_characters_fill_the_columns_of_a_terminal(text, columns):
+    assert columns_of(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\u202eb\u200bc", "abc"),  # of formatting
+        ("a\x00b\x9fc", "a?b?c"),
+        ("lone \ud800", "lone ?"),
+        ("un\u0378assigned", "un?assigned"),
+        (" two \n\t words\u2028here ", "two words here"),
+        ("é名", "é名"),
+    ],
+)
+def test_characters_that_a_terminal_would_obey_are_replaced(text, line):
+    assert one_line(text) == line

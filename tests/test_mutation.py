@@ -273,6 +273,19 @@ def test_a_campaign_finds_what_is_not_tested_and_goes_on_where_it_was(toy):
     assert "2/2" in progress
 
 
+def test_a_file_that_cannot_be_collected_does_not_stop_the_others(tmp_path):
+    (tmp_path / "test_bad.py").write_text("import nowhere\n")
+    (tmp_path / "test_good.py").write_text("def test_good():\n    pass\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    names = [str(tmp_path / "test_bad.py"), str(tmp_path / "test_good.py")]
+    code = f"run_tests({names}, (plugin := Chosen(None, {{}}))); print(plugin.failed, list(plugin.times))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"from tests.mutation.session import Chosen, run_tests; {code}"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["['test_bad.py']", "['test_good.py::test_good']"]
+
+
 def test_a_sample_is_the_same_for_the_same_seed_and_has_one_mutant_a_line(toy):
     drawn = draw(toy, 3, 1)
     assert drawn == draw(toy, 3, 1)

@@ -7,7 +7,7 @@ import tape
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.ops import nn
 from tape.program.ir.table import ELEMENTWISE
-from tests.oracles import derivative, pytorch, vjp
+from tests.oracles import assert_close, derivative, pytorch, vjp
 
 INF = np.inf
 FAR = np.array([-INF, -1e300, -1e3, -40.0, 40.0, 1e3, 1e300, INF])
@@ -257,3 +257,17 @@ def test_prelu_and_glu_are_those_of_pytorch(dtype):
     for axis in (0, 1, -1):
         x = rng.normal(size=(4, 6, 2))
         assert_as_in_torch(torch, lambda x, a=axis: nn.glu(x, a), lambda x, a=axis: glu(x, a), dtype, x)
+
+
+@pytest.mark.parametrize(
+    "x", [0.5, -0.5, np.array(-2.0), np.array([-1.0, 2.0]), np.zeros((0, 3)), -np.ones((2, 3, 4))]
+)
+@pytest.mark.parametrize("weight", [0.25, np.array(0.25), np.array([0.25])])
+def test_one_weight_changes_no_shape(x, weight):
+    out = tape.nn.prelu(x, weight)
+    assert np.shape(out) == np.shape(x)
+    assert_close(out, np.where(np.asarray(x) < 0, 0.25 * np.asarray(x), x), 1e-15)
+    by_x, by_weight = tape.grad(lambda x, weight: np.sum(tape.nn.prelu(x, weight)), argnums=(0, 1))(x, weight)
+    assert np.shape(by_x) == np.shape(x)
+    assert np.shape(by_weight) == np.shape(weight)
+    assert_close(np.sum(by_weight), np.sum(np.minimum(x, 0.0)), 1e-15)

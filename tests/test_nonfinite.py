@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import tape
 from tape.errors import NonFiniteError
-from tape.inspect.watching.finite import all_finite, first_bad
+from tape.inspect.watching.cures import cure
+from tape.inspect.watching.finite import all_finite, describe_operand, first_bad
 from tests.tiers import rounds
 
 ZERO = np.array([1.0, 0.0])
@@ -27,7 +28,7 @@ def _quiet():
 
 
 @pytest.mark.parametrize(
-    ("f", "x", "op", "phase", "value", "cure"),
+    ("f", "x", "op", "phase", "value", "advice"),
     [
         (lambda x: np.log(x), ZERO, "log", "forward", -np.inf, "positive"),
         (lambda x: np.sum(1.0 / x), ZERO, "divide", "forward", np.inf, "divides by zero"),
@@ -43,13 +44,155 @@ def _quiet():
         (lambda x: np.where(x > 0, np.sqrt(x), 0.0), ZERO, "sqrt", "backward", np.nan, "np.where(ok"),
     ],
 )
-def test_the_culprit_is_named_with_a_cure(f, x, op, phase, value, cure) -> None:
+def test_the_culprit_is_named_with_a_cure(f, x, op, phase, value, advice) -> None:
     found = tape.find_nonfinite(f, x)
     assert found
     assert (found.origin.op, found.origin.phase) == (op, phase)
     np.testing.assert_equal(found.origin.value, value)
-    assert cure in str(found)
+    assert advice in str(found)
     assert str(inspect.getsourcelines(f)[1]) in str(found.origin.site)
+
+
+ADVICE = [
+    # operation, phase, value, operands, adjoint, dtype, and what is said and what is not
+    ("sqrt", "backward", np.nan, [0.0], 0.0, float, "The adjoint is 0 there", "eps"),
+    ("sqrt", "backward", np.inf, [0.0], 0.0, float, "sqrt(x + eps)", "The adjoint is 0"),
+    ("sqrt", "backward", np.nan, [0.0], 2.0, float, "sqrt(x + eps)", "The adjoint is 0"),
+    ("sqrt", "backward", np.nan, [0.0], None, float, "sqrt(x + eps)", "The adjoint is 0"),
+    ("sqrt", "tangent", np.inf, [0.0], None, float, "sqrt(x + eps)", "0 or more"),
+    ("sqrt", "forward", np.nan, [-1.0], None, float, "0 or more, and got -1.0", "eps"),
+    ("sqrt", "forward", np.nan, [None], None, float, "0 or more. Keep", "got"),
+    ("sqrt", "forward", np.nan, [], None, float, "0 or more. Keep", "got"),
+    (
+        "sin",
+        "forward",
+        np.nan,
+        [np.nan],
+        None,
+        float,
+        "Check the operands of sin: it is not finite",
+        "derivative",
+    ),
+    (
+        "sin",
+        "backward",
+        np.nan,
+        [np.nan],
+        1.0,
+        float,
+        "Check the operands of sin: its derivative",
+        "it is not",
+    ),
+    ("sin", "backward", np.inf, [1e300], 1.0, float, "beyond the largest float64, 1.8e+308", "use float64"),
+    (
+        "multiply",
+        "forward",
+        -np.inf,
+        [1e30, 1e30],
+        None,
+        np.float32,
+        "float32, 3.4e+38. Scale the numbers, use float64",
+        "Check",
+    ),
+    ("multiply", "forward", np.inf, [1e30, 1e30], None, np.complex64, "numbers, or use", "Check"),
+    ("multiply", "forward", np.inf, [1e30, 1e30], None, int, "Check the operands", "Scale"),
+    ("divide", "forward", np.inf, [1.0, 0.0], None, float, "It divides by zero", "Scale"),
+    ("divide", "forward", np.inf, [1e300, 1e-300], None, float, "Scale the numbers, or", "divides by zero"),
+    ("divide", "forward", np.nan, [0.0, None], None, float, "Check the operands", "divides by zero"),
+    ("divide", "forward", np.nan, [], None, float, "Check the operands", "divides by zero"),
+    ("reciprocal", "forward", np.inf, [0.0], None, float, "It divides by zero", "Scale"),
+    ("remainder", "forward", np.nan, [1.0, 0.0], None, float, "It divides by zero", "Check"),
+    ("floor_divide", "forward", np.nan, [0.0, 0.0], None, float, "It divides by zero", "Check"),
+    ("power", "forward", np.inf, [0.0, -1.0], None, float, "It is 0 to a negative power", "Scale"),
+    ("power", "forward", np.inf, [10.0, 400.0], None, float, "Scale", "power"),
+    ("power", "forward", np.nan, [-2.0, 0.5], None, float, "no real power with a fraction", "Check"),
+    ("power", "forward", np.inf, [-10.0, 401.0], None, float, "Scale", "fraction"),
+    ("power", "forward", np.nan, [2.0, np.nan], None, float, "Check the operands", "fraction"),
+    ("power", "forward", np.nan, [-2.0, None], None, float, "Check the operands", "fraction"),
+    ("float_power", "forward", np.nan, [-2.0, 0.5], None, float, "no real power with a fraction", "Check"),
+    ("power", "forward", np.inf, [0j, -1 + 1j], None, complex, "It is 0 to a negative power", "fraction"),
+    ("power", "tangent", np.inf, [0.0, 0.5], None, float, "Keep the base positive", "fraction"),
+    ("exp", "forward", np.inf, [1e3], None, float, "beyond 709.8 in float64", "Scale"),
+    ("exp", "forward", np.inf, [1e3], None, np.float32, "beyond 88.72 in float32", "Scale"),
+    ("exp", "forward", np.inf, [1e3], None, int, "beyond 709 in int64", "Scale"),
+    *(
+        (name, "forward", np.inf, [1e3], None, float, f"{name} overflows for arguments beyond", "Scale")
+        for name in ("exp", "exp2", "expm1", "sinh", "cosh", "logaddexp", "logaddexp2")
+    ),
+    *(
+        (name, "forward", np.nan, [-9.0], None, float, f"argument is {domain}, and got -9.0", "Check")
+        for name, domain in (
+            ("log", "positive"),
+            ("log2", "positive"),
+            ("log10", "positive"),
+            ("sqrt", "0 or more"),
+            ("log1p", "more than -1"),
+            ("arcsin", "between -1 and 1"),
+            ("arccosh", "1 or more"),
+            ("arccos", "between -1 and 1"),
+            ("arctanh", "between -1 and 1, both excluded"),
+        )
+    ),
+    *(
+        (name, "backward", np.inf, [0.0], 1.0, float, said, "operands of")
+        for name, said in (
+            ("sqrt", "sqrt(x + eps)"),
+            ("cbrt", "cbrt is infinite at 0"),
+            ("arccosh", "infinite at 1. Keep"),
+            ("arcsin", "Clip the argument"),
+            ("arccos", "np.arctan2 of sine"),
+            ("power", "(x + eps)**p"),
+            ("arctan2", "no derivative at the origin"),
+        )
+    ),
+    ("power", "forward", np.inf, [0.0, 0.0], None, float, "Scale the numbers", "negative power"),
+    ("checkpoint(f)", "forward", np.nan, [], None, float, "checkpoint records f as one node", "Check"),
+    (
+        "custom_vjp(f(x))",
+        "backward",
+        np.nan,
+        [],
+        None,
+        float,
+        "Run tape.find_nonfinite on f(x) itself",
+        "Check",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "phase", "value", "operands", "adjoint", "dtype", "said", "unsaid"), ADVICE)
+def test_the_cure_fits_what_has_happened(op, phase, value, operands, adjoint, dtype, said, unsaid) -> None:
+    found = cure(op, phase, value, operands, adjoint, np.dtype(dtype))
+    assert said in found
+    assert unsaid not in found
+
+
+@pytest.mark.parametrize(
+    ("operand", "text"),
+    [
+        (2.5, "2.5"), (np.zeros((0, 3)), "float64[0, 3]"), (np.ones(2, complex), "complex128[2]"),
+        (np.array([True, False]), "bool[2] from 0 to 1"), (np.array([3, -4]), "int64[2] from -4 to 3"),
+        (np.array([np.inf, 1 / 3, np.nan]), "float64[3] from 0.333333 to 0.333333"),
+        (np.array([np.inf, np.nan]), "float64[2] without finite elements"),
+    ],
+)  # fmt: skip
+def test_operands_in_a_few_words(operand, text) -> None:
+    assert describe_operand(operand) == text
+
+
+def test_only_arguments_that_are_not_finite_are_said_to_be_so() -> None:
+    args = {"ok": np.ones(2), "bad": np.array([1.0, np.nan]), "count": 3, "text": "nan", "flag": None}
+    found = str(tape.find_nonfinite(lambda p: p["bad"] * p["count"] + p["ok"], args))
+    assert "args[0]['bad'] holds" in found
+    assert "'ok'" not in found
+    assert "'count'" not in found
+
+
+def test_single_numbers_beside_arrays_are_shown() -> None:
+    x = np.array([1.0, -8.0])
+    found = tape.find_nonfinite(lambda x: x ** np.sum(x * 0 + 0.25), x)
+    assert (found.origin.op, found.origin.index) == ("power", (1,))
+    assert "A negative number has no real power with a fraction" in str(found)
 
 
 @pytest.mark.parametrize(

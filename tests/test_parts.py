@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import tape
 from tape import errors, ops
 from tape.ops.updates.at import At
+from tape.program.ir.parts import _axis_of, _inside, _is_apart
 from tests import naive_program
 from tests.naive_program import compiled_for, counts, program_of
 from tests.oracles import assert_close, assert_same
@@ -271,8 +272,69 @@ def test_parts_apart_and_inside_each_other(one, other):
 
 
 def test_parts_apart_are_told_apart_along_one_axis():
-    from tape.program.ir.parts import _is_apart
-
     for parts in ([(0, 2, 3)], [(1, 2, 3)]), ([(0, 1, 2)], [(2, 1, 2)]), ([(5, -1, 2)], [(3, -1, 2)]):
         assert _is_apart(*parts)
     assert all(_is_apart([(i, 1, 1)], [(j, 1, 1)]) for i, j in pairwise(range(5)))
+
+
+# ---- parts, against lists of their elements ------------------------------------------------------
+
+AXES = [
+    (start, step, count)
+    for start in range(6)
+    for step in (-3, -2, -1, 1, 2, 3)
+    for count in range(1, 5)
+    if 0 <= start + step * (count - 1) < 8
+]
+
+
+def elements(axis):
+    start, step, count = axis
+    return [start + step * k for k in range(count)]
+
+
+def test_where_a_part_is_within_another():
+    for whole in AXES:
+        there = elements(whole)
+        for part in AXES:
+            here, found = elements(part), _inside([part], [whole])
+            if found is None:
+                assert not set(here) <= set(there), (part, whole)
+            else:
+                assert [there[k] for k in elements(*found)] == here, (part, whole)
+
+
+def test_parts_are_apart_if_they_have_no_element_in_common():
+    """And seldom taken not to be: only if both are long, and interleaved."""
+    for one in AXES:
+        here = set(elements(one))
+        for other in AXES:
+            there = set(elements(other))
+            is_apart = _is_apart([one], [other])
+            assert not (is_apart and here & there), (one, other)
+            if not here & there and not is_apart:
+                assert min(len(here), len(there)) > 1
+                assert max(min(here), min(there)) <= min(max(here), max(there))
+                assert abs(one[1]) != abs(other[1])
+    assert _is_apart([(0, 1, 0)], [(0, 1, 4)])
+    assert _is_apart([(0, 1, 4), (0, 1, 1)], [(0, 1, 4), (1, 1, 1)])
+    assert not _is_apart([(0, 1, 4), (0, 1, 2)], [(0, 1, 4), (1, 1, 1)])
+
+
+@pytest.mark.parametrize("shape", [(6,), (2, 6), (6, 2), (1, 6), (6, 1, 1)])
+def test_parts_that_follow_each_other_cover_an_axis(shape):
+    axis = shape.index(6)
+
+    def part(start, count, step=1, others=0):
+        return [(start, step, count) if k == axis else (others, 1, n) for k, n in enumerate(shape)]
+
+    assert _axis_of([part(0, 2), part(2, 3), part(5, 1)], shape) == axis
+    assert _axis_of([part(5, 1, -1), part(0, 2), part(2, 3)], shape) == axis
+    assert _axis_of([part(0, 6)], shape) is not None
+    for wrong in (
+        [part(0, 2), part(2, 3)], [part(1, 5)], [part(0, 2), part(3, 3)], [part(0, 3), part(2, 4)],
+        [part(0, 2), part(5, 4, -1)], [part(0, 2), part(0, 2), part(2, 4)],
+    ):  # fmt: skip
+        assert _axis_of(wrong, shape) is None
+    if len(shape) > 1:
+        assert _axis_of([part(0, 3), part(3, 3, others=1)], shape) is None

@@ -72,6 +72,18 @@ def test_traces_of_ones_own_are_seen() -> None:
     assert f"test_profiling.py:{start + 3}" in {row.name for row in found.by_line()}
 
 
+def test_views_take_no_memory_and_tangents_take_theirs() -> None:
+    def f(x):
+        return tape.jvp(lambda x: np.sin(x.reshape(3, 2)) * 2.0, (x,), (x,))[1]
+
+    found = tape.profile(f, np.ones(6), derivative=False)
+    counted = {(entry.op, entry.phase): (entry.calls, entry.bytes) for entry in found.entries if entry.calls}
+    for phase in ("forward", "tangent"):
+        assert counted["reshape", phase][1] == 0
+        assert counted["sin", phase][1] == 48 * counted["sin", phase][0]
+        assert counted["multiply", phase][1] == 48 * counted["multiply", phase][0]
+
+
 def test_forward_mode_is_counted() -> None:
     found = tape.profile(lambda x: tape.jvp(np.sin, (x,), (x,))[1], np.ones(3), derivative=False)
     assert ("sin", "tangent") in {(entry.op, entry.phase) for entry in found.entries}

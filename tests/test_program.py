@@ -16,6 +16,7 @@ from tests.naive_program import compiled_for
 from tests.op_table import CASES, TWO_OF_EACH, by_operation, spread, two_of_each
 from tests.oracles import LAYOUTS, assert_close, inner, laid_out, unit_directions, vjp
 from tests.test_lowering import RUN_IN_PYTHON, callbacks
+from tests.tiers import some
 
 DIFFERENTIABLE = [case for case in CASES if case.has_derivative]
 each_operation = by_operation(TWO_OF_EACH)
@@ -94,7 +95,9 @@ def test_values_alone(case):
 
 @each_operation
 def test_values_and_gradients_in_float32(case):
-    check(value_and_gradient(case), case.args(np.float32), case.args(np.float32, salt=1))
+    compiled = check(value_and_gradient(case), case.args(np.float32), case.args(np.float32, salt=1))
+    (program,) = compiled.programs.values()
+    assert callbacks(program) == RUN_IN_PYTHON.get(case.name, set())
 
 
 @derivatives_of_each
@@ -354,6 +357,39 @@ def test_errors_of_special_functions_are_raised(whole, size):
         with special.errstate(singular="raise"), pytest.raises(special.SpecialFunctionError, match="lgam"):
             compiled(pole)
         assert_equal(compiled(x), before)
+
+
+STRIDED = {
+    "every other": lambda x: x[::2],
+    "backwards": lambda x: x[::-1],
+    "a column": lambda x: x[:, 3],
+    "some columns": lambda x: x[:, 1:4],
+    "transposed": lambda x: x.T,
+    "one row": lambda x: np.broadcast_to(x[:1], x.shape),
+    "one column": lambda x: np.broadcast_to(x[:, :1], x.shape),
+    "one number": lambda x: np.broadcast_to(x[0, 0], x.shape),
+}
+IN_A_GROUP = {
+    "cast": lambda x: np.exp(x.astype(np.float32)),
+    "where": lambda x: np.where(x > 0.5, x, -x) + 1,
+    "chosen": lambda x: np.sin(np.where(np.exp(x) > 1.5, x, 2.0)),
+    "function": lambda x: np.sin(x) * 2,
+    "both": lambda x: np.exp(x * x + x),
+    "copy": lambda x: np.exp(np.copy(x)) + np.copy(x),
+}
+
+
+@pytest.mark.parametrize("view", some(STRIDED, every=2))
+@pytest.mark.parametrize("name", IN_A_GROUP)
+def test_views_are_read_block_by_block_as_they_are_whole(name, view):
+    x = np.random.default_rng(0).normal(size=(10_000, 5)) * (np.arange(50_000).reshape(10_000, 5) % 3 > 0)
+
+    def f(x):
+        return IN_A_GROUP[name](STRIDED[view](x))
+
+    compiled, program = compiled_for(f, x)
+    assert any(step.block for step in program.plan.steps)
+    assert_close(compiled(x), f(x), 1e-6 if "cast" in name else 1e-15)
 
 
 def test_special_functions_take_long_enough_to_do_without_the_lock():

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors
+from tape.program.files.structures import structures_of
 from tape.program.ir.check import check
 from tape.program.ir.rewrite import rewrite
 from tape.program.program import Program
@@ -189,6 +190,34 @@ def test_numbers_keep_their_kinds(path):
 
     args = (np.ones(2, np.float32), 2.5, np.float32(1.5), np.arange(3))
     alike(reload(saved(f, *args), path)(*args), f(*args))
+
+
+DTYPES = [np.dtype(letter) for letter in "?bBhHiIlLefdFD"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numbers_of_every_dtype_come_back_with_it(path, dtype):
+    """As arguments, as what a function closes over, and as results that are the same in every call."""
+    table, number = np.array([[0, 1, 0], [1, 1, 0]]).astype(dtype), np.array([0, 1]).astype(dtype)[1]
+    program = saved(lambda x: (x, table[:, 1:], number), table)
+    for _ in range(2):
+        alike(program(table), (table, table[:, 1:], number))
+        program = reload(program, path)
+
+
+@pytest.mark.parametrize("value", [True, 3, -(2**4000), 1.5, float("inf"), "text", ""])
+def test_results_that_are_plain_values_come_back(path, value):
+    out = reload(saved(lambda x: (value, x), np.ones(2)), path)(np.ones(2))[0]
+    assert (type(out), out) == (type(value), value)
+
+
+NO_NUMBERS = [2**4095, -(2**4096), 1j, b"bytes", np.datetime64("2020"), np.array("text")]
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+def test_results_that_are_no_numbers_of_a_file_are_refused(path, value):
+    with pytest.raises(errors.UnsupportedError, match="which files cannot hold"):
+        saved(lambda x: (value, x), np.ones(2)).save(path)
 
 
 def test_constants_are_copies(path):
@@ -418,6 +447,152 @@ def test_other_formats_and_versions(example_file, path):
     refused(path, b"not a zip", "BadZipFile")
     with pytest.raises(FileNotFoundError):
         tape.load(path.parent / "missing")
+
+
+LEAF, NONE = ["leaf"], ["none"]
+
+
+def call_of(*args, kwargs=()):
+    return ["tuple", [["tuple", list(args)], ["dict", [list(item) for item in kwargs]]]]
+
+
+TWO, CALL = ["list", [LEAF, LEAF]], call_of(LEAF, LEAF)
+TREES = {  # of arguments and result, with two leaves each
+    "positional and by keyword": ([call_of(LEAF, NONE, kwargs=[("k", LEAF)]), ["tuple", [LEAF, LEAF]]], None),
+    "nested": ([call_of(["list", [LEAF, ["dict", [[3, LEAF]]]]]), ["dict", [["a", LEAF], [1, LEAF]]]], None),
+    "fixed": ([call_of(LEAF, LEAF, ["fixed", 3], ["fixed", True], ["fixed", "a"]), TWO], None),
+    "one argument too few": ([call_of(LEAF), TWO], "another number of leaves"),
+    "one argument too many": ([call_of(LEAF, LEAF, LEAF), TWO], "another number of leaves"),
+    "fixed in place of one": ([call_of(LEAF, ["fixed", 1]), TWO], "another number of leaves"),
+    "fixed list": ([call_of(LEAF, LEAF, ["fixed", [1]]), TWO], "has no such type"),
+    "fixed float": ([call_of(LEAF, LEAF, ["fixed", 1.5]), TWO], "has no such type"),
+    "no call, a list": ([["list", CALL[1]], TWO], "not those of a call"),
+    "no call, no keywords": ([["tuple", [["tuple", [LEAF, LEAF]]]], TWO], "not those of a call"),
+    "no call, keywords first": ([["tuple", CALL[1][::-1]], TWO], "not those of a call"),
+    "keyword that is a number": ([call_of(LEAF, kwargs=[(1, LEAF)]), TWO], "not those of a call"),
+    "a result too few": ([CALL, LEAF], "tree of the result"),
+    "a result too many": ([CALL, ["list", [LEAF] * 3]], "tree of the result"),
+    "a fixed result": ([CALL, ["list", [LEAF, ["fixed", 1]]]], "tree of the result"),
+    "key twice": ([CALL, ["dict", [["a", LEAF], ["a", LEAF]]]], "there twice"),
+    "key that is none": ([CALL, ["dict", [[None, LEAF], ["a", LEAF]]]], "a key is malformed"),
+    "key that is a bool": ([CALL, ["dict", [[True, LEAF], ["a", LEAF]]]], "a key is malformed"),
+    "unknown kind": ([CALL, ["set", [LEAF, LEAF]]], "a branch has no such kind"),
+    "kind without parts": ([CALL, ["list"]], "a list is missing"),
+    "leaf with parts": ([CALL, ["list", [LEAF, ["leaf", 1]]]], "a list is missing"),
+    "none with parts": ([call_of(LEAF, LEAF, ["none", 1]), TWO], "a list is missing"),
+    "fixed without a value": ([call_of(LEAF, LEAF, ["fixed"]), TWO], "a list is missing"),
+    "key without a value": ([CALL, ["dict", [["a", LEAF], ["b"]]]], "a list is missing"),
+    "one tree": ([CALL], "a list is missing"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def two_of_each(tmp_path_factory):
+    """The parts of a file of a program that takes two arrays and returns two."""
+    path = tmp_path_factory.mktemp("programs") / "two.tape"
+    saved(lambda x, y: (x * 2, y * 3), np.ones(2), np.ones(3)).save(path)
+    return parts_of(path.read_bytes())
+
+
+def with_fields(parts, **changes):
+    """A file with these parts whose description says something else."""
+    description = {**json.loads(parts["program.json"]), **changes}
+    return zipped({**parts, "program.json": json.dumps(description)})
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_that_nobody_has_saved_are_refused(two_of_each, path, name):
+    trees, reason = TREES[name]
+    data = with_fields(two_of_each, trees=trees)
+    if reason is None:
+        path.write_bytes(data)
+        assert structures_of(tape.load(path).calling) == trees
+    else:
+        refused(path, data, reason)
+
+
+def changed_at(value, place, new):
+    """A JSON value with something else in a place."""
+    changed = json.loads(json.dumps(value))
+    replaced(changed, place, new)
+    return changed
+
+
+WRONG_FIELDS = [
+    ("name", (), 3, "the name is not text"),
+    ("leaves", (0,), ["text", "<f8", []], "a leaf has no such kind"),
+    ("leaves", (0,), ["float", "<f4", []], "another dtype than float64"),
+    ("leaves", (0, 0), "scalar", "a number has axes"),
+    ("leaves", (0, 1), "<f9", "no dtype"),
+    ("leaves", (0, 1), 8, "no dtype"),
+    ("leaves", (0, 1), "|b1", "no arguments have dtype|another type than its leaf"),
+    ("leaves", (0, 1), "<f4", "another type than its leaf"),
+    ("leaves", (0, 2), [3], "another type than its leaf"),
+    ("leaves", (0, 2), [-2], "a shape is not a list of lengths"),
+    ("leaves", (0, 2), [2.0], "a shape is not a list of lengths"),
+    ("leaves", (0, 2), [True], "a shape is not a list of lengths"),
+    ("leaves", (), [["array", "<f8", [2]]], "the number of inputs is wrong"),
+    ("constants", (), -1, "the number of constants is wrong"),
+    ("constants", (), 1, "the number of constants is wrong"),
+    ("constants", (), False, "the number of constants is wrong"),
+    ("donated", (), [2], "a position is out of range"),
+    ("donated", (), [-1], "a position is out of range"),
+    ("donated", (), [True], "a position is out of range"),
+    ("donated", (), {}, "a list is missing"),
+    ("outputs", (), "", "a list is missing"),
+    ("guards", (), {}, "a list is missing"),
+    ("instructions", (0, 1), {}, "a list is missing"),
+    ("instructions", (0, 3), "", "a list is missing"),
+    ("donated", (), [1, 0], "positions are not in order"),
+    ("donated", (), [0, 0], "positions are not in order"),
+    ("weak", (), [2], "a position is out of range"),
+    ("weak", (), [0], "not a single number"),
+    ("known", (), [None], "the number of results is wrong"),
+    ("known", (), [None, None, None], "the number of results is wrong"),
+    ("known", (1,), ["value", 3], "the number of results is wrong"),
+    ("known", (1,), ["value", [3]], "a constant result is malformed"),
+    ("known", (1,), ["array", 0], "a constant result is malformed"),
+    ("known", (1,), ["arrays", 0], "a constant result is malformed"),
+    ("arrays", (), [["<f8", []]], "the number of parts is wrong"),
+]
+
+
+@pytest.mark.parametrize(("field", "place", "new", "reason"), WRONG_FIELDS)
+def test_fields_that_nobody_has_saved_are_refused(two_of_each, path, field, place, new, reason):
+    old = json.loads(two_of_each["program.json"])[field]
+    refused(path, with_fields(two_of_each, **{field: changed_at(old, place, new) if place else new}), reason)
+
+
+def test_donated_leaves_of_a_file_are_arrays_and_may_be_all_of_them(path):
+    saved(lambda x, s: x * s, np.ones(2), 1.5).save(path)
+    parts = parts_of(path.read_bytes())
+    path.write_bytes(with_fields(parts, donated=[0]))
+    assert tape.load(path).donated == {0}
+    refused(path, with_fields(parts, donated=[0, 1]), "a donated leaf is not an array")
+
+
+def test_arrays_that_say_something_else_than_the_description_are_refused(path):
+    saved(lambda x: x * np.arange(3.0), np.ones(3)).save(path)
+    parts = parts_of(path.read_bytes())
+    path.write_bytes(zipped(parts))
+    np.testing.assert_array_equal(tape.load(path)(np.ones(3)), np.arange(3.0))
+    body = parts["0.npy"]
+    for other, reason in (
+        (body[:-1], "too long or too short"),
+        (body + b"0", "too long or too short"),
+        (with_header(np.arange(3.0), version=(2, 0)), "another version of the format"),
+        (with_header(np.arange(4.0)), "another shape or dtype"),
+        (with_header(np.arange(3)), "another shape or dtype"),
+        (with_header(np.arange(3.0, dtype=">f8")), "another shape or dtype"),
+    ):
+        refused(path, zipped({**parts, "0.npy": other}), reason)
+
+
+def with_header(array, version=(1, 0)):
+    """What `numpy.save` writes."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, version=version)
+    return buffer.getvalue()
 
 
 def test_results_that_are_no_single_number_cannot_be_python_floats(path):

@@ -338,6 +338,14 @@ def test_curve_fit_is_that_of_scipy(sigma, absolute, method):
     np.testing.assert_allclose(covariance["scale"]["scale"], matrix[0, 0], rtol=1e-4)
 
 
+def test_curve_fit_takes_lists_of_data():
+    start = {"scale": 1.0, "rate": np.ones(2)}
+    expected = curve_fit(decay, T, Y, start, SPREAD)
+    found = curve_fit(decay, T, list(Y), start, list(SPREAD))
+    for p, q in zip(*(tape.tree.flatten(one)[0] for one in (found, expected)), strict=True):
+        np.testing.assert_allclose(p, q, rtol=1e-12)
+
+
 def test_curve_fit_with_bounds_and_data_of_any_shape():
     grid, start = T.reshape(5, 6), {"scale": np.float32(1.0), "rate": np.array([1.0, 0.0])}
     bounds = {"scale": (0, 1.5), "rate": None}

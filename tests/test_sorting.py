@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tape
+import tape.numpy
 from tape import errors, ops
 from tests import compiled
-from tests.oracles import assert_same, jvp, vjp
+from tests.oracles import assert_same, jvp, record, vjp
 from tests.tiers import rounds
 
 quick = settings(max_examples=rounds(60), deadline=None)
@@ -211,3 +212,32 @@ def test_a_bad_call_is_told_and_leaves_nothing_behind(call, error, told):
     with pytest.raises(error, match=told):
         call(x)
     assert all(node.op.name == "getitem" for node in trace.nodes[count:])  # that of the test itself
+
+
+NANS = np.array([np.nan, 2.0, 1.0, np.nan, 2.0, np.inf, -0.0, 0.0])
+OF_SETS = {
+    **{f"unique, {equal}, {what}":
+       lambda np, x, what=what, equal=equal: np.unique(x, equal_nan=equal, **{what: True})
+       for what in ("return_index", "return_inverse", "return_counts") for equal in (True, False)},
+    "unique_all": lambda np, x: tuple(np.unique_all(x)),
+    "unique_counts": lambda np, x: tuple(np.unique_counts(x)),
+    "unique_inverse": lambda np, x: tuple(np.unique_inverse(x)),
+    "unique_values": lambda np, x: np.unique_values(x),
+    "union1d": lambda np, x: np.union1d(x, x[:2]),
+    "intersect1d": lambda np, x: np.intersect1d(x, x[:3]),
+    "setdiff1d": lambda np, x: np.setdiff1d(x, x[:2]),
+    "setxor1d": lambda np, x: np.setxor1d(x, x[:3]),
+    "isin": lambda np, x: np.isin(x, x[:3]),
+    "sort": lambda np, x: np.sort(x),
+    "argsort": lambda np, x: np.argsort(x, kind="stable"),
+    "partition": lambda np, x: np.partition(x, 3)[3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_SETS)
+def test_nan_is_where_numpy_has_it_and_as_often(name):
+    expected = OF_SETS[name](np, NANS)
+    found = record(lambda x: OF_SETS[name](tape.numpy, x), [NANS])[2]
+    parts = found if isinstance(found, tuple) else (found,)
+    for part, wanted in zip(parts, expected if isinstance(expected, tuple) else (expected,), strict=True):
+        np.testing.assert_array_equal(getattr(part, "value", part), wanted)

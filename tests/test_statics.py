@@ -67,6 +67,33 @@ class Slotted:
         return f"Slotted({self.number!r})"
 
 
+def subclass_of(base):
+    """A class of values that have the data of a base, and an attribute."""
+
+    def __eq__(self, other):
+        return True
+
+    made = type(f"My{base.__name__}", (base,), {"__eq__": __eq__, "__hash__": lambda self: 0})
+
+    def make(data, label=None):
+        value = base.__new__(made, data)
+        value.label = label
+        return value
+
+    return make
+
+
+SUBCLASSES = {
+    bytes: (b"", b"a", b"ab", b"ba"),
+    str: ("", "a", "ab", "ba"),
+    tuple: ((), (1,), (1, 2), (2, 1), (1.0, 2)),
+    frozenset: (frozenset(), frozenset({1}), frozenset({1.0}), frozenset({1, 2})),
+    int: (0, 1, 2, -1, 10**30),
+    float: (0.0, -0.0, 1.0, 2.0),
+    complex: (0j, complex(-0.0, 0.0), complex(0.0, -0.0), 1j, 1 + 0j),
+}
+
+
 class Plain:
     def method(self):
         return 1
@@ -156,6 +183,17 @@ def test_what_python_can_tell_apart_has_different_keys(family):
 def test_what_python_cannot_tell_apart_has_one_key(make):
     assert key_of(make()) == key_of(make())
     assert hash(key_of(make())) == hash(key_of(make()))
+
+
+@pytest.mark.parametrize("base", SUBCLASSES)
+def test_instances_of_subclasses_are_told_apart_by_data_and_attributes(base):
+    make, data = subclass_of(base), SUBCLASSES[base]
+    values = [make(one, label) for one in data for label in (None, 1, 1.0)]
+    keys = [key_of(value) for value in values]
+    assert len(set(keys)) == len(values)
+    assert keys == [key_of(make(one, label)) for one in data for label in (None, 1, 1.0)]
+    assert set(keys).isdisjoint([key_of(one) for one in data])
+    assert set(keys).isdisjoint([key_of(subclass_of(base)(one)) for one in data])  # of another class
 
 
 @given_by(st.floats(), st.floats())

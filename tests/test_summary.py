@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tape
-from tape import nn
+from tape import nn, ops
 from tape.core.op import Op
 from tape.inspect.costs import declare_cost, flops, passes
 from tape.inspect.listing import byte_size, summary
@@ -95,6 +95,75 @@ def test_counts_by_shape(f, args, count):
     assert abs(flops_of(f, *args) - count) <= 1
 
 
+STACK = np.random.default_rng(0).normal(size=(2, 6, 6))
+STACK = STACK @ STACK.swapaxes(1, 2) + 6 * np.eye(6)
+TALL = np.random.default_rng(0).normal(size=(7, 4))
+ROWS = np.random.default_rng(0).uniform(0.5, 1, size=(4, 16))
+BINS = np.arange(8.0)
+FLOPS = {
+    # of two matrices of order 6
+    "eigvalsh": (lambda a: np.linalg.eigvalsh(a), STACK, 2 * (4 * 6**3 / 3)),
+    "eigh": (lambda a: np.linalg.eigh(a)[0], STACK, 2 * (9 * 6**3)),
+    "eigvals": (lambda a: np.linalg.eigvals(a), STACK, 2 * (10 * 6**3)),
+    "eig": (lambda a: np.linalg.eig(a)[0], STACK, 2 * (25 * 6**3)),
+    "cholesky": (lambda a: np.linalg.cholesky(a), STACK, 2 * (6**3 / 3)),
+    "expm": (lambda a: ops.linalg.expm(a), STACK, 2 * (16 * 6**3)),
+    "det": (lambda a: np.linalg.det(a), STACK, 2 * (2 * 6**3 / 3)),
+    "slogdet": (lambda a: np.linalg.slogdet(a)[1], STACK, 2 * (2 * 6**3 / 3)),
+    "solve": (lambda a: np.linalg.solve(a, a[:, :, :2]), STACK, 2 * (2 * 6**3 / 3 + 2 * 6**2 * 2)),
+    "inv": (lambda a: np.linalg.inv(a), STACK, 2 * (8 * 6**3 / 3)),
+    "triangular": (lambda a: ops.linalg.solve_triangular(a, a[:, :, :2]), STACK, 2 * (6**2 * 2)),
+    # of a matrix of 7 by 4
+    "qr": (lambda a: np.linalg.qr(a)[0], TALL, 4 * 7 * 4**2 - 4 * 4**3 / 3),
+    "svd": (lambda a: np.linalg.svd(a, full_matrices=False)[0], TALL, 6 * 7 * 4**2 + 20 * 4**3),
+    "svd, wide": (lambda a: np.linalg.svd(a, full_matrices=False)[0], TALL.T, 6 * 7 * 4**2 + 20 * 4**3),
+    "svdvals": (lambda a: np.linalg.svdvals(a), TALL, 2 * 7 * 4**2 + 2 * 4**3),
+    "matrix_rank": (lambda a: np.linalg.matrix_rank(a), TALL, 2 * 7 * 4**2 + 2 * 4**3),
+    "pinv": (lambda a: np.linalg.pinv(a), TALL, 6 * 7 * 4**2 + 20 * 4**3),
+    "lstsq": (lambda a: np.linalg.lstsq(a, np.ones(7), rcond=None)[0], TALL, 6 * 7 * 4**2 + 20 * 4**3),
+    # of four rows of 16
+    "sort": (lambda x: np.sort(x, axis=1), ROWS, 64 * 4),
+    "argsort": (lambda x: np.argsort(x, axis=1), ROWS, 64 * 4),
+    "searchsorted": (lambda x: np.searchsorted(BINS, x), ROWS, 64 * 6),
+    "digitize": (lambda x: np.digitize(x, BINS), ROWS, 64 * 6),
+    "sum": (lambda x: np.sum(x, axis=1), ROWS, 64),
+    "mean": (lambda x: np.mean(x, axis=1), ROWS, 64 + 4),
+    "var": (lambda x: np.var(x, axis=1), ROWS, 4 * 64 + 2 * 4),
+    "std": (lambda x: np.std(x, axis=1), ROWS, 4 * 64 + 3 * 4),
+    "nanmean": (lambda x: np.nanmean(x, axis=1), ROWS, 64 + 4),
+    "nanvar": (lambda x: np.nanvar(x, axis=1), ROWS, 4 * 64 + 2 * 4),
+    "nanstd": (lambda x: np.nanstd(x, axis=1), ROWS, 4 * 64 + 3 * 4),
+    "norm": (lambda x: np.linalg.norm(x, axis=1), ROWS, 2 * 64 + 4),
+    "norm of order 3": (lambda x: np.linalg.norm(x, 3, axis=1), ROWS, 2 * 64 + 4),
+    "logsumexp": (lambda x: ops.logsumexp(x, axis=1), ROWS, 4 * 64 + 2 * 4),
+    "softmax": (lambda x: nn.softmax(x, axis=1), ROWS, 5 * 64 + 3 * 4),
+    "log_softmax": (lambda x: nn.log_softmax(x, axis=1), ROWS, 5 * 64 + 4),
+    "layer_norm": (lambda x: nn.layer_norm(x, (16,)), ROWS, 5 * 64 + 5 * 4),
+    "cross_entropy": (lambda x: nn.cross_entropy(x, np.zeros(4, int)), ROWS, 4 * 64 + 1),
+    "fft": (lambda x: np.fft.fft(x), ROWS, 5 * 64 * 4),
+    "rfft": (lambda x: np.fft.rfft(x), ROWS, 5 * 64 * 4),
+    "polyval": (lambda x: np.polyval(np.ones(5), x), ROWS, 2 * 64 * 5),
+    "convolve": (lambda x: np.convolve(x[0], np.ones(3)), ROWS, 2 * 16 * 3),
+    "matmul": (lambda x: x @ x.T, ROWS, 2 * 4 * 4 * 16),
+    "dot": (lambda x: np.dot(x[0], x[1]), ROWS, 2 * 16),
+    "vecdot": (lambda x: np.vecdot(x, x), ROWS, 2 * 64),
+    "einsum": (lambda x: np.einsum("ij,kj->ik", x, x), ROWS, 2 * 4 * 4 * 16),
+    "outer": (lambda x: np.einsum("i,j->ij", x[0], x[1]), ROWS, 16 * 16),
+    "argmax": (lambda x: np.argmax(x, axis=1), ROWS, 64),
+    "nanargmax": (lambda x: np.nanargmax(x, axis=1), ROWS, 64),
+    "count_nonzero": (lambda x: np.count_nonzero(x, axis=1), ROWS, 64),
+    "nonzero": (lambda x: np.nonzero(x)[0], ROWS, 64),
+    "add_at": (lambda x: ops.add_at(x, x[:2], [0, 1]), ROWS, 2 * 16),
+    "max_pool": (lambda x: nn.max_pool1d(x[None], 2), ROWS, 64),
+}
+
+
+@pytest.mark.parametrize("name", FLOPS)
+def test_flops_by_the_textbook(name):
+    f, x, count = FLOPS[name]
+    assert flops_of(f, x) == int(count)
+
+
 def test_the_cost_of_a_convolution_and_of_its_derivatives_is_one():
     trace = tape.Trace()
     x, w = trace.param(IMAGES), trace.param(KERNELS)
@@ -151,6 +220,7 @@ def test_each_block_of_memory_counts_once(trace):
     total = views[0] + 1.0
     assert summary(trace).value_bytes == 16000
     assert total.nbytes == 8000
+    assert sum(operation.bytes for operation in summary(trace).ops) == 16000
 
 
 def test_constants_are_counted_apart_and_not_if_a_node_holds_them(trace):
@@ -158,6 +228,21 @@ def test_constants_are_counted_apart_and_not_if_a_node_holds_them(trace):
     y = trace.param(held) * constant[:100] + held
     _ = y + constant[100:200]
     assert (summary(trace).value_bytes, summary(trace).constant_bytes) == (4 * 800, 8000)
+
+
+def test_constants_that_are_vars_of_an_outer_tape_are_counted(trace):
+    with tape.Trace() as inner:
+        _ = inner.param(np.ones(5)) * trace.param(np.ones((7, 1)))
+    assert (summary(inner).value_bytes, summary(inner).constant_bytes) == (8 * (5 + 35), 8 * 7)
+
+
+def test_numbers_are_memory_of_their_own(trace):
+    x = trace.param(np.float64(1.0))
+    y = x * np.float32(2.0)
+    _ = [y.sum(), trace.input(np.float32(3.0))]
+    report = summary(trace)
+    assert report.value_bytes == sum(node.value.nbytes for node in trace.nodes)
+    assert report.constant_bytes == 4
 
 
 def test_memory_of_others_counts_as_far_as_it_is_seen(trace):
@@ -233,6 +318,21 @@ def test_names_of_operations_are_escaped_and_many_are_summed_up(trace):
     assert "21 others" in str(report)
     assert len(str(report).splitlines()) == 1 + 4 + 1 + 1 + 21
     assert Page(report._repr_html_()).tags.isdisjoint({"b"})
+
+
+@pytest.mark.parametrize("names", [19, 20, 21, 22, 30])
+def test_operations_are_summed_up_only_if_that_saves_lines(trace, names):
+    x = trace.param(1.0)
+    for k in range(names):
+        x = tape.Op(lambda x: x + 1.0, name=f"op{k}", vjp=[lambda g, out, x: g])(x)
+    kinds = names + 1  # params too
+    lines = str(summary(trace)).splitlines()
+    table = lines[lines.index("") + 2 :]
+    assert len(table) == min(kinds, 21)
+    if kinds > 21:
+        words = table[-1].split()
+        assert words[:2] == [str(kinds - 20), "others"]
+        assert words[2] == str(kinds - 20)  # nodes
 
 
 @pytest.mark.parametrize(

@@ -438,11 +438,26 @@ def test_unknown_opcodes_are_refused():
 
 @pytest.mark.parametrize(
     "code",
-    [np.zeros(WIDTH), np.zeros((1, WIDTH), int), np.zeros(2 * WIDTH, int)[::2], np.zeros(WIDTH - 1, int)],
+    [
+        np.zeros(WIDTH),
+        np.zeros((1, WIDTH), int),
+        np.zeros((WIDTH, WIDTH), int),
+        np.zeros(2 * WIDTH, int)[::2],
+        np.zeros(WIDTH - 1, int),
+        np.zeros(WIDTH, np.int32),
+        [0] * WIDTH,
+    ],
 )
 def test_an_array_that_holds_no_rows_is_refused(code):
     with pytest.raises(errors.ProgramError, match="1 rows"):
         verify(code, 1, MEMORY)
+
+
+@pytest.mark.parametrize("rows", [-1, 3, 2**62])
+def test_no_more_rows_than_there_are(rows):
+    code = assembled(row("copy"), row("copy"))
+    with pytest.raises(errors.ProgramError, match=f"a program of {rows} rows cannot be in"):
+        verify(code, rows, MEMORY)
 
 
 def test_no_rows_need_no_slots():

@@ -88,7 +88,7 @@ def check_fits(x: Any, new: Any, casting: Any = "same_kind", *, repeats: bool = 
             f"an array of shape {list(shape)} was to be written over one of shape {list(x.shape)}, which "
             "keeps its shape. Write x = x + y for x += y if x is to grow"
         )
-    dtype = np.result_type(new) if not isinstance(new, Handle) else new.dtype  # type: ignore[attr-defined]
+    dtype = np.result_type(new)
     if not np.can_cast(dtype, x.dtype, casting):
         raise errors.DTypeError(
             f"{dtype} was to be written over {x.dtype}, which keeps its dtype ({casting} casting). Convert "

@@ -327,7 +327,7 @@ def _rows(entries: Sequence[Entry], name: Callable[[Entry], tuple[str, str]]) ->
 
 
 def _table(what: str, rows: Sequence[Row], whole: float) -> list[str]:
-    width = max(len(what), *(len(row.name) for row in rows)) if rows else len(what)
+    width = max(len(what), *(len(row.name) for row in rows))
     lines = [f"{what:<{width}}  share    calls   forward  backward     bytes"]
     for row in rows:
         share = f"{row.seconds / whole:6.1%}" if whole else ""

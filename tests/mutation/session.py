@@ -101,7 +101,8 @@ def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
 
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
     imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # before the fork
-    arguments = ["-q", *plugins, *imported, *options, *paths]
+    others = "--continue-on-collection-errors"  # one file that pytest cannot collect does not stop the others
+    arguments = ["-q", others, *plugins, *imported, *options, *paths]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         status = pytest.main(arguments, plugins=[plugin])
     if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR) and not plugin.failed:

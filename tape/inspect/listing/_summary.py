@@ -236,8 +236,6 @@ def summary(trace: Any) -> Summary:
 
 def _block(value: Any) -> tuple[int, int]:
     """Return the memory block of an array or scalar: the identity of its owner, and its size in bytes."""
-    if not isinstance(value, np.ndarray):
-        return id(value), value.nbytes
     owner: Any = value
     base: Any = value.base
     while isinstance(base, np.ndarray):

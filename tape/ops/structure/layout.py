@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tape import errors
 from tape.core.node import Handle, snapshot
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -98,6 +99,8 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     a = as_operand(a)
     if not isinstance(a, Handle):
         return np.array(a, order=order)  # type: ignore[call-overload]
+    if order not in ("K", "C", "F", "A", None):
+        raise errors.OptionError(f"copy: order={order!r}. It must be 'K', 'C', 'F' or 'A'")
     if not is_array(a):
         return laid_out(a, order="C")  # an array without axes, which can be written to, not a scalar
     return own(a, slowest_first(a, order))

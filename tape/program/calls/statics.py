@@ -155,7 +155,7 @@ def _has_attributes_only(kind: type, base: type) -> bool:
     """Return whether instances hold the data of a base and attributes and nothing else, by their size."""
     pointers = sum(1 for _ in _members(kind))
     pointers += kind.__dictoffset__ > 0 or kind.__dictoffset__ == -_POINTER
-    pointers += kind.__weakrefoffset__ > 0
+    pointers += kind.__weakrefoffset__ > base.__weakrefoffset__  # frozensets have one in their data
     return kind.__basicsize__ == base.__basicsize__ + _POINTER * pointers
 
 
@@ -163,8 +163,10 @@ _POINTER = struct.calcsize("P")
 
 
 def _members(kind: type) -> Iterator[tuple[str, types.MemberDescriptorType]]:
-    """Yield the members that ``__slots__`` define, in this class and its bases."""
+    """Yield the members that ``__slots__`` define, in this class and its bases but not in their data."""
     for base in kind.__mro__:
+        if base in _BASES:
+            return
         for name, descriptor in vars(base).items():
             if isinstance(descriptor, types.MemberDescriptorType):
                 yield name, descriptor

@@ -55,7 +55,7 @@ def content_of(program: Program) -> bytes:
 
 
 def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Return the description of a program as JSON, and the arrays that are saved beside it."""
+    """Return the description of a program for JSON, and the arrays that are saved beside it."""
     ir = program.ir
     called = sorted({ir.callbacks[i.attrs[0]][0].name for i in ir.instructions if i.op == "callback"})
     if called:
@@ -77,16 +77,14 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             return [instruction.attrs[1].hex()]
         return _plain(instruction.attrs)
 
-    instructions = [
-        [i.op, list(i.operands), attrs_of(i), list(i.shape), _dtype_name(i.dtype)] for i in ir.instructions
-    ]
+    instructions = [[i.op, i.operands, attrs_of(i), i.shape, _dtype_name(i.dtype)] for i in ir.instructions]
     constants = [_array_kind(array) for array in arrays]
     known = [None if out is None else _known(out.value, arrays) for out in program.known]
     return {
         "format": _FORMAT,
         "version": _VERSION,
         "name": program.name,
-        "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), list(leaf.shape)] for leaf in program.leaves],
+        "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), leaf.shape] for leaf in program.leaves],
         "instructions": instructions,
         "inputs": ir.inputs,
         "outputs": ir.outputs,
@@ -95,7 +93,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "arrays": [_array_kind(array) for array in arrays],
         "constants": len(constants),
         "known": known,
-        "weak": list(program.calling.weak),
+        "weak": program.calling.weak,
         "trees": structures_of(program.calling),
     }, arrays
 
@@ -122,7 +120,7 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 def _array_kind(array: np.ndarray) -> list[Any]:
-    return [_dtype_name(array.dtype), list(array.shape)]
+    return [_dtype_name(array.dtype), array.shape]
 
 
 def _leaf_name(leaf: Leaf) -> str:
