@@ -72,7 +72,7 @@ def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...])
 
 
 getitem_op: Op = Op(
-    lambda x, *arrays, index: x[filled_index(index, arrays)],
+    lambda x, *arrays, index: x[filled_index(index, arrays) if arrays else index],
     name="getitem",
     vjp=_getitem_vjp,
     jvp=lambda tangents, out, x, *arrays, index: (
