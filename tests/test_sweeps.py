@@ -17,6 +17,7 @@ def known(monkeypatch):
     """The tapes that are known, none at first; programs are made at the second sweep, and kept."""
     monkeypatch.setattr(sweeps, "_mode", "always")
     monkeypatch.setattr(sweeps, "_known", {})
+    monkeypatch.setattr(sweeps, "_missed", [0])
     clock = count()
     monkeypatch.setattr(sweeps, "perf_counter", lambda: next(clock) ** 0.5)  # what comes later takes less
     return sweeps._known
@@ -364,6 +365,53 @@ def test_kinds_that_do_not_come_again_are_forgotten(known, monkeypatch):
         x = tr.param(np.ones(k + 1))
         tr.backward_param_grads(np.sum(x * x))
     assert len(entries(known)) == 5
+
+
+def test_tapes_that_never_come_again_are_looked_at_less(known, monkeypatch):
+    monkeypatch.setattr(sweeps, "_MISSES", 4)
+    monkeypatch.setattr(sweeps, "_GLANCE", 4)
+
+    def sweep(length):
+        tr = tape.Trace()
+        x = y = tr.param(np.ones(3))
+        for _ in range(length):
+            y = y * x
+        np.testing.assert_array_equal(tr.backward_param_grads(np.sum(y))[0], np.full(3, length + 1.0))
+
+    for length in range(24):
+        sweep(length)
+    assert 4 < len(known) < 12
+    for _ in range(12):  # one that comes again is known soon, and others are looked at again
+        sweep(50)
+    assert len(programs(known)) == 1
+    before = len(known)
+    sweep(60)
+    assert len(known) == before + 1
+
+
+def test_tapes_that_have_been_given_up_are_looked_at_no_more(known, monkeypatch):
+    monkeypatch.setattr(sweeps, "_MISSES", 4)
+    op = tape.Op(lambda x: 3 * x, name="tripled", vjp=[lambda g, out, x: 3 * g])
+    for _ in range(12):
+        tr = tape.Trace()
+        np.testing.assert_array_equal(tr.backward_param_grads(np.sum(op(tr.param(np.ones(2)))))[0], [3, 3])
+    (structure,) = known.values()
+    assert structure.failures == 4
+
+
+def test_programs_together_keep_a_limited_amount_of_memory(known, monkeypatch):
+    def sweep(length):
+        for _ in range(3):
+            tr = tape.Trace()
+            x = tr.param(np.ones(length))
+            tr.backward_param_grads(np.sum(np.sin(x) * x))
+
+    for length in (100, 200, 300):
+        sweep(length)
+    assert len(programs(known)) == 3
+    monkeypatch.setattr(sweeps, "_LARGEST_IN_ALL", sum(sweeps._sizes()))
+    sweep(400)
+    assert len(programs(known)) == 3
 
 
 def test_long_tapes_are_swept_node_by_node(known, monkeypatch):

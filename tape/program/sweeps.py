@@ -43,10 +43,12 @@ _MOST, _MOST_KINDS = 256, 16
 """Tapes that are remembered, and kinds of values of each."""
 _SECONDS, _SECONDS_A_NODE = 3e-3, 4e-4
 """The time that it takes to make a program, about, for a tape of so many nodes with its reverse sweep."""
-_LARGEST = 1 << 24
-"""Bytes that a program may keep for itself."""
+_LARGEST, _LARGEST_IN_ALL = 1 << 24, 1 << 28
+"""Bytes that a program may keep for itself, and all of them together."""
 _REFUSALS = 3
 """After so many in succession a program is given up."""
+_MISSES, _GLANCE = 64, 16
+"""After so many tapes in succession that were not known, one of so many is looked at."""
 
 _BRANCHING = frozenset({"arctan2", "expm", "prod", "softmax_cross_entropy_mean", "softmax_cross_entropy_sum"})
 """Operations whose rules compute plain arrays in another way than they record."""
@@ -161,8 +163,10 @@ class Known:
             program = SweepProgram(recorded, name="sweep", as_numpy=True)
         except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
             return
-        is_small = sum(program.plan.slots) <= _LARGEST
-        if not is_small or recorded.caught is not None or any(program.known):
+        size = sum(program.plan.slots)
+        if recorded.caught is not None or any(program.known):
+            return
+        if size > _LARGEST or size + sum(_sizes()) > _LARGEST_IN_ALL:
             return
         found = self.run(program, values)
         if found is None or not all(map(_are_same, found, swept)):
@@ -195,9 +199,11 @@ class Structure:
         By the kinds of all values: those of the nodes, then constants, then seeds.
     latest : Known
         That of the sweep before.
+    failures : int
+        How many sweeps in succession were of kinds that have been given up.
     """
 
-    __slots__ = ("constants", "kinds", "latest")
+    __slots__ = ("constants", "failures", "kinds", "latest")
 
     def __init__(self, parents: Sequence[tuple[int | None, ...]]) -> None:
         self.constants = [
@@ -205,6 +211,7 @@ class Structure:
         ]
         self.kinds: dict[Any, Known] = {}
         self.latest = Known()
+        self.failures = 0
 
     def of_kinds(self, values: Sequence[Any]) -> Known | None:
         """Return what is known of tapes with values of such kinds; None if they are not to be remembered."""
@@ -220,6 +227,8 @@ class Structure:
 
 
 _known: dict[Any, Structure] = {}
+_missed = [0]
+"""How many tapes in succession were not known."""
 _mode = os.environ.get("TAPE_SWEEP_PROGRAMS", "1")
 
 
@@ -238,6 +247,10 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
     count = max(seeds, default=-1) + 1
     if _mode == "0" or not 0 < count <= _LONGEST or _treatment() == "raise":
         return None
+    if _missed[0] >= _MISSES:
+        _missed[0] += 1
+        if _missed[0] % _GLANCE:
+            return None
     nodes = trace.nodes if count == len(trace.nodes) else trace.nodes[:count]
     parents = tuple([node.inputs[::2] for node in nodes])
     key = (tuple([node.call for node in nodes]), parents, tuple(trace._params), tuple(seeds))
@@ -245,6 +258,11 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
     if structure is None:
         structure = _known.setdefault(key, Structure(parents))
         _forget(_known, _MOST)
+        _missed[0] += 1
+    else:
+        _missed[0] = 0
+        if structure.failures >= _MISSES:
+            return None
     values = [node.value for node in nodes]
     if structure.constants:
         values += [nodes[k].inputs[j] for k, j in structure.constants]
@@ -255,7 +273,9 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
         return found
     known = structure.of_kinds(values)
     if known is None or known.is_given_up:
+        structure.failures += 1
         return None
+    structure.failures = 0
     if known is latest and program is not None:
         known.refused()
     elif (program := known.program) is not None:
@@ -286,6 +306,14 @@ def _treatment() -> str:
 _variable = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
 """Where NumPy keeps its settings: `numpy.geterr` takes longer than a short sweep."""
 _settings: tuple[Any, str] = (None, "warn")
+
+
+def _sizes() -> Iterator[int]:
+    """Yield the bytes that each program keeps for itself."""
+    for structure in list(_known.values()):
+        for known in list(structure.kinds.values()):
+            if (program := known.program) is not None:
+                yield sum(program.plan.slots)
 
 
 def _forget(entries: dict[Any, Any], most: int) -> None:
