@@ -85,7 +85,8 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
     ir.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(ir.instructions)
     skip_overwritten(ir)
-    join_parts(ir)
+    if not as_numpy:  # zeros that values are added to are no zeros of the other sign
+        join_parts(ir)
     ir.drop_dead()
     alive = len(ir.instructions)
     added = 0 if as_numpy else contract(ir)
