@@ -96,7 +96,7 @@ VARIED = {
     "signs of zero": lambda k: [(np.ones(3),), lambda x: np.sum(1 / (x * (0.0 if k % 2 else -0.0) + 1.0))],
     "signs of zero, part by part": lambda k: [
         (rng(k).standard_normal(3),),
-        lambda x: sum([e * -0.0 for e in x]),
+        lambda x: sum([e * (1.0 if k < 4 else -0.0) for e in x]),
     ],
     "python ints": lambda k: [(rng(k).standard_normal(4),), lambda x: np.sum(x ** (k % 3 + 1))],
     "bools": lambda k: [(rng(k).standard_normal(4),), lambda x: np.sum(x * bool(k % 2))],
