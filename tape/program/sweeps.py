@@ -295,12 +295,12 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
 def _treatment() -> str:
     """Return what NumPy is to do where numbers overflow or are divided by zero: ignore it, warn, or raise."""
     global _settings
-    current = None if _variable is None else _variable.get()
-    if current is None or _settings[0] is not current:
+    current, settings = None if _variable is None else _variable.get(), _settings  # of any thread
+    if current is None or settings[0] is not current:
         chosen = set(np.geterr().values())
         treatment = "ignore" if chosen == {"ignore"} else "warn" if chosen <= {"ignore", "warn"} else "raise"
-        _settings = (current, treatment)
-    return _settings[1]
+        settings = _settings = (current, treatment)
+    return settings[1]
 
 
 _variable = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
