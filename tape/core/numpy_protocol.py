@@ -141,8 +141,6 @@ def call_function(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         if func in _ON_VALUES:
             return func(*_values_in(args), **{key: _values_in(value) for key, value in kwargs.items()})
         raise _no_rule(_title(func))
-    if func is np.where and len(args) == 1 and not kwargs:
-        return OPERATIONS[np.nonzero](*args)
     return _call(function, "", args, kwargs, func)
 
 
@@ -209,17 +207,31 @@ def _call(
     try:
         return function(*args, **kwargs)
     except TypeError as error:
-        op = getattr(function, "op", function)
-        if isinstance(error, errors.TapeError) or not getattr(op, "explains_errors", True):
-            raise
-        if func is not None:
-            name = _title(func)
-            fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
-            if "out" in fewer_kwargs:
-                return call_function(func, tuple(fewer_args), fewer_kwargs)
-            if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
-                return _call(function, name, fewer_args, fewer_kwargs)
-        raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error
+        return called_otherwise(function, name, args, kwargs, func, error)
+
+
+def called_otherwise(
+    function: Callable[..., Any],
+    name: str,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    func: Any,
+    error: TypeError,
+) -> Any:
+    """Call an operation that has raised TypeError without what is at its default; else say what is wrong."""
+    op = getattr(function, "op", function)
+    if isinstance(error, errors.TapeError) or not getattr(op, "explains_errors", True):
+        raise error
+    if func is not None:
+        if func is np.where and len(args) == 1 and not kwargs:
+            return OPERATIONS[np.nonzero](*args)
+        name = _title(func)
+        fewer_args, fewer_kwargs = _without_defaults(func, args, kwargs)
+        if "out" in fewer_kwargs:
+            return call_function(func, tuple(fewer_args), fewer_kwargs)
+        if len(fewer_args) + len(fewer_kwargs) < len(args) + len(kwargs):
+            return _call(function, name, fewer_args, fewer_kwargs)
+    raise errors.UnsupportedError(f"{name}, called like this, has no derivative rule: {error}") from error
 
 
 def _without_defaults(

@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors
 from tape.conversion.numbers import check_hash
 from tape.core.node import snapshot
-from tape.core.numpy_protocol import call_function, call_ufunc, create, is_creation
+from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, create, is_creation
 from tape.core.operands import other_operand
 from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.var_methods import ArrayMethods
@@ -251,6 +251,11 @@ class Var(ArrayMethods):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         function = OPERATIONS.get(func)
+        if function is not None and "out" not in kwargs:
+            try:
+                return function(*args, **kwargs)
+            except TypeError as error:
+                return called_otherwise(function, "", args, kwargs, func, error)
         if function is None and is_creation(func):  # with ``like=self``
             return create(self, func, args, kwargs)
         return call_function(func, args, kwargs)
