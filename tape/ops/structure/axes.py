@@ -56,7 +56,7 @@ def _turned_back(x: Any, turned: Any, axes: tuple[int, ...] | None) -> Any:
 
 
 _transpose: Op = Op(
-    lambda x, *, axes: np.transpose(x, axes),
+    lambda x, *, axes: x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes),
     name="transpose",
     vjp=[lambda g, out, x, axes: _turned_back(x, g, axes)],
     linear=True,
@@ -66,7 +66,7 @@ _transpose: Op = Op(
 )
 
 _swapaxes: Op = Op(
-    lambda x, *, axis1, axis2: np.swapaxes(x, axis1, axis2),
+    lambda x, *, axis1, axis2: (x if type(x) is np.ndarray else np.asarray(x)).swapaxes(axis1, axis2),
     name="swapaxes",
     vjp=[lambda g, out, x, axis1, axis2: _swapaxes(g, axis1=axis1, axis2=axis2)],
     linear=True,

@@ -73,7 +73,7 @@ def _lower_as(name: str) -> Any:
 
 
 reshape_op: Op = Op(
-    lambda x, *, shape: np.reshape(x, shape),
+    lambda x, *, shape: x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape),
     name="reshape",
     vjp=[lambda g, out, x, shape: reshape_op(g, shape=x.shape)],
     linear=True,
@@ -103,7 +103,7 @@ _expand_dims = Op(
 )
 
 _squeeze = Op(
-    lambda x, *, axis: np.squeeze(x, axis),
+    lambda x, *, axis: x.squeeze(axis) if type(x) is np.ndarray else np.squeeze(x, axis),
     name="squeeze",
     vjp=[lambda g, out, x, axis: reshape_op(g, shape=x.shape)],
     linear=True,
