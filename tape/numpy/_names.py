@@ -15,20 +15,11 @@ from tape.numpy._conversion import array, holds_vars, numpy_like, starts_with_va
 
 _DISPATCHER = type(np.sum)
 
-_OF_SEQUENCES: dict[Callable[..., Any], int] = {
-    np.block: 1,
-    np.column_stack: 1,
-    np.concatenate: 1,
-    np.dstack: 1,
-    np.histogramdd: 1,
-    np.hstack: 1,
-    np.lexsort: 1,
-    np.linalg.multi_dot: 1,
-    np.ravel_multi_index: 1,
-    np.select: 2,
-    np.stack: 1,
-    np.vstack: 1,
-}
+_LISTS_FIRST: tuple[Any, ...] = (
+    np.block, np.column_stack, np.concatenate, np.dstack, np.histogramdd, np.hstack, np.lexsort,
+    np.linalg.multi_dot, np.ravel_multi_index, np.stack, np.vstack,
+)  # fmt: skip
+_OF_SEQUENCES: dict[Callable[..., Any], int] = {**dict.fromkeys(_LISTS_FIRST, 1), np.select: 2}
 """Functions whose first arguments, as many as given, are lists of arrays and not arrays."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tape import errors
 from tape.inspect.listing import one_line
-from tape.viz.drawing import Drawing, checked_path
+from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.graphviz import is_installed
 from tape.viz.movie.frames import SLOTS, frames_of
 from tape.viz.movie.gif import gif
@@ -158,10 +158,7 @@ def animate(
         layout = "graph" if is_installed() else "arc"
     scene = scene_of(view, frames, shown, title=title, layout=layout, direction=direction)
     data = svg(scene, seconds, pause).encode() if format == "svg" else gif(scene, seconds, pause)
-    animation = Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6))
-    if checked is not None:
-        animation.save(checked)
-    return animation
+    return saved(Animation(data, format, scene.frames, round(scene.frames * seconds + pause, 6)), checked)
 
 
 def _check_options(passes: Any, layout: Any, direction: Any, seconds: Any, pause: Any) -> None:

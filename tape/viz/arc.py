@@ -13,7 +13,7 @@ from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from tape.inspect.listing import columns_of, one_line
-from tape.viz.drawing import Drawing, checked_path, px
+from tape.viz.drawing import Drawing, checked_path, px, saved
 from tape.viz.options import check_number
 from tape.viz.style import MONOSPACE, STATES, css, paint
 from tape.viz.view import View, look
@@ -188,10 +188,7 @@ def arc(
         limit=limit,
         otherwise="tape.viz.html scrolls through tapes of any length",
     )
-    drawing = Drawing(_svg(view, one_line(trace.name or "", 60), values, step).encode(), "svg")
-    if checked is not None:
-        drawing.save(checked)
-    return drawing
+    return saved(Drawing(_svg(view, one_line(trace.name or "", 60), values, step).encode(), "svg"), checked)
 
 
 # ---- the picture as a whole --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tape import errors
 from tape.core.node import Handle
@@ -79,6 +79,9 @@ class Drawing:
         return {_IMAGES[self.format]: b64encode(self.data).decode("ascii")}
 
 
+_Drawing = TypeVar("_Drawing", bound=Drawing)
+
+
 def checked_path(path: Any, extensions: Sequence[str] = ()) -> Path | None:
     """Check the path of a picture, before any work is done.
 
@@ -124,6 +127,13 @@ def checked_path(path: Any, extensions: Sequence[str] = ()) -> Path | None:
     if not path.parent.is_dir():
         raise errors.OptionError(f"there is no folder {str(path.parent)!r}. Make it first, or save elsewhere")
     return path
+
+
+def saved(drawing: _Drawing, path: Path | None) -> _Drawing:
+    """Return a drawing, saved if there is a path."""
+    if path is not None:
+        drawing.save(path)
+    return drawing
 
 
 def px(length: float) -> str:

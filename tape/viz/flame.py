@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tape import errors
 from tape.inspect.listing import duration, one_line
-from tape.viz.drawing import Drawing, checked_path
+from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.style import SANS, css, paint
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def flame(profile: Profile, path: str | os.PathLike[str] | None = None) -> Drawi
     run = _Part(f"{one_line(profile.name)}: {duration(profile.seconds)}", "")
     for entry in entries:
         _add(run, entry)
-    drawing = Drawing(_svg(run).encode(), "svg")
-    if checked is not None:
-        drawing.save(checked)
-    return drawing
+    return saved(Drawing(_svg(run).encode(), "svg"), checked)
 
 
 def _add(run: _Part, entry: Entry) -> None:

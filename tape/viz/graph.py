@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from tape.viz.dot import DotOptions, dot
-from tape.viz.drawing import Drawing, checked_path
+from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.graphviz import render
 from tape.viz.options import check_choice, check_number
 
@@ -78,7 +78,4 @@ def graph(
     kind = format or (checked.suffix.lower().removeprefix(".") if checked else "svg")
     resolution = ["-Gdpi=144"] if kind == "png" else []  # sharp on today's screens
     text = dot(trace, root, **options)
-    drawing = Drawing(render(text, kind, *resolution, timeout=timeout, advice=_ADVICE), kind)
-    if checked is not None:
-        drawing.save(checked)
-    return drawing
+    return saved(Drawing(render(text, kind, *resolution, timeout=timeout, advice=_ADVICE), kind), checked)

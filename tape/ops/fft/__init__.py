@@ -19,6 +19,7 @@ from tape.errors import OptionError, ShapeError
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import conjugate
 from tape.ops.fft.spectra import OPPOSITE, back, forth, from_half, resized, shift, shift_back, to_half
+from tape.ops.structure.positions import checked_axis
 
 __all__ = [
     "fft",
@@ -46,8 +47,7 @@ declare_samples(*(f"np.fft.{name}(x)" for name in __all__))
 
 def _checked(name: str, a: Any, axis: int, norm: str | None) -> Any:
     a = as_operand(a)
-    if not -np.ndim(a) <= axis < np.ndim(a):
-        raise ShapeError(f"{name}: there is no axis {axis} in shape {list(np.shape(a))}")
+    checked_axis(name, np.shape(a), axis)
     if norm not in OPPOSITE:
         raise OptionError(f"{name}: norm is {norm!r}. It must be 'backward', 'ortho' or 'forward'")
     return a

@@ -17,6 +17,7 @@ from tape.errors import OptionError, ShapeError
 from tape.ops.elementwise.elementary import exp, sigmoid, softplus, tanh
 from tape.ops.elementwise.selection import maximum, minimum, sign, where
 from tape.ops.nn.bodies import number, smooth
+from tape.ops.structure.positions import checked_axis
 
 
 def _held(x: Any, bound: float) -> Any:
@@ -357,12 +358,11 @@ def glu(x: Any, axis: int = -1) -> Any:
     """
     x = as_operand(x)
     shape = getattr(x, "shape", ())
-    if not -len(shape) <= axis < len(shape):
-        raise ShapeError(f"glu: there is no axis {axis} in shape {list(shape)}")
-    half, is_odd = divmod(shape[axis], 2)
+    place = checked_axis("glu", shape, axis)
+    half, is_odd = divmod(shape[place], 2)
     if is_odd:
         raise ShapeError(
             f"glu: axis {axis} of shape {list(shape)} has odd length, and does not split into halves"
         )
-    before = (slice(None),) * (axis % len(shape))
+    before = (slice(None),) * place
     return x[(*before, slice(None, half))] * sigmoid(x[(*before, slice(half, None))])

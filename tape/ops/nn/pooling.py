@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tape.core import series
-from tape.core.linear import broadcast_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import OptionError, ShapeError
@@ -33,7 +32,7 @@ from tape.ops.nn.geometry import (
     per_axis,
     window_counts,
 )
-from tape.ops.structure.shape import astype, reshape
+from tape.ops.structure.shape import astype, repeated, reshape
 
 Option = int | Sequence[int]
 Padding = int | Sequence[int | Sequence[int]]
@@ -44,10 +43,7 @@ Padding = int | Sequence[int | Sequence[int]]
 
 def _batch(op: Op, operands: Any, is_batched: Sequence[bool], at: dict[str, Any], size: int) -> Any:
     """Batch rule: images of a batch are more images."""
-    whole = [
-        x if many else broadcast_to(x, shape=(size, *x.shape))
-        for x, many in zip(operands, is_batched, strict=True)
-    ]
+    whole = [repeated(x, many, size) for x, many in zip(operands, is_batched, strict=True)]
     out = op(*[reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:])) for x in whole], **at)
     return reshape(out, (size, whole[0].shape[1], *out.shape[1:]))
 

@@ -18,7 +18,7 @@ from tape.errors import OptionError
 from tape.inspect.costs import declare_cost, sorting
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import logical_and, not_equal
-from tape.ops.ordering.sorting import sort, stable_argsort
+from tape.ops.ordering.sorting import batch_first, sort, stable_argsort
 from tape.ops.structure.axes import moveaxis
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import concatenate
@@ -113,9 +113,7 @@ _isin = Op(
         x, tests, assume_unique=assume_unique, invert=invert, kind=kind
     ),
     name="isin",
-    batch=lambda op, operands, is_batched, attrs, size: (
-        NotImplemented if is_batched[1] else op(*operands, **attrs)
-    ),
+    batch=batch_first,
 )
 declare_cost(sorting, _unique, _common, _isin)
 

@@ -22,6 +22,7 @@ from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.selection import batch_positions
 from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
+from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import astype, ravel
 from tape.ops.structure.taking import take_along_axis
 
@@ -106,10 +107,7 @@ def _checked_kind(name: str, kind: Any, order: Any, stable: bool | None) -> str 
 def _checked_axis(name: str, a: Any, axis: Any) -> int:
     """Return the number of elements along an axis; of all elements if None."""
     shape = np.shape(a)
-    try:
-        return np.size(a) if axis is None else shape[operator.index(axis)]
-    except (IndexError, TypeError):
-        raise ShapeError(f"{name}: there is no axis {axis} in shape {list(shape)}") from None
+    return np.size(a) if axis is None else shape[checked_axis(name, shape, axis)]
 
 
 def _checked_kth(name: str, kth: Any, a: Any, length: int) -> int | tuple[int, ...]:

@@ -27,15 +27,14 @@ from tape.ops.reduction.primitives import (
     share_of_ties,
     sum_along,
 )
-from tape.ops.structure.shape import astype
+from tape.ops.structure.shape import astype, repeated
 
 
 def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     x, condition, *others = operands
     if any(is_batched[2:]):
         return NotImplemented
-    if not is_batched[0]:
-        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    x = repeated(x, is_batched[0], size)
     ndim = np.ndim(x) - 1
     condition = lift(condition, is_batched[1], ndim)
     return op(x, condition, *others, **{**attrs, "axis": inner_axes(attrs["axis"], ndim)})

@@ -17,7 +17,7 @@ from tape.ops.elementwise.selection import logical_not, logical_or, not_equal
 from tape.ops.structure.indexing import getitem
 from tape.ops.structure.joining import stack
 from tape.ops.structure.layout import own, slowest_first
-from tape.ops.structure.positions import flatnonzero
+from tape.ops.structure.positions import checked_axis, flatnonzero
 from tape.ops.structure.shape import astype, expand_dims, reshape, transpose
 from tape.ops.structure.taking import put_along_axis
 
@@ -173,9 +173,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     """
     arr = as_operand(arr)
     ndim = np.ndim(arr)
-    if not -ndim <= axis < ndim:
-        raise ShapeError(f"apply_along_axis: there is no axis {axis} in shape {list(np.shape(arr))}")
-    axis %= ndim
+    axis = checked_axis("apply_along_axis", np.shape(arr), axis)
     others = [i for i in range(ndim) if i != axis]
     lead = tuple(np.shape(arr)[i] for i in others)
     if 0 in lead:

@@ -11,7 +11,6 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import inner_axis
-from tape.core.linear import broadcast_to as _broadcast_to
 from tape.core.linear import cast
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -22,7 +21,7 @@ from tape.inspect.costs import declare_cost, free
 from tape.inspect.samples import declare_samples
 from tape.ops.structure.axes import axes_of
 from tape.ops.structure.indexing import getitem
-from tape.ops.structure.shape import as_dtype, astype, reshape
+from tape.ops.structure.shape import as_dtype, astype, repeated, reshape
 
 __all__ = ["append", "column_stack", "concat", "concatenate", "dstack", "hstack", "stack", "vstack"]
 
@@ -39,10 +38,7 @@ Shape = tuple[int, ...]
 
 def _batch_join(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     """Batch rule of concatenate and stack: operands that are not batched are repeated."""
-    whole = [
-        x if inside else _broadcast_to(x, shape=(size, *np.shape(x)))
-        for x, inside in zip(operands, is_batched, strict=True)
-    ]
+    whole = [repeated(x, inside, size) for x, inside in zip(operands, is_batched, strict=True)]
     return op(*whole, axis=inner_axis(attrs["axis"]))
 
 

@@ -41,6 +41,11 @@ declare_samples(
 Axes = int | tuple[int, ...] | None
 
 
+def repeated(operand: Any, is_batched: bool, size: int) -> Any:
+    """Return an operand of a batch rule with the axis of the batch, repeated along it if it has none."""
+    return operand if is_batched else _broadcast_to(operand, shape=(size, *np.shape(operand)))
+
+
 def _batch_reshape(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     (x,) = operands
     return op(x, shape=(size, *resolved(attrs["shape"], x.shape[1:])))

@@ -21,7 +21,7 @@ from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, scattered
 from tape.ops.structure.positions import Shape, checked_axis, checked_positions
-from tape.ops.structure.shape import astype, broadcasts, ravel, reshape
+from tape.ops.structure.shape import astype, broadcasts, ravel, repeated, reshape
 
 __all__ = ["put_along_axis", "take", "take_along_axis"]
 
@@ -117,8 +117,7 @@ def _batch_put(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], s
     ndim = np.ndim(indices) - indices_inside
     if not indices_inside:
         indices = reshape(indices, (1, *np.shape(indices)))
-    if not x_inside:
-        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    x = repeated(x, x_inside, size)
     return op(x, indices, lift(values, values_inside, ndim), axis=inner_axis(attrs["axis"]))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.batch_rules import lift
-from tape.core.linear import broadcast_to, sum_to
+from tape.core.linear import sum_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.errors import DTypeError
@@ -22,7 +22,7 @@ from tape.inspect.costs import declare_cost, free
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
 from tape.ops.structure.indexing import HOLE, batch_index, filled_index, getitem_op, parsed
-from tape.ops.structure.shape import astype, reshape
+from tape.ops.structure.shape import astype, repeated, reshape
 
 __all__ = ["add_at", "set_at"]
 
@@ -67,8 +67,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     index = batch_index(attrs["index"], [x_inside, *arrays_inside])
     if index is None:
         return NotImplemented
-    if not x_inside:
-        x = broadcast_to(x, shape=(size, *np.shape(x)))
+    x = repeated(x, x_inside, size)
     ndim = _ndim_at(np.ndim(x) - 1, attrs["index"], arrays)
     if v_inside and v.ndim - 1 > ndim:
         v = reshape(v, (size, *v.shape[v.ndim - ndim :]))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tape import errors
 from tape.inspect.listing import one_line
 from tape.system.progress import progress_bar
-from tape.viz.drawing import Drawing, checked_path
+from tape.viz.drawing import Drawing, checked_path, saved
 from tape.viz.options import check_number, check_trace
 from tape.viz.stepper.data import page_data
 from tape.viz.style import css
@@ -119,10 +119,7 @@ def html(
     heading = one_line(str(trace.name or "tape" if title is None else title), 80)
     with progress_bar(progress, "drawing", 3 * len(trace.nodes), "nodes") as bar:
         data = page_data(trace, root, tangents, adjoints, heading, bar)
-    page = Page(_page(data, heading).encode(), "html")
-    if checked is not None:
-        page.save(checked)
-    return page
+    return saved(Page(_page(data, heading).encode(), "html"), checked)
 
 
 def _page(data: dict[str, Any], title: str) -> str:
