@@ -396,6 +396,13 @@ def test_the_time_of_calling_the_machine_is_left_out(monkeypatch):
     profile = program.profile(np.ones(3), repeats=2)
     assert [timing.seconds for timing in profile.timings] == [float(t.is_callback) for t in profile.timings]
     assert profile.whole == 1.0
+    assert [" ".join(line.split()) for line in str(profile).splitlines()] == [
+        "f: 1.00 s a run, 1.00 s in instructions, 100.0% of it in callbacks",
+        "0 ns 0.0% %1 sum(in0; axes=0) float64[]",
+        "1.00 s 100.0% %2 callback called_back(%1) float64[]",
+        "0 ns 0.0% %3 exp(in0) float64[3]",
+        "0 ns 0.0% %4 add(%2, %3) float64[3]",
+    ]
 
 
 def test_a_profile_takes_arguments_or_their_leaves_in_any_order_of_memory():

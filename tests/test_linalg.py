@@ -8,6 +8,7 @@ import scipy.linalg
 
 import tape
 from tape import errors, ops
+from tape.inplace.aliases import memory_of
 from tests.oracles import assert_close, assert_same, difference_gradient, jvp, record, uniform, vjp
 
 la = ops.linalg
@@ -438,3 +439,19 @@ def test_derivatives_of_lstsq_leave_out_what_rcond_does(rcond):
     else:
         row = tape.jvp(lambda a: np.linalg.lstsq(a, b, rcond=rcond)[0], (a,), (a,))[1]
         assert_close(row, -x, 1e-9)  # along the matrix itself, whose rank stays
+
+
+@pytest.mark.parametrize(
+    "a", [np.array([[1.0, 2.0, 0.5], [0.0, 3.0, 1.0], [0.0, 0.0, 7.0]]), np.array([[0.0, 1.0], [-1.0, 0.0]])],
+    ids=["real eigenvalues", "complex eigenvalues"],
+)  # fmt: skip
+@pytest.mark.parametrize("stack", [(), (2,)])
+def test_eigenvalues_and_vectors_lie_in_memory_as_in_numpy(a, stack):
+    """Real ones with gaps, as parts of complex numbers: whether a reshape is a view depends on it."""
+    a = np.broadcast_to(a, (*stack, *a.shape)).copy()
+    trace = tape.Trace()
+    x = trace.param(a)
+    found = [memory_of(var) for var in (*np.linalg.eig(x), np.linalg.eigvals(x))]
+    for one, expected in zip(found, [*np.linalg.eig(a), np.linalg.eigvals(a)], strict=True):
+        assert (one.strides, one.dtype) == (expected.strides, expected.dtype)
+        assert_same(one, expected)

@@ -619,3 +619,34 @@ def test_characters_fill_the_columns_of_a_terminal(text, columns):
 )
 def test_characters_that_a_terminal_would_obey_are_replaced(text, line):
     assert one_line(text) == line
+
+
+def test_what_the_tables_of_notebooks_hold():
+    trace = tape.Trace("T<")
+    x, z = trace.param(np.array([1.0, np.nan]), name="n" * 40), trace.input(2.0, name="m" * 41)
+    np.abs(z)
+    trace.backward(x * z, seed=np.ones(2))
+    columns = "".join(
+        f'<th scope="col">{title}</th>' for title in ("id", "name", "operation", "type", "value", "adjoint")
+    )
+    _, table = listing_html(trace).split("</style>\n")
+    assert table.splitlines() == [
+        f"<table><caption>&lt;Trace T&lt;: 4 nodes, 1 params&gt;</caption><thead><tr>{columns}</tr></thead>",
+        "<tbody>",
+        f'<tr class="param"><td>%0</td><td>{"n" * 40}</td><td>param</td><td>float64[2]</td>'
+        '<td class="alarm">[1. nan]</td><td>[2. 2.]</td></tr>',
+        f'<tr class="input"><td>%1</td><td title="{"m" * 41}">{"m" * 41}</td><td>input</td>'
+        "<td>float64[]</td><td>2.0</td><td></td></tr>",
+        '<tr class="inactive"><td>%2·</td><td></td><td>absolute(%1)</td><td>float64[]</td><td>2.0</td>'
+        "<td></td></tr>",
+        '<tr class="active root"><td>%3*</td><td></td><td>multiply(%0, %1)</td><td>float64[2]</td>'
+        '<td class="alarm">[2. nan]</td><td>[1. 1.]</td></tr>',
+        '</tbody></table><div class="legend">* root, · depends on no param</div></div>',
+    ]
+    table = trace.summary()._repr_html_()
+    assert '<th scope="col">operation</th><th scope="col" class=number>nodes</th>' in table
+    assert "<tr><td>multiply</td><td class=number>1</td><td class=number>2</td>" in table
+    assert (
+        '<div class="legend">nodes: 4: 1 param of 2 elements, 1 input, 2 operations, 1 on no param; longest '
+        "chain: 2 nodes; memory: 48 B in values; work: 3 FLOPs forwards</div></div>"
+    ) in table

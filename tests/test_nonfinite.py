@@ -188,6 +188,23 @@ def test_only_arguments_that_are_not_finite_are_said_to_be_so() -> None:
     assert "'count'" not in found
 
 
+def test_what_a_finding_looks_like() -> None:
+    f = tape.grad(lambda x: np.sum(np.sqrt(x)))
+    lines = str(tape.find_nonfinite(f, np.array([[4.0, 0.0]]))).splitlines()
+    assert lines[0] == (
+        "grad(<lambda>): divide (node %3), in the derivative of sqrt, made inf at [0, 1] of float64[1, 2]"
+    )
+    assert lines[1].startswith(f"  at {__file__}:")
+    assert lines[2:] == [
+        "    f = tape.grad(lambda x: np.sum(np.sqrt(x)))",
+        "                                   ^^^^^^^^^^",
+        "  operand 0: 0.5 there, in float64[1, 2] from 0.5 to 0.5",
+        "  operand 1: 0.0 there, in float64[1, 2] from 0 to 2",
+        "  The derivative of sqrt is infinite at 0. Add a small number under the root, sqrt(x + eps); for a "
+        "norm use np.linalg.norm, whose derivative at 0 is 0",
+    ]
+
+
 def test_single_numbers_beside_arrays_are_shown() -> None:
     x = np.array([1.0, -8.0])
     found = tape.find_nonfinite(lambda x: x ** np.sum(x * 0 + 0.25), x)

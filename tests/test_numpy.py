@@ -560,3 +560,13 @@ def test_whole_numbers_in_lists_stay_on_the_tape(name):
     trace.set(x, np.int64(5))
     trace.replay()
     np.testing.assert_array_equal(y.value, f(np, 5))
+
+
+@pytest.mark.parametrize("order", [None, "K", "C", "F", "A"])
+def test_arrays_of_vars_in_any_order(order):
+    trace = tape.Trace()
+    x = trace.param(np.arange(6.0).reshape(2, 3))
+    found = tnp.array(x, order=order)
+    assert_same(found.value, x.value)
+    assert found is not x
+    assert_same(trace.backward_param_grads(np.sum(found * found))[0], 2 * x.value)

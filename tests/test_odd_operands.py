@@ -112,6 +112,29 @@ def test_odd_operands_are_treated_as_by_numpy(case):
             assert_close(value, expected, 1e-12)
 
 
+OF_ARRAYS = {
+    "apply_over_axes", "block", "select", "full_like", "histogramdd", "hstack", "nn.cosine_similarity",
+    "nn.triplet_margin_loss", "ix_", "percentile", "max", "setdiff1d", "linalg.svd", "geomspace", "cov",
+    "corrcoef",
+}  # fmt: skip
+"""Operations of which a case computes with its arguments itself, as arrays."""
+
+
+@quietly
+@by_operation([case for case in TWO_OF_EACH if case.op not in OF_ARRAYS])
+def test_lists_are_arrays(case):
+    """Each argument alone as nested lists."""
+    args = case.args()
+    _, expected = attempt(case, args)
+    expected = np.asarray(expected.value if isinstance(expected, Var) else expected)
+    for k, a in enumerate(args):
+        if a.size and not (a.dtype.kind == "i" and a.ndim == 0):
+            mixed = [a.tolist() if j == k else b for j, b in enumerate(args)]
+            found = np.asarray(case.on(ops)(*mixed))
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_array_equal(found, expected)
+
+
 @quietly
 @by_operation([case for case in TWO_OF_EACH if case.has_derivative])
 def test_both_modes_agree_on_odd_operands(case):

@@ -12,6 +12,7 @@ from tape.program.ir.table import VIEWS
 from tape.program.native.opcodes import ARENA, REGISTERS
 from tape.program.plan.layouts import ALIGNMENT
 from tests.naive_program import program_of
+from tests.oracles import assert_close
 from tests.test_program_random import LARGE, SMALL, gradients_of, groups_above, programs, random_checks
 
 NO_COMPUTATION = VIEWS | {"input", "constant", "literal", "guard"}
@@ -171,3 +172,37 @@ def test_training_of_a_large_network_takes_little_memory(batch):
     x, y = rng.normal(size=(batch, 784)).astype(np.float32), rng.integers(0, 10, batch)
     plan = check_plan(step, weights, x, y)
     assert plan.slots[ARENA] + plan.slots[REGISTERS] <= 0.6 * plan.value_bytes
+
+
+VIEWED = {
+    "transposed": lambda x: x.transpose(2, 0, 1),
+    "turned": lambda x: x[::-1, :, ::-1],
+    "every other": lambda x: x[1::2, ::3, 2],
+    "one element": lambda x: x[2:3, 1:2, 4:5],
+    "repeated": lambda x: np.broadcast_to(x[:, :1], (7, *x.shape)),
+    "flat": lambda x: x.reshape(-1),
+    "split": lambda x: x.reshape(2, 2, 3, 5, 1),
+    "joined of a slice": lambda x: x[1:3].reshape(6, 5),
+    "split of transposed": lambda x: x.transpose(2, 0, 1).reshape(5, 2, 2, 3),
+    "turned and split": lambda x: x[::-1].reshape(2, 2, 3, 5),
+    "transposed slice of repeated": lambda x: np.broadcast_to(x, (2, *x.shape))[:, 1:, ::2].transpose(
+        3, 2, 1, 0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VIEWED)
+def test_views_lie_where_those_of_numpy_do(name):
+    """They are read where they are: as many bytes from the first element, and with the same strides."""
+    view, x = VIEWED[name], np.random.default_rng(0).normal(size=(4, 3, 5))
+    compiled = tape.compile(lambda x: np.sum(view(x)[..., None] * np.ones(3)) + np.max(view(x)))
+    assert_close(compiled(x), np.sum(view(x)[..., None] * np.ones(3)) + np.max(view(x)), 1e-13)
+    plan = program_of(lambda x: (np.sin(view(x)), view(x) @ np.ones(view(x).shape[-1])), x).plan
+    expected = view(x)
+    first = expected.__array_interface__["data"][0] - x.__array_interface__["data"][0]
+    places = {
+        (place.offset, tuple(s for s, n in zip(place.strides, instruction.shape, strict=True) if n > 1))
+        for instruction, place in zip(plan.instructions, plan.places, strict=True)
+        if instruction.op in VIEWS and instruction.size == expected.size
+    }
+    assert (first, tuple(s for s, n in zip(expected.strides, expected.shape, strict=True) if n > 1)) in places

@@ -1,12 +1,14 @@
 """`tape.profile`: all time is booked, to the right operation, line and direction."""
 
 import inspect
+import itertools
 import time
 
 import numpy as np
 import pytest
 
 import tape
+from tape.inspect import profiling
 
 
 def _slow(x):
@@ -87,6 +89,32 @@ def test_views_take_no_memory_and_tangents_take_theirs() -> None:
 def test_forward_mode_is_counted() -> None:
     found = tape.profile(lambda x: tape.jvp(np.sin, (x,), (x,))[1], np.ones(3), derivative=False)
     assert ("sin", "tangent") in {(entry.op, entry.phase) for entry in found.entries}
+
+
+def test_what_a_profile_looks_like(monkeypatch) -> None:
+    """By a clock on which each look takes a second."""
+    ticks = itertools.count()
+    monkeypatch.setattr(profiling, "perf_counter", lambda: float(next(ticks)))
+    text = str(tape.profile(_loss, np.ones(3), np.ones((4, 3)), repeats=2))
+    start = inspect.getsourcelines(_loss)[1]
+    wide = max(len(f"test_profiling.py:{start + 2}"), 11)
+    assert text == "\n".join([
+        "_loss: 15.00 s, 6.00 s forward and 9.00 s backward",
+        "",
+        "operation    share    calls   forward  backward     bytes",
+        "(elsewhere)  26.7%        0    2.00 s    2.00 s       0 B",
+        "sum          20.0%        2    1.00 s    2.00 s      40 B",
+        "multiply     20.0%        2    1.00 s    2.00 s      96 B",
+        "tanh         20.0%        2    1.00 s    2.00 s      64 B",
+        "matmul       13.3%        2    1.00 s    1.00 s     152 B",
+        "",
+        f"{'line':<{wide}}  share    calls   forward  backward     bytes",
+        f"test_profiling.py:{start + 2:<{wide - 18}}  40.0%        4    2.00 s    4.00 s     136 B"
+        "  return np.sum(h * h)",
+        f"test_profiling.py:{start + 1:<{wide - 18}}  33.3%        4    2.00 s    3.00 s     216 B"
+        "  h = np.tanh(x @ w)",
+        f"{'(elsewhere)':<{wide}}  26.7%        0    2.00 s    2.00 s       0 B",
+    ])  # fmt: skip
 
 
 def test_it_prints_two_tables() -> None:
