@@ -13,16 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "BatchRule",
-    "along_axes",
-    "elementwise",
-    "inner_axes",
-    "inner_axis",
-    "lift",
-    "resolved",
-]
-
 BatchRule = Callable[[Any, Sequence[Any], Sequence[bool], dict[str, Any], int], Any]
 
 

@@ -18,17 +18,6 @@ from tape.core.node import Handle, plain, snapshot
 if TYPE_CHECKING:
     from tape.core.trace import Trace
 
-__all__ = [
-    "check_cotangent",
-    "check_leaf",
-    "check_replacement",
-    "check_root",
-    "checked_tangents",
-    "fail_unreached",
-    "leaf_value",
-    "start_of",
-]
-
 _THREADED = 10_000  # elements from which BLAS wakes up threads, for less than it costs to wait for them
 
 

@@ -14,8 +14,6 @@ from tape.core.op import Op
 from tape.core.record import recorder_of
 from tape.kernels.fused import fused
 
-__all__ = ["elementwise", "fused_elementwise"]
-
 
 def elementwise(
     forward: Callable[..., Any],

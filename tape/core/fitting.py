@@ -17,8 +17,6 @@ from tape.kernels.reduce import sum_to_shape
 if TYPE_CHECKING:
     from tape.core.node import Node
 
-__all__ = ["fit", "fit_tangent", "widened"]
-
 
 def fit(contribution: Any, like: Any, node: Node | None = None) -> Any:
     """Return a contribution in the shape and dtype of the operand it is for.

@@ -14,8 +14,6 @@ from tape.core.sweep import place, refuse_recording
 if TYPE_CHECKING:
     from tape.inspect.watching import Watching
 
-__all__ = ["forget_values", "push_forward", "recompute", "rerun"]
-
 
 def push_forward(
     nodes: list[Node],

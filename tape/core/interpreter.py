@@ -23,22 +23,6 @@ from tape.core.node import Handle
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-__all__ = [
-    "OPEN",
-    "Interceptor",
-    "Interpreter",
-    "innermost",
-    "innermost_open",
-    "interceptor",
-    "is_intercepted",
-    "is_open",
-    "lift",
-    "next_level",
-    "pop",
-    "push",
-    "resolve",
-]
-
 _levels = count(1024, 1024)  # between them is room for traces that are nested without being opened
 
 OPEN: list[Any] = []

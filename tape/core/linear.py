@@ -15,8 +15,6 @@ from tape.core.table import INTERNAL
 from tape.inplace.aliases import read_only
 from tape.kernels.reduce import sum_to_shape
 
-__all__ = ["broadcast_to", "cast", "sum_to"]
-
 
 def _batch_sum_to(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
     (x,), shape = operands, attrs["shape"]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tape.core.trace import Trace
     from tape.inplace.aliases import Share
 
-__all__ = ["Call", "Contributions", "Handle", "Leaf", "Node", "Pull", "plain", "snapshot", "traced"]
-
 Contributions = Iterable[tuple[int, Any]]
 Pull = Callable[["Node", Any], Contributions]
 

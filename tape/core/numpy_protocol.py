@@ -20,8 +20,6 @@ from tape.core.operands import as_operand
 from tape.core.table import INTERNAL, OPERATIONS, UFUNC_METHODS, WRITERS, find
 from tape.inplace.aliases import are_related
 
-__all__ = ["call_function", "call_ufunc", "create", "is_creation", "refuse_plain"]
-
 # Questions about an array, and arrays merely shaped like it: answered from the value, never recorded.
 _ON_VALUES: frozenset[Callable[..., Any]] = frozenset(
     {

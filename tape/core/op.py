@@ -25,8 +25,6 @@ from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import INTERNAL, implements
 
-__all__ = ["NUMPY_ERRORS", "Op", "bind"]
-
 NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
 """The errors that NumPy raises for operands that do not fit."""
 

@@ -15,8 +15,6 @@ from tape.conversion.foreign import complaint, defers_to
 from tape.core.interpreter import lift
 from tape.core.node import Handle
 
-__all__ = ["FAST", "as_operand", "lift_all", "other_operand", "plain_operands", "tell_places"]
-
 _PYTHON_SCALARS = (float, int, bool, complex)
 FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32, np.complex128, np.complex64})
 """Types of scalars that are good operands without a check, and adjoints without fitting."""

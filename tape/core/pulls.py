@@ -14,8 +14,6 @@ from tape.core.rules import TransposedJvp, check_count, one_for_each
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-__all__ = ["make_pull", "pull_binary", "pull_unary"]
-
 
 def make_pull(op: Op, active: Sequence[bool]) -> Pull | None:
     """Return the pull function of an operation's nodes, given which operands want an adjoint.

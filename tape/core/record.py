@@ -20,8 +20,6 @@ from tape.core.pulls import pull_binary, pull_unary
 from tape.core.table import implements
 from tape.core.var import Var
 
-__all__ = ["append", "recorder_of"]
-
 _NO_ATTRS: dict[str, Any] = {}
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 

@@ -20,8 +20,6 @@ from tape.core.transposition import pull_transposed, push_transposed
 if TYPE_CHECKING:
     from tape.core.op import Op
 
-__all__ = ["TransposedJvp", "check_count", "complete", "one_for_each", "push"]
-
 
 # ---- forward ---------------------------------------------------------------------------------------
 

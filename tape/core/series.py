@@ -18,38 +18,6 @@ import numpy as np
 
 from tape.core.node import traced
 
-__all__ = [
-    "Series",
-    "TaylorRule",
-    "arctan",
-    "chained",
-    "constant",
-    "convolved",
-    "cos",
-    "divide",
-    "erf",
-    "exp",
-    "expm1",
-    "linear",
-    "log",
-    "log1p",
-    "multilinear",
-    "multiply",
-    "of_body",
-    "power",
-    "reciprocal",
-    "scaled",
-    "sigmoid",
-    "sin",
-    "sine_and_cosine",
-    "softplus",
-    "square",
-    "square_root",
-    "tan",
-    "tanh",
-    "total",
-]
-
 Series = list[Any]
 TaylorRule = Callable[[Any, Any, Sequence[Series], dict[str, Any]], Series]
 

@@ -20,8 +20,6 @@ from weakref import WeakKeyDictionary
 
 from tape import errors
 
-__all__ = ["NOW", "Place", "Site", "Text", "here", "name_scope"]
-
 
 class Text:
     """A text that is evaluated, such as an expression: a `Site` reads it as it reads code.

@@ -18,8 +18,6 @@ from tape.core.record import append
 from tape.core.var import Var
 from tape.inplace.aliases import share
 
-__all__ = ["specialised"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again

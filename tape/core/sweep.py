@@ -18,8 +18,6 @@ from tape.kernels.accumulate import Scattered, accumulate
 if TYPE_CHECKING:
     from tape.inspect.watching import Watching
 
-__all__ = ["place", "pull_back", "refuse_recording", "unshared"]
-
 
 def pull_back(
     nodes: list[Node],

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["INTERNAL", "LATE", "OPERATIONS", "UFUNC_METHODS", "WRITERS", "find", "implements"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 OPERATIONS: dict[Any, Callable[..., Any]] = {}

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tape.core.op import Op
     from tape.program.replay import TraceProgram
 
-__all__ = ["Trace"]
-
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
 

@@ -18,8 +18,6 @@ from tape import errors
 from tape.core.node import Handle, plain, snapshot
 from tape.core.trace import Trace
 
-__all__ = ["pull_transposed", "push_transposed"]
-
 
 def push_transposed(
     pull: Callable[[Callable[[], Any]], Sequence[Any]], tangents: Sequence[Any], out: Any, name: str

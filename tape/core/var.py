@@ -22,9 +22,6 @@ from tape.core.var_methods import ArrayMethods
 from tape.inplace.aliases import Stale
 from tape.inspect.listing import short
 
-__all__ = ["Var", "named"]
-
-
 _ELSEWHERE = {
     "grad": "Gradients are returned: trace.backward_param_grads(y), or tape.grad(f)(x)",
     "backward": "Call trace.backward_param_grads(y), or tape.grad(f)(x)",

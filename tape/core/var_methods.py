@@ -14,8 +14,6 @@ from tape.core.table import OPERATIONS
 from tape.core.var_numbers import PlainNumbers
 from tape.inplace.aliases import is_array
 
-__all__ = ["ArrayMethods"]
-
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method that does what a NumPy function does with this as its first argument."""

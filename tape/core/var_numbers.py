@@ -11,8 +11,6 @@ from tape import errors
 from tape.conversion.numbers import check_array, check_number
 from tape.core.node import Handle, plain
 
-__all__ = ["PlainNumbers"]
-
 
 class PlainNumbers(Handle):
     """A handle that becomes a plain number, bool or array where Python or NumPy asks for one."""

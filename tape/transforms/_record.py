@@ -20,8 +20,6 @@ from tape.core.interpreter import OPEN, interceptor, lift, resolve
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
 
-__all__ = ["SCALARS", "Argnums", "Recording", "check_callable", "dtype_of", "float_like", "name_of"]
-
 Argnums = int | tuple[int, ...] | list[int]
 
 _SETTING = "; declare a setting in a dataclass with field(metadata={'static': True})"
