@@ -217,7 +217,10 @@ class Recording:
                 cotangent = lift(cotangent)
                 seeds[root] = seeds[root] + cotangent if root in seeds else cotangent
         gradients = self.trace.pull_back(seeds, consume=consume)
-        return [self._as(g, p.node.value) for g, p in zip(gradients, self.params, strict=True)]
+        return [
+            g if type(g) is np.ndarray is type(p.node.value) else self._as(g, p.node.value)
+            for g, p in zip(gradients, self.params, strict=True)
+        ]
 
     def push_forward(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of all leaves of the result, given one for every param."""
@@ -274,6 +277,8 @@ class Recording:
 
     def restore_args(self, leaves: Sequence[Any]) -> Any:
         """Arrange a list with one item per param like the arguments: a tuple if argnums is one."""
+        if self.structures.count(tree.LEAF) == len(leaves):  # lone arrays
+            return leaves[0] if self.is_single else tuple(leaves)
         parts, start = [], 0
         for structure in self.structures:
             stop = start + tree.size(structure)
@@ -328,10 +333,9 @@ class Recording:
 
     def _checked(self, argnums: Argnums, count: int) -> list[int]:
         """Return the positions of the differentiated arguments, counted from 0."""
-        if type(argnums) is int and 0 <= argnums < count:
-            return [argnums]
-        positions = []
-        for argnum in [argnums] if self.is_single else argnums:  # type: ignore[union-attr]
+        wanted: Any = [argnums] if self.is_single else argnums
+        positions = [argnum for argnum in wanted if type(argnum) is int and 0 <= argnum < count]
+        for argnum in wanted if len(positions) < len(wanted) else ():
             if isinstance(argnum, bool) or not isinstance(argnum, (int, np.integer)):
                 raise errors.OptionError(
                     f"{self.transform}: argnums is {argnum!r}. It must be an int, or a tuple of ints"
@@ -342,7 +346,8 @@ class Recording:
                     f"positional argument{'' if count == 1 else 's'}. They are counted from 0; keyword "
                     "arguments are not differentiated"
                 )
-            positions.append(int(argnum) % count)
+        if len(positions) < len(wanted):
+            positions = [int(argnum) % count for argnum in wanted]
         if len(set(positions)) < len(positions):
             raise errors.OptionError(
                 f"{self.transform}: argnums {argnums} names an argument of {self.name} twice"
