@@ -277,7 +277,7 @@ class Recording:
 
     def restore_args(self, leaves: Sequence[Any]) -> Any:
         """Arrange a list with one item per param like the arguments: a tuple if argnums is one."""
-        if self.structures.count(tree.LEAF) == len(leaves):  # lone arrays
+        if self.structures.count(tree.LEAF) == len(self.structures):  # lone arrays
             return leaves[0] if self.is_single else tuple(leaves)
         parts, start = [], 0
         for structure in self.structures:
