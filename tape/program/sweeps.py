@@ -47,6 +47,8 @@ _LARGEST, _LARGEST_IN_ALL = 1 << 24, 1 << 28
 """Bytes that a program may keep for itself, and all of them together."""
 _REFUSALS = 3
 """After so many in succession a program is given up."""
+_TRIALS = 8
+"""So often a program may be slower than the sweep was: the first run is, and the machine may be busy."""
 _MISSES, _GLANCE = 64, 16
 """After so many tapes in succession that were not known, one of so many is looked at."""
 
@@ -80,13 +82,26 @@ class Known:
         Whether there will be none.
     """
 
-    __slots__ = ("dynamic", "fixed", "is_given_up", "program", "reached", "refusals", "seconds", "turned")
+    __slots__ = (
+        "dynamic",
+        "fixed",
+        "is_given_up",
+        "program",
+        "reached",
+        "refusals",
+        "seconds",
+        "turned",
+        "unread",
+    )
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.program: SweepProgram | None = None
         self.reached: list[bool] = []
         self.turned: list[int] = []  # values that lie in memory as the transpose of an array in C order
+        self.unread: list[
+            tuple[int, np.ndarray]
+        ] = []  # values in other orders, of which only the type counts
         self.fixed: list[tuple[int, Any]] = []  # values that are the same in every sweep, and where
         self.dynamic: list[int] = []  # where the others are
         self.refusals = 0
@@ -100,6 +115,10 @@ class Known:
         leaves = [values[k] for k in self.dynamic]
         for k in self.turned:
             leaves[k] = leaves[k].T
+        for k, instead in self.unread:
+            if _kind(leaves[k]) != _kind(instead):
+                return None
+            leaves[k] = instead
         float_flags.clear()
         try:
             out = program.run(tuple(leaves))
@@ -148,8 +167,11 @@ class Known:
         self.turned = [k for k, leaf in enumerate(leaves) if _is_turned(leaf)]
         for k in self.turned:
             leaves[k] = leaves[k].T
-        if not all(map(_is_in_order, leaves)):
-            return
+        self.unread = [
+            (k, np.ascontiguousarray(leaf)) for k, leaf in enumerate(leaves) if not _is_in_order(leaf)
+        ]
+        for k, instead in self.unread:
+            leaves[k] = instead
 
         def gradients(*leaves: Any) -> list[Any]:
             copies, given = _rebuilt(nodes, self._all_values(leaves), seeds)
@@ -166,15 +188,19 @@ class Known:
         size = sum(program.plan.slots)
         if recorded.caught is not None or any(program.known):
             return
+        if any(program.ir.inputs[k] is not None for k, _ in self.unread):  # it adds in another order
+            return
         if size > _LARGEST or size + sum(_sizes()) > _LARGEST_IN_ALL:
             return
         found = self.run(program, values)
         if found is None or not all(map(_are_same, found, swept)):
             return
-        started = perf_counter()
-        self.run(program, values)
-        if perf_counter() - started < seconds:
-            self.program, self.is_given_up = program, False
+        for _ in range(_TRIALS):
+            started = perf_counter()
+            self.run(program, values)
+            if perf_counter() - started < seconds:
+                self.program, self.is_given_up = program, False
+                return
 
     def _all_values(self, leaves: Sequence[Any]) -> Iterator[Any]:
         """Yield values as `make` takes them, given those that the program takes."""
