@@ -10,6 +10,7 @@ import tape
 from tape import errors
 from tape.program import sweeps
 from tests.op_table import CASES, by_operation, spread
+from tests.tiers import rounds
 
 
 @pytest.fixture(autouse=True)
@@ -327,6 +328,33 @@ def test_threads_sweep_at_once():
         thread.start()
     for thread in threads:
         thread.join()
+    assert not wrong
+
+
+def test_threads_whose_arrays_lie_in_memory_differently(known):
+    """A square matrix and its transpose look alike to a program."""
+    r = rng()
+    arrays = [(r.standard_normal((5, 5)), r.standard_normal((5, 5))) for _ in range(4)]
+    wrong, start = [], threading.Barrier(4)
+
+    def work(k, w, x):
+        expected = 2 * x.T @ (x @ w)
+        start.wait()
+        for _ in range(40):
+            tr = tape.Trace()
+            (gradient,) = tr.backward_param_grads(
+                np.sum((x @ tr.param(np.asarray(w, order="CF"[k % 2]))) ** 2)
+            )
+            if not np.allclose(gradient, expected, rtol=1e-9):
+                wrong.append(k)
+
+    for _ in range(rounds(9)):
+        known.clear()
+        threads = [threading.Thread(target=work, args=(k, w, x)) for k, (w, x) in enumerate(arrays)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     assert not wrong
 
 

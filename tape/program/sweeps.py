@@ -61,8 +61,112 @@ _FLOATS = frozenset({float, complex})
 _STATIC = frozenset({int, bool})
 
 
+class Arguments:
+    """How the values of a tape are handed to the program of its sweep.
+
+    Parameters
+    ----------
+    values : sequence
+        Those of the nodes, then constants, then seeds, of the sweep that the program is made for.
+
+    Attributes
+    ----------
+    fixed : dict of int to int or bool
+        Values that are the same in every sweep, by position.
+    leaves : list of int
+        Where the others are.
+    turned : list of int
+        Leaves that lie in memory as the transpose of an array in C order, which is handed over.
+    unread : dict of int to numpy.ndarray
+        Leaves in other orders, with what is handed over instead: the program may not read their elements.
+    """
+
+    __slots__ = ("fixed", "leaves", "turned", "unread")
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.fixed = {k: value for k, value in enumerate(values) if type(value) in _STATIC}
+        self.leaves = [k for k in range(len(values)) if k not in self.fixed]
+        given = [values[k] for k in self.leaves]
+        others = [k for k, leaf in enumerate(given) if not _is_in_order(leaf)]
+        self.turned = [k for k in others if given[k].flags.f_contiguous]
+        self.unread = {k: np.ascontiguousarray(given[k]) for k in others if k not in self.turned}
+
+    def of(self, values: Sequence[Any]) -> list[Any] | None:
+        """Return the leaves among values; None if these are not of the kind that the program takes."""
+        for k, number in self.fixed.items():
+            if type(values[k]) is not type(number) or values[k] != number:
+                return None
+        leaves = [values[k] for k in self.leaves]
+        for k in self.turned:
+            leaves[k] = leaves[k].T
+        for k, instead in self.unread.items():
+            if _kind(leaves[k]) != _kind(instead):
+                return None
+            leaves[k] = instead
+        return leaves
+
+    def values(self, leaves: Sequence[Any]) -> Iterator[Any]:
+        """Yield the values of which these are the leaves: the opposite of `of`."""
+        given = enumerate(leaves)
+        for at in range(len(self.fixed) + len(leaves)):
+            if at in self.fixed:
+                yield self.fixed[at]
+            else:
+                k, leaf = next(given)
+                yield np.transpose(leaf) if k in self.turned else leaf
+
+
 class SweepProgram(Program):
-    """The reverse sweep over a tape; its arguments are the values of the nodes, constants and seeds."""
+    """The reverse sweep over a tape; its arguments are the values of the nodes, constants and seeds.
+
+    Parameters
+    ----------
+    nodes, params, seeds
+        The tape, and what its sweep starts from.
+    values : sequence
+        Those of the nodes, then constants, then seeds.
+
+    Raises
+    ------
+    UnsupportedError
+        If a program cannot round as this sweep does. What a rule cannot be recorded for raises, too.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], params: Sequence[int], seeds: Mapping[int, Any], values: Sequence[Any]
+    ) -> None:
+        self.arguments = Arguments(values)
+
+        def gradients(*leaves: Any) -> list[Any]:
+            copies, given = _rebuilt(nodes, self.arguments.values(leaves), seeds)
+            adjoints = pull_back(copies, given, where="a known tape")
+            found = [adjoints[id] if id < len(adjoints) else None for id in params]
+            self.reached = [gradient is not None for gradient in found]
+            return [gradient for gradient in found if gradient is not None]
+
+        leaves = self.arguments.of(values)
+        assert leaves is not None
+        recorded = record(gradients, tuple(leaves), {}, "sweep")
+        super().__init__(recorded, name="sweep", as_numpy=True)
+        if recorded.caught is not None or any(self.known):
+            raise errors.UnsupportedError("the sweep depends on more than the values of its tape")
+        if any(self.ir.inputs[k] is not None for k in self.arguments.unread):
+            raise errors.UnsupportedError("elements are read in another order than that of memory")
+
+    def gradients(self, values: Sequence[Any]) -> list[Any] | None:
+        """Return the gradients, None for params that nothing flows to; None if the program refuses."""
+        leaves = self.arguments.of(values)
+        if leaves is None:
+            return None
+        float_flags.clear()
+        try:
+            out = self.run(tuple(leaves))
+        except (Rerun, Unavailable):
+            return None
+        if isinstance(out, Flip) or (float_flags.are_raised() and _treatment() != "ignore"):
+            return None  # sweeping node by node, NumPy warns
+        found = iter(out)
+        return [next(found) if is_reached else None for is_reached in self.reached]
 
     def _rebound(self, workspace: Any, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
         """Refuse values of other types, and those that lie otherwise in memory: sums might differ."""
@@ -80,61 +184,31 @@ class Known:
         None before there is one, and after it has been given up.
     is_given_up : bool
         Whether there will be none.
+    refusals : int
+        How often in succession the program has refused values of these kinds.
     """
 
-    __slots__ = (
-        "dynamic",
-        "fixed",
-        "is_given_up",
-        "program",
-        "reached",
-        "refusals",
-        "seconds",
-        "turned",
-        "unread",
-    )
+    __slots__ = ("is_given_up", "program", "refusals", "seconds")
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.program: SweepProgram | None = None
-        self.reached: list[bool] = []
-        self.turned: list[int] = []  # values that lie in memory as the transpose of an array in C order
-        self.unread: list[
-            tuple[int, np.ndarray]
-        ] = []  # values in other orders, of which only the type counts
-        self.fixed: list[tuple[int, Any]] = []  # values that are the same in every sweep, and where
-        self.dynamic: list[int] = []  # where the others are
-        self.refusals = 0
         self.is_given_up = False
-
-    def run(self, program: SweepProgram, values: Sequence[Any]) -> list[Any] | None:
-        """Return the gradients, None for params that nothing flows to; None if the program refuses."""
-        for k, number in self.fixed:
-            if type(values[k]) is not type(number) or values[k] != number:
-                return None
-        leaves = [values[k] for k in self.dynamic]
-        for k in self.turned:
-            leaves[k] = leaves[k].T
-        for k, instead in self.unread:
-            if _kind(leaves[k]) != _kind(instead):
-                return None
-            leaves[k] = instead
-        float_flags.clear()
-        try:
-            out = program.run(tuple(leaves))
-        except (Rerun, Unavailable):
-            return None
-        if isinstance(out, Flip) or (float_flags.are_raised() and _treatment() != "ignore"):
-            return None  # sweeping node by node, NumPy warns
         self.refusals = 0
-        found = iter(out)
-        return [next(found) if is_reached else None for is_reached in self.reached]
 
-    def refused(self) -> None:
-        """Note that the program has refused values of the right kinds."""
+    def gradients(self, values: Sequence[Any]) -> list[Any] | None:
+        """Return the gradients; None if there is no program, or if it refuses, as it may a few times."""
+        program = self.program
+        if program is None:
+            return None
+        found = program.gradients(values)
+        if found is not None:
+            self.refusals = 0
+            return found
         self.refusals += 1
         if self.refusals >= _REFUSALS:
             self.program, self.is_given_up = None, True
+        return None
 
     def make(
         self,
@@ -145,73 +219,37 @@ class Known:
         swept: Sequence[Any],
         seconds: float,
     ) -> None:
-        """Make the program, and keep it if it is faster than sweeping, which has given these gradients.
+        """Make the program, and keep it if it returns what sweeping has returned, and is faster.
 
         Parameters
         ----------
-        nodes, params, seeds
-            The tape, and what its sweep starts from.
-        values : sequence
-            Those of the nodes, then constants, then seeds.
+        nodes, params, seeds, values
+            As for `SweepProgram`.
         swept : sequence
-            The gradients that sweeping node by node has returned: a program must return the same.
+            The gradients of sweeping node by node.
         seconds : float
             What that took.
         """
         self.is_given_up = True  # unless all goes well
         if not all(node.op is None or _is_known(node.op) for node in nodes) or not is_ready():
             return
-        self.fixed = [(k, value) for k, value in enumerate(values) if type(value) in _STATIC]
-        self.dynamic = [k for k, value in enumerate(values) if type(value) not in _STATIC]
-        leaves = [values[k] for k in self.dynamic]
-        self.turned = [k for k, leaf in enumerate(leaves) if _is_turned(leaf)]
-        for k in self.turned:
-            leaves[k] = leaves[k].T
-        self.unread = [
-            (k, np.ascontiguousarray(leaf)) for k, leaf in enumerate(leaves) if not _is_in_order(leaf)
-        ]
-        for k, instead in self.unread:
-            leaves[k] = instead
-
-        def gradients(*leaves: Any) -> list[Any]:
-            copies, given = _rebuilt(nodes, self._all_values(leaves), seeds)
-            adjoints = pull_back(copies, given, where="a known tape")
-            found = [adjoints[id] if id < len(adjoints) else None for id in params]
-            self.reached = [gradient is not None for gradient in found]
-            return [gradient for gradient in found if gradient is not None]
-
-        try:
-            recorded = record(gradients, tuple(leaves), {}, "sweep")
-            program = SweepProgram(recorded, name="sweep", as_numpy=True)
-        except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
-            return
-        size = sum(program.plan.slots)
-        if recorded.caught is not None or any(program.known):
-            return
-        if any(program.ir.inputs[k] is not None for k, _ in self.unread):  # it adds in another order
-            return
-        if size > _LARGEST or size + sum(_sizes()) > _LARGEST_IN_ALL:
-            return
-        found = self.run(program, values)
-        if found is None or not all(map(_are_same, found, swept)):
-            return
-        for _ in range(_TRIALS):
-            started = perf_counter()
-            self.run(program, values)
-            if perf_counter() - started < seconds:
-                self.program, self.is_given_up = program, False
+        with np.errstate(all="ignore"):  # the sweep itself has warned
+            try:
+                program = SweepProgram(nodes, params, seeds, values)
+            except (errors.TapeError, TypeError, ValueError, ArithmeticError):  # of rules that do not trace
                 return
-
-    def _all_values(self, leaves: Sequence[Any]) -> Iterator[Any]:
-        """Yield values as `make` takes them, given those that the program takes."""
-        fixed, turned = dict(self.fixed), frozenset(self.turned)
-        dynamic = enumerate(leaves)
-        for at in range(len(fixed) + len(leaves)):
-            if at in fixed:
-                yield fixed[at]
-            else:
-                k, leaf = next(dynamic)
-                yield np.transpose(leaf) if k in turned else leaf
+            size = sum(program.plan.slots)
+            if size > _LARGEST or size + sum(_sizes()) > _LARGEST_IN_ALL:
+                return
+            found = program.gradients(values)
+            if found is None or not all(map(_are_same, found, swept)):
+                return
+            for _ in range(_TRIALS):
+                started = perf_counter()
+                program.gradients(values)
+                if perf_counter() - started < seconds:
+                    self.program, self.is_given_up = program, False
+                    return
 
 
 class Structure:
@@ -295,20 +333,17 @@ def swept(trace: Any, seeds: Mapping[int, Any], *, consume: bool = False) -> lis
     values += seeds.values()
     latest = structure.latest
     program = latest.program
-    if program is not None and (found := latest.run(program, values)) is not None:
+    if program is not None and (found := program.gradients(values)) is not None:
+        latest.refusals = 0
         return found
     known = structure.of_kinds(values)
     if known is None or known.is_given_up:
         structure.failures += 1
         return None
     structure.failures = 0
-    if known is latest and program is not None:
-        known.refused()
-    elif (program := known.program) is not None:
-        if (found := known.run(program, values)) is not None:
-            return found
-        known.refused()
-    is_worth_it = program is None and known.seconds > _price(count)
+    if (found := known.gradients(values)) is not None:
+        return found
+    is_worth_it = known.program is None and not known.is_given_up and known.seconds > _price(count)
     started = perf_counter()
     gradients = trace.sweep(seeds, consume=consume and not is_worth_it)
     seconds = perf_counter() - started
@@ -350,10 +385,6 @@ def _forget(entries: dict[Any, Any], most: int) -> None:
 
 def _is_in_order(value: Any) -> bool:
     return not isinstance(value, np.ndarray) or value.flags.c_contiguous
-
-
-def _is_turned(value: Any) -> bool:
-    return not _is_in_order(value) and value.flags.f_contiguous
 
 
 def _are_same(one: Any, other: Any) -> bool:
