@@ -162,3 +162,16 @@ def test_handles_share_memory_where_their_arrays_do():
     assert not np.shares_memory(row, x[1])
     assert not np.shares_memory(x, copy)
     assert not np.shares_memory(part, tape.Trace().param(x.value))
+
+
+@pytest.mark.parametrize(
+    "what", ["value", "call", "inputs", "op", "attrs", "parents", "operands", "is_active"]
+)
+def test_nothing_can_be_read_of_a_stale_view(what):
+    trace = tape.Trace()
+    x = trace.param(np.zeros(4))
+    middle = x[1:3]
+    x[2] = 5.0
+    with pytest.raises(errors.InPlaceError, match=r"a view, float64\[2\], was used after another one"):
+        getattr(middle.node, what)
+    assert repr(middle.node) == "<float64[2], since written to through another>"

@@ -129,3 +129,21 @@ def test_arrays_that_are_handed_out_cannot_be_written_to():
     copied = np.array(n)
     copied[0] = 5
     assert n.value[0] == 0
+
+
+@pytest.mark.parametrize("base", [2, 3, 10, 256, 2**31, 2**62])
+def test_every_element_is_read_whatever_the_range_is(base):
+    """Several elements are packed into one number, as many as fit."""
+    weights = np.arange(1.0, 71.0)
+
+    def f(x, i):
+        return x * sum(float(w) * (v % 1009) for w, v in zip(weights, np.asarray(i).tolist(), strict=True))
+
+    compiled = tape.compile(f, max_paths=12)
+    first = np.random.default_rng(0).integers(0, base, size=70)
+    first[:2] = 0, base - 1
+    for place in (None, 0, 2, 7, 8, 30, 61, 62, 63, 69):
+        i = first.copy()
+        if place is not None:
+            i[place] = (i[place] + 1) % base
+        assert compiled(1.0, i) == f(1.0, i), place

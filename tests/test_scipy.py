@@ -378,3 +378,37 @@ def test_importing_tape_does_not_import_solvers():
     code = "import sys, tape; print([m for m in ('scipy.optimize', 'optree', 'tqdm') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def differentiated(solve):
+    """Whether a solver has called its function with Vars, whose derivatives are exact."""
+    kinds = set()
+
+    def spied(f):
+        def call(*args):
+            kinds.update(type(leaf) for leaf in tape.tree.flatten(args)[0])
+            return f(*args)
+
+        return call
+
+    solve(spied)
+    return tape.Var in kinds
+
+
+START = {"scale": 1.0, "rate": np.ones(2)}
+SOLVERS = {
+    "minimize": lambda spied: minimize(
+        spied(lambda p: np.sum((p["rate"] - p["scale"]) ** 2)), START, method="BFGS"
+    ),
+    "least_squares": lambda spied: least_squares(spied(lambda p: p["rate"] - p["scale"]), START),
+    "root": lambda spied: root(spied(lambda x: x**3 - np.array([1.0, 8.0])), np.array([0.9, 1.9])),
+    "curve_fit": lambda spied: curve_fit(spied(decay), T, Y, START),
+    "curve_fit in bounds": lambda spied: curve_fit(
+        spied(decay), T, Y, START, bounds={"scale": (0, 9), "rate": None}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solvers_get_exact_derivatives(name):
+    assert differentiated(SOLVERS[name])

@@ -422,3 +422,15 @@ def test_piecewise_constants_record_with_derivative_zero(name):
     assert_same(tape.grad(f)(x), ufunc(x))
     assert_same(tape.compile(tape.grad(f))(x), ufunc(x))
     assert_same(tape.hessian(f)(x), np.zeros((4, 4)))
+
+
+@pytest.mark.parametrize("function", ["boxcox", "boxcox1p"])
+def test_the_derivative_by_the_power_at_the_end_of_the_domain(function):
+    """It is ``log(x)**2 / 2`` where the power is 0, infinite at 0; of others ``1 / power**2`` is left."""
+    f = getattr(tape.ops.special, function)
+    x = {"boxcox": 0.0, "boxcox1p": -1.0}[function]
+    with np.errstate(all="ignore"):
+        assert tape.grad(f, 1)(x, 0.0) == np.inf
+        assert tape.grad(f, 1)(x, 2.0) == 0.25
+        assert tape.grad(f, 1)(x + 1.0, 0.0) == 0.0
+        assert tape.jvp(lambda p: f(x, p), (2.0,), (1.0,))[1] == 0.25

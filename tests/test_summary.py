@@ -320,6 +320,19 @@ def test_names_of_operations_are_escaped_and_many_are_summed_up(trace):
     assert Page(report._repr_html_()).tags.isdisjoint({"b"})
 
 
+def test_operations_are_in_the_order_of_their_work(trace):
+    """The most FLOPs first, of as many the most nodes."""
+    x = trace.param(np.ones(6))
+    for _ in range(3):
+        x = x[::-1]
+    y = np.exp(np.tanh(x) * 2.0) + np.sin(x[:3]).sum() + np.cos(x[3:]).sum() + np.sin(x[3:]).sum()
+    report = summary(trace)
+    keys = [(total.flops, total.count) for total in report.ops]
+    assert keys == sorted(keys, reverse=True)
+    assert len(set(keys)) < len(keys) > len({flops for flops, _ in keys}) + 1
+    assert y.shape == (6,)
+
+
 @pytest.mark.parametrize("names", [19, 20, 21, 22, 30])
 def test_operations_are_summed_up_only_if_that_saves_lines(trace, names):
     x = trace.param(1.0)

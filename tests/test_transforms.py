@@ -351,3 +351,16 @@ def test_blocks_of_jacobians_and_hessians_share_memory_with_nothing():
         assert not np.shares_memory(one, other)
         assert one.flags.writeable
         assert other.flags.writeable
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "mode"), [(2, 5, "jvp"), (5, 2, "vjp"), (3, 3, "jvp")])
+def test_jacobians_are_taken_in_the_mode_that_takes_fewer_sweeps(inputs, outputs, mode):
+    a, seen = np.ones((outputs, inputs)), set()
+    product = tape.Op(
+        lambda x: a @ x,
+        name="product",
+        vjp=[lambda g, out, x: seen.add("vjp") or g @ a],
+        jvp=[lambda t, out, x: seen.add("jvp") or a @ t],
+    )
+    np.testing.assert_array_equal(tape.jacobian(product)(np.ones(inputs)), a)
+    assert seen == {mode}
