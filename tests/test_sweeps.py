@@ -9,8 +9,15 @@ import pytest
 import tape
 from tape import errors
 from tape.program import sweeps
+from tape.program.native.code import native
 from tests.op_table import CASES, by_operation, spread
 from tests.tiers import rounds
+
+
+@pytest.fixture(scope="module", autouse=True)
+def machine():
+    """Programs are made where nothing has to be compiled for them."""
+    native()
 
 
 @pytest.fixture(autouse=True)
