@@ -378,6 +378,22 @@ def test_programs_wait_until_they_pay(known, monkeypatch):
     assert entry.seconds > sweeps._SECONDS
 
 
+def test_programs_are_made_once_there_is_machine_code(known, monkeypatch):
+    monkeypatch.setattr(sweeps, "_LATER", 4.0)  # the clock runs a little in each sweep
+    monkeypatch.setattr(sweeps, "is_ready", lambda: False)
+
+    def sweep(times):
+        for _ in range(times):
+            tr = tape.Trace()
+            tr.backward_param_grads(np.sum(np.sin(tr.param(np.ones(3)))))
+
+    sweep(4)
+    assert not programs(known)
+    monkeypatch.setattr(sweeps, "is_ready", lambda: True)
+    sweep(60)
+    assert len(programs(known)) == 1
+
+
 def test_it_can_be_turned_off(known, monkeypatch):
     monkeypatch.setattr(sweeps, "_mode", "0")
     for _ in range(5):

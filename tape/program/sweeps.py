@@ -43,6 +43,8 @@ _MOST, _MOST_KINDS = 256, 16
 """Tapes that are remembered, and kinds of values of each."""
 _SECONDS, _SECONDS_A_NODE = 3e-3, 4e-4
 """The time that it takes to make a program, about, for a tape of so many nodes with its reverse sweep."""
+_LATER = 1.0
+"""Seconds of sweeping until machine code is looked for again, where there was none."""
 _LARGEST, _LARGEST_IN_ALL = 1 << 24, 1 << 28
 """Bytes that a program may keep for itself, and all of them together."""
 _REFUSALS = 3
@@ -231,7 +233,10 @@ class Known:
             What that took.
         """
         self.is_given_up = True  # unless all goes well
-        if not all(node.op is None or _is_known(node.op) for node in nodes) or not is_ready():
+        if not all(node.op is None or _is_known(node.op) for node in nodes):
+            return
+        if not is_ready():  # it may be later
+            self.is_given_up, self.seconds = False, -_LATER
             return
         with np.errstate(all="ignore"):  # the sweep itself has warned
             try:
