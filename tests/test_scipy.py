@@ -395,16 +395,16 @@ def differentiated(solve):
     return tape.Var in kinds
 
 
-START = {"scale": 1.0, "rate": np.ones(2)}
+SCALES = {"scale": 1.0, "rate": np.ones(2)}
 SOLVERS = {
     "minimize": lambda spied: minimize(
-        spied(lambda p: np.sum((p["rate"] - p["scale"]) ** 2)), START, method="BFGS"
+        spied(lambda p: np.sum((p["rate"] - p["scale"]) ** 2)), SCALES, method="BFGS"
     ),
-    "least_squares": lambda spied: least_squares(spied(lambda p: p["rate"] - p["scale"]), START),
+    "least_squares": lambda spied: least_squares(spied(lambda p: p["rate"] - p["scale"]), SCALES),
     "root": lambda spied: root(spied(lambda x: x**3 - np.array([1.0, 8.0])), np.array([0.9, 1.9])),
-    "curve_fit": lambda spied: curve_fit(spied(decay), T, Y, START),
+    "curve_fit": lambda spied: curve_fit(spied(decay), T, Y, SCALES),
     "curve_fit in bounds": lambda spied: curve_fit(
-        spied(decay), T, Y, START, bounds={"scale": (0, 9), "rate": None}
+        spied(decay), T, Y, SCALES, bounds={"scale": (0, 9), "rate": None}
     ),
 }
 

@@ -1,5 +1,8 @@
 """Sweeps over known tapes: what a program computes is what the sweep node by node does, whatever varies."""
 
+import os
+import subprocess
+import sys
 import threading
 from itertools import count
 
@@ -152,6 +155,38 @@ def test_whatever_varies_between_sweeps(name):
     both(record, times=13)
 
 
+def test_tapes_that_take_turns_are_swept_by_their_programs(known, monkeypatch):
+    """As the last batch of each epoch, which is smaller than the others."""
+    sweeps_by_hand = []
+    by_hand = tape.Trace.sweep
+
+    def counted(trace, *args, **kwargs):
+        sweeps_by_hand.append(trace)
+        return by_hand(trace, *args, **kwargs)
+
+    monkeypatch.setattr(tape.Trace, "sweep", counted)
+    for k in range(12):
+        x = rng(k).standard_normal((2 + k % 2, 4))
+        tr = tape.Trace()
+        (gradient,) = tr.backward_param_grads(np.sum(np.exp(tr.param(x)) * x))
+        np.testing.assert_allclose(gradient, np.exp(x) * x)
+        if k == 5:
+            sweeps_by_hand.clear()
+    assert len(programs(known)) == 2
+    assert not sweeps_by_hand
+
+
+@pytest.mark.parametrize("chosen", [None, "0", "always"])
+def test_the_environment_turns_programs_on_and_off(chosen):
+    rest = {key: value for key, value in os.environ.items() if key != "TAPE_SWEEP_PROGRAMS"}
+    given = {} if chosen is None else {"TAPE_SWEEP_PROGRAMS": chosen}
+    code = "from tape.program import sweeps; print(sweeps._mode)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=rest | given, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == (chosen or "1")
+
+
 def test_roots_and_params_are_part_of_the_structure():
     values = rng().standard_normal((2, 3))
     for k in range(8):
@@ -232,6 +267,17 @@ def test_code_that_writes_in_place(known):
 def test_rules_of_users_may_read_what_changes(known):
     scale = [1.0]
     op = tape.Op(lambda x: 3 * x, name="scaled", vjp=[lambda g, out, x: g * scale[0]])
+    for k in range(5):
+        scale[0] = float(k)
+        tr = tape.Trace()
+        (gradient,) = tr.backward_param_grads(np.sum(op(tr.param(np.ones(2)))))
+        np.testing.assert_array_equal(gradient, [k, k])
+    assert not programs(known)
+
+
+def test_rules_of_users_for_functions_of_numpy_may_read_what_changes(known):
+    scale = [1.0]
+    op = tape.Op(np.sin, name="sine", vjp=[lambda g, out, x: g * scale[0]])
     for k in range(5):
         scale[0] = float(k)
         tr = tape.Trace()
