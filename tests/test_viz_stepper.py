@@ -377,6 +377,22 @@ def test_a_formula_means_what_was_recorded(data):
             )
 
 
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (np.sqrt, "√x"),
+        (lambda x: np.sqrt(x * x), "√(x²)"),
+        (lambda x: np.sqrt(x**3), "√(x³)"),
+        (lambda x: np.square(np.sqrt(x)), "(√x)²"),
+        (lambda x: np.sqrt(np.sqrt(x)), "√(√x)"),
+    ],
+)
+def test_roots_and_powers_are_told_apart(f, expected):
+    trace = tape.Trace()
+    out = f(trace.param(2.0))
+    assert formula(trace, out, {0: "x"}) == expected
+
+
 @pytest.mark.parametrize("f", [*UNARY, *BINARY, np.power, np.hypot, np.cbrt, tape.ops.relu, tape.ops.sigmoid])
 def test_the_formulas_of_rules_compute_what_the_rules_do(f):
     trace = tape.Trace()

@@ -219,7 +219,8 @@ def _power(node: Node, operands: list[_Term]) -> _Term:
 
 def _root(node: Node, operands: list[_Term]) -> _Term:
     text = operands[0].text
-    return _Term(f"√{text}" if text.isalnum() else f"√({text})", _POWER)
+    is_word = all(sign.isalpha() or sign.isdecimal() for sign in text)  # which y² is not
+    return _Term(f"√{text}" if is_word else f"√({text})", _POWER)
 
 
 def _transpose(node: Node, operands: list[_Term]) -> _Term | None:
