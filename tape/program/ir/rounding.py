@@ -61,13 +61,13 @@ def is_view(node: Node) -> bool:
 def require_order(node: Node) -> None:
     """Raise UnsupportedError if a program, which computes in C order, has a result in another than NumPy.
 
-    Or if it is a power of single numbers, which Python's operator rounds otherwise than `numpy.power`.
+    Or if it is a power, which Python's operator rounds otherwise than `numpy.power`.
     """
     assert node.op is not None
     if not _is_in_order(node.value):
         raise errors.UnsupportedError(f"the result of {node.op!r} is not in C order")
-    if node.op.name == "power" and not np.ndim(node.value):
-        raise errors.UnsupportedError("a power of single numbers may be one of Python's")
+    if node.op.name == "power":
+        raise errors.UnsupportedError("a power may be one of Python's operator")
 
 
 def require_sums_in_order(node: Node, nodes: Sequence[Node]) -> None:
