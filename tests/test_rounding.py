@@ -118,7 +118,7 @@ RULES = {
     "views that are summed": lambda x, w: ops.sum(x[:, ::2], axis=1) + ops.sum(w.T, axis=0),
     "functions": lambda x, w: np.exp(-(x * x)) + np.sin(w) * np.log(abs(w)) + np.tanh(x),
     "functions of all sizes": lambda x, w: (
-        np.log1p(x[:3, :1] ** 2) + np.arctan(w[:1, 3:]) * np.expm1(-abs(x[0, 0]))
+        np.log1p(np.square(x[:3, :1])) + np.arctan(w[:1, 3:]) * np.expm1(-abs(x[0, 0]))
     ),
     "products of parts": lambda x, w: x[:, ::2] @ w[::2] + x[::-1] @ w[:, ::-1] + x.T[1:].T @ w[1:, :8],
     "products of stacks of parts": lambda x, w: ops.reshape(x, (2, 4, 8))[:, ::2].swapaxes(0, 1) @ w,
