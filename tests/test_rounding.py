@@ -68,6 +68,11 @@ def test_broadcasting_is_undone_in_the_order_of_numpy(shape, data, dtype, seed):
         assert_same(sum_to_shape(x, target), np.add.reduce(x, axis=axes).reshape(target))
 
 
+def test_a_single_column_is_added_up_pairwise():
+    x = numbers(np.random.default_rng(0), (16, 1), np.float64)
+    assert_same(sum_to_shape(x, (1,)), np.add.reduce(x, axis=0))
+
+
 LAYOUTS = {
     "as they are": lambda a, b: a @ b,
     "both transposed": lambda a, b: a.T @ b.T,

@@ -113,7 +113,7 @@ def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         return np.add.reduce(x, axis=None, dtype=x.dtype.type)
     if x.dtype not in KERNEL_DTYPES or not x.flags.c_contiguous or (AVOIDED and is_avoided()):
         return _sum_with_numpy(x, shape)
-    if x.ndim == 2 and len(shape) == 1 and shape[0] == x.shape[1]:  # a bias: skip the chain
+    if x.ndim == 2 and len(shape) == 1 and 1 < shape[0] == x.shape[1]:  # a bias: skip the chain
         out = np.empty(shape, x.dtype)
         _sum_rows(x, out)
         return out
