@@ -31,6 +31,7 @@ from tape.core.rules import TransposedJvp
 from tape.core.sweep import pull_back
 from tape.core.table import INTERNAL
 from tape.kernels.availability import Unavailable
+from tape.program.ir.rounding import is_in_order
 from tape.program.native.code import is_ready
 from tape.program.program import Program
 from tape.program.record.recording import record
@@ -89,7 +90,7 @@ class Arguments:
         self.fixed = {k: value for k, value in enumerate(values) if type(value) in _STATIC}
         self.leaves = [k for k in range(len(values)) if k not in self.fixed]
         given = [values[k] for k in self.leaves]
-        others = [k for k, leaf in enumerate(given) if not _is_in_order(leaf)]
+        others = [k for k, leaf in enumerate(given) if not is_in_order(leaf)]
         self.turned = [k for k in others if given[k].flags.f_contiguous]
         self.unread = {k: np.ascontiguousarray(given[k]) for k in others if k not in self.turned}
 
@@ -388,17 +389,13 @@ def _forget(entries: dict[Any, Any], most: int) -> None:
         entries.pop(oldest, None)
 
 
-def _is_in_order(value: Any) -> bool:
-    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
-
-
 def _are_same(one: Any, other: Any) -> bool:
     """Return whether gradients are the same to the last bit, and lie in memory alike."""
     if one is None or other is None:
         return one is other
     if type(one) is not type(other) or one.shape != other.shape or one.dtype != other.dtype:
         return False
-    if not _is_in_order(other):
+    if not is_in_order(other):
         return False
     real = one.real.dtype
     x, y = np.atleast_1d(one).view(real), np.atleast_1d(other).view(real)

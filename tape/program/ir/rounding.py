@@ -43,10 +43,10 @@ def is_exact(node: Node) -> bool:
         return True
     if name in _SUMS:
         (x,) = node.operands
-        return _is_in_order(x) and (name != "mean" or x.dtype.kind == "f")
+        return is_in_order(x) and (name != "mean" or x.dtype.kind == "f")
     if name in _FUNCTIONS:
         (x,) = node.operands
-        return _is_in_order(x) and np.size(x) > 1
+        return is_in_order(x) and np.size(x) > 1
     if name == "matmul":
         return all(map(_is_matrix, node.operands))
     return False
@@ -64,7 +64,7 @@ def require_order(node: Node) -> None:
     Or if it is a power, which Python's operator rounds otherwise than `numpy.power`.
     """
     assert node.op is not None
-    if not _is_in_order(node.value):
+    if not is_in_order(node.value):
         raise errors.UnsupportedError(f"the result of {node.op!r} is not in C order")
     if node.op.name == "power":
         raise errors.UnsupportedError("a power may be one of Python's operator")
@@ -88,7 +88,8 @@ def require_sums_in_order(node: Node, nodes: Sequence[Node]) -> None:
                 raise errors.UnsupportedError("several values may be added to one element, in another order")
 
 
-def _is_in_order(x: Any) -> bool:
+def is_in_order(x: Any) -> bool:
+    """Return whether a value is a number, or an array in C order without gaps."""
     return not isinstance(x, np.ndarray) or x.flags.c_contiguous
 
 
