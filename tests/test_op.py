@@ -385,3 +385,26 @@ def test_an_operation_that_fails_when_run_again_says_which_node_it_was():
     with pytest.raises(RuntimeError, match="too large") as caught:
         trace.replay()
     assert any("picky" in note and "node %1" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(0, 1), (0, False), (1, True), ((0, 1), (1, 0)), ((0, 1), (False, 1)), ((0,), 0), (None, 0), ("0", 0)],
+)
+def test_calls_share_what_they_record_if_their_static_arguments_are_alike(one, other):
+    op = tape.Op(lambda x, *, option: x + 0.0, name="noted", vjp=[lambda g, out, x, option: g])
+    tr = tape.Trace()
+    x = tr.param(np.ones(2))
+    first, again, another = (op(x, option=option).node.call for option in (one, one, other))
+    assert first is again
+    assert another is not first
+    assert (type(first.attrs["option"]), first.attrs["option"]) == (type(one), one)
+    assert (type(another.attrs["option"]), another.attrs["option"]) == (type(other), other)
+
+
+@pytest.mark.parametrize("option", [0.5, float("nan"), -0.0, np.ones(2), [0, 1], (0, 0.5), (0, (1, 2))])
+def test_calls_with_other_static_arguments_share_nothing(option):
+    op = tape.Op(lambda x, *, option: x + 0.0, name="noted", vjp=[lambda g, out, x, option: g])
+    tr = tape.Trace()
+    x = tr.param(np.ones(2))
+    assert op(x, option=option).node.call is not op(x, option=option).node.call
