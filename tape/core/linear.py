@@ -1,4 +1,4 @@
-"""The linear operations that rules lean on: they undo promotion and broadcasting.
+"""The linear operations that rules lean on: they undo promotion and broadcasting, and take results apart.
 
 All other operations live in `tape.ops`.
 """
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from tape.core.batch_rules import elementwise, lift
+from tape.core.node import plain
 from tape.core.op import Op
+from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.inplace.aliases import read_only
 from tape.kernels.reduce import sum_to_shape
@@ -61,4 +63,22 @@ broadcast_to: Op = Op(
     doc="Repeat along new axes and axes of length one, without copying.",
 )
 
-INTERNAL.update(cast=cast, sum_to=sum_to, broadcast_to=broadcast_to)
+
+def _pull_part(g: Any, out: Any, results: Any, *, index: int) -> Results:
+    return Results([g if k == index else None for k in range(len(plain(results)))])
+
+
+part = Op(
+    lambda results, *, index: results[index],
+    name="part",
+    vjp=[_pull_part],
+    jvp=lambda tangents, out, results, *, index: tangents[0][index],
+    taylor=lambda op, out, series, attrs: [
+        out, *(None if c is None else c[attrs["index"]] for c in series[0][1:])
+    ],
+    batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
+    lower=lambda b, results, index: b.part(results, index),
+    doc="One result of an operation that has several.",
+)  # fmt: skip
+
+INTERNAL.update(part=part, cast=cast, sum_to=sum_to, broadcast_to=broadcast_to)

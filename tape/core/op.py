@@ -21,6 +21,7 @@ from tape.core.interpreter import OPEN, innermost
 from tape.core.node import Call, Handle, Node
 from tape.core.operands import lift_all, plain_operands, tell_places
 from tape.core.pulls import make_pull
+from tape.core.results import Results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
 from tape.core.table import INTERNAL, implements
@@ -62,7 +63,9 @@ class Op:
     ----------
     forward : callable
         ``forward(*operands, **attrs)`` on plain arrays. Operands are differentiable or data, attrs
-        are static and passed by keyword.
+        are static and passed by keyword. It may return a tuple of several results: then the operation
+        returns one too, ``out`` in the rules is iterable, the adjoint ``g`` is a tuple with None where
+        nothing flows, and forward rules return a tuple of tangents or None.
     vjp : sequence of callables, or callable, optional
         The reverse rule. A sequence holds ``rule(g, out, *operands, **attrs)`` for each operand, None
         for one without derivative. A single callable of the same signature returns a contribution
@@ -176,8 +179,14 @@ class Op:
             self.fail(operands, error)
         if type(value) is np.ndarray or isinstance(value, np.generic):
             return value
+        return Results(map(self._one, value)) if isinstance(value, (tuple, list)) else self._one(value)
+
+    def _one(self, value: Any) -> Any:
+        """Return a result as an array or a NumPy scalar."""
         if isinstance(value, (tuple, list)):
-            raise errors.UnsupportedError(f"{self.name} returned {len(value)} results. An Op has one")
+            raise errors.UnsupportedError(
+                f"a result of {self.name} is a {type(value).__name__}. Return arrays"
+            )
         if (wrong := complaint(value)) is not None:
             raise errors.DTypeError(f"{self.name} returned {wrong}")
         return np.asarray(value) if isinstance(value, np.ndarray) else np.asarray(value)[()]

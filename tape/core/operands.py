@@ -14,6 +14,7 @@ from tape import errors
 from tape.conversion.foreign import complaint, defers_to
 from tape.core.interpreter import lift
 from tape.core.node import Handle
+from tape.core.results import Results
 
 _PYTHON_SCALARS = (float, int, bool, complex)
 FAST = frozenset({*_PYTHON_SCALARS, np.float64, np.float32, np.complex128, np.complex64})
@@ -28,7 +29,7 @@ def as_operand(operand: Any) -> Any:
     if type(operand) is np.ndarray:
         if operand.dtype.kind in "fiubc":
             return operand
-    elif type(operand) in FAST or isinstance(operand, Handle):
+    elif type(operand) in FAST or isinstance(operand, Handle) or type(operand) is Results:
         return operand
     elif (wrong := complaint(operand)) is not None:
         raise errors.DTypeError(f"an operand is {wrong}")

@@ -14,7 +14,8 @@ import numpy as np
 from tape import errors
 from tape.core import series
 from tape.core.fitting import fit, fit_tangent, widened
-from tape.core.node import Call, Node
+from tape.core.node import Call, Node, plain
+from tape.core.results import Results, is_several
 from tape.core.transposition import pull_transposed, push_transposed
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
             if rule is None or moved is None:
                 continue
             part = rule(moved, out, *operands, **attrs)
+            if type(part) is tuple:
+                part = Results(part)
             if total is None:
                 total = part
             elif type(total) is np.ndarray and type(part) is np.ndarray and _is_own(total, part, tangents):
@@ -47,12 +50,27 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
             else:
                 total = total + part
     try:
+        if is_several(out):
+            return _fit_several(total, out, op)
         return fit_tangent(total, out)
     except (AttributeError, errors.ShapeError) as error:
         raise errors.ShapeError(
             f"the jvp rule of {op.name} made {errors.describe(total)} for a result that is "
             f"{errors.describe(out)}. Return its shape, or one that broadcasts to it"
         ) from error
+
+
+def _fit_several(tangents: Any, out: Any, op: Op) -> Results | None:
+    """Return the tangents of several results, each in its shape and dtype; None where nothing flows at all."""
+    if tangents is None:
+        return None
+    results = plain(out)
+    if not isinstance(tangents, tuple) or len(tangents) != len(results):
+        raise errors.ShapeError(
+            f"the jvp rule of {op.name} made {errors.describe(tangents)} for {len(results)} results. Return a "
+            "tuple with a tangent for each, None where nothing flows"
+        )
+    return Results(map(fit_tangent, tangents, results))
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Handle, plain, snapshot
+from tape.core.results import Results, pack, unpack
 from tape.core.trace import Trace
 
 
@@ -55,16 +56,16 @@ def push_transposed(
     array([ 2., 40.])
     """
     with Trace(name, strict=True) as trace:
-        dummy = trace.param(_like(out))
+        dummies = [trace.param(_like(part)) for part in unpack(out)]
         with np.errstate(all="ignore"):  # its number is of no interest
-            contributions = pull(dummy.again)
+            contributions = pull(lambda: pack([dummy.again() for dummy in dummies], out))
     seeds: dict[int, Any] = {}
     for contribution, tangent in zip(contributions, tangents, strict=True):
         if tangent is None or not _is_on(trace, contribution, f"the vjp rule of {name}"):
             continue
         so_far = seeds.get(contribution.id)
         seeds[contribution.id] = tangent if so_far is None else so_far + tangent
-    return trace.pull_back(seeds)[0]
+    return pack(trace.pull_back(seeds), out)
 
 
 def pull_transposed(
@@ -111,9 +112,14 @@ def pull_transposed(
         ]
         with np.errstate(all="ignore"):
             moved = push([snapshot(dummy) for dummy in dummies])
-    if not _is_on(trace, moved, f"the jvp rule of {name}"):
+    seeds: dict[int, Any] = {}
+    moves, adjoints = (moved, g) if type(moved) is Results else ([moved], [g])
+    for part, adjoint in zip(moves, adjoints, strict=True):
+        if adjoint is not None and _is_on(trace, part, f"the jvp rule of {name}"):
+            seeds[part.id] = seeds[part.id] + adjoint if part.id in seeds else adjoint
+    if not seeds:
         return [None for _ in operands]
-    gradients = iter(trace.pull_back({moved.id: g}))
+    gradients = iter(trace.pull_back(seeds))
     return [None if dummy is None else next(gradients) for dummy in dummies]
 
 

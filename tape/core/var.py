@@ -17,6 +17,7 @@ from tape.conversion.numbers import check_hash
 from tape.core.node import snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, create, is_creation
 from tape.core.operands import other_operand
+from tape.core.results import is_several, unpack
 from tape.core.table import INTERNAL, OPERATIONS
 from tape.core.var_methods import ArrayMethods
 from tape.inplace.aliases import Stale
@@ -140,6 +141,8 @@ class Var(ArrayMethods):
         raise errors.ConversionError(f"{self!r} belongs to its trace and cannot be pickled. Save its .value")
 
     def __iter__(self) -> Iterator[Var]:
+        if is_several(self):
+            return iter(unpack(self))
         return (self[i] for i in range(len(self)))
 
     def __hash__(self) -> int:  # by identity, so that Vars can be keys

@@ -30,7 +30,7 @@ def _caller(count: int) -> Any:
     return call
 
 
-call1, call3, call4, call5, call6, call7, call8 = map(_caller, (1, 3, 4, 5, 6, 7, 8))
+call1, call2, call3, call4, call5, call6, call7, call8 = map(_caller, (1, 2, 3, 4, 5, 6, 7, 8))
 call9, call10, call11, call13 = map(_caller, (9, 10, 11, 13))
 
 

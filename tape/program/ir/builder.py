@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import folding, indexing, matrices, parts
+from tape.program.ir import folding, indexing, loops, matrices, parts
 from tape.program.ir.identities import IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
@@ -59,6 +59,7 @@ class Builder:
         self._constants: dict[Any, Value] = {}
         self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
+        self.blocks: dict[int, loops.Block] = {}  # of several results, by the instruction that has them
         self.is_native = True  # whether the machine computes with all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
@@ -366,6 +367,17 @@ class Builder:
     solve = matrices.solve
     triangular_solve = matrices.triangular_solve
     cholesky = matrices.cholesky
+
+    # ---- loops, and several results -----------------------------------------------------------------------
+
+    part = loops.part
+    callback_with_several = loops.callback_with_several
+
+    def loop(self, loop: loops.Loop, operands: Sequence[Any]) -> Value:
+        """Run the body of a loop once for each step; `part` takes one of its results."""
+        value = self.push("loop", [self.value(operand) for operand in operands], (loop,))
+        self.blocks[value.id] = loop.block
+        return value
 
     # ---- the rest ----------------------------------------------------------------------------------------
 

@@ -134,10 +134,18 @@ def _check_callback(instruction: Instruction, ir: IR) -> None:
         refuse(f"it does not take {len(instruction.operands)} operands")
 
 
+def _check_loop(instruction: Instruction, ir: IR) -> None:
+    body = instruction.attrs[0].body
+    check(body)
+    if body.constants or body.guards:
+        refuse("its body has constants or guards of its own")
+
+
 _REFERENCES: dict[str, Callable[[Instruction, IR], None]] = {
     "input": _check_input,
     "constant": _check_constant,
     "guard": _check_guard,
+    "loop": _check_loop,
     "callback": _check_callback,
 }
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors
+from tape.core.linear import part
 from tape.core.node import Handle, Node
 from tape.core.op import Op
+from tape.core.results import Results
 from tape.program.collector import collector_paused
 from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
@@ -120,10 +122,16 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     """Lower one node; to a callback if there are no instructions for it."""
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
+    if op is part:
+        return builder.part(values[node.inputs[0]], attrs["index"])
+    if builder.as_numpy and type(out) is Results:
+        raise errors.UnsupportedError("an operation has several results")
     shape, dtype = out.shape, out.dtype
     operands: list[Any] = []
     is_known = True  # numbers alone
-    is_native = op.lower is not None and dtype in NATIVE_DTYPES  # whether the machine can compute it
+    is_native = op.lower is not None and (
+        dtype in NATIVE_DTYPES or type(out) is Results
+    )  # whether the machine can compute it
     if builder.as_numpy:
         is_native = is_native and is_exact(node)
         if is_native and not is_view(node):
@@ -148,15 +156,18 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             value = op.lower(builder, *operands, **attrs)
             if not isinstance(value, Value):
                 value = builder.literal(value, dtype)
-            elif value.dtype is not dtype or value.is_weak:
+            elif (value.dtype is not dtype or value.is_weak) and type(out) is not Results:
                 value = builder.cast(value, dtype)
         except CannotLower:
             value = None
-        if value is not None and value.shape == shape:
+        if value is not None and (value.shape == shape or type(out) is Results):
             return value.weakened() if isinstance(out, Weak) else value
     if builder.as_numpy:
         require_order(node)
-    value = builder.callback(_taking_weak(op, operands), operands, attrs, shape, dtype)
+    op = _taking_weak(op, operands)
+    if type(out) is Results:
+        return builder.callback_with_several(op, operands, attrs, out)
+    value = builder.callback(op, operands, attrs, shape, dtype)
     return value.weakened() if isinstance(out, Weak) else value
 
 

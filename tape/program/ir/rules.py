@@ -16,6 +16,7 @@ import numpy as np
 from tape.kernels.folds import DTYPE_CODES, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
+from tape.program.ir.loops import ALIGNMENT, BYTES, Loop
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.types import (
     MOST_BYTES,
@@ -204,6 +205,17 @@ def _within(attrs: tuple[Any, ...], shape: Shape, counts: Shape) -> None:
         fits = not count or (step and 0 <= start < length and 0 <= last < length)
         if not fits or abs(start) >= MOST_BYTES or abs(step) >= MOST_BYTES:
             refuse("it reaches outside of the array")
+
+
+def part(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type one of several results, of the declared type, in a block of bytes."""
+    (block,) = operands
+    if block.dtype != BYTES or len(block.shape) != 1 or len(attrs) != 1 or not is_int(attrs[0]):
+        refuse("it takes a block of bytes, and an offset")
+    (offset,) = attrs
+    if offset < 0 or offset % ALIGNMENT or offset + prod(shape) * dtype.itemsize > block.shape[0]:
+        refuse(f"there is no {dtype}{list(shape)} at byte {offset} of {block.shape[0]}")
+    return shape, dtype
 
 
 # ---- reductions and scans ----------------------------------------------------------------------------
@@ -400,6 +412,35 @@ def concatenate(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Typ
             refuse(f"{types_of(operands)} do not fit together")
         total += x.shape[axis]
     return (*before, total, *after), first.dtype
+
+
+# ---- loops -------------------------------------------------------------------------------------------
+
+
+def loop(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type the results of a loop, in one block of bytes."""
+    if len(attrs) != 1 or type(attrs[0]) is not Loop:
+        refuse("its attribute must be a loop")
+    (loop,) = attrs
+    inputs, outputs = loop.inputs, loop.outputs
+    stacked = len(inputs) - loop.constants - loop.states
+    if min(loop.length, loop.constants, loop.states, stacked, len(outputs) - loop.states) < 0:
+        refuse("it has fewer values than it says")
+    if len(operands) != len(inputs):
+        refuse(f"its body has {len(inputs)} inputs, and it has {len(operands)} operands")
+    for k, (x, input) in enumerate(zip(operands, inputs, strict=True)):
+        state = k - loop.constants
+        lead = (loop.length,) if state >= loop.states else ()
+        fits = x.shape[: len(lead)] == lead
+        if input is not None and fits:
+            fits = (x.shape, x.dtype) == ((*lead, *input.shape), input.dtype)
+        if 0 <= state < loop.states:
+            fits = fits and (x.shape, x.dtype) == (outputs[state].shape, outputs[state].dtype)
+        if not fits:
+            refuse(f"operand {k} is {types_of([x])}, and its body takes or returns another type")
+    if not is_shape((loop.block.size,)):
+        refuse("its results are too large")
+    return (loop.block.size,), BYTES
 
 
 # ---- kernels of the registry -------------------------------------------------------------------------

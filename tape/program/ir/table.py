@@ -25,7 +25,7 @@ floats needs none of this: declare it in `tape.kernels.registry`, and call it wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -60,7 +60,8 @@ class Definition:
     role : str
         ``"source"``: a value that is given. ``"view"``: the memory of its operand with other strides.
         ``"elementwise"``: each element depends on one element of each operand. ``"array"``: everything else
-        that computes. ``"copy"``: inserted by the planner, and in no file. ``"guard"`` and ``"callback"``.
+        that computes. ``"copy"``: inserted by the planner, and in no file. ``"loop"``, ``"guard"`` and
+        ``"callback"``.
     cost : Cost
         Arithmetic and time.
     reads : str or None
@@ -77,7 +78,7 @@ class Definition:
     rule: Rule
     operands: tuple[str, ...]
     attributes: tuple[str, ...] = ()
-    role: Literal["source", "view", "elementwise", "array", "copy", "guard", "callback"] = "array"
+    role: Literal["source", "view", "elementwise", "array", "copy", "loop", "guard", "callback"] = "array"
     cost: Cost
     reads: Literal["contiguous", "matrix"] | None = None
     overwrites: int | None = None
@@ -93,7 +94,7 @@ class Definition:
     @property
     def may_stop(self) -> bool:
         """Whether the machine may end a run at it."""
-        return self.failure is not None or self.role in ("guard", "callback")
+        return self.failure is not None or self.role in ("loop", "guard", "callback")
 
 
 _SINGULAR = Failure(errors.SingularMatrixError, "a matrix is singular. Look at its null space")
@@ -110,6 +111,27 @@ def _define(rule: Rule, form: str, cost: Cost, **others: Any) -> Definition:
     return Definition(rule=rule, operands=names[0], attributes=names[1], cost=cost, **others)
 
 
+_STEP = 20
+"""Nanoseconds of a step of a loop, beside its body."""
+
+
+def _in_all_steps(estimate: Callable[[Cost], Any], step: int) -> Any:
+    """Return the cost of a loop, which is that of its body in each step."""
+
+    def of_loop(out: Instruction, values: Sequence[Instruction]) -> Any:
+        (loop,) = out.attrs
+        body = loop.body.instructions
+        return loop.length * sum([step, *[estimate(INSTRUCTIONS[i.op].cost)(i, body) for i in body]])
+
+    return of_loop
+
+
+_LOOP = Cost(
+    _in_all_steps(lambda cost: cost.flops, 0),
+    _in_all_steps(lambda cost: cost.typical, _STEP),
+    _in_all_steps(lambda cost: cost.longest, _STEP),
+)
+
 INSTRUCTIONS: dict[str, Definition] = {
     # ---- values that are given -----------------------------------------------------------------------
     "input": _define(rules.given, "; number", costs.FREE, role="source"),
@@ -123,6 +145,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     "transpose": _define(rules.transpose, "x; axes", costs.FREE, role="view"),
     "broadcast": _define(rules.broadcast, "x", costs.FREE, role="view"),
     "slice": _define(rules.slice_, "x; start, step", costs.FREE, role="view"),
+    "part": _define(rules.part, "results; offset", costs.FREE, role="view"),
     # ---- reductions and scans ------------------------------------------------------------------------
     "fold": _define(rules.fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),
     "sum_product": _define(rules.sum_product, "x, y; kind, axes", costs.REDUCTION, reads="contiguous"),
@@ -163,7 +186,8 @@ INSTRUCTIONS: dict[str, Definition] = {
         rules.concatenate, "*arrays; axis", costs.FREE, reads="contiguous", writes_any_order=True
     ),
     "copy": _define(rules.same, "x", costs.FREE, role="copy"),
-    # ---- kernels, branches and calls -----------------------------------------------------------------
+    # ---- loops, kernels, branches and calls -----------------------------------------------------------------
+    "loop": _define(rules.loop, "*operands?; steps", _LOOP, role="loop", reads="contiguous"),
     "kernel": _define(
         rules.kernel,
         "x, y?, z?; name, parameters",

@@ -66,7 +66,7 @@ _SILENT = (
 )  # fmt: skip
 _TELLING = (
     indices.take, indices.scatter_add, writes.ravel_index, writes.read_integer, systems.solve,
-    systems.cholesky, systems.triangular_solve, machine.call, machine.work,
+    systems.cholesky, systems.triangular_solve, machine.call, machine.run, machine.work,
 )  # fmt: skip
 _UNITS: dict[str, tuple[Any, bool]] = {
     **{function.__name__: (function, False) for function in _SILENT},

@@ -15,6 +15,7 @@ from tape.kernels._jit import inner
 from tape.kernels.headers import ARRAY_DATA, TUPLE, TUPLE_SIZE
 from tape.kernels.pointers import (
     call1,
+    call2,
     call3,
     call4,
     call5,
@@ -30,6 +31,8 @@ from tape.kernels.pointers import (
 from tape.program.native.binding import bind, bind_results
 from tape.program.native.opcodes import (
     AT,
+    BETWEEN_STEPS,
+    BODIES,
     CODE,
     DATA,
     DONE,
@@ -69,7 +72,7 @@ _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
 _SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
-_KERNEL = opcode("kernel")
+_KERNEL, _LOOP = opcode("kernel"), opcode("loop")
 
 _NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
 _DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["load"]
@@ -83,6 +86,7 @@ _DO_SOLVE, _DO_CHOLESKY = _NUMBER["solve"], _NUMBER["cholesky"]
 _DO_TRIANGULAR_SOLVE = _NUMBER["triangular_solve"]
 _CPU = _NUMBER["sched_getcpu"]
 _GET_THREADS, _SET_THREADS = _NUMBER["openblas_get_num_threads"], _NUMBER["openblas_set_num_threads"]
+_DO_RUN = _NUMBER["run"]
 _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["pthread_join"]
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
@@ -355,6 +359,65 @@ def _by_index(row, frame, kernel, first, second, third):  # type: ignore[no-unty
 
 
 @inner
+def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
+    """Write the addresses of what the body of a loop reads and writes in a step into its frame."""
+    length, bindings, states = _field(row, 2), _field(row, 3), _field(row, 4)
+    other = row + _ROW
+    for _ in range(bindings):
+        slot = body + _SLOTS + 8 * _field(other, 1)
+        set_int64(slot, _address(frame, _field(other, 4)) + step * _field(other, 2))
+        other += _ROW
+    for _ in range(states):
+        # What the last step writes is the result; from there back, it and the spare one take turns.
+        source, target = _address(frame, _field(other, 5)), _address(frame, _field(other, 6))
+        if (length - step) % 2:
+            source, target = target, source
+        if not step:
+            source = _address(frame, _field(other, 4))
+        set_int64(body + _SLOTS + 8 * _field(other, 1), source)
+        set_int64(body + _SLOTS + 8 * _field(other, 2), target)
+        other += _ROW
+
+
+@inner
+def _loop(row, frame):  # type: ignore[no-untyped-def]
+    """Run a portion of the steps of a loop; return whether none is left.
+
+    If some are, the body's frame says where its run ended: in a row that Python must handle, or between steps.
+    """
+    table = _field(frame, FUNCTIONS)
+    body = int64_at(_field(frame, BODIES) + 8 * _field(row, 1))
+    length, bindings, states = _field(row, 2), _field(row, 3), _field(row, 4)
+    begun = _field(frame, DONE)
+    step, at = 0, 0
+    if begun:
+        step, at = begun - 1, _field(body, AT)
+    stop = min(step + _field(row, 5), length)
+    do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
+    while step < stop:
+        _bind_step(row, frame, body, step)
+        at = call2(do_run, (body, at))
+        if at != _field(body, ROWS):
+            set_int64(body + 8 * AT, at)
+            set_int64(frame + 8 * DONE, step + 1)
+            return False
+        at = 0
+        step += 1
+    if step < length:
+        set_int64(body + 8 * AT, BETWEEN_STEPS)
+        set_int64(frame + 8 * DONE, step + 1)
+        return False
+    set_int64(frame + 8 * DONE, 0)
+    if not length:
+        other = row + _ROW * (1 + bindings)
+        for _ in range(states):
+            out = _address(frame, _field(other, 5))
+            call3(int64_at(table + _DO_MOVE), (out, _address(frame, _field(other, 4)), _field(other, 3)))
+            other += _ROW
+    return True
+
+
+@inner
 def run(frame, at):  # type: ignore[no-untyped-def]
     """Run from a row on; return the row that ended the run, or the number of rows."""
     code, stop, table = _field(frame, CODE), _field(frame, ROWS), _field(frame, FUNCTIONS)
@@ -446,6 +509,10 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             found = call4(int64_at(table + _DO_READ_INTEGER), (_field(row, 2), _field(row, 1), x, 0))
             if found != _field(row, 3):
                 return at
+        elif kind == _LOOP:
+            if not _loop(row, frame):
+                return at
+            at += _field(row, 3) + _field(row, 4)
         else:
             return at
         at += 1
@@ -473,11 +540,12 @@ def _answer(frame, at):  # type: ignore[no-untyped-def]
 @inner
 def _run_released(frame, at):  # type: ignore[no-untyped-def]
     """Run, without Python's lock if it takes long enough to be worth it."""
-    if not int64_at(_field(frame, SPEC) + 16):
-        return run(frame, at)
     table = _field(frame, FUNCTIONS)
+    do_run = int64_at(table + _DO_RUN)
+    if not int64_at(_field(frame, SPEC) + 16):
+        return call2(do_run, (frame, at))
     state = call1(int64_at(table + _RELEASE), (0,))
-    at = run(frame, at)
+    at = call2(do_run, (frame, at))
     call1(int64_at(table + _ACQUIRE), (state,))
     return at
 

@@ -24,8 +24,12 @@ SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 1
 # to do, and whether it could; where threads may start (see `tape.program.native.placing`).
 THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
 # Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
+# Of a loop, that is one more than the steps that are done: the one after them has begun.
 DONE = 23
-SLOTS = 24
+# Where the addresses of the frames of the bodies of loops are.
+BODIES = 24
+SLOTS = 25
+BETWEEN_STEPS = -1  # in AT of such a frame: the machine has paused before the next step
 PLACE_BYTES = 64  # of what a thread is started with
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
 
@@ -38,7 +42,7 @@ HEADER, LEAF, RESULT = 6, 8, 4
 
 KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
-    "read_integer", "scalar_op", "memmove", "work", "pthread_create", "pthread_join", "sched_getcpu",
+    "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
     "openblas_get_num_threads", "openblas_set_num_threads",
     "sum_product", "numpy_sum", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
@@ -80,6 +84,13 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
+    # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the address
+    # of a slot in a step is x + step times the number of the step; a state is read from one place, and written
+    # to the other, the last one to out.
+    "loop": ("body", "length", "bindings", "states", "portion"),
+    "binding": ("slot", "step", "bytes", "x"),
+    "stacking": ("slot", "step", "bytes", "out"),
+    "state": ("slot_in", "slot_out", "bytes", "first", "out", "spare"),
 }  # fmt: skip
 
 _CODES = {name: code for code, name in enumerate(FIELDS)}

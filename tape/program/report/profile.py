@@ -20,12 +20,13 @@ from tape.program.calls.calling import fitting
 from tape.program.native.opcodes import AT, ROWS, WIDTH, opcode
 from tape.program.record.recording import is_dynamic, native
 from tape.program.report.describe import Names
+from tape.program.runtime.run import Rerun
 from tape.program.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from tape.program.program import Program
 
-_BLOCKS, _CALLBACK, _GUARD = opcode("blocks"), opcode("callback"), opcode("guard")
+_BLOCKS, _CALLBACK = opcode("blocks"), opcode("callback")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def _segments(program: Program) -> Iterator[range]:
         else:
             while (
                 stop < program.rows
-                and program._origins[stop] == program._origins[at]
+                and program.origins[stop] == program.origins[at]
                 and program.code[stop * WIDTH] != _BLOCKS
             ):
                 stop += 1
@@ -196,30 +197,28 @@ def _time(program: Program, workspace: Workspace, rows: range) -> float:
 
 def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> float:
     seconds = _time(program, workspace, rows)
-    while (at := int(workspace.frame[AT])) < rows.stop and program.has_paused(workspace.frame):
+    frame = workspace.frame
+    while (at := int(frame[AT])) < rows.stop:
         begin = time.perf_counter()
-        program._call(workspace.frame)
+        try:
+            flip = program.handle(program, workspace, leaves)
+        except Rerun:
+            raise errors.UnsupportedError(
+                f"{program.name}: the machine stops at {Names(program).made(program.origins[at])}: an index is "
+                "out of range, or a matrix singular. Give it other numbers"
+            ) from None
+        if flip is not None:
+            raise errors.UnsupportedError(
+                f"{program.name}: these arguments take another branch than this program, which has one path. "
+                "Profile the program of the other path"
+            )
+        program._call(frame)
         seconds += time.perf_counter() - begin
-    if at == rows.stop:
-        return seconds
-    kind = program.code[at * WIDTH]
-    if kind == _CALLBACK:
-        begin = time.perf_counter()
-        program._call_back(workspace, program._origins[at], leaves)
-        return seconds + time.perf_counter() - begin
-    if kind == _GUARD:
-        raise errors.UnsupportedError(
-            f"{program.name}: these arguments take another branch than this program, which has one path. "
-            "Profile the program of the other path"
-        )
-    raise errors.UnsupportedError(
-        f"{program.name}: the machine stops at {Names(program).made(program._origins[at])}: an index is out "
-        "of range, or a matrix singular. Give it other numbers"
-    )
+    return seconds
 
 
 def _timing(program: Program, names: Names, rows: range, seconds: float) -> Timing:
-    ids = tuple(dict.fromkeys(program._origins[at] for at in rows))
+    ids = tuple(dict.fromkeys(program.origins[at] for at in rows))
     text = tuple([f"{names.made(id)}  {program.plan.instructions[id].type_text}" for id in ids])
     is_callback = program.code[rows.start * WIDTH] == _CALLBACK
     return Timing(ids, text, rows, max(seconds, 0.0), bool(is_callback))

@@ -19,7 +19,7 @@ from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
 from tape.program.plan.planner import Plan, Step
-from tape.program.runtime import encode_arrays, encode_matrices
+from tape.program.runtime import encode_arrays, encode_loops, encode_matrices
 from tape.program.runtime.pauses import is_due, nanoseconds, portion
 from tape.program.runtime.writer import Writer, rounded
 
@@ -35,7 +35,9 @@ _ROWS = [struct.Struct(f"{length}q") for length in range(WIDTH + 1)]  # by how m
 _DOUBLE = np.dtype(np.float64)
 
 _ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
-    name: getattr(module, name) for module in (encode_arrays, encode_matrices) for name in module.__all__
+    name: getattr(module, name)
+    for module in (encode_arrays, encode_loops, encode_matrices)
+    for name in module.__all__
 }
 """Encoders of the instructions that are not elementwise, by name."""
 
@@ -60,24 +62,26 @@ class Encoded:
 
 
 @collector_paused()
-def encode(plan: Plan) -> Encoded:
+def encode(plan: Plan, bodies: dict[int, Plan]) -> Encoded:
     """Encode a plan.
 
     Parameters
     ----------
     plan : Plan
         Complete; its slot of registers grows by what operands need that are made contiguous.
+    bodies : dict of int to Plan
+        Those of its loops, by instruction.
 
     Returns
     -------
     Encoded
     """
-    return _Encoder(plan).encode()
+    return _Encoder(plan, bodies).encode()
 
 
 class _Encoder(Writer):
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, bodies: dict[int, Plan]) -> None:
+        super().__init__(plan, bodies)
         self._kinds: list[int] = [-1] * len(plan.places)
         self._known_kinds: dict[Any, int] = {}
         self._heads: dict[Any, list[int]] = {}

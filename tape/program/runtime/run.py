@@ -6,30 +6,36 @@ Nothing here knows how a program was made, or the structure of the arguments tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tape import errors
-from tape.config import num_threads
-from tape.kernels.availability import Unavailable
 from tape.program.calls.calling import Leaf, unshared
 from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import runner
 from tape.program.calls.statics import Form
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import INSTRUCTIONS
-from tape.program.native.functions import prepare
-from tape.program.native.opcodes import AT, DONE, HEADER, LEAF, NO_ARRAYS, RESULT, RING, WIDTH, opcode
-from tape.program.plan.planner import plan
+from tape.program.native.opcodes import (
+    AT,
+    BETWEEN_STEPS,
+    DONE,
+    HEADER,
+    LEAF,
+    NO_ARRAYS,
+    RESULT,
+    RING,
+    WIDTH,
+    opcode,
+)
 from tape.program.record.recording import Constant
-from tape.program.runtime.encode import encode
-from tape.program.runtime.verify import slots_of, verify
-from tape.program.runtime.workspace import Workspace
+from tape.program.runtime.routine import Routine
+from tape.program.runtime.workspace import Frame, Workspace
 
-_CALLBACK, _GUARD, _PAUSE = opcode("callback"), opcode("guard"), opcode("pause")
+_CALLBACK, _GUARD, _PAUSE, _LOOP = map(opcode, ("callback", "guard", "pause", "loop"))
 _WORTH_RELEASING = 10_000
 """Nanoseconds from which on a program releases Python's lock: for shorter ones that costs too much."""
 _EACH = 20
@@ -52,8 +58,8 @@ class Rerun(Exception):
     """Raised where a program cannot go on with these arguments, with the name of the instruction."""
 
 
-class Runner:
-    """IR, planned, encoded and verified: ready to run.
+class Runner(Routine):
+    """A routine with arguments and results: ready to run.
 
     Parameters
     ----------
@@ -77,35 +83,14 @@ class Runner:
         donated: frozenset[int],
         name: str,
     ) -> None:
+        super().__init__(ir, donated)
         self.name = name
         self.leaves = leaves
         self.known = known
         self.donated = donated
-        self.ir = ir
-        self.plan = plan(ir, donated)
-        self._encode()
-        self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self._outputs()
-        self.threads = num_threads()
         self.spec = self._spec()
         self._pool: list[Workspace] = []
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def _encode(self) -> None:
-        """Encode and verify. Where compiled code cannot run there are no rows, and `run` raises `Rerun`."""
-        self.code, self.rows, self._origins = np.zeros(0, np.int64), 0, []
-        self._call: Any = None
-        try:
-            call = prepare().call
-            encoded = encode(self.plan)
-        except Unavailable:
-            return
-        self.code, self.rows, self._origins = encoded.code, encoded.rows, encoded.origins
-        callbacks = [id for id, step in enumerate(self.plan.instructions) if step.op == "callback"]
-        verify(self.code, self.rows, slots_of(self.plan), callbacks)
-        self._call = call
 
     def need_machine(self) -> None:
         """Raise UnsupportedError where compiled code cannot run."""
@@ -167,7 +152,7 @@ class Runner:
     def _held(self) -> list[np.ndarray]:
         """The arrays that a run reads, other than arguments."""
         results = [out.value for out in self.known if out is not None]
-        called = [value for _, places, _ in self.ir.callbacks for value in places]
+        called = [value for ir in _all(self.ir) for _, places, _ in ir.callbacks for value in places]
         others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
         return [array for array in (*self.plan.constants, *others) if array.size]
 
@@ -281,48 +266,57 @@ class Runner:
     def _resume(self, workspace: Workspace, leaves: Any) -> Flip | None:
         """Do what the machine stopped for, and resume it, until the end."""
         frame = workspace.frame
-        while (at := int(frame[AT])) < self.rows:
-            if self.has_paused(frame):
-                self._call(frame)
-                continue
-            kind = self.code[at * WIDTH]
-            id = self._origins[at]
-            if kind == _CALLBACK:
-                flip = self._call_back(workspace, id, leaves)
-                if flip is not None:
-                    return flip
-            elif kind == _GUARD:
-                instruction = self.plan.instructions[id]
-                (operand,) = instruction.operands
-                number = instruction.attrs[0]
-                value = self._view(workspace, operand, leaves).reshape(())
-                if self.plan.guards[number].kind == "bool":
-                    return Flip(number, bool(value))
-                return Flip(number, int(value) if np.isfinite(value) else None)
-            else:
-                raise Rerun(self.plan.instructions[id].op)
-            frame[AT] = at + 1
+        while frame[AT] < self.rows:
+            flip = self.handle(self, workspace, leaves)
+            if flip is not None:
+                return flip
             self._call(frame)
         return None
 
-    def has_paused(self, frame: np.ndarray) -> bool:
-        """Return whether the machine has paused for signals, and may be resumed.
+    def handle(self, routine: Routine, memory: Frame, leaves: Any) -> Flip | None:
+        """Do what the machine stopped for in a routine; or return the guard that has another outcome.
 
-        If a signal raises an exception, it is not resumed, and the workspace is dropped.
+        If a signal raises an exception in a pause, it is not resumed, and the workspace is dropped.
         """
-        at = frame[AT]
-        if self.code[at * WIDTH] == _PAUSE:
-            frame[AT] = at + 1
-            return True
-        return bool(frame[DONE])
+        frame = memory.frame
+        at = int(frame[AT])
+        if at == BETWEEN_STEPS:
+            frame[AT] = 0
+            return None
+        kind, id = routine.code[at * WIDTH], routine.origins[at]
+        if kind == _LOOP:
+            body = int(routine.code[at * WIDTH + 1])
+            flip = self.handle(routine.bodies[body], memory.bodies[body], None)
+            if flip is not None:
+                frame[DONE] = 0
+            return flip
+        if kind == _CALLBACK:
+            flip = self._call_back(routine, memory, id, leaves)
+            if flip is not None:
+                return flip
+        elif kind == _GUARD:
+            instruction = routine.plan.instructions[id]
+            (operand,) = instruction.operands
+            number = instruction.attrs[0]
+            value = self._view(routine, memory, operand, leaves).reshape(())
+            if routine.plan.guards[number].kind == "bool":
+                return Flip(number, bool(value))
+            return Flip(number, int(value) if np.isfinite(value) else None)
+        elif kind != _PAUSE:
+            if frame[DONE]:  # it has paused in the middle of a row
+                return None
+            raise Rerun(routine.plan.instructions[id].op)
+        frame[AT] = at + 1
+        return None
 
-    def _call_back(self, workspace: Workspace, id: int, leaves: Any) -> Flip | None:
+    def _call_back(self, routine: Routine, memory: Frame, id: int, leaves: Any) -> Flip | None:
         """Run an operation in Python; return a `Flip` if its result has another type than recorded."""
-        instruction = self.plan.instructions[id]
-        op, places, attrs = self.ir.callbacks[instruction.attrs[0]]
+        instruction = routine.plan.instructions[id]
+        op, places, attrs = routine.ir.callbacks[instruction.attrs[0]]
         operands = iter(instruction.operands)
         values = [
-            self._view(workspace, next(operands), leaves) if place is None else place for place in places
+            self._view(routine, memory, next(operands), leaves) if place is None else place
+            for place in places
         ]
         values = [
             value[()] if isinstance(value, np.ndarray) and not value.ndim else value for value in values
@@ -332,24 +326,34 @@ class Runner:
             if instruction.guard is None:
                 raise Rerun(op.name)
             return Flip(instruction.guard, (result.dtype.str, *result.shape))
-        self._view(workspace, id, leaves)[...] = result
+        self._view(routine, memory, id, leaves)[...] = result
         return None
 
-    def _view(self, workspace: Workspace, id: int, leaves: Any) -> np.ndarray:
+    def _view(self, routine: Routine, memory: Frame, id: int, leaves: Any) -> np.ndarray:
         """Return a value as an array on its memory."""
-        place, instruction = self.plan.places[id], self.plan.instructions[id]
+        place, instruction = routine.plan.places[id], routine.plan.instructions[id]
         assert place is not None
-        owner = workspace.owners[place.slot]
-        if owner is None:
+        owner = memory.owners[place.slot]
+        if owner is None and isinstance(memory, Workspace):
             slots = self.plan.input_slots
             owner = (
                 leaves[slots.index(place.slot)]
                 if place.slot in slots
-                else workspace.ring[workspace.frame[RING]][self._out_slots.index(place.slot)]
+                else memory.ring[memory.frame[RING]][self._out_slots.index(place.slot)]
             )
+        elif owner is None:
+            owner = memory.bound(place.slot, routine.plan.slots[place.slot])
         if instruction.op == "constant":
             return owner
         return np.ndarray(instruction.shape, instruction.dtype, owner, place.offset, place.strides)
+
+
+def _all(ir: IR) -> Iterator[IR]:
+    """Yield IR, and that of all loops in it."""
+    yield ir
+    for instruction in ir.instructions:
+        if instruction.op == "loop":
+            yield from _all(instruction.attrs[0].body)
 
 
 def _nanoseconds(instructions: list[Instruction]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,35 @@ def slots_of(plan: Plan) -> list[Slot]:
     return slots
 
 
-def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collection[int] = ()) -> None:
+class Body(NamedTuple):
+    """The slots of the body of a loop, which the loop binds in every step.
+
+    Attributes
+    ----------
+    inputs, outputs : dict of int to Slot
+        By number.
+    """
+
+    inputs: dict[int, Slot]
+    outputs: dict[int, Slot]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Body:
+        """Return those of a plan."""
+        slots = slots_of(plan)
+        return cls(
+            {number: slots[number] for number in plan.input_slots},
+            {number: slots[number] for number in plan.output_slots},
+        )
+
+
+def verify(
+    code: np.ndarray,
+    rows: int,
+    slots: Sequence[Slot],
+    callbacks: Collection[int] = (),
+    bodies: Sequence[Body] = (),
+) -> None:
     """Raise unless a program stays in its memory.
 
     A program that passes reads and writes inside its slots, writes to no slot that is read-only, and
@@ -108,6 +136,8 @@ def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collec
         By number.
     callbacks : collection of int
         Numbers that rows which call Python may have.
+    bodies : sequence of Body
+        Those of loops, by number: routines that have been verified.
 
     Raises
     ------
@@ -135,7 +165,7 @@ def verify(code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collec
             f"a program of {rows} rows cannot be in {errors.describe(code)}: it takes an int64 array. "
             + ADVICE
         )
-    _Verifier(code, rows, slots, callbacks).verify()
+    _Verifier(code, rows, slots, callbacks, bodies).verify()
 
 
 _known_loops = np.zeros((0, 4), np.int64)
@@ -160,9 +190,16 @@ def _loops() -> np.ndarray:
 
 class _Verifier:
     def __init__(
-        self, code: np.ndarray, rows: int, slots: Sequence[Slot], callbacks: Collection[int]
+        self,
+        code: np.ndarray,
+        rows: int,
+        slots: Sequence[Slot],
+        callbacks: Collection[int],
+        bodies: Sequence[Body],
     ) -> None:
         self.code = code
+        self.bodies = bodies
+        self.loops: dict[int, tuple[int, Body]] = {}  # length and body, by each row that belongs to a loop
         self.rows = rows
         self.callbacks = np.array(sorted(callbacks), np.int64)
         self.claims = Claims(slots)
@@ -188,16 +225,17 @@ class _Verifier:
             if opcode(group.name) <= _LAST_ELEMENTWISE:
                 self.elements[group.numbers] = self.near[group.numbers] = group.between("count", 1, _MOST)
         for group in groups:
-            if group.name == "blocks":
-                self._blocks(group, kinds)
+            if group.name in ("blocks", "loop"):
+                getattr(self, f"_{group.name}")(group, words)
         for group in groups:
-            if group.name != "blocks":
+            if group.name not in ("blocks", "loop"):
                 getattr(self, f"_{group.name}")(group)
         self.claims.check()
 
     # ---- elementwise ---------------------------------------------------------------------------------
 
-    def _blocks(self, group: Rows, kinds: Column) -> None:
+    def _blocks(self, group: Rows, words: Column) -> None:
+        kinds = words[:, 0]
         rows = group.between("rows", 0, self.rows - 1 - group.numbers)
         # A block may work in registers alone: no memory limits how long it runs.
         count = group.between("count", 1, self.claims.sizes.max(initial=0))
@@ -216,7 +254,7 @@ class _Verifier:
         is_register = group[field] >> OFFSET_BITS == REGISTERS
         return np.where(is_register, self.near[group.numbers], self.elements[group.numbers])
 
-    def _loop(self, group: Rows, operands: str) -> None:
+    def _ufunc(self, group: Rows, operands: str) -> None:
         loops = _loops()
         counts, *sizes = loops[group.between("function", 0, len(loops) - 1)].T
         group.need(counts == len(operands.split()), "function", f"It is not a loop of a {group.name} row")
@@ -233,10 +271,10 @@ class _Verifier:
         group.need((step >= part) | (step <= -part), field, "Parts of the result overlap")
 
     def _unary(self, group: Rows) -> None:
-        self._loop(group, "x out")
+        self._ufunc(group, "x out")
 
     def _binary(self, group: Rows) -> None:
-        self._loop(group, "x y out")
+        self._ufunc(group, "x y out")
 
     def _cast(self, group: Rows) -> None:
         source = _ITEMSIZES[group.between("from", 0, len(_ITEMSIZES) - 1)]
@@ -426,6 +464,64 @@ class _Verifier:
         ]
         for operand in operands:
             self.claims.keep_apart(out, operand)
+
+    # ---- loops ---------------------------------------------------------------------------------------
+
+    def _loop(self, group: Rows, words: Column) -> None:
+        numbers = group.between("body", 0, len(self.bodies) - 1)
+        lengths = group.between("length", 0, _MOST)
+        group.between("portion", 1, _MOST)
+        left = self.rows - 1 - group.numbers
+        bindings = group.between("bindings", 0, left)
+        states = group.between("states", 0, left - bindings)
+        for k, at in enumerate(group.numbers):
+            body = self.bodies[numbers[k]]
+            middle, stop = at + 1 + bindings[k], at + 1 + bindings[k] + states[k]
+            bound = []
+            for row in range(at + 1, stop):
+                self.loops[row] = (int(lengths[k]), body)
+                name = _NAMES[words[row, 0]]
+                if name not in (("binding", "stacking") if row < middle else ("state",)):
+                    group.refuse(k, "bindings", f"is followed by a row of {name}")
+                bound += [int(number) for number in words[row, 1 : 3 if name == "state" else 2]]
+            if sorted(bound) != sorted([*body.inputs, *body.outputs]):
+                group.refuse(k, "bindings", "does not bind each slot of the body once")
+
+    def _bound(self, group: Rows, field: str, *, is_written: bool) -> tuple[Column, Column]:
+        """Return the alignments of the slots of a body that are bound, and the lengths of the loops."""
+        alignments, lengths = np.ones(len(group), np.int64), np.zeros(len(group))
+        for k, row in enumerate(group.numbers):
+            if row not in self.loops:
+                group.refuse(k, field, "belongs to no loop")
+            lengths[k], body = self.loops[row]
+            slot = (body.outputs if is_written else body.inputs).get(int(group[field][k]))
+            if slot is None or (slot.size and slot.size != group["bytes"][k]):  # of 0 bytes, it is not read
+                group.refuse(k, field, "is no slot of so many bytes, of this kind, of the body")
+            assert slot is not None
+            alignments[k] = slot.alignment if slot.size else 1
+        return alignments, lengths
+
+    def _binding(self, group: Rows) -> None:
+        units, lengths = self._bound(group, "slot", is_written=False)
+        step, size = group.between("step", -_MOST, _MOST), group["bytes"]
+        self.claims.add(group, "x", units, lengths, step=step, part=size)
+
+    def _stacking(self, group: Rows) -> None:
+        units, lengths = self._bound(group, "slot", is_written=True)
+        step, size = group.between("step", -_MOST, _MOST), group["bytes"]
+        self._need_spread(group, "step", step, size)
+        self.claims.add(group, "out", units, lengths, step=step, part=size, is_written=True)
+
+    def _state(self, group: Rows) -> None:
+        units, _ = self._bound(group, "slot_out", is_written=True)
+        readable, _ = self._bound(group, "slot_in", is_written=False)
+        units, size = np.maximum(units, readable), group["bytes"]
+        first = self.claims.add(group, "first", units, part=size)
+        out = self.claims.add(group, "out", units, part=size, is_written=True)
+        spare = self.claims.add(group, "spare", units, part=size, is_written=True)
+        for other in (first, spare):
+            self.claims.keep_apart(out, other)
+        self.claims.keep_apart(spare, first)
 
     # ---- BLAS and LAPACK -----------------------------------------------------------------------------
 

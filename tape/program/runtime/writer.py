@@ -18,6 +18,8 @@ class Writer:
     ----------
     plan : Plan
         Complete; its slot of registers grows as encoders need it.
+    bodies : dict of int to Plan
+        Those of its loops, by instruction.
 
     Attributes
     ----------
@@ -33,8 +35,9 @@ class Writer:
         The instruction that is being encoded.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, bodies: dict[int, Plan]) -> None:
         self.plan = plan
+        self.bodies = bodies
         self.rows: list[list[int]] = []
         self.origins: list[int] = []
         self.tables: list[int] = []

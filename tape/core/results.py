@@ -1,0 +1,63 @@
+"""The results of an operation that has several, as the value of one node; `part` takes one of them.
+
+The node of such an operation holds a `Results`, its adjoint and its tangent are `Results`, and nodes of `part`
+follow it on the tape: the list stays flat, and sweeps know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tape.core.node import Handle, plain
+from tape.core.table import INTERNAL
+
+
+class Results(tuple[Any, ...]):
+    """Several results; or their adjoints or tangents, with None where nothing flows.
+
+    To those who ask for its type, it is one object without axes. The sum of two is taken part by part.
+
+    Examples
+    --------
+    >>> from tape.core.results import Results
+    >>> Results((1.0, None, 2.0)) + Results((None, None, 3.0))
+    Results(1.0, None, 5.0)
+    """
+
+    __slots__ = ()
+
+    shape: ClassVar[tuple[int, ...]] = ()
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(object)
+    ndim: ClassVar[int] = 0
+    size: ClassVar[int] = 1
+
+    def __repr__(self) -> str:
+        return f"Results({', '.join(map(repr, self))})"
+
+    def __add__(self, other: Any) -> Results:
+        pairs = zip(self, other, strict=True)
+        return Results([b if a is None else a if b is None else a + b for a, b in pairs])
+
+
+def is_several(value: Any) -> bool:
+    """Return whether a value, or that of a Var at any depth, is several results."""
+    return type(plain(value)) is Results
+
+
+def unpack(value: Any) -> Sequence[Any]:
+    """Return several results one by one, as Vars if they are on a tape; of one result, a list with it."""
+    if not isinstance(value, Handle):
+        return value if type(value) is Results else [value]
+    several = plain(value)
+    if type(several) is not Results:
+        return [value]
+    part = INTERNAL["part"]
+    return [part(value, index=k) for k in range(len(several))]
+
+
+def pack(parts: Sequence[Any], like: Any) -> Any:
+    """Return what `unpack` makes a list of: several results if ``like`` is, else the one that there is."""
+    return Results(parts) if is_several(like) else parts[0]
