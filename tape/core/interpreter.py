@@ -181,13 +181,21 @@ def lift(value: Any) -> Any:
     over is frozen.
     """
     if OPEN and not isinstance(value, Handle):
-        for interpreter in reversed(_stack.interpreters):
-            if isinstance(interpreter, Interceptor):
-                if interpreter.computes_plainly:
-                    break
-            elif interpreter in OPEN:
-                return value if interpreter.is_computing else interpreter.constant(value)
+        program = recorder()
+        if program is not None:
+            return program.constant(value)
     return value
+
+
+def recorder() -> Any | None:
+    """Return the program recorder that records the plain arrays of this thread, if there is one."""
+    for interpreter in reversed(_stack.interpreters):
+        if isinstance(interpreter, Interceptor):
+            if interpreter.computes_plainly:
+                return None
+        elif interpreter in OPEN:
+            return None if interpreter.is_computing else interpreter
+    return None
 
 
 # ---- the stack -------------------------------------------------------------------------------------

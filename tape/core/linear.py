@@ -12,7 +12,7 @@ import numpy as np
 from tape.core.batch_rules import elementwise, lift
 from tape.core.node import plain
 from tape.core.op import Op
-from tape.core.results import Results
+from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.inplace.aliases import read_only
 from tape.kernels.reduce import sum_to_shape
@@ -76,7 +76,7 @@ part = Op(
     taylor=lambda op, out, series, attrs: [
         out, *(None if c is None else c[attrs["index"]] for c in series[0][1:])
     ],
-    batch=lambda op, operands, is_batched, attrs, size: op(*operands, **attrs),
+    batch=lambda op, operands, is_batched, attrs, size: unpack(operands[0])[attrs["index"]],
     lower=lambda b, results, index: b.part(results, index),
     doc="One result of an operation that has several.",
 )  # fmt: skip

@@ -10,7 +10,8 @@ and show programs.
 `tape.program.ir.table` says how to add an instruction.
 """
 
-from tape.program import sweeps as _sweeps  # noqa: F401  # enters itself in the table
+from tape.program import steps as _steps  # noqa: F401  # both enter themselves in the table
+from tape.program import sweeps as _sweeps  # noqa: F401
 from tape.program.compiled import Compiled, compile
 from tape.program.program import Program, load
 from tape.program.replay import TraceProgram

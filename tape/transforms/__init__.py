@@ -12,6 +12,9 @@ from tape.transforms.grad import elementwise_grad, grad, value_and_grad
 from tape.transforms.implicit import fixed_point, root
 from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
 from tape.transforms.jvp import directional_derivative, jvp, linearize
+from tape.transforms.loops.branches import cond, switch, while_loop
+from tape.transforms.loops.mapping import map
+from tape.transforms.loops.scan import fori_loop, scan
 from tape.transforms.odeint import odeint
 from tape.transforms.products import gnvp, hvp, rop
 from tape.transforms.stop import no_grad, stop_gradient
@@ -21,12 +24,14 @@ from tape.transforms.vjp import vjp
 __all__ = [
     "checkpoint",
     "checkpoint_loop",
+    "cond",
     "custom_jvp",
     "custom_vjp",
     "directional_derivative",
     "divergence",
     "elementwise_grad",
     "fixed_point",
+    "fori_loop",
     "gnvp",
     "grad",
     "hessian",
@@ -35,12 +40,16 @@ __all__ = [
     "jvp",
     "laplacian",
     "linearize",
+    "map",
     "no_grad",
     "odeint",
     "root",
     "rop",
+    "scan",
     "stop_gradient",
+    "switch",
     "taylor",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]

@@ -1,0 +1,76 @@
+"""Loops that a function runs (`tape.transforms.loops`) in programs: how they are lowered, and run while recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tape.core.results import Results
+from tape.core.table import INTERNAL
+from tape.program.calls.calling import Leaf
+from tape.program.ir.builder import Builder
+from tape.program.ir.loops import Loop
+from tape.program.ir.rewrite import rewrite
+from tape.program.ir.values import Value
+from tape.program.record.recording import Recorded
+from tape.program.runtime.run import Rerun, Runner
+
+if TYPE_CHECKING:
+    from tape.transforms.loops.steps import Steps
+
+_WORTH_A_PROGRAM = 2_000
+"""Operations from which on a loop that is being recorded runs as a program, which takes a while to make."""
+
+_loops: WeakKeyDictionary[Steps, Loop] = WeakKeyDictionary()
+_runners: WeakKeyDictionary[Steps, Runner] = WeakKeyDictionary()
+
+
+def loop_of(steps: Steps) -> Loop:
+    """Return a loop as an instruction has it."""
+    loop = _loops.get(steps)
+    if loop is None:
+        body = steps.body
+        inputs = set(body.inputs)
+        fixed = [id for id, node in enumerate(body.nodes) if node.op is None and id not in inputs]
+        recorded = Recorded(body.nodes, body.inputs, list(body.outputs), None, [], fixed=frozenset(fixed))
+        ir = rewrite(recorded)
+        loop = Loop(ir, steps.length, steps.constants, steps.states, steps.is_backwards)
+        _loops[steps] = loop
+    return loop
+
+
+def lower_steps(b: Builder, operands: Sequence[Any], steps: Steps) -> Value:
+    """Lower a loop; where its derivative extends it, the extension, whose first results are those of the loop."""
+    return b.loop(loop_of(steps.extended()), operands)
+
+
+def run_steps(steps: Steps, operands: Sequence[Any]) -> Results:
+    """Return the results of a loop for plain operands."""
+    if steps.length * len(steps.body) < _WORTH_A_PROGRAM:
+        return steps.run(operands)
+    leaves = tuple([x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x)[()] for x in operands])
+    runner = _runners.get(steps)
+    if runner is None:
+        runner = _runners[steps] = _runner(steps, leaves)
+    try:
+        results = runner.run(leaves)
+    except Rerun:
+        return steps.run(operands)
+    return Results(results) if isinstance(results, list) else steps.run(operands)
+
+
+def _runner(steps: Steps, leaves: Sequence[Any]) -> Runner:
+    """Return a program of one loop."""
+    b = Builder()
+    loop = loop_of(steps)
+    value = b.loop(loop, [b.input(leaf.shape, leaf.dtype) for leaf in leaves])
+    count = len(loop.outputs)
+    b.ir.outputs = [b.part(value, k).id for k in range(count)]
+    types = [Leaf(type(leaf), leaf.shape, leaf.dtype) for leaf in leaves]
+    return Runner(b.ir, types, [None] * count, frozenset(), "a loop")
+
+
+INTERNAL.update(lower_steps=lower_steps, run_steps=run_steps)

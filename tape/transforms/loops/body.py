@@ -1,0 +1,268 @@
+"""The body of a loop, recorded once: a tape of its own, which runs again in every step.
+
+`record` runs a function on the values of a first step. Vars from outside that it meets become inputs of the
+body, constants of the loop. What Python would read of a value is another number in each step: the body is then
+no tape, and the loop is recorded step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from tape import errors
+from tape.core.interpreter import lift, recorder
+from tape.core.node import Handle, Leaf, Node, plain, snapshot
+from tape.core.op import Op
+from tape.core.trace import Trace
+from tape.core.var import Var
+
+
+class Unrolled(errors.ConversionError):
+    """Raised where the body of a loop cannot be recorded once, with the reason."""
+
+
+class Body:
+    """A function from a list of values to another, as a tape.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The inputs are leaves; other leaves are the same in every step.
+    inputs, outputs : list of int
+        Their nodes.
+    extension : Body or None
+        One that has the same inputs, and further outputs: what its derivative needs. Where both are run on the
+        same values, a program runs this one alone.
+    """
+
+    def __init__(self, nodes: list[Node], inputs: list[int], outputs: list[int]) -> None:
+        self.nodes = nodes
+        self.inputs = inputs
+        self.outputs = outputs
+        self.extension: Body | None = None
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def examples(self) -> list[Any]:
+        """Return the inputs of the step that was recorded."""
+        return [self.nodes[id].value for id in self.inputs]
+
+    def results(self) -> list[Any]:
+        """Return the outputs of the step that was recorded."""
+        return [self.nodes[id].value for id in self.outputs]
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """Return the outputs for other inputs: arrays, numbers or Vars."""
+        found: list[Any] = [None] * len(self.nodes)
+        for id, value in zip(self.inputs, values, strict=True):
+            found[id] = value
+        for id, node in enumerate(self.nodes):
+            op = node.call.op
+            if found[id] is not None:
+                continue
+            if op is None:
+                found[id] = node.value
+                continue
+            pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
+            operands = [operand if parent is None else found[parent] for parent, operand in pairs]
+            found[id] = op(*operands, **node.call.attrs)
+        return [found[id] for id in self.outputs]
+
+
+def extracted(nodes: Sequence[Node], inputs: Sequence[int], outputs: Sequence[int]) -> Body:
+    """Return what leads from some nodes of a tape to others, as a body."""
+    needed = ancestors(nodes, outputs, inputs)
+    place: dict[int, int] = {}
+    made: list[Node] = []
+    for id in inputs:
+        place[id] = len(made)
+        made.append(Leaf(nodes[id].value, False, None))
+    for id in sorted(needed - set(inputs)):
+        node = nodes[id]
+        place[id] = len(made)
+        if node.call.op is None:
+            made.append(Leaf(node.value, False, None))
+            continue
+        renewed: list[Any] = []
+        for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+            renewed += (None if parent is None else place[parent], operand)
+        made.append(Node(node.value, node.call, tuple(renewed)))
+    return Body(made, [place[id] for id in inputs], [place[id] for id in outputs])
+
+
+def ancestors(nodes: Sequence[Node], of: Sequence[int], up_to: Container[int]) -> set[int]:
+    """Return some nodes of a tape and all that they depend on, not looking behind others."""
+    found: set[int] = set()
+    waiting = list(of)
+    while waiting:
+        id = waiting.pop()
+        if id in found:
+            continue
+        found.add(id)
+        if id not in up_to:
+            waiting += [parent for parent in nodes[id].inputs[::2] if parent is not None]
+    return found
+
+
+class BodyTrace(Trace):
+    """The trace on which the body of a loop is recorded.
+
+    Attributes
+    ----------
+    captured : list of Var or numpy.ndarray
+        The Vars and arrays from outside that it has met.
+    captures : list of int
+        The leaf that stands for each of them.
+    refused : Unrolled or None
+        Why it cannot be recorded, even if the function has caught that.
+    """
+
+    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused")
+
+    def __init__(self, name: str) -> None:
+        self._recorder = recorder()
+        super().__init__(name)
+        self.is_plain = False
+        self.captured: list[Any] = []
+        self.captures: list[int] = []
+        self.refused: Unrolled | None = None
+        self._leaves: dict[int, Any] = {}  # by the id of the node from outside
+
+    var_type: ClassVar[type[Var]]
+
+    def leaf(self, value: Any) -> Var:
+        """Append a leaf with a plain value."""
+        return self.push(Leaf(value, False, None))
+
+    def own(self, value: Any) -> Any:
+        """Return a value as one of this tape: Vars from outside, and arrays, become inputs."""
+        if type(value) is np.ndarray:
+            value = lift(value)
+        elif not isinstance(value, Handle) or value.trace_ref is self.ref:
+            return value
+        key = id(value.node if isinstance(value, Handle) else value)
+        known = self._leaves.get(key)
+        if known is None:
+            known = self._leaves[key] = self.leaf(plain(value))
+            self.captured.append(snapshot(value))
+            self.captures.append(known.id)
+        return known
+
+    def output(self, value: Any) -> int:
+        """Return the node of a result of the body."""
+        value = self.own(value)
+        return value.id if isinstance(value, Handle) else self.leaf(np.asarray(value)[()]).id
+
+    def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Compute, and append a node."""
+        operands = [self.own(operand) for operand in operands]
+        with self._computing():
+            var = super().process(op, operands, attrs)
+        depends = op.data_dependent
+        if depends is True or (depends and depends(*var.node.operands, **attrs)):
+            self.refuse(f"the shape of what {op.name} returns depends on data")
+        return var
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Keep the program from recording how values are computed."""
+        if self._recorder is None:
+            yield
+            return
+        self._recorder.is_computing, before = True, self._recorder.is_computing
+        try:
+            yield
+        finally:
+            self._recorder.is_computing = before
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise because the body cannot be recorded once."""
+        self.refused = Unrolled(f"{why}, in the body of a loop: it may be another one in each step")
+        raise self.refused
+
+
+class BodyVar(Var):
+    """A handle to a value that is another one in each step: Python may not read it."""
+
+    __slots__ = ()
+
+    is_traced = True
+
+    def _refuse(self, how: str) -> NoReturn:
+        trace: Any = self.trace
+        trace.refuse(f"{how} of {errors.describe(self)}")
+
+    @property
+    def value(self) -> Any:
+        """Refuse."""
+        self._refuse(".value")
+
+    def item(self, *index: int) -> NoReturn:
+        """Refuse."""
+        self._refuse(".item()")
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("the truth")
+
+    def __int__(self) -> NoReturn:
+        self._refuse("int()")
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            return super().__index__()  # NumPy asks this of arrays, too, and does not mind
+        self._refuse("int()")
+
+    def __float__(self) -> NoReturn:
+        self._refuse("float()")
+
+    def __complex__(self) -> NoReturn:
+        self._refuse("complex()")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        self._refuse("a plain array")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in (np.array_equal, np.allclose):
+            self._refuse(func.__name__)
+        return super().__array_function__(func, types, args, kwargs)
+
+
+BodyTrace.var_type = BodyVar
+
+
+def record(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) -> tuple[Body, list[Any]]:
+    """Record a function once, as the body of a loop.
+
+    Parameters
+    ----------
+    f : callable
+        From a list of Vars to a list of results.
+    examples : sequence
+        The plain values of the step that is recorded.
+    name : str
+        Of the loop, in messages.
+
+    Returns
+    -------
+    Body
+        Its inputs are the Vars that it closes over, and then those of the function.
+    list of Var
+        These Vars.
+
+    Raises
+    ------
+    Unrolled
+        If it cannot be recorded once.
+    """
+    with BodyTrace(name) as trace:
+        leaves = [trace.leaf(example) for example in examples]
+        results = f([leaf.again() for leaf in leaves])
+        outputs = [trace.output(result) for result in results]
+    if trace.refused is not None:
+        raise trace.refused
+    return extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs), trace.captured

@@ -1,0 +1,40 @@
+"""`map`: a function of each element of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tape.transforms._record import check_callable, name_of
+from tape.transforms.loops.scan import scan
+
+
+def map(f: Callable[[Any], Any], xs: Any) -> Any:
+    """Return ``f`` of each element along the first axis, stacked.
+
+    Parameters
+    ----------
+    f : callable
+        Plain NumPy code; see `scan`.
+    xs : tree
+        Arrays of one length along their first axis.
+
+    Returns
+    -------
+    tree
+        The results, with a new first axis.
+
+    Examples
+    --------
+    >>> import numpy as np, tape
+    >>> tape.map(lambda row: row / np.sum(row), np.array([[1.0, 3.0], [1.0, 1.0]]))
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    check_callable(f, "map")
+
+    def step(carry: tuple[()], x: Any) -> tuple[tuple[()], Any]:
+        return carry, f(x)
+
+    step.__name__ = name_of(f)
+    return scan(step, (), xs)[1]

@@ -1,0 +1,356 @@
+"""The operation that a loop is on a tape: its body, run once for each step, with rules made of further loops.
+
+Operands are the constants of the loop, which are the same in every step, then its first state, then arrays with
+an element for each step. Results are the last state, and then arrays that collect what each step returns.
+
+The reverse rule runs the body's reverse sweep in a loop in the other direction. What that needs of the values
+of the forward sweep is collected by a loop that extends the first one: a program runs this one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tape import ops
+from tape.core.node import Handle, Node, plain
+from tape.core.op import Op
+from tape.core.results import Results, unpack
+from tape.core.table import INTERNAL
+from tape.core.trace import Trace
+from tape.interpreters.batching import Lanes
+from tape.transforms.loops.body import Body, BodyTrace, extracted
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The static part of a loop.
+
+    Attributes
+    ----------
+    body : Body
+        Its inputs are constants, the state, and an element of each array; its outputs the next state, of the
+        same types, and what is collected.
+    length : int
+        How many steps.
+    constants, states : int
+        How many inputs are constants, and how many belong to the state.
+    is_backwards : bool
+        Whether the last element comes first.
+    """
+
+    body: Body
+    length: int
+    constants: int
+    states: int
+    is_backwards: bool = False
+
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return what belongs to constants, to the state, and to arrays, of a list with one for each input."""
+        first, last = self.constants, self.constants + self.states
+        return list(values[:first]), list(values[first:last]), list(values[last:])
+
+    def run(self, operands: Sequence[Any]) -> Results:
+        """Return the results for plain operands, step by step."""
+        constants, state, arrays = self.split(operands)
+        examples = self.body.results()[self.states :]
+        collected = [np.zeros((self.length, *example.shape), example.dtype) for example in examples]
+        order = range(self.length)
+        for k in reversed(order) if self.is_backwards else order:
+            results = self.body.run([*constants, *state, *[array[k] for array in arrays]])
+            state = results[: self.states]
+            for array, result in zip(collected, results[self.states :], strict=True):
+                array[k] = result
+        return Results([*state, *collected])
+
+    @cached_property
+    def reversals(self) -> dict[tuple[bool, ...], Reversal]:
+        """Its reverse rules so far, by which of the results have an adjoint."""
+        return {}
+
+    def extended(self) -> Steps:
+        """Return the loop that collects all that its reverse rules need, too, if there is one."""
+        for reversal in self.reversals.values():
+            if not reversal.captured:
+                return reversal.forward.extended()
+        return self
+
+
+def is_float(value: Any) -> bool:
+    """Return whether a value has a derivative."""
+    return value.dtype.kind in "fc"
+
+
+def differentiated(
+    trace: BodyTrace, body: Body, is_moving: Sequence[bool]
+) -> tuple[list[Any], Trace, list[Any], list[Any]]:
+    """Run a body once more on a tape of bodies, with a param for each input that moves.
+
+    Returns
+    -------
+    list of Var
+        The inputs, as leaves of the trace.
+    Trace
+        The tape inside of it.
+    list of Var or None
+        The param of each input.
+    list
+        The outputs.
+    """
+    leaves = [trace.leaf(example) for example in body.examples()]
+    with Trace(trace.name) as inner:
+        params = [inner.param(leaf) if moves else None for leaf, moves in zip(leaves, is_moving, strict=True)]
+        outputs = body.run([leaf if p is None else p.again() for leaf, p in zip(leaves, params, strict=True)])
+    return leaves, inner, params, outputs
+
+
+def _is_on(trace: Trace, value: Any) -> bool:
+    return isinstance(value, Handle) and value.trace_ref is trace.ref
+
+
+class Reversal:
+    """The two loops of a reverse rule.
+
+    Parameters
+    ----------
+    steps : Steps
+        The loop.
+    has_adjoint : tuple of bool
+        Which of its results have an adjoint.
+
+    Attributes
+    ----------
+    forward : Steps
+        The loop, collecting further values.
+    backward : Steps
+        The loop that runs in the other direction. Its state are sums of the contributions to constants, and
+        the adjoint of the state; it collects the contributions to the elements of arrays.
+    captured : list
+        Constants of both loops that the rules of the body's operations have made.
+    """
+
+    def __init__(self, steps: Steps, has_adjoint: tuple[bool, ...]) -> None:
+        self.steps = steps
+        body = steps.body
+        examples, results = body.examples(), body.results()
+        with BodyTrace("the derivative of a loop") as trace, np.errstate(all="ignore"):
+            leaves, inner, params, outputs = differentiated(trace, body, [is_float(x) for x in examples])
+            count = len(trace.nodes)
+            self._states = [k for k in range(steps.states) if is_float(results[k])]
+            self._collected = [k for k in range(steps.states, len(results)) if has_adjoint[k]]
+            adjoints = {k: trace.leaf(np.zeros_like(results[k])) for k in [*self._states, *self._collected]}
+            seeds: dict[int, Any] = {}
+            for k, adjoint in adjoints.items():
+                if _is_on(inner, outputs[k]):
+                    id = outputs[k].id
+                    seeds[id] = seeds[id] + adjoint if id in seeds else adjoint.again()
+            found = iter(inner.pull_back(seeds))
+            of_constants, of_states, of_arrays = steps.split(
+                [None if param is None else next(found) for param in params]
+            )
+            self._constants = [k for k, gradient in enumerate(of_constants) if gradient is not None]
+            self._arrays = [k for k, gradient in enumerate(of_arrays) if gradient is not None]
+            totals = [trace.leaf(np.zeros_like(examples[k])) for k in self._constants]
+            contributions = [
+                *[total + of_constants[k] for k, total in zip(self._constants, totals, strict=True)],
+                *[_or_zeros(of_states[k], results[k]) for k in self._states],
+                *[of_arrays[k] for k in self._arrays],
+            ]
+            made = [trace.output(contribution) for contribution in contributions]
+            originals = [trace.output(_outside(inner, output)) for output in outputs]
+        self.captured, captures = trace.captured, trace.captures
+        ids = [leaf.id for leaf in leaves]
+        kept = _kept(trace.nodes, count, ids, made)
+        of_constants, _, of_arrays = steps.split(ids)
+        residuals = [id for id in kept if id not in of_constants and id not in of_arrays]
+        self._needed = [k for k, id in enumerate(of_constants) if id in kept]
+        self._read = [k for k, id in enumerate(of_arrays) if id in kept]
+        self.forward = Steps(
+            extracted(trace.nodes, [*captures, *ids], [*originals, *residuals]),
+            steps.length,
+            len(captures) + steps.constants,
+            steps.states,
+            steps.is_backwards,
+        )
+        fixed = [*captures, *[of_constants[k] for k in self._needed]]
+        state = [leaf.id for leaf in [*totals, *[adjoints[k] for k in self._states]]]
+        stacked = [
+            *[of_arrays[k] for k in self._read],
+            *residuals,
+            *[adjoints[k].id for k in self._collected],
+        ]
+        self.backward = Steps(
+            extracted(trace.nodes, [*fixed, *state, *stacked], made),
+            steps.length,
+            len(fixed),
+            len(state),
+            not steps.is_backwards,
+        )
+
+    def pulled(self, g: Results, operands: Sequence[Any]) -> list[Any]:
+        """Return a contribution to each operand."""
+        steps = self.steps
+        constants, _, arrays = steps.split(operands)
+        examples, results = steps.body.examples(), steps.body.results()
+        collected = unpack(STEPS(*self.captured, *operands, steps=self.forward))
+        found = unpack(
+            STEPS(
+                *self.captured,
+                *[constants[k] for k in self._needed],
+                *[np.zeros_like(examples[k]) for k in self._constants],
+                *[_or_zeros(g[k], results[k]) for k in self._states],
+                *[arrays[k] for k in self._read],
+                *collected[len(g) :],
+                *[g[k] for k in self._collected],
+                steps=self.backward,
+            )
+        )
+        contributions: list[Any] = [None] * len(operands)
+        first, last = steps.constants, steps.constants + steps.states
+        places = [*self._constants, *[first + k for k in self._states], *[last + k for k in self._arrays]]
+        for place, contribution in zip(places, found, strict=True):
+            contributions[place] = contribution
+        return contributions
+
+
+def _or_zeros(derivative: Any, like: Any) -> Any:
+    return np.zeros_like(like)[()] if derivative is None else derivative
+
+
+def _outside(trace: Trace, value: Any) -> Any:
+    """Return a value without a trace that it may be on."""
+    return value.node.value if _is_on(trace, value) else value
+
+
+def _kept(nodes: Sequence[Node], count: int, inputs: Sequence[int], results: Sequence[int]) -> list[int]:
+    """Return the inputs, and those of the first ``count`` nodes, that results of later nodes are made from.
+
+    Views are made anew, of what they are views of.
+    """
+    kept: set[int] = set()
+    seen: set[int] = set()
+    waiting = list(results)
+    while waiting:
+        id = waiting.pop()
+        if id in seen:
+            continue
+        seen.add(id)
+        op = nodes[id].call.op
+        if id < count and op is not None and op.view is None:
+            kept.add(id)
+        elif op is None:
+            kept.update([id] if id in inputs else [])
+        else:
+            waiting += [parent for parent in nodes[id].inputs[::2] if parent is not None]
+    return sorted(kept)
+
+
+# ---- the operation and its rules -----------------------------------------------------------------------
+
+
+def _forward(*operands: Any, steps: Steps) -> Results:
+    return INTERNAL["run_steps"](steps, operands)
+
+
+def _pull(g: Results, out: Any, *operands: Any, steps: Steps) -> list[Any]:
+    key = tuple([adjoint is not None for adjoint in g])
+    if key not in steps.reversals:
+        steps.reversals[key] = Reversal(steps, key)
+    return steps.reversals[key].pulled(g, operands)
+
+
+def _push(tangents: Sequence[Any], out: Any, *operands: Any, steps: Steps) -> Results:
+    """Run the loop with the tangents of its state as a further part of its state."""
+    body = steps.body
+    examples, results = body.examples(), body.results()
+    of_constants, of_states, of_arrays = steps.split(tangents)
+    likes = examples[steps.constants :][: steps.states]
+    of_states = [_or_zeros(t, x) if is_float(x) else None for t, x in zip(of_states, likes, strict=True)]
+    moving = [tangent is not None for tangent in [*of_constants, *of_states, *of_arrays]]
+    with BodyTrace("the tangents of a loop") as trace, np.errstate(all="ignore"):
+        leaves, inner, params, outputs = differentiated(trace, body, moving)
+        seeds = {param.id: trace.leaf(np.zeros_like(plain(param))) for param in params if param is not None}
+        roots = {k: output.id for k, output in enumerate(outputs) if _is_on(inner, output)}
+        moved = dict(
+            zip(
+                roots,
+                inner.push_forward({id: leaf.again() for id, leaf in seeds.items()}, list(roots.values())),
+                strict=True,
+            )
+        )
+        originals = [trace.output(_outside(inner, output)) for output in outputs]
+        pushed = [
+            trace.output(_or_zeros(moved.get(k), result)) if is_float(result) else None
+            for k, result in enumerate(results)
+        ]
+    ids = [leaf.id for leaf in leaves]
+    own = [None if param is None else seeds[param.id].id for param in params]
+    inputs = [_both(a, b) for a, b in zip(steps.split(ids), steps.split(own), strict=True)]
+    state = _both(originals[: steps.states], pushed[: steps.states])
+    collected = _both(originals[steps.states :], pushed[steps.states :])
+    doubled = Steps(
+        extracted(trace.nodes, [*trace.captures, *inputs[0], *inputs[1], *inputs[2]], [*state, *collected]),
+        steps.length,
+        len(trace.captures) + len(inputs[0]),
+        len(inputs[1]),
+        steps.is_backwards,
+    )
+    values, derivatives = steps.split(operands), (of_constants, of_states, of_arrays)
+    operands = [x for a, b in zip(values, derivatives, strict=True) for x in _both(a, b)]
+    found = unpack(STEPS(*trace.captured, *operands, steps=doubled))
+    last, moved_collected = (
+        found[steps.states : len(state)],
+        found[len(state) + len(results) - steps.states :],
+    )
+    ours = iter([*last, *moved_collected])
+    return Results([None if id is None else next(ours) for id in pushed])
+
+
+def _both(values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    return [*values, *[tangent for tangent in tangents if tangent is not None]]
+
+
+def _batch(
+    op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
+) -> Results:
+    steps: Steps = attrs["steps"]
+    constants, states, arrays = steps.split(operands)
+    batched_constants, batched_states, batched_arrays = steps.split(is_batched)
+    states = [
+        x if inside else ops.broadcast_to(x, (size, *np.shape(x)))
+        for x, inside in zip(states, batched_states, strict=True)
+    ]
+    arrays = [
+        ops.moveaxis(x, 0, 1) if inside else x for x, inside in zip(arrays, batched_arrays, strict=True)
+    ]
+    inside = [*batched_constants, *[True] * steps.states, *batched_arrays]
+    with BodyTrace("a batch of loops") as trace, np.errstate(all="ignore"):
+        leaves = [
+            trace.leaf(np.broadcast_to(example, (size, *example.shape)) if each else example)
+            for example, each in zip(steps.body.examples(), inside, strict=True)
+        ]
+        with Lanes(size) as lanes:
+            results = steps.body.run(
+                [lanes.batch(leaf) if each else leaf for leaf, each in zip(leaves, inside, strict=True)]
+            )
+            outputs = [trace.output(lanes.values(result)) for result in results]
+    body = extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs)
+    batch = Steps(body, steps.length, len(trace.captures) + steps.constants, steps.states, steps.is_backwards)
+    found = unpack(STEPS(*trace.captured, *constants, *states, *arrays, steps=batch))
+    return Results([*found[: steps.states], *[ops.moveaxis(x, 0, 1) for x in found[steps.states :]]])
+
+
+STEPS = Op(
+    _forward,
+    name="scan",
+    vjp=_pull,
+    jvp=_push,
+    batch=_batch,
+    lower=lambda b, *operands, steps: INTERNAL["lower_steps"](b, operands, steps),
+    explains_errors=False,
+    doc="Run the body of a loop once for each step.",
+)
