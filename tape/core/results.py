@@ -1,7 +1,7 @@
 """The results of an operation that has several, as the value of one node; `part` takes one of them.
 
-The node of such an operation holds a `Results`, its adjoint and its tangent are `Results`, and nodes of `part`
-follow it on the tape: the list stays flat, and sweeps know nothing of it.
+The node of such an operation holds a `Results`, its adjoint and its tangent are `Results`, and nodes of
+`part` follow it on the tape: the list stays flat, and sweeps know nothing of it.
 """
 
 from __future__ import annotations

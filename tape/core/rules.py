@@ -61,14 +61,14 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
 
 
 def _fit_several(tangents: Any, out: Any, op: Op) -> Results | None:
-    """Return the tangents of several results, each in its shape and dtype; None where nothing flows at all."""
+    """Return the tangents of several results, each in its shape and dtype; None where nothing flows."""
     if tangents is None:
         return None
     results = plain(out)
     if not isinstance(tangents, tuple) or len(tangents) != len(results):
         raise errors.ShapeError(
-            f"the jvp rule of {op.name} made {errors.describe(tangents)} for {len(results)} results. Return a "
-            "tuple with a tangent for each, None where nothing flows"
+            f"the jvp rule of {op.name} made {errors.describe(tangents)} for {len(results)} results. Return "
+            "a tuple with a tangent for each, None where nothing flows"
         )
     return Results(map(fit_tangent, tangents, results))
 

@@ -1,4 +1,4 @@
-"""Loops that a function runs (`tape.transforms.loops`) in programs: how they are lowered, and run while recorded."""
+"""Loops that a function runs (`tape.transforms.loops`): lowered to an instruction, and run while recorded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def loop_of(steps: Steps) -> Loop:
 
 
 def lower_steps(b: Builder, operands: Sequence[Any], steps: Steps) -> Value:
-    """Lower a loop; where its derivative extends it, the extension, whose first results are those of the loop."""
+    """Lower a loop.
+
+    Where its derivative extends it, that is the extension, whose first results are those of the loop.
+    """
     return b.loop(loop_of(steps.extended()), operands)
 
 

@@ -22,6 +22,7 @@ from tape.program.calls.calling import Leaf
 from tape.program.files.structures import Damaged, calling_of, is_short, list_of, require, structures_of
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
+from tape.program.ir.loops import Loop, all_ir
 from tape.program.record.recording import Constant
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def content_of(program: Program) -> bytes:
 def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Return the description of a program for JSON, and the arrays that are saved beside it."""
     ir = program.ir
-    called = sorted({ir.callbacks[i.attrs[0]][0].name for i in ir.instructions if i.op == "callback"})
+    called = sorted({op.name for each in all_ir(ir) for op, _, _ in each.callbacks})
     if called:
         raise errors.UnsupportedError(
             f"{program.name} calls back into Python for {', '.join(called)}, and files hold no code. Write "
@@ -75,9 +76,16 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             return [numbers[old]]
         if instruction.op == "literal":
             return [instruction.attrs[1].hex()]
+        if instruction.op == "loop":
+            (loop,) = instruction.attrs
+            numbers_of_loop = [loop.length, loop.constants, loop.states, loop.is_backwards]
+            return [*numbers_of_loop, described(loop.body), loop.body.inputs, loop.body.outputs]
         return _plain(instruction.attrs)
 
-    instructions = [[i.op, i.operands, attrs_of(i), i.shape, _dtype_name(i.dtype)] for i in ir.instructions]
+    def described(ir: IR) -> list[Any]:
+        return [[i.op, i.operands, attrs_of(i), i.shape, _dtype_name(i.dtype)] for i in ir.instructions]
+
+    instructions = described(ir)
     constants = [_array_kind(array) for array in arrays]
     known = [None if out is None else _known(out.value, arrays) for out in program.known]
     return {
@@ -278,16 +286,33 @@ def _leaf(entry: Any) -> Leaf:
 
 
 def _ir(description: dict[str, Any], constants: list[np.ndarray]) -> IR:
-    ir = IR(constants=constants)
-    for entry in list_of(description["instructions"]):
-        op, operands, attrs, shape, name = list_of(entry, 5)
-        dtype = _dtype(name)
-        known = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0])) if op == "literal" else _tuples(attrs)
-        ir.instructions.append(Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype))
-    ir.inputs = list_of(description["inputs"])
-    ir.outputs = list_of(description["outputs"])
+    ends = list_of(description["inputs"]), list_of(description["outputs"])
+    ir = _ir_of(description["instructions"], *ends)
+    ir.constants = constants
     ir.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
     return ir
+
+
+def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any]) -> IR:
+    ir = IR(inputs=inputs, outputs=outputs)
+    for entry in list_of(entries):
+        op, operands, attrs, shape, name = list_of(entry, 5)
+        dtype = _dtype(name)
+        if op == "literal":
+            known: tuple[Any, ...] = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0]))
+        else:
+            known = (_loop(attrs),) if op == "loop" else _tuples(attrs)
+        ir.instructions.append(Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype))
+    return ir
+
+
+def _loop(entry: Any) -> Loop:
+    length, constants, states, is_backwards, instructions, inputs, outputs = list_of(entry, 7)
+    require(all(_is_index(number, 1 << 40) for number in (length, constants, states)), "a loop has no length")
+    require(type(is_backwards) is bool, "a loop has no direction")
+    body = _ir_of(instructions, list_of(inputs), list_of(outputs))
+    check(body)  # before anything asks what its inputs are
+    return Loop(body, length, constants, states, is_backwards)
 
 
 def _tuples(attrs: Any) -> tuple[Any, ...]:

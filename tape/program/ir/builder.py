@@ -145,7 +145,9 @@ class Builder:
 
     def fixed(self, value: Any) -> Value:
         """Return an array that cannot change any more, or a number."""
-        if isinstance(value, np.ndarray) and value.size and value.dtype in NATIVE_DTYPES:
+        if isinstance(value, np.ndarray) and not value.size:
+            return self.broadcast(self.literal(0, value.dtype), value.shape)
+        if isinstance(value, np.ndarray) and value.dtype in NATIVE_DTYPES:
             one = value.flat[0]
             if (
                 one == value.flat[-1]

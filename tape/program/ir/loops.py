@@ -7,7 +7,7 @@ that has several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -102,8 +102,7 @@ class Loop:
     is_backwards: bool
 
     def __repr__(self) -> str:
-        direction = " backwards" if self.is_backwards else ""
-        return f"{self.length} steps{direction} of {len(self.body.instructions)} instructions"
+        return f"{self.length} backwards" if self.is_backwards else f"{self.length}"
 
     @property
     def inputs(self) -> list[Instruction | None]:
@@ -121,6 +120,14 @@ class Loop:
         types = [(out.shape, out.dtype) for out in self.outputs]
         stacked = [((self.length, *shape), dtype) for shape, dtype in types[self.states :]]
         return Block([*types[: self.states], *stacked, *types[: self.states]])
+
+
+def all_ir(ir: IR) -> Iterator[IR]:
+    """Yield IR, and that of all loops in it."""
+    yield ir
+    for instruction in ir.instructions:
+        if instruction.op == "loop":
+            yield from all_ir(instruction.attrs[0].body)
 
 
 # ---- methods of `Builder` ----------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
 from tape.program.ir.instructions import IR
 from tape.program.ir.parts import join_parts, skip_overwritten
+from tape.program.ir.prune import prune
 from tape.program.ir.rounding import is_exact, is_view, require_order, require_sums_in_order
 from tape.program.record.weak import Weak, weak
 
@@ -90,6 +91,9 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
     if not as_numpy:  # zeros that values are added to are no zeros of the other sign
         join_parts(ir)
     ir.drop_dead()
+    if builder.blocks:
+        prune(ir)
+        ir.drop_dead()
     alive = len(ir.instructions)
     added = 0 if as_numpy else contract(ir)
     ir.effects = {

@@ -186,7 +186,7 @@ INSTRUCTIONS: dict[str, Definition] = {
         rules.concatenate, "*arrays; axis", costs.FREE, reads="contiguous", writes_any_order=True
     ),
     "copy": _define(rules.same, "x", costs.FREE, role="copy"),
-    # ---- loops, kernels, branches and calls -----------------------------------------------------------------
+    # ---- loops, kernels, branches and calls ----------------------------------------------------------
     "loop": _define(rules.loop, "*operands?; steps", _LOOP, role="loop", reads="contiguous"),
     "kernel": _define(
         rules.kernel,

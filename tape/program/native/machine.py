@@ -383,7 +383,8 @@ def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
 def _loop(row, frame):  # type: ignore[no-untyped-def]
     """Run a portion of the steps of a loop; return whether none is left.
 
-    If some are, the body's frame says where its run ended: in a row that Python must handle, or between steps.
+    If some are, the body's frame says where its run ended: in a row that Python must handle, or between
+    steps.
     """
     table = _field(frame, FUNCTIONS)
     body = int64_at(_field(frame, BODIES) + 8 * _field(row, 1))

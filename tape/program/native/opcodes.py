@@ -84,9 +84,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
-    # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the address
-    # of a slot in a step is x + step times the number of the step; a state is read from one place, and written
-    # to the other, the last one to out.
+    # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the
+    # address of a slot in a step is x + step times the number of the step; a state is read from one place,
+    # and written to the other, the last one to out.
     "loop": ("body", "length", "bindings", "states", "portion"),
     "binding": ("slot", "step", "bytes", "x"),
     "stacking": ("slot", "step", "bytes", "out"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tape.inspect.listing import short
@@ -13,6 +13,7 @@ from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
 
 if TYPE_CHECKING:
     from tape.program.program import Program
+    from tape.program.runtime.routine import Routine
 
 
 def describe(program: Program) -> str:
@@ -28,7 +29,8 @@ def describe(program: Program) -> str:
     str
         For each instruction its operands, attributes, dtype and shape, and the place of its result: an offset
         in the arena or the registers, or the memory of an argument (``in0``), constant (``c0``) or result
-        (``out0``). Members of a group, which runs block by block, are indented.
+        (``out0``). Members of a group, which runs block by block, are indented, and so is the body of a loop,
+        in which ``[k]`` is the element of a step.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def describe(program: Program) -> str:
     returns %2
     """
     names = Names(program)
-    lines = [*_sources(program, names), *_steps(program, names)]
+    lines = [*_sources(program, names), *_steps(program, names, "")]
     widths = [max((len(line[k]) for line in lines), default=0) for k in range(3)]
     text = [
         f"{name:<{widths[0]}}  {made:<{widths[1]}}  {kind:<{widths[2]}}  {place}".rstrip()
@@ -53,29 +55,60 @@ def describe(program: Program) -> str:
 
 
 class Names:
-    """Names and places of the values of a program, for printing."""
+    """Names and places of the values of a program, or of the body of a loop in it, for printing.
 
-    def __init__(self, program: Program) -> None:
-        self.plan = plan = program.plan
-        self._callbacks = program.ir.callbacks
+    Parameters
+    ----------
+    routine : Routine
+        A program, or the body of a loop.
+    prefix : str
+        What the names of values begin with.
+    inputs, outputs : sequence of str, optional
+        The names of arguments and results; by default ``in0`` and ``out0`` and so on.
+    """
+
+    def __init__(
+        self,
+        routine: Routine,
+        prefix: str = "%",
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> None:
+        self.plan = plan = routine.plan
+        self.prefix = prefix
+        self._callbacks = routine.ir.callbacks
+        self._inputs = inputs or [f"in{k}" for k in range(len(plan.inputs))]
         self._slots = {ARENA: "arena", REGISTERS: "registers", LITERALS: "literals"}
-        for letters, slots in (
-            ("in", plan.input_slots),
-            ("c", plan.constant_slots),
-            ("out", plan.output_slots),
+        for slots, names in (
+            (plan.input_slots, self._inputs),
+            (plan.constant_slots, [f"c{k}" for k in range(len(plan.constants))]),
+            (plan.output_slots, outputs or [f"out{k}" for k in range(len(plan.outputs))]),
         ):
-            self._slots |= {slot: f"{letters}{k}" for k, slot in enumerate(slots)}
+            self._slots |= dict(zip(slots, names, strict=True))
+
+    def of_body(self, id: int, body: Routine) -> Names:
+        """Return the names in the body of a loop."""
+        instruction = self.plan.instructions[id]
+        (loop,) = instruction.attrs
+        given = [self.value(x) for x in instruction.operands]
+        states = [f"state{k}" for k in range(loop.states)]
+        first, last = loop.constants, loop.constants + loop.states
+        arrays = [f"{name}[k]" for name in given[last:]]
+        stacked = [f"{self.value(id)}.{k}[k]" for k in range(loop.states, len(loop.outputs))]
+        following = [f"next {state}" for state in states]
+        inputs, outputs = [*given[:first], *states, *arrays], [*following, *stacked]
+        return Names(body, f"{self.value(id)}.", inputs, outputs)
 
     def value(self, id: int) -> str:
         """Return ``%3``, the name of an argument or a constant, or a number."""
         instruction = self.plan.instructions[id]
         if instruction.op == "input":
-            return f"in{instruction.attrs[0]}"
+            return self._inputs[instruction.attrs[0]]
         if instruction.op == "constant":
             return f"c{instruction.attrs[0]}"
         if instruction.op == "literal":
             return str(instruction.number)
-        return f"%{id}"
+        return f"{self.prefix}{id}"
 
     def made(self, id: int) -> str:
         """Return the instruction of a value: ``matmul(%1, %2)``."""
@@ -145,23 +178,28 @@ def _sources(program: Program, names: Names) -> Iterator[Line]:
             yield f"c{instruction.attrs[0]}", "constant", instruction.type_text, ""
 
 
-def _steps(program: Program, names: Names) -> Iterator[Line]:
+def _steps(routine: Routine, names: Names, margin: str) -> Iterator[Line]:
     """Yield the lines of instructions in order of execution, views before their first use."""
-    instructions = program.plan.instructions
+    instructions = routine.plan.instructions
     shown = bytearray(len(instructions))
-    for step in program.plan.steps:
+    bodies = iter(routine.bodies)
+    for step in routine.plan.steps:
         for id in step.members:
             for view in _views(instructions, id, shown):
-                yield f"%{view}", names.made(view), instructions[view].type_text, names.place(view)
+                name = f"{margin}{names.value(view)}"
+                yield name, names.made(view), instructions[view].type_text, names.place(view)
         if step.block:
             yield "", f"in blocks of {step.block}:", "", ""
-        indent = "  " if step.block else ""
+        indent = margin + "  " if step.block else margin
         for id in step.members:
             instruction = instructions[id]
             if instruction.op == "guard":
                 yield indent, names.made(id), "", ""
             else:
-                yield f"{indent}%{id}", names.made(id), instruction.type_text, names.place(id)
+                yield f"{indent}{names.value(id)}", names.made(id), instruction.type_text, names.place(id)
+            if instruction.op == "loop":
+                body = next(bodies)
+                yield from _steps(body, names.of_body(id, body), margin + "  ")
 
 
 def _views(instructions: list[Instruction], id: int, shown: bytearray) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tape.inspect.listing import byte_size
+from tape.program.ir.loops import all_ir
 from tape.program.ir.table import INSTRUCTIONS, SOURCES, VIEWS
 from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
 
@@ -78,6 +79,7 @@ class Explanation:
     hints: dict[str, str]
     callback_share: float | None
     donated: int
+    loops: tuple[str, ...]
 
     @property
     def arena_share(self) -> float:
@@ -105,6 +107,8 @@ class Explanation:
             "rows",
             f"{self.rows}; {self.grouped} instructions in {self.groups} groups; {self.guards} guards",
         )
+        if self.loops:
+            yield "loops", "; ".join(self.loops)
         share = (
             f", {self.arena_share:.0%} of all values' {byte_size(self.value_bytes)}"
             if self.value_bytes
@@ -147,7 +151,13 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
     """
     plan = program.plan
     ops = Counter(instruction.op for instruction in plan.instructions)
-    called = [program.ir.callbacks[i.attrs[0]][0] for i in plan.instructions if i.op == "callback"]
+    loops = [i.attrs[0] for i in plan.instructions if i.op == "loop"]
+    called = [
+        ir.callbacks[i.attrs[0]][0]
+        for ir in all_ir(program.ir)
+        for i in ir.instructions
+        if i.op == "callback"
+    ]
     return Explanation(
         name=program.name,
         effects=dict(program.ir.effects),
@@ -169,6 +179,7 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
         hints={op.name: _hint(op) for op in called},
         callback_share=None if profile is None else profile.callback_share,
         donated=len(plan.donations),
+        loops=tuple([f"{len(loop.body.instructions)} instructions, {loop.length} times" for loop in loops]),
     )
 
 

@@ -204,8 +204,8 @@ def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> fl
             flip = program.handle(program, workspace, leaves)
         except Rerun:
             raise errors.UnsupportedError(
-                f"{program.name}: the machine stops at {Names(program).made(program.origins[at])}: an index is "
-                "out of range, or a matrix singular. Give it other numbers"
+                f"{program.name}: the machine stops at {Names(program).made(program.origins[at])}: an index "
+                "is out of range, or a matrix singular. Give it other numbers"
             ) from None
         if flip is not None:
             raise errors.UnsupportedError(

@@ -6,7 +6,7 @@ Nothing here knows how a program was made, or the structure of the arguments tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tape.program.calls.names import Bindings
 from tape.program.calls.shortcuts import runner
 from tape.program.calls.statics import Form
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.loops import all_ir
 from tape.program.ir.table import INSTRUCTIONS
 from tape.program.native.opcodes import (
     AT,
@@ -152,7 +153,7 @@ class Runner(Routine):
     def _held(self) -> list[np.ndarray]:
         """The arrays that a run reads, other than arguments."""
         results = [out.value for out in self.known if out is not None]
-        called = [value for ir in _all(self.ir) for _, places, _ in ir.callbacks for value in places]
+        called = [value for ir in all_ir(self.ir) for _, places, _ in ir.callbacks for value in places]
         others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
         return [array for array in (*self.plan.constants, *others) if array.size]
 
@@ -346,14 +347,6 @@ class Runner(Routine):
         if instruction.op == "constant":
             return owner
         return np.ndarray(instruction.shape, instruction.dtype, owner, place.offset, place.strides)
-
-
-def _all(ir: IR) -> Iterator[IR]:
-    """Yield IR, and that of all loops in it."""
-    yield ir
-    for instruction in ir.instructions:
-        if instruction.op == "loop":
-            yield from _all(instruction.attrs[0].body)
 
 
 def _nanoseconds(instructions: list[Instruction]) -> float:

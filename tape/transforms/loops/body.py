@@ -1,8 +1,8 @@
 """The body of a loop, recorded once: a tape of its own, which runs again in every step.
 
 `record` runs a function on the values of a first step. Vars from outside that it meets become inputs of the
-body, constants of the loop. What Python would read of a value is another number in each step: the body is then
-no tape, and the loop is recorded step by step.
+body, constants of the loop. What Python would read of a value is another number in each step: the body is
+then no tape, and the loop is recorded step by step.
 """
 
 from __future__ import annotations
@@ -34,16 +34,12 @@ class Body:
         The inputs are leaves; other leaves are the same in every step.
     inputs, outputs : list of int
         Their nodes.
-    extension : Body or None
-        One that has the same inputs, and further outputs: what its derivative needs. Where both are run on the
-        same values, a program runs this one alone.
     """
 
     def __init__(self, nodes: list[Node], inputs: list[int], outputs: list[int]) -> None:
         self.nodes = nodes
         self.inputs = inputs
         self.outputs = outputs
-        self.extension: Body | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -135,6 +131,10 @@ class BodyTrace(Trace):
 
     var_type: ClassVar[type[Var]]
 
+    def __enter__(self) -> BodyTrace:
+        super().__enter__()
+        return self
+
     def leaf(self, value: Any) -> Var:
         """Append a leaf with a plain value."""
         return self.push(Leaf(value, False, None))
@@ -165,7 +165,7 @@ class BodyTrace(Trace):
             var = super().process(op, operands, attrs)
         depends = op.data_dependent
         if depends is True or (depends and depends(*var.node.operands, **attrs)):
-            self.refuse(f"the shape of what {op.name} returns depends on data")
+            raise self.refuse(f"the shape of what {op.name} returns depends on data")
         return var
 
     @contextmanager
@@ -180,10 +180,10 @@ class BodyTrace(Trace):
         finally:
             self._recorder.is_computing = before
 
-    def refuse(self, why: str) -> NoReturn:
-        """Raise because the body cannot be recorded once."""
+    def refuse(self, why: str) -> Unrolled:
+        """Return the error that the body cannot be recorded once."""
         self.refused = Unrolled(f"{why}, in the body of a loop: it may be another one in each step")
-        raise self.refused
+        return self.refused
 
 
 class BodyVar(Var):
@@ -195,7 +195,7 @@ class BodyVar(Var):
 
     def _refuse(self, how: str) -> NoReturn:
         trace: Any = self.trace
-        trace.refuse(f"{how} of {errors.describe(self)}")
+        raise trace.refuse(f"{how} of {errors.describe(self)}")
 
     @property
     def value(self) -> Any:
@@ -213,9 +213,8 @@ class BodyVar(Var):
         self._refuse("int()")
 
     def __index__(self) -> int:
-        if self.dtype.kind not in "iu" or self.ndim:
-            return super().__index__()  # NumPy asks this of arrays, too, and does not mind
-        self._refuse("int()")
+        is_integer = self.dtype.kind in "iu" and not self.ndim  # NumPy asks this of arrays, too
+        return self._refuse("int()") if is_integer else super().__index__()
 
     def __float__(self) -> NoReturn:
         self._refuse("float()")

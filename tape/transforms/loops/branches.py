@@ -12,8 +12,8 @@ from tape.transforms._record import check_callable
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """Return ``true_fun(*operands)`` if a number is true, else ``false_fun(*operands)``.
 
-    Only that function runs. In a compiled function the outcome is a guard, and each branch a path of its own, as
-    with Python's ``if``.
+    Only that function runs. In a compiled function the outcome is a guard, and each branch a path of its own,
+    as with Python's ``if``.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
     """Run ``state = body_fun(state)`` as long as ``cond_fun(state)`` is true.
 
-    In a compiled function each outcome is a guard, and each number of steps a path of its own, as with Python's
-    ``while``.
+    In a compiled function each outcome is a guard, and each number of steps a path of its own, as with
+    Python's ``while``.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,15 @@ def scan(
 ) -> tuple[Any, Any]:
     """Run ``carry, y = f(carry, x)`` for each x along the first axis, and collect what it returns.
 
-    On arrays and Vars this is a Python loop. In a compiled function it is one instruction, whatever its length,
-    and so is its derivative: ``f`` is recorded once, and runs without Python in every step.
+    On arrays and Vars this is a Python loop. In a compiled function it is one instruction, whatever its
+    length, and so is its derivative: ``f`` is recorded once, and runs without Python in every step.
 
     Parameters
     ----------
     f : callable
-        Plain NumPy code, from a carry and an element of ``xs`` to the next carry and anything. Arrays and Vars
-        that it closes over are constants of the loop, and are differentiated like arguments.
+        Plain NumPy code, from a carry and an element of ``xs`` to the next carry, and a tree of arrays and
+        numbers or None. Arrays and Vars that it closes over are constants of the loop, and are differentiated
+        like arguments.
     init : tree
         The first carry: arrays and numbers. Each step keeps its structure, shapes and dtypes.
     xs : tree, optional
@@ -59,8 +61,8 @@ def scan(
 
     Notes
     -----
-    Where ``f`` reads a number in Python, as ``if`` and ``float()`` do, or where the shape of a result depends on
-    data, a compiled function records the loop step by step, as it does any Python loop.
+    Where ``f`` reads a number in Python, as ``if`` and ``float()`` do, or where the shape of a result depends
+    on data, a compiled function records the loop step by step, as it does any Python loop.
 
     Examples
     --------
@@ -147,8 +149,7 @@ class _Loop:
             raise errors.ShapeError(f"{self.name}: arrays in xs, and length, differ: {sorted(lengths)}")
         if not lengths or min(lengths) < 0:
             raise errors.OptionError(
-                f"{self.name} has {'no' if not lengths else 'a negative'} number of steps. "
-                "Give length, or arrays as xs"
+                f"{self.name}: length is {length}, without xs. Give an int, 0 or more, or arrays as xs"
             )
         return lengths.pop()
 
@@ -156,10 +157,8 @@ class _Loop:
         """Run the loop: as one operation in a compiled function, and otherwise step by step."""
         results = None
         if recorder() is not None:
-            try:
+            with suppress(Unrolled):
                 results = self._as_one()
-            except Unrolled:
-                pass
         if results is None:
             results = self._unrolled()
         count = len(self.state)
@@ -186,8 +185,8 @@ class _Loop:
         for k, (old, new) in enumerate(zip(values, after, strict=False)):
             if np.shape(old) != np.shape(new) or _dtype(old) != _dtype(new):
                 raise (errors.ShapeError if np.shape(old) != np.shape(new) else errors.DTypeError)(
-                    f"{self.name}: {tree.names(self._state, 'carry')[k]} is {errors.describe(old)}, and after a "
-                    f"step {errors.describe(new)}. It must keep shape and dtype"
+                    f"{self.name}: {tree.names(self._state, 'carry')[k]} is {errors.describe(old)}, and "
+                    f"after a step {errors.describe(new)}. It must keep shape and dtype"
                 )
         collected, self._result = tree.flatten(returned[1])
         return [*after, *[_as_value(leaf, "a result") for leaf in collected]]
@@ -239,7 +238,7 @@ def _as_value(leaf: Any, what: str) -> Any:
     value = np.asarray(leaf)
     if value.dtype.kind not in "biufc":
         raise errors.DTypeError(
-            f"a leaf of {what} is {errors.describe(leaf)}. A loop carries arrays and numbers; the function may "
-            "close over anything else"
+            f"a leaf of {what} is {errors.describe(leaf)}. A loop carries arrays and numbers; the function "
+            "may close over anything else"
         )
     return value if value.ndim else value[()]

@@ -1,7 +1,7 @@
 """The operation that a loop is on a tape: its body, run once for each step, with rules made of further loops.
 
-Operands are the constants of the loop, which are the same in every step, then its first state, then arrays with
-an element for each step. Results are the last state, and then arrays that collect what each step returns.
+Operands are the constants of the loop, which are the same in every step, then its first state, then arrays
+with an element for each step. Results are the last state, then arrays that collect what each step returns.
 
 The reverse rule runs the body's reverse sweep in a loop in the other direction. What that needs of the values
 of the forward sweep is collected by a loop that extends the first one: a program runs this one alone.
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tape import ops
+from tape.core.linear import part
 from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
 from tape.core.results import Results, unpack
@@ -50,7 +51,7 @@ class Steps:
     is_backwards: bool = False
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """Return what belongs to constants, to the state, and to arrays, of a list with one for each input."""
+        """Return what belongs to constants, to the state and to arrays, of a list with one for each input."""
         first, last = self.constants, self.constants + self.states
         return list(values[:first]), list(values[first:last]), list(values[last:])
 
@@ -164,7 +165,8 @@ class Reversal:
             originals = [trace.output(_outside(inner, output)) for output in outputs]
         self.captured, captures = trace.captured, trace.captures
         ids = [leaf.id for leaf in leaves]
-        kept = _kept(trace.nodes, count, ids, made)
+        adjoint_ids = {leaf.id for leaf in [*adjoints.values(), *totals]}
+        kept = _kept(trace.nodes, count, ids, made, adjoint_ids)
         of_constants, _, of_arrays = steps.split(ids)
         residuals = [id for id in kept if id not in of_constants and id not in of_arrays]
         self._needed = [k for k, id in enumerate(of_constants) if id in kept]
@@ -226,11 +228,17 @@ def _outside(trace: Trace, value: Any) -> Any:
     return value.node.value if _is_on(trace, value) else value
 
 
-def _kept(nodes: Sequence[Node], count: int, inputs: Sequence[int], results: Sequence[int]) -> list[int]:
-    """Return the inputs, and those of the first ``count`` nodes, that results of later nodes are made from.
+def _kept(
+    nodes: Sequence[Node], count: int, inputs: Sequence[int], results: Sequence[int], adjoints: set[int]
+) -> list[int]:
+    """Return the inputs, and the values of the forward sweep, that the backward sweep reads.
 
-    Views are made anew, of what they are views of.
+    These are values among the first ``count`` nodes, and of loops inside that have been extended for the
+    backward sweep. Views are made anew, of what they are views of.
     """
+    depends = bytearray(len(nodes))  # on an adjoint
+    for id, node in enumerate(nodes):
+        depends[id] = id in adjoints or any(depends[x] for x in node.inputs[::2] if x is not None)
     kept: set[int] = set()
     seen: set[int] = set()
     waiting = list(results)
@@ -240,7 +248,8 @@ def _kept(nodes: Sequence[Node], count: int, inputs: Sequence[int], results: Seq
             continue
         seen.add(id)
         op = nodes[id].call.op
-        if id < count and op is not None and op.view is None:
+        is_computed = op is not None and op.view is None and id < count
+        if is_computed or (op is part and not depends[id]):
             kept.add(id)
         elif op is None:
             kept.update([id] if id in inputs else [])
@@ -300,8 +309,8 @@ def _push(tangents: Sequence[Any], out: Any, *operands: Any, steps: Steps) -> Re
         steps.is_backwards,
     )
     values, derivatives = steps.split(operands), (of_constants, of_states, of_arrays)
-    operands = [x for a, b in zip(values, derivatives, strict=True) for x in _both(a, b)]
-    found = unpack(STEPS(*trace.captured, *operands, steps=doubled))
+    doubles = [x for a, b in zip(values, derivatives, strict=True) for x in _both(a, b)]
+    found = unpack(STEPS(*trace.captured, *doubles, steps=doubled))
     last, moved_collected = (
         found[steps.states : len(state)],
         found[len(state) + len(results) - steps.states :],
