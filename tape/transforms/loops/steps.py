@@ -24,7 +24,7 @@ from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.interpreters.batching import Lanes
-from tape.transforms.loops.body import Body, BodyTrace, extracted
+from tape.transforms.loops.body import Body, BodyTrace, Unrolled, extracted
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +56,20 @@ class Steps:
         return list(values[:first]), list(values[first:last]), list(values[last:])
 
     def run(self, operands: Sequence[Any]) -> Results:
-        """Return the results for plain operands, step by step."""
+        """Return the results for arrays, numbers or Vars, step by step."""
         constants, state, arrays = self.split(operands)
-        examples = self.body.results()[self.states :]
-        collected = [np.zeros((self.length, *example.shape), example.dtype) for example in examples]
+        rows: list[list[Any]] = []
         order = range(self.length)
         for k in reversed(order) if self.is_backwards else order:
             results = self.body.run([*constants, *state, *[array[k] for array in arrays]])
             state = results[: self.states]
-            for array, result in zip(collected, results[self.states :], strict=True):
-                array[k] = result
-        return Results([*state, *collected])
+            rows.append(results[self.states :])
+        if not rows:
+            examples = self.body.results()[self.states :]
+            return Results([*state, *[np.zeros((0, *x.shape), x.dtype) for x in examples]])
+        if self.is_backwards:
+            rows.reverse()
+        return Results([*state, *[ops.stack(column) for column in zip(*rows, strict=True)]])
 
     @cached_property
     def reversals(self) -> dict[tuple[bool, ...], Reversal]:
@@ -267,12 +270,46 @@ def _forward(*operands: Any, steps: Steps) -> Results:
 
 def _pull(g: Results, out: Any, *operands: Any, steps: Steps) -> list[Any]:
     key = tuple([adjoint is not None for adjoint in g])
-    if key not in steps.reversals:
-        steps.reversals[key] = Reversal(steps, key)
+    try:
+        if key not in steps.reversals:
+            steps.reversals[key] = Reversal(steps, key)
+    except Unrolled:
+        return _pull_unrolled(g, operands, steps)
     return steps.reversals[key].pulled(g, operands)
 
 
+def _pull_unrolled(g: Results, operands: Sequence[Any], steps: Steps) -> list[Any]:
+    """Sweep backwards step by step: a rule of the body reads numbers."""
+    trace, params, results = _recorded(operands, [is_float(x) for x in operands], steps)
+    seeds: dict[int, Any] = {}
+    for result, adjoint in zip(results, g, strict=True):
+        if adjoint is not None and _is_on(trace, result):
+            seeds[result.id] = seeds[result.id] + adjoint if result.id in seeds else adjoint
+    found = iter(trace.pull_back(seeds))
+    return [None if param is None else next(found) for param in params]
+
+
+def _recorded(operands: Sequence[Any], is_moving: Sequence[bool], steps: Steps) -> tuple[Trace, Any, Any]:
+    """Record all steps on a trace, with a param for each operand that moves."""
+    with Trace("a loop") as trace:
+        params = [trace.param(x) if moves else None for x, moves in zip(operands, is_moving, strict=True)]
+        given = [x if p is None else p.again() for x, p in zip(operands, params, strict=True)]
+        return trace, params, steps.run(given)
+
+
 def _push(tangents: Sequence[Any], out: Any, *operands: Any, steps: Steps) -> Results:
+    try:
+        return _push_in_loop(tangents, operands, steps)
+    except Unrolled:
+        trace, params, results = _recorded(operands, [t is not None for t in tangents], steps)
+    pairs = zip(params, tangents, strict=True)
+    seeds = {param.id: tangent for param, tangent in pairs if param is not None}
+    roots = [result.id for result in results if _is_on(trace, result)]
+    moved = iter(trace.push_forward(seeds, roots))
+    return Results([next(moved) if _is_on(trace, result) else None for result in results])
+
+
+def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps) -> Results:
     """Run the loop with the tangents of its state as a further part of its state."""
     body = steps.body
     examples, results = body.examples(), body.results()
@@ -326,7 +363,18 @@ def _both(values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
 def _batch(
     op: Op, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any], size: int
 ) -> Results:
-    steps: Steps = attrs["steps"]
+    try:
+        return _batch_in_loop(operands, is_batched, attrs["steps"], size)
+    except Unrolled:
+        found = [
+            unpack(op(*[x[i] if each else x for x, each in zip(operands, is_batched, strict=True)], **attrs))
+            for i in range(size)
+        ]
+        return Results([ops.stack(column) for column in zip(*found, strict=True)])
+
+
+def _batch_in_loop(operands: Sequence[Any], is_batched: Sequence[bool], steps: Steps, size: int) -> Results:
+    """Run the loop once, with a batch as its state."""
     constants, states, arrays = steps.split(operands)
     batched_constants, batched_states, batched_arrays = steps.split(is_batched)
     states = [
