@@ -332,6 +332,11 @@ class Trace(Interpreter, Shown):
         name = self.name or f"{id(self):#x}"
         return f"<Trace {name}: {len(self.nodes)} nodes, {len(self._params)} params>"
 
+    def restrict(self, nodes: list[Node], place: Mapping[int, int]) -> None:
+        """Take other nodes, which compute the same: ``place`` says where each param is. Handles go stale."""
+        self.nodes[:] = nodes
+        self._params = [place[id] for id in self._params]
+
     # ---- sweeping ----------------------------------------------------------------------------
 
     def backward(self, root: Var, seed: Any = None) -> list[Any]:

@@ -16,9 +16,10 @@ import numpy as np
 from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.checks import check_cotangent
-from tape.core.interpreter import OPEN, interceptor, lift, resolve
+from tape.core.interpreter import OPEN, interceptor, lift, recorder, resolve
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
+from tape.transforms.loops.rolling import LEAST_NODES, rolled
 
 Argnums = int | tuple[int, ...] | list[int]
 
@@ -128,6 +129,8 @@ class Recording:
         self.outs, self.out_structure = tree.flatten(out)
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
+            if len(self.trace.nodes) >= LEAST_NODES and recorder() is not None:
+                self._roll()
 
     # ---- what was recorded ---------------------------------------------------------------------
 
@@ -203,6 +206,17 @@ class Recording:
                 raise errors.DTypeError(
                     f"{self.transform}: {self._arg_names()[k]} is {errors.describe(param)}. {instead}"
                 )
+
+    def _roll(self) -> None:
+        """Put loops in place of what repeats itself on the tape, which a program is about to hold."""
+        ours = [out for out in self.outs if self._is_ours(out)]
+        found = rolled(self.trace.nodes, [param.id for param in self.params], [out.id for out in ours])
+        if found is not None:
+            nodes, place = found
+            self.outs = [out.again() if self._is_ours(out) else out for out in self.outs]
+            for handle in [*self.params, *[out for out in self.outs if self._is_ours(out)]]:
+                handle.id = place[handle.id]
+            self.trace.restrict(nodes, place)
 
     # ---- sweeps ----------------------------------------------------------------------------------
 

@@ -86,10 +86,10 @@ def _stack_vjp(g: Any, out: Any, *arrays: Any, axis: int) -> list[Any]:
 
 
 def _stack_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
-    return cast(_stack(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
+    return cast(stack_op(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
 
 
-_stack = Op(
+stack_op = Op(
     lambda *arrays, axis: np.stack(arrays, axis),
     name="stack",
     lower=_lower_stack,
@@ -98,7 +98,7 @@ _stack = Op(
     batch=_batch_join,
     jvp=_stack_jvp,
 )
-declare_cost(free, _concatenate, _stack)
+declare_cost(free, _concatenate, stack_op)
 
 
 def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
@@ -260,7 +260,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, *, dtype: Any = None, casting: s
             f"stack: ({errors.describe_all(operands)}) are not all of one shape. Use concatenate, or "
             "broadcast_arrays first"
         )
-    return _stack(*_converted("stack", operands, dtype, casting), axis=axis)
+    return stack_op(*_converted("stack", operands, dtype, casting), axis=axis)
 
 
 @implements(np.hstack)

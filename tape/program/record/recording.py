@@ -19,6 +19,7 @@ from tape.kernels.availability import avoided
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
+from tape.transforms.loops.rolling import rolled
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +141,28 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
         outputs.append(out.id if isinstance(out, Handle) else Constant(out))
     nodes = trace.release()
+    found = rolled(
+        nodes, inputs, [*[out for out in outputs if type(out) is int], *[g.node for g in trace.guards]]
+    )
+    if found is not None:
+        nodes, place = found
+        inputs = [place[id] for id in inputs]
+        outputs = [place[out] if type(out) is int else out for out in outputs]
+        trace.guards = _moved(trace.guards, place)
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)
     guards = [guard for guard in trace.guards if guard.node not in fixed]
     return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed)
+
+
+def _moved(guards: list[Guard], place: dict[int, int]) -> list[Guard]:
+    """Return guards of nodes that are at other places, in the same order."""
+    moved: list[Guard] = []
+    for guard in guards:
+        node = place[guard.node]
+        position = max(node + 1, moved[-1].position if moved else 0)
+        moved.append(Guard(node, guard.kind, guard.outcome, position))
+    return moved
 
 
 def is_dynamic(leaf: Any) -> bool:
