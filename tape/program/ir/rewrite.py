@@ -97,7 +97,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
     alive = len(ir.instructions)
     added = 0 if as_numpy else contract(ir)
     ir.effects = {
-        "recorded": len(nodes),
+        "recorded": recorded.count or len(nodes),
         "needed": sum(needed),
         "lowered": made + added + builder.merged + builder.folded + builder.simplified,
         "merged": builder.merged,

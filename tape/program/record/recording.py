@@ -53,6 +53,8 @@ class Recorded:
         The ids of plain arrays on the tape that cannot change: nothing else refers to them.
     fixed : frozenset of int
         The nodes whose values cannot change.
+    count : int
+        How many nodes were recorded, before loops were rolled up.
     """
 
     nodes: list[Node]
@@ -63,6 +65,7 @@ class Recorded:
     caught: Exception | None = None
     unowned: frozenset[int] = frozenset()
     fixed: frozenset[int] = frozenset()
+    count: int = 0
 
     @property
     def weak(self) -> list[int]:
@@ -141,6 +144,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
         outputs.append(out.id if isinstance(out, Handle) else Constant(out))
     nodes = trace.release()
+    count = len(nodes)
     found = rolled(
         nodes, inputs, [*[out for out in outputs if type(out) is int], *[g.node for g in trace.guards]]
     )
@@ -152,7 +156,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)
     guards = [guard for guard in trace.guards if guard.node not in fixed]
-    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed)
+    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count)
 
 
 def _moved(guards: list[Guard], place: dict[int, int]) -> list[Guard]:

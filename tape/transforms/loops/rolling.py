@@ -9,6 +9,7 @@ first. Whatever does not fit stays as it is.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class _Misfit(Exception):
 def rolled(
     nodes: Sequence[Node], inputs: Collection[int], roots: Collection[int]
 ) -> tuple[list[Node], dict[int, int]] | None:
-    """Return a shorter tape, with loops in place of what repeats itself; None if nothing does.
+    """Return a shorter tape, with loops in place of what repeats itself; None for short ones.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def rolled(
     Returns
     -------
     list of Node
-        The tape.
+        The tape, without what nothing asks for.
     dict of int to int
         Where inputs and roots are on it.
     """
@@ -60,24 +61,18 @@ def rolled(
         return None
     tape, place = _without_dead(nodes, {id: id for id in {*inputs, *roots}})
     bodies: dict[Any, Any] = {}
-    changed = False
+    least = LEAST_NODES
     for _ in range(_DEPTH):
         table = _Table(tape, {place[id] for id in inputs})
-        found = runs(table.codes, _LEAST_STEPS, LEAST_NODES)
-        if not found:
-            break
-        shorter = _Shorter(table, {place[id] for id in place}, bodies)
-        for run in found:
+        shorter = _Shorter(table, set(place.values()), bodies)
+        for run in runs(table.codes, _LEAST_STEPS, least):
             shorter.roll(run)
         if not shorter.count:
             break
-        changed = True
         shorter.finish()
-        tape = shorter.nodes
-        place = {id: shorter.place[at] for id, at in place.items()}
-    if not changed:
-        return None
-    return _without_dead(tape, place)
+        tape, place = _without_dead(shorter.nodes, {id: shorter.place[at] for id, at in place.items()})
+        least = LEAST_NODES // 8  # of which some are loops themselves
+    return tape, place
 
 
 def _without_dead(tape: Sequence[Node], place: dict[int, int]) -> tuple[list[Node], dict[int, int]]:
@@ -253,7 +248,7 @@ class _Loop:
         length = np.shape(node.inputs[1])[0]
         numbers = [index[0] % length for index in indices]
         step = numbers[1] - numbers[0]
-        if not step or any(b - a != step for a, b in zip(numbers, numbers[1:], strict=False)):
+        if not step or any(b - a != step for a, b in pairwise(numbers)):
             raise _Misfit
         parents, values = self.table.parents(run, j, 0), self.table.operands(run, j, 0)
         if any(p != parents[0] for p in parents):
@@ -309,14 +304,17 @@ class _Loop:
         if all(_are_same(first, value) for value in values):
             return ("value", _Same(first))
         kinds = {type(value) for value in values}
-        if isinstance(first, Handle) and all(_is_like(value, first) for value in values):
+        if isinstance(first, (Handle, np.ndarray)) and all(_is_like(value, first) for value in values):
             return ("values", _Same(values))
         if len(kinds) > 1 or isinstance(first, (np.ndarray, Handle, bool, complex, Results)):
             raise _Misfit
-        others = self.nodes[j].operands
-        if not isinstance(first, np.generic) and any(x.dtype != float for x in others if hasattr(x, "dtype")):
-            raise _Misfit  # a number of Python's does not widen the others
-        return ("numbers", _Same(np.array(values)))
+        dtype = None
+        if not isinstance(first, np.generic):  # a number of Python's, which does not widen the others
+            others = {x.dtype for x in self.nodes[j].operands if hasattr(x, "dtype")}
+            dtype = others.pop() if len(others) == 1 else None
+            if dtype is None or dtype.kind != "f":
+                raise _Misfit
+        return ("numbers", _Same(np.array(values, dtype)))
 
 
 def _are_same(a: Any, b: Any) -> bool:
@@ -333,8 +331,8 @@ def _are_same(a: Any, b: Any) -> bool:
 def _is_like(value: Any, other: Any) -> bool:
     """Return whether two Vars can be elements of one array, which takes little to make."""
     return (
-        isinstance(value, Handle)
-        and value.trace_ref is other.trace_ref
+        type(value) is type(other)
+        and (type(value) is np.ndarray or value.trace_ref is other.trace_ref)
         and (value.shape, value.dtype) == (other.shape, other.dtype)
         and plain(value).nbytes <= _MOST_BYTES
     )
@@ -405,8 +403,25 @@ class _Shorter:
     def _copy(self, stop: int) -> None:
         """Append the nodes of the old tape up to one."""
         for id in range(len(self.place), stop):
+            node = self.table.nodes[id]
             self.place.append(len(self.nodes))
-            self.nodes.append(_renumbered(self.table.nodes[id], self.place))
+            if node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_STEPS:
+                self._copy_stack(node)
+            else:
+                self.nodes.append(_renumbered(node, self.place))
+
+    def _copy_stack(self, node: Node) -> None:
+        """Append a stack of nodes: if they are the elements of an array, in order, that array is it."""
+        renumbered = _renumbered(node, self.place)
+        parents = renumbered.parents
+        found = None if None in parents else _elements_of([self.nodes[x] for x in parents if x is not None])
+        if found is None or node.attrs["axis"] not in (0, -node.value.ndim):
+            self.nodes.append(renumbered)
+            return
+        array, first, step = found
+        self._append(
+            getitem_op, [(array, self.nodes[array].value)], {"index": (_slice(first, step, len(parents)),)}
+        )
 
     def _append(self, op: Op, parents: Sequence[tuple[int | None, Any]], attrs: dict[str, Any]) -> int:
         """Append a node, and return its number."""
@@ -662,7 +677,7 @@ def _elements_of(nodes: Sequence[Node]) -> tuple[int, int, int] | None:
             return None
         numbers.append(index[0] % np.shape(node.inputs[1])[0])
     step = numbers[1] - numbers[0]
-    if not step or any(b - a != step for a, b in zip(numbers, numbers[1:], strict=False)):
+    if not step or any(b - a != step for a, b in pairwise(numbers)):
         return None
     return array, numbers[0], step
 
@@ -673,8 +688,8 @@ def _slice(first: int, step: int, count: int) -> slice:
 
 
 def _joined(values: Sequence[Any]) -> Any:
-    """Return Vars of a tape further out as one array: a slice, if they are elements of one."""
-    found = _elements_of([value.node for value in values])
+    """Return arrays, or Vars of a tape further out, as one: a slice, if they are elements of one."""
+    found = None if type(values[0]) is np.ndarray else _elements_of([value.node for value in values])
     if found is None:
         if len(values) > _MOST_STACKED:
             raise _Misfit
