@@ -53,7 +53,7 @@ def _concatenate_vjp(g: Any, out: Any, *arrays: Any, axis: int) -> list[Any]:
 
 
 def _concatenate_jvp(tangents: list[Any], out: Any, *arrays: Any, axis: int) -> Any:
-    return cast(_concatenate(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
+    return cast(concatenate_op(*_with_zeros(tangents, arrays), axis=axis), dtype=out.dtype)
 
 
 def _lower_concatenate(b: Any, *arrays: Any, axis: int) -> Any:
@@ -69,7 +69,7 @@ def _lower_stack(b: Any, *arrays: Any, axis: int) -> Any:
     return _lower_concatenate(b, *expanded, axis=axis)
 
 
-_concatenate = Op(
+concatenate_op = Op(
     lambda *arrays, axis: np.concatenate(arrays, axis),
     name="concatenate",
     lower=_lower_concatenate,
@@ -98,7 +98,7 @@ stack_op = Op(
     batch=_batch_join,
     jvp=_stack_jvp,
 )
-declare_cost(free, _concatenate, stack_op)
+declare_cost(free, concatenate_op, stack_op)
 
 
 def _with_zeros(tangents: list[Any], arrays: Sequence[Any]) -> list[Any]:
@@ -165,7 +165,7 @@ def joined(
     joined_shape(name, operands, shapes, axis)
     converted = _converted(name, operands, dtype, casting)
     parts = [x if shape_of(x) == s else reshape(x, s) for x, s in zip(converted, shapes, strict=True)]
-    return _concatenate(*parts, axis=axis)
+    return concatenate_op(*parts, axis=axis)
 
 
 def _at_least(count: int, shape: Shape) -> Shape:
@@ -213,7 +213,7 @@ def concatenate(
     if axis is None:
         return joined("concatenate", operands, [(prod(shape_of(x)),) for x in operands], 0, dtype, casting)
     if dtype is None and casting == "same_kind":
-        return _concatenate(*operands, axis=axis)
+        return concatenate_op(*operands, axis=axis)
     (axis,) = axes_of("concatenate", operands[0], axis)
     return joined("concatenate", operands, list(map(shape_of, operands)), axis, dtype, casting)
 

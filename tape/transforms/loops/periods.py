@@ -1,4 +1,4 @@
-"""Where a sequence of numbers repeats itself: the runs in which every number equals the one a period before."""
+"""Where a sequence of numbers repeats itself: runs in which every number equals the one a period before."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _MOST_PERIODS = 64
 
 
 class Run(NamedTuple):
-    """Part of a sequence that repeats itself: ``count`` times ``period`` numbers, from ``start`` on."""
+    """Part of a sequence that repeats itself: ``steps`` times ``period`` numbers, from ``start`` on."""
 
     start: int
     period: int
-    count: int
+    steps: int
 
     @property
     def stop(self) -> int:
         """The position after its last number."""
-        return self.start + self.period * self.count
+        return self.start + self.period * self.steps
 
 
 def runs(codes: Any, least_count: int, least_size: int) -> list[Run]:
@@ -44,7 +44,7 @@ def runs(codes: Any, least_count: int, least_size: int) -> list[Run]:
     >>> import numpy as np
     >>> from tape.transforms.loops.periods import runs
     >>> runs(np.array([9, 1, 2, 1, 2, 1, 2, 1, 3]), 3, 6)
-    [Run(start=1, period=2, count=3)]
+    [Run(start=1, period=2, steps=3)]
     """
     found: list[Run] = []
     taken = np.zeros(len(codes), bool)

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from tape.core.linear import part
-from tape.core.node import Handle, Leaf, Node, plain
+from tape.core.node import Call, Handle, Leaf, Node, plain
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.ops.structure.indexing import getitem_op
-from tape.ops.structure.joining import stack_op
+from tape.ops.structure.joining import concatenate_op, stack_op
 from tape.transforms.loops.body import Body
 from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.steps import STEPS, Steps
 
-LEAST_NODES = 256
+LEAST_NODES, _LEAST_IN_LOOP = 256, 96
 """Nodes from which on a tape is looked at, and from which on a loop is rolled up."""
 _LEAST_STEPS = 8
 _MOST_STACKED, _MOST_BYTES = 4096, 4096
@@ -61,7 +61,7 @@ def rolled(
         return None
     tape, place = _without_dead(nodes, {id: id for id in {*inputs, *roots}})
     bodies: dict[Any, Any] = {}
-    least = LEAST_NODES
+    least = _LEAST_IN_LOOP
     for _ in range(_DEPTH):
         table = _Table(tape, {place[id] for id in inputs})
         shorter = _Shorter(table, set(place.values()), bodies)
@@ -71,7 +71,7 @@ def rolled(
             break
         shorter.finish()
         tape, place = _without_dead(shorter.nodes, {id: shorter.place[at] for id, at in place.items()})
-        least = LEAST_NODES // 8  # of which some are loops themselves
+        least = _LEAST_IN_LOOP // 4  # of which some are loops themselves
     return tape, place
 
 
@@ -135,12 +135,12 @@ class _Table:
     def parents(self, run: Run, position: int, slot: int) -> list[int | None]:
         """Return the parent of one operand in all steps of a run."""
         at = run.start + position
-        return [self.nodes[at + k * run.period].inputs[2 * slot] for k in range(run.count)]
+        return [self.nodes[at + k * run.period].inputs[2 * slot] for k in range(run.steps)]
 
     def operands(self, run: Run, position: int, slot: int) -> list[Any]:
         """Return the value of one operand in all steps of a run."""
         at = run.start + position
-        return [self.nodes[at + k * run.period].inputs[2 * slot + 1] for k in range(run.count)]
+        return [self.nodes[at + k * run.period].inputs[2 * slot + 1] for k in range(run.steps)]
 
 
 def _key_of(op: Op | None, attrs: dict[str, Any]) -> Any:
@@ -234,7 +234,7 @@ class _Loop:
         if node.call.op is not getitem_op:
             return
         run, nodes = self.run, self.table.nodes
-        indices = [nodes[run.start + j + k * run.period].call.attrs["index"] for k in range(run.count)]
+        indices = [nodes[run.start + j + k * run.period].call.attrs["index"] for k in range(run.steps)]
         first = indices[0]
         if all(index == first for index in indices):
             return
@@ -271,7 +271,7 @@ class _Loop:
         distances = [parent - run.start - k * run.period for k, parent in enumerate(parents)]  # type: ignore[operator]
         distance = distances[-1]
         lag = max(0, -(distance // run.period))
-        if lag >= run.count or any(d != distance for d in distances[lag:]):
+        if lag >= run.steps or any(d != distance for d in distances[lag:]):
             return self._separate(parents)
         position = distance + lag * run.period
         if not lag:
@@ -385,7 +385,7 @@ class _Shorter:
     def _attempts(self, run: Run) -> list[Run]:
         """Return a run with the fewest values from step to step, and with a step less at either end."""
         period = run.period
-        middle = run.start + period * (run.count // 2)
+        middle = run.start + period * (run.steps // 2)
         crossing = np.zeros(2 * period + 1, np.int64)
         for j in range(period):
             last = min(self._readers[middle + j] - middle, 2 * period - 1)
@@ -396,9 +396,9 @@ class _Shorter:
         load = levels[:period] + levels[period : 2 * period]
         shift = int(np.argmin(load))
         if shift:
-            run = Run(run.start + shift, period, run.count - 1)
-        shorter = Run(run.start + period, period, run.count - 1), Run(run.start, period, run.count - 1)
-        return [r for r in (run, *shorter) if r.count >= _LEAST_STEPS]
+            run = Run(run.start + shift, period, run.steps - 1)
+        shorter = Run(run.start + period, period, run.steps - 1), Run(run.start, period, run.steps - 1)
+        return [r for r in (run, *shorter) if r.steps >= _LEAST_STEPS]
 
     def _copy(self, stop: int) -> None:
         """Append the nodes of the old tape up to one."""
@@ -413,15 +413,39 @@ class _Shorter:
     def _copy_stack(self, node: Node) -> None:
         """Append a stack of nodes: if they are the elements of an array, in order, that array is it."""
         renumbered = _renumbered(node, self.place)
-        parents = renumbered.parents
-        found = None if None in parents else _elements_of([self.nodes[x] for x in parents if x is not None])
-        if found is None or node.attrs["axis"] not in (0, -node.value.ndim):
+        operands = list(zip(renumbered.parents, renumbered.operands, strict=True))
+        pieces: list[tuple[int, int]] = []  # where those begin and end that are elements of one array
+        start = 0
+        while start < len(operands):
+            stop = start + self._elements_from(operands, start)
+            pieces.append((start, stop))
+            start = stop
+        if 4 * len(pieces) > len(operands) or node.attrs["axis"] not in (0, -node.value.ndim):
             self.nodes.append(renumbered)
             return
+        made = [self._append_piece(operands[start:stop]) for start, stop in pieces]
+        if len(made) > 1:
+            self._append(concatenate_op, [(at, self.nodes[at].value) for at in made], {"axis": 0})
+
+    def _elements_from(self, operands: Sequence[tuple[int | None, Any]], start: int) -> int:
+        """Return how many operands from one on are elements of one array, at least one."""
+        nodes = []
+        for parent, _ in operands[start:]:
+            if parent is None:
+                break
+            nodes.append(self.nodes[parent])
+        return max(1, _count_of_elements(nodes))
+
+    def _append_piece(self, operands: Sequence[tuple[int | None, Any]]) -> int:
+        """Append operands of a stack as one array."""
+        found = None
+        if len(operands) > 1:
+            found = _elements_of([self.nodes[parent] for parent, _ in operands if parent is not None])
+        if found is None:
+            return self._append(stack_op, operands, {"axis": 0})
         array, first, step = found
-        self._append(
-            getitem_op, [(array, self.nodes[array].value)], {"index": (_slice(first, step, len(parents)),)}
-        )
+        index = (_slice(first, step, len(operands)),)
+        return self._append(getitem_op, [(array, self.nodes[array].value)], {"index": index})
 
     def _append(self, op: Op, parents: Sequence[tuple[int | None, Any]], attrs: dict[str, Any]) -> int:
         """Append a node, and return its number."""
@@ -440,7 +464,7 @@ class _Shorter:
         run, table = loop.run, self.table
         members = set(range(run.start, run.stop))
         alone = {
-            run.start + j + k * run.period for j in [*loop.alone, *loop.elements] for k in range(run.count)
+            run.start + j + k * run.period for j in [*loop.alone, *loop.elements] for k in range(run.steps)
         }
         wanted = {id for id in members if self._readers[id] >= run.stop}
         base = len(self.place)
@@ -449,20 +473,29 @@ class _Shorter:
             self.place[id] = len(self.nodes)
             self.nodes.append(_renumbered(table.nodes[id], self.place))
         last_step = run.stop - run.period
-        final = sorted({id - last_step for id in wanted - alone if id >= last_step})
         collected = sorted({(id - run.start) % run.period for id in wanted - alone if id < last_step})
+        final = sorted({id - last_step for id in wanted - alone if id >= last_step} - {*collected})
         builder = _BodyBuilder(self, loop, final, collected)
         results = builder.append()
         for j, k in builder.final_results.items():
             self.place[last_step + j] = results(k)
+            self._keep_kind(self.place[last_step + j], table.nodes[last_step + j])
         for j, k in builder.collected_results.items():
             array = results(k)
-            for step in range(run.count):
+            for step in range(run.steps):
                 id = run.start + step * run.period + j
                 if id in wanted and self.place[id] < 0:
-                    self.place[id] = self._append(
-                        getitem_op, [(array, self.nodes[array].value)], {"index": (step,)}
-                    )
+                    operand = (array, self.nodes[array].value)
+                    self.place[id] = self._append(getitem_op, [operand], {"index": (step,)})
+                    self._keep_kind(self.place[id], table.nodes[id])
+
+    def _keep_kind(self, at: int, old: Node) -> None:
+        """Make a number one of Python's, if that is what it was: it does not widen others."""
+        kind, node = type(plain(old.value)), self.nodes[at]
+        while isinstance(node.value, Handle):
+            node = node.value.node
+        if kind is not np.ndarray and not issubclass(kind, np.generic):
+            node.value = kind(node.value)
 
 
 class _BodyBuilder:
@@ -482,7 +515,7 @@ class _BodyBuilder:
             given, like = shorter._given(states[state]), plain(loop.nodes[state[0]].value)
             if type(like) is Results or (like.shape, like.dtype) != (given[1].shape, given[1].dtype):
                 raise _Misfit
-            self.states[state] = self._leaf(given)
+            self.states[state] = self._leaf(given, like)
         if any(type(plain(loop.nodes[j].value)) is Results for j in [*final, *collected]):
             raise _Misfit
         self.extra = [j for j in final if (j, 1) not in self.states]
@@ -516,9 +549,10 @@ class _BodyBuilder:
                 raise _Misfit
         return {key: first[key] for key in sorted(first)}
 
-    def _leaf(self, operand: tuple[int | None, Any]) -> int:
+    def _leaf(self, operand: tuple[int | None, Any], example: Any = None) -> int:
+        """Append a leaf of the body for an operand of the loop."""
         at = len(self.nodes)
-        self.nodes.append(Leaf(plain(operand[1]), False, None))
+        self.nodes.append(Leaf(plain(operand[1]) if example is None else example, False, None))
         self.operands[at] = operand
         return at
 
@@ -546,12 +580,7 @@ class _BodyBuilder:
                     at = self._source(source)
                 inputs += (at, self.nodes[at].value)
             place[j] = len(self.nodes)
-            call = (
-                node.call
-                if node.call.pull is None
-                else node.call.op.call(node.attrs, (False,) * len(node.parents))
-            )  # type: ignore[union-attr]
-            self.nodes.append(Node(plain(node.value), call, tuple(inputs)))
+            self.nodes.append(Node(plain(node.value), Call(node.op, node.attrs, None), tuple(inputs)))
         return place
 
     def _source(self, source: tuple[Any, ...]) -> int:
@@ -614,7 +643,7 @@ class _BodyBuilder:
         )
         if key not in self.arrays:
             array = (None, parent.value) if isinstance(parent, _Same) else self.shorter._given(parent)
-            at = self._sliced(array, first, step, self.loop.run.count)
+            at = self._sliced(array, first, step, self.loop.run.steps)
             rest = node.call.attrs["index"][1:]
             if rest:
                 at = self.shorter._append(
@@ -626,7 +655,7 @@ class _BodyBuilder:
     def _alone(self, j: int) -> int:
         """Return the leaf for a leaf that is made in every step."""
         run, table = self.loop.run, self.loop.table
-        leaves = [table.nodes[run.start + j + k * run.period] for k in range(run.count)]
+        leaves = [table.nodes[run.start + j + k * run.period] for k in range(run.steps)]
         first = leaves[0].value
         if all(leaf.value is first or _are_same(leaf.value, first) for leaf in leaves):
             key = ("value", _Same(first))
@@ -638,7 +667,7 @@ class _BodyBuilder:
     def _steps(self, states: int) -> Steps:
         """Return the static part of the loop, shared with loops alike."""
         body = Body(self.nodes, self.order, self.outputs)
-        length = self.loop.run.count
+        length = self.loop.run.steps
         key = (
             length,
             len(self.constants),
@@ -665,21 +694,36 @@ class _BodyBuilder:
 
 def _elements_of(nodes: Sequence[Node]) -> tuple[int, int, int] | None:
     """Return the node of an array, and the first index and step, if these are its elements in such an order."""
-    array = nodes[0].inputs[0] if nodes[0].call.op is getitem_op else None
-    if array is None:
+    if _count_of_elements(nodes) < len(nodes):
         return None
-    numbers = []
-    for node in nodes:
-        if node.call.op is not getitem_op or node.inputs[0] != array or len(node.inputs) != 2:
-            return None
-        index = node.call.attrs["index"]
-        if len(index) != 1 or type(index[0]) is not int:
-            return None
-        numbers.append(index[0] % np.shape(node.inputs[1])[0])
-    step = numbers[1] - numbers[0]
-    if not step or any(b - a != step for a, b in pairwise(numbers)):
-        return None
-    return array, numbers[0], step
+    first, second = nodes[:2]
+    array = first.inputs[0]
+    start = _number_of_element(first, array)
+    return array, start, _number_of_element(second, array) - start
+
+
+def _count_of_elements(nodes: Sequence[Node]) -> int:
+    """Return how many of these nodes, from the first on, are elements of one array at regular distances."""
+    if len(nodes) < 2 or nodes[0].call.op is not getitem_op or nodes[0].inputs[0] is None:
+        return 0
+    array = nodes[0].inputs[0]
+    first, second = _number_of_element(nodes[0], array), _number_of_element(nodes[1], array)
+    if first < 0 or second < 0 or first == second:
+        return 0
+    for k, node in enumerate(nodes):
+        if _number_of_element(node, array) != first + k * (second - first):
+            return k
+    return len(nodes)
+
+
+def _number_of_element(node: Node, array: Any) -> int:
+    """Return which element of the array a node is; -1 if it is none."""
+    if node.call.op is not getitem_op or node.inputs[0] != array or len(node.inputs) != 2:
+        return -1
+    index = node.call.attrs["index"]
+    if len(index) != 1 or type(index[0]) is not int:
+        return -1
+    return index[0] % np.shape(node.inputs[1])[0]
 
 
 def _slice(first: int, step: int, count: int) -> slice:

@@ -206,7 +206,7 @@ class Reversal:
             STEPS(
                 *self.captured,
                 *[constants[k] for k in self._needed],
-                *[np.zeros_like(examples[k]) for k in self._constants],
+                *[_or_zeros(None, examples[k]) for k in self._constants],
                 *[_or_zeros(g[k], results[k]) for k in self._states],
                 *[arrays[k] for k in self._read],
                 *collected[len(g) :],
