@@ -127,8 +127,8 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
     if op is part:
-        value = builder.part(values[node.inputs[0]], attrs["index"])
-        return value.weakened() if isinstance(out, Weak) else value
+        result = builder.part(values[node.inputs[0]], attrs["index"])
+        return result.weakened() if isinstance(out, Weak) else result
     if builder.as_numpy and type(out) is Results:
         raise errors.UnsupportedError("an operation has several results")
     shape, dtype = out.shape, out.dtype

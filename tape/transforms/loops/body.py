@@ -69,6 +69,24 @@ class Body:
             found[id] = op(*operands, **node.call.attrs)
         return [found[id] for id in self.outputs]
 
+    def computed(self, values: Sequence[Any]) -> list[Any]:
+        """Return the outputs for plain inputs, recording nothing."""
+        with computing(recorder()):
+            return self.run(values)
+
+
+@contextmanager
+def computing(program: Any) -> Iterator[None]:
+    """Keep a program from recording how values are computed."""
+    if program is None:
+        yield
+        return
+    program.is_computing, before = True, program.is_computing
+    try:
+        yield
+    finally:
+        program.is_computing = before
+
 
 def extracted(nodes: Sequence[Node], inputs: Sequence[int], outputs: Sequence[int]) -> Body:
     """Return what leads from some nodes of a tape to others, as a body."""
@@ -161,24 +179,12 @@ class BodyTrace(Trace):
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
         operands = [self.own(operand) for operand in operands]
-        with self._computing():
+        with computing(self._recorder):
             var = super().process(op, operands, attrs)
         depends = op.data_dependent
         if depends is True or (depends and depends(*var.node.operands, **attrs)):
             raise self.refuse(f"the shape of what {op.name} returns depends on data")
         return var
-
-    @contextmanager
-    def _computing(self) -> Iterator[None]:
-        """Keep the program from recording how values are computed."""
-        if self._recorder is None:
-            yield
-            return
-        self._recorder.is_computing, before = True, self._recorder.is_computing
-        try:
-            yield
-        finally:
-            self._recorder.is_computing = before
 
     def refuse(self, why: str) -> Unrolled:
         """Return the error that the body cannot be recorded once."""

@@ -328,12 +328,20 @@ def _are_same(a: Any, b: Any) -> bool:
     return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
+def _are_equal(a: Any, b: Any) -> bool:
+    """Return whether two values are of one type, and equal to the last bit."""
+    if type(a) is not type(b) or a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
 def _is_like(value: Any, other: Any) -> bool:
     """Return whether two Vars can be elements of one array, which takes little to make."""
     return (
         type(value) is type(other)
         and (type(value) is np.ndarray or value.trace_ref is other.trace_ref)
         and (value.shape, value.dtype) == (other.shape, other.dtype)
+        and isinstance(plain(value), (np.ndarray, np.generic))
         and plain(value).nbytes <= _MOST_BYTES
     )
 
@@ -531,6 +539,7 @@ class _BodyBuilder:
         ]
         following = [place[j] if lag == 1 else self.states[j, lag - 1] for j, lag in self.states]
         outputs = [*following, *[place[j] for j in self.extra], *[place[j] for j in collected]]
+        self._read = [*self.extra, *collected]
         self.order = order
         self.outputs = outputs
         count = len(self.states) + len(self.extra)
@@ -540,6 +549,8 @@ class _BodyBuilder:
         }
         self.collected_results = {j: count + k for k, j in enumerate(collected)}
         self.steps = self._steps(count)
+        for step in (0, loop.run.steps - 1):
+            self._compare(step)
 
     @staticmethod
     def _chained(first: dict[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
@@ -601,6 +612,8 @@ class _BodyBuilder:
             first = parents[0][1]
             if not all((x.shape, x.dtype) == (first.shape, first.dtype) for _, x in parents):
                 raise _Misfit
+            if not isinstance(plain(first), (np.ndarray, np.generic)):
+                raise _Misfit  # numbers of Python's do not widen others, as those of an array do
             at = self._slice_of(parents)
             if at is None and plain(first).nbytes > _MOST_BYTES:
                 raise _Misfit
@@ -678,6 +691,23 @@ class _BodyBuilder:
         )
         return self.shorter._bodies.setdefault(key, Steps(body, length, len(self.constants), states))
 
+    def _compare(self, step: int) -> None:
+        """Check that the body computes what was recorded in a step, to the last bit."""
+        run, table = self.loop.run, self.loop.table
+
+        def recorded(j: int, lag: int = 0) -> Any:
+            node = self.loop.first[j, lag - step] if lag > step else run.start + (step - lag) * run.period + j
+            return plain(table.nodes[node].value)
+
+        values = {leaf: plain(value) for leaf, (_, value) in self.operands.items()}
+        values |= {leaf: recorded(j, lag) for (j, lag), leaf in self.states.items()}
+        values |= {leaf: values[leaf][step] for leaf in self.arrays.values()}
+        found = self.steps.body.computed([values[leaf] for leaf in self.order])
+        expected = [*[recorded(j, lag - 1) for j, lag in self.states], *[recorded(j) for j in self._read]]
+        for value, wanted in zip(found, expected, strict=True):
+            if not _are_equal(value, wanted):
+                raise _Misfit
+
     def append(self) -> Any:
         """Append the node of the loop; return a function that makes one for a result."""
         shorter = self.shorter
@@ -693,7 +723,7 @@ class _BodyBuilder:
 
 
 def _elements_of(nodes: Sequence[Node]) -> tuple[int, int, int] | None:
-    """Return the node of an array, and the first index and step, if these are its elements in such an order."""
+    """Return the node of an array, the first index and the step, if these are its elements in such an order."""
     if _count_of_elements(nodes) < len(nodes):
         return None
     first, second = nodes[:2]
