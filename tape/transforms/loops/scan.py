@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from math import isqrt
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tape.core.interpreter import recorder
 from tape.core.node import Handle, plain, snapshot
 from tape.core.results import unpack
 from tape.transforms._record import check_callable, name_of
+from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.steps import STEPS, Steps
 
@@ -24,6 +26,8 @@ def scan(
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
+    *,
+    checkpoint: Literal["sqrt"] | int | None = None,
 ) -> tuple[Any, Any]:
     """Run ``carry, y = f(carry, x)`` for each x along the first axis, and collect what it returns.
 
@@ -44,6 +48,10 @@ def scan(
         The number of steps; needed where there is no ``xs``.
     reverse : bool
         Whether the last element comes first. What is collected stands where its element stands.
+    checkpoint : int or "sqrt", optional
+        Keep so many carries for the reverse sweep, which runs the steps between two of them again: memory for
+        this number of carries, and for one stretch of steps. ``"sqrt"`` keeps the square root of the number
+        of steps. By default everything that the derivative needs is kept, which takes least time.
 
     Returns
     -------
@@ -57,7 +65,7 @@ def scan(
     ShapeError, DTypeError
         If a step changes the structure, a shape or a dtype of the carry, or if lengths differ.
     OptionError
-        If the number of steps is not known, or negative.
+        If the number of steps is not known, or negative, or ``checkpoint`` is anything else.
 
     Notes
     -----
@@ -82,7 +90,7 @@ def scan(
     """
     check_callable(f, "scan")
     loop = _Loop(f, init, xs, length, reverse)
-    return loop.run()
+    return loop.run() if checkpoint is None else loop.in_stretches(_stretches(checkpoint, loop.length))
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -123,11 +131,29 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     return scan(step, init, counters)[0]
 
 
+def _stretches(checkpoint: Any, length: int) -> int:
+    """Return how many stretches a loop is divided in."""
+    if checkpoint == "sqrt":
+        return max(1, isqrt(length))
+    if isinstance(checkpoint, bool) or not isinstance(checkpoint, int) or checkpoint < 1:
+        raise errors.OptionError(f"checkpoint is {checkpoint!r}. It is 'sqrt', an int, 1 or more, or None")
+    return max(1, min(checkpoint, length))
+
+
 class _Loop:
     """One call of `scan`."""
 
-    def __init__(self, f: Callable[..., Any], init: Any, xs: Any, length: int | None, reverse: bool) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        init: Any,
+        xs: Any,
+        length: int | None,
+        reverse: bool,
+        is_recomputed: bool = False,
+    ) -> None:
         self.f = f
+        self.is_recomputed = is_recomputed
         self.name = f"scan({name_of(f)})"
         leaves, self._state = tree.flatten(init)
         self.state = [_as_value(leaf, "the carry") for leaf in leaves]
@@ -165,11 +191,47 @@ class _Loop:
         state, collected = results[:count], results[count:]
         return tree.restore(self._state, state), tree.restore(self._result, collected)
 
+    def in_stretches(self, count: int) -> tuple[Any, Any]:
+        """Run the loop in stretches, whose steps are computed again for derivatives."""
+        if not self.length:
+            return self.run()
+        size = self.length // count
+        rest = self.length - size * count
+
+        def stretch(carry: Any, elements: Any) -> tuple[Any, Any]:
+            return scan(self.f, carry, elements, size, self.is_backwards)
+
+        def part(start: int, stop: int) -> Any:
+            return tree.restore(self._element, [array[start:stop] for array in self.arrays])
+
+        def once(carry: Any) -> tuple[Any, Any]:  # the steps that are left over come first
+            first = self.length - rest if self.is_backwards else 0
+            return scan(self.f, carry, part(first, first + rest), rest, self.is_backwards)
+
+        stretch.__name__ = name_of(self.f)
+        state = tree.restore(self._state, self.state)
+        collected = []
+        if rest:
+            state, ys = checkpoint(once)(state) if recorder() is None else once(state)
+            collected.append(ys)
+        start = 0 if self.is_backwards else rest
+        arrays = [array[start : start + size * count] for array in self.arrays]
+        arrays = [ops.reshape(array, (count, size, *np.shape(array)[1:])) for array in arrays]
+        elements = tree.restore(self._element, arrays)
+        state, ys = _Loop(stretch, state, elements, count, self.is_backwards, True).run()
+        collected.append(tree.map_leaves(lambda y: ops.reshape(y, (count * size, *np.shape(y)[2:])), ys))
+        if self.is_backwards:
+            collected.reverse()
+        leaves = [tree.flatten(ys)[0] for ys in collected]
+        joined = [ops.concatenate(column) if rest else column[0] for column in zip(*leaves, strict=True)]
+        return state, tree.restore(tree.flatten(ys)[1], joined)
+
     def step(self, values: Sequence[Any]) -> list[Any]:
         """Return the leaves of the next carry and of what is collected."""
         count = len(self.state)
         state = tree.restore(self._state, values[:count])
-        returned = self.f(state, tree.restore(self._element, values[count:]))
+        f = checkpoint(self.f) if self.is_recomputed and recorder() is None else self.f
+        returned = f(state, tree.restore(self._element, values[count:]))
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise errors.ShapeError(
                 f"{self.name}: the function returned {errors.describe(returned)}. It must return a pair: the "
@@ -219,7 +281,7 @@ class _Loop:
             elements = [np.zeros(np.shape(array)[1:], _dtype(array))[()] for array in self.arrays]
         examples = [*map(_plain, self.state), *elements]
         body, captured = record(self.step, examples, self.name)
-        steps = Steps(body, self.length, len(captured), count, self.is_backwards)
+        steps = Steps(body, self.length, len(captured), count, self.is_backwards, self.is_recomputed)
         return list(unpack(STEPS(*captured, *self.state, *self.arrays, steps=steps)))
 
 

@@ -42,6 +42,8 @@ class Steps:
         How many inputs are constants, and how many belong to the state.
     is_backwards : bool
         Whether the last element comes first.
+    is_recomputed : bool
+        Whether the reverse rule computes the values of each step again, in place of collecting them.
     """
 
     body: Body
@@ -49,6 +51,7 @@ class Steps:
     constants: int
     states: int
     is_backwards: bool = False
+    is_recomputed: bool = False
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Return what belongs to constants, to the state and to arrays, of a list with one for each input."""
@@ -169,7 +172,7 @@ class Reversal:
         self.captured, captures = trace.captured, trace.captures
         ids = [leaf.id for leaf in leaves]
         adjoint_ids = {leaf.id for leaf in [*adjoints.values(), *totals]}
-        kept = _kept(trace.nodes, count, ids, made, adjoint_ids)
+        kept = _kept(trace.nodes, 0 if steps.is_recomputed else count, ids, made, adjoint_ids)
         of_constants, _, of_arrays = steps.split(ids)
         residuals = [id for id in kept if id not in of_constants and id not in of_arrays]
         self._needed = [k for k, id in enumerate(of_constants) if id in kept]
@@ -180,6 +183,7 @@ class Reversal:
             len(captures) + steps.constants,
             steps.states,
             steps.is_backwards,
+            steps.is_recomputed,
         )
         fixed = [*captures, *[of_constants[k] for k in self._needed]]
         state = [leaf.id for leaf in [*totals, *[adjoints[k] for k in self._states]]]
@@ -237,7 +241,7 @@ def _kept(
     """Return the inputs, and the values of the forward sweep, that the backward sweep reads.
 
     These are values among the first ``count`` nodes, and of loops inside that have been extended for the
-    backward sweep. Views are made anew, of what they are views of.
+    backward sweep. Views are made anew, of what they are views of. A count of 0 stands for inputs alone.
     """
     depends = bytearray(len(nodes))  # on an adjoint
     for id, node in enumerate(nodes):
@@ -252,7 +256,7 @@ def _kept(
         seen.add(id)
         op = nodes[id].call.op
         is_computed = op is not None and op.view is None and id < count
-        if is_computed or (op is part and not depends[id]):
+        if is_computed or (count and op is part and not depends[id]):
             kept.add(id)
         elif op is None:
             kept.update([id] if id in inputs else [])
@@ -344,6 +348,7 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
         len(trace.captures) + len(inputs[0]),
         len(inputs[1]),
         steps.is_backwards,
+        steps.is_recomputed,
     )
     values, derivatives = steps.split(operands), (of_constants, of_states, of_arrays)
     doubles = [x for a, b in zip(values, derivatives, strict=True) for x in _both(a, b)]
