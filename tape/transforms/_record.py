@@ -129,7 +129,8 @@ class Recording:
         self.outs, self.out_structure = tree.flatten(out)
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
-            if len(self.trace.nodes) >= LEAST_NODES and recorder() is not None:
+            is_long = len(self.trace.nodes) >= LEAST_NODES and self.trace.watching is None
+            if is_long and recorder() is not None:
                 self._roll()
 
     # ---- what was recorded ---------------------------------------------------------------------

@@ -1,0 +1,138 @@
+"""Where the operands of a run of nodes come from, if it is a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tape.core.node import Handle, Node
+from tape.core.results import Results
+from tape.ops.structure.indexing import getitem_op
+from tape.transforms.loops.elements import MOST_STACKED, Misfit, is_like
+from tape.transforms.loops.likeness import Same, Table, are_same
+from tape.transforms.loops.periods import Run
+
+
+class Sources:
+    """A run of nodes as a loop: where each operand of its body comes from.
+
+    Attributes
+    ----------
+    constants, states, arrays : dict
+        What the body reads of outside, with the number of the leaf. Constants are nodes or values; states are
+        pairs of a position in the body and how many steps ago; arrays are positions of an operand.
+    """
+
+    def __init__(self, table: Table, run: Run) -> None:
+        self.table = table
+        self.run = run
+        self.nodes = [table.nodes[run.start + j] for j in range(run.period)]
+        self.elements: dict[int, tuple[Any, int, int]] = {}  # reads of an array by a counter
+        self.sources: list[list[tuple[Any, ...]]] = []
+        self.first: dict[tuple[int, int], Any] = {}  # of each state the node that it is at first
+        self.alone: set[int] = set()  # positions of leaves
+        for j, node in enumerate(self.nodes):
+            op = node.call.op
+            if op is None:
+                self.alone.add(j)
+            elif op.data_dependent is True or (
+                op.data_dependent and op.data_dependent(*node.operands, **node.attrs)
+            ):
+                raise Misfit
+        for j, node in enumerate(self.nodes):
+            self._look_at_index(j, node)
+            if j in self.elements or j in self.alone:
+                self.sources.append([])
+                continue
+            count = len(node.inputs) // 2
+            self.sources.append([self._source(j, slot) for slot in range(count)])
+
+    def _look_at_index(self, j: int, node: Node) -> None:
+        """Note a position that reads another element of one array in each step."""
+        if node.call.op is not getitem_op:
+            return
+        run, nodes = self.run, self.table.nodes
+        indices = [nodes[run.start + j + k * run.period].call.attrs["index"] for k in range(run.steps)]
+        first = indices[0]
+        if all(index == first for index in indices):
+            return
+        moving = [
+            axis
+            for axis in range(len(first))
+            if len({index[axis] for index in indices if type(first[axis]) is int} or {0}) > 1
+        ]
+        if moving != [0]:
+            raise Misfit
+        length = np.shape(node.inputs[1])[0]
+        numbers = [index[0] % length for index in indices]
+        step = numbers[1] - numbers[0]
+        if not step or any(b - a != step for a, b in pairwise(numbers)):
+            raise Misfit
+        parents, values = self.table.parents(run, j, 0), self.table.operands(run, j, 0)
+        if any(p != parents[0] for p in parents):
+            raise Misfit
+        if parents[0] is None and not all(are_same(value, values[0]) for value in values):
+            raise Misfit
+        if (parents[0] is not None and parents[0] >= run.start) or len(node.inputs) != 2:
+            raise Misfit
+        self.elements[j] = (parents[0] if parents[0] is not None else Same(values[0]), numbers[0], step)
+
+    def _source(self, j: int, slot: int) -> tuple[Any, ...]:
+        """Return where an operand comes from."""
+        run, table = self.run, self.table
+        parents = table.parents(run, j, slot)
+        first = parents[0]
+        if first is None:
+            return self._constant(j, slot)
+        if all(parent == first for parent in parents):
+            return self._outside("node", first)
+        distances = [parent - run.start - k * run.period for k, parent in enumerate(parents)]  # type: ignore[operator]
+        distance = distances[-1]
+        lag = max(0, -(distance // run.period))
+        if lag >= run.steps or any(d != distance for d in distances[lag:]):
+            return self._separate(parents)
+        position = distance + lag * run.period
+        if not lag:
+            return ("here", position)
+        if position in self.alone:
+            raise Misfit
+        for k in range(lag):
+            self._first(position, lag - k, parents[k])
+        return ("state", position, lag)
+
+    def _first(self, position: int, lag: int, node: Any) -> None:
+        if node >= self.run.start or self.first.setdefault((position, lag), node) != node:
+            raise Misfit
+
+    def _outside(self, kind: str, node: Any) -> tuple[Any, ...]:
+        if node >= self.run.start:
+            raise Misfit
+        return (kind, node)
+
+    def _separate(self, parents: Sequence[Any]) -> tuple[Any, ...]:
+        """Return another node for each step, all of them from before the loop."""
+        if max(parents) >= self.run.start or len(parents) > MOST_STACKED:
+            raise Misfit
+        return ("nodes", tuple(parents))
+
+    def _constant(self, j: int, slot: int) -> tuple[Any, ...]:
+        """Return a constant operand: the same in all steps, or one number for each."""
+        values = self.table.operands(self.run, j, slot)
+        first = values[0]
+        if all(are_same(first, value) for value in values):
+            return ("value", Same(first))
+        kinds = {type(value) for value in values}
+        if isinstance(first, (Handle, np.ndarray)) and all(is_like(value, first) for value in values):
+            return ("values", Same(values))
+        if len(kinds) > 1 or isinstance(first, (np.ndarray, Handle, bool, complex, Results)):
+            raise Misfit
+        dtype = None
+        if not isinstance(first, np.generic):  # a number of Python's, which does not widen the others
+            others = {x.dtype for x in self.nodes[j].operands if hasattr(x, "dtype")}
+            dtype = others.pop() if len(others) == 1 else None
+            if dtype is None or dtype.kind != "f":
+                raise Misfit
+        return ("numbers", Same(np.array(values, dtype)))
