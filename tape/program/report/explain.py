@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tape.inspect.listing import byte_size
-from tape.program.ir.loops import all_ir
+from tape.program.ir.loops import Loop, all_ir
 from tape.program.ir.table import INSTRUCTIONS, SOURCES, VIEWS
 from tape.program.native.opcodes import ARENA, LITERALS, REGISTERS
 
@@ -179,8 +179,14 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
         hints={op.name: _hint(op) for op in called},
         callback_share=None if profile is None else profile.callback_share,
         donated=len(plan.donations),
-        loops=tuple([f"{len(loop.body.instructions)} instructions, {loop.length} times" for loop in loops]),
+        loops=tuple([_described(loop) for loop in loops]),
     )
+
+
+def _described(loop: Loop) -> str:
+    """Return how many instructions of a loop compute, and how often they run."""
+    inner = [step.op not in SOURCES and step.op not in VIEWS for step in loop.body.instructions]
+    return f"{sum(inner)} instructions, {loop.length} times"
 
 
 def _moved(program: Program, id: int) -> int:
