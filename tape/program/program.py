@@ -60,6 +60,8 @@ class Program(Runner):
     returns %2, %3
     """
 
+    notes: tuple[str, ...] = ()
+    """Why something that repeats itself is no loop; nothing is known of programs that were loaded."""
     _profile: Profile | None = None
 
     @collector_paused()
@@ -73,6 +75,7 @@ class Program(Runner):
         as_numpy: bool = False,
     ) -> None:
         nodes = recorded.nodes
+        self.notes = recorded.notes
         leaves = [Leaf.like(plain(nodes[id].value)) for id in recorded.inputs]
         known = [out if isinstance(out, Constant) else None for out in recorded.outputs]
         result, weak = recorded.out_structure, tuple(recorded.weak)

@@ -130,8 +130,8 @@ class Recording:
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
             is_long = len(self.trace.nodes) >= LEAST_NODES and self.trace.watching is None
-            if is_long and recorder() is not None:
-                self._roll()
+            if is_long and (program := recorder()) is not None:
+                self._roll(program)
 
     # ---- what was recorded ---------------------------------------------------------------------
 
@@ -208,10 +208,11 @@ class Recording:
                     f"{self.transform}: {self._arg_names()[k]} is {errors.describe(param)}. {instead}"
                 )
 
-    def _roll(self) -> None:
+    def _roll(self, program: Any) -> None:
         """Put loops in place of what repeats itself on the tape, which a program is about to hold."""
         ours = [out for out in self.outs if self._is_ours(out)]
-        found = rolled(self.trace.nodes, [param.id for param in self.params], [out.id for out in ours])
+        params = [param.id for param in self.params]
+        found = rolled(self.trace.nodes, params, [out.id for out in ours], program.notes)
         if found is not None:
             nodes, place = found
             self.outs = [out.again() if self._is_ours(out) else out for out in self.outs]

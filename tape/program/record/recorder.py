@@ -64,9 +64,11 @@ class Recorder(Trace):
         caught it; and whether it is raised may depend on the numbers.
     is_computing : bool
         Whether the value of an operation is being computed, which is not recorded.
+    notes : list of str
+        Why something that repeats itself was not rolled up, or recorded once.
     """
 
-    __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing")
+    __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing", "notes")
 
     var_type: ClassVar[type[Var]] = Traced
 
@@ -77,6 +79,7 @@ class Recorder(Trace):
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
         self.is_computing = False
+        self.notes: list[str] = []
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:

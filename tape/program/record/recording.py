@@ -55,6 +55,8 @@ class Recorded:
         The nodes whose values cannot change.
     count : int
         How many nodes were recorded, before loops were rolled up.
+    notes : tuple of str
+        Why something that repeats itself was not rolled up.
     """
 
     nodes: list[Node]
@@ -66,6 +68,7 @@ class Recorded:
     unowned: frozenset[int] = frozenset()
     fixed: frozenset[int] = frozenset()
     count: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def weak(self) -> list[int]:
@@ -145,9 +148,8 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         outputs.append(out.id if isinstance(out, Handle) else Constant(out))
     nodes = trace.release()
     count = len(nodes)
-    found = rolled(
-        nodes, inputs, [*[out for out in outputs if type(out) is int], *[g.node for g in trace.guards]]
-    )
+    roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
+    found = rolled(nodes, inputs, roots, trace.notes)
     if found is not None:
         nodes, place = found
         inputs = [place[id] for id in inputs]
@@ -156,7 +158,8 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     unowned = unowned_arrays(nodes, set(inputs))
     fixed = fixed_nodes(nodes, set(inputs), unowned)
     guards = [guard for guard in trace.guards if guard.node not in fixed]
-    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count)
+    notes = tuple(dict.fromkeys(trace.notes))
+    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes)
 
 
 def _moved(guards: list[Guard], place: dict[int, int]) -> list[Guard]:

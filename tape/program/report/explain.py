@@ -80,6 +80,7 @@ class Explanation:
     callback_share: float | None
     donated: int
     loops: tuple[str, ...]
+    notes: tuple[str, ...]
 
     @property
     def arena_share(self) -> float:
@@ -109,6 +110,8 @@ class Explanation:
         )
         if self.loops:
             yield "loops", "; ".join(self.loops)
+        if self.notes:
+            yield "no loops", "; ".join(self.notes)
         share = (
             f", {self.arena_share:.0%} of all values' {byte_size(self.value_bytes)}"
             if self.value_bytes
@@ -180,6 +183,7 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
         callback_share=None if profile is None else profile.callback_share,
         donated=len(plan.donations),
         loops=tuple([_described(loop) for loop in loops]),
+        notes=program.notes,
     )
 
 

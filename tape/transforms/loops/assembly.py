@@ -40,16 +40,16 @@ class BodyOfRun:
             [plain(node.value).nbytes for node in loop.nodes if type(plain(node.value)) is np.ndarray] or [0]
         )
         if size > _LARGE and loop.run.period * loop.run.steps < _WORTH_IT:
-            raise Misfit
+            raise Misfit("large arrays are computed block by block, which is faster")
         states = self._chained(loop.first)
         self.states: dict[tuple[int, int], int] = {}
         for state in states:
             given, like = shorter.given(states[state]), plain(loop.nodes[state[0]].value)
             if type(like) is Results or (like.shape, like.dtype) != (given[1].shape, given[1].dtype):
-                raise Misfit
+                raise Misfit("a value has another shape or dtype before the first step")
             self.states[state] = self._leaf(given, like)
         if any(type(plain(loop.nodes[j].value)) is Results for j in [*final, *collected]):
-            raise Misfit
+            raise Misfit("the results of a loop inside are read in the next step")
         self.extra = [j for j in final if (j, 1) not in self.states]
         place = self._body()
         for j in self.extra:
@@ -81,7 +81,7 @@ class BodyOfRun:
         """Return the states in order; those of several steps ago come after those of fewer."""
         for position, lag in first:
             if any((position, k) not in first for k in range(1, lag)):
-                raise Misfit
+                raise Misfit("a value is read several steps later, and not before")
         return {key: first[key] for key in sorted(first)}
 
     def _leaf(self, operand: tuple[int | None, Any], example: Any = None) -> int:
@@ -135,12 +135,14 @@ class BodyOfRun:
             parents = [shorter.given(parent) for parent in key]
             first = parents[0][1]
             if not all((x.shape, x.dtype) == (first.shape, first.dtype) for _, x in parents):
-                raise Misfit
+                raise Misfit("arrays differ in shape or dtype from step to step")
             if not isinstance(plain(first), (np.ndarray, np.generic)):
-                raise Misfit  # numbers of Python's do not widen others, as those of an array do
+                raise Misfit(
+                    "there is another float of Python's in each step"
+                )  # numbers of Python's do not widen others, as those of an array do
             at = self._slice_of(parents)
             if at is None and plain(first).nbytes > MOST_BYTES:
-                raise Misfit
+                raise Misfit("there is another large array in each step, which is no element of one")
             if at is None:
                 at = shorter.append(stack_op, parents, {"axis": 0})
             self._array(source, (at, shorter.nodes[at].value))
@@ -199,7 +201,7 @@ class BodyOfRun:
             if key not in self.constants:
                 self.constants[key] = self._leaf((None, first))
             return self.constants[key]
-        raise Misfit
+        raise Misfit("there is another plain array in each step")
 
     def _steps(self, states: int) -> Steps:
         """Return the static part of the loop, shared with loops alike."""
@@ -230,7 +232,7 @@ class BodyOfRun:
         expected = [*[recorded(j, lag - 1) for j, lag in self.states], *[recorded(j) for j in self._read]]
         for value, wanted in zip(found, expected, strict=True):
             if not are_equal(value, wanted):
-                raise Misfit
+                raise Misfit("a step computes something else than it seems to")
 
     def append(self) -> Callable[[int], int]:
         """Append the node of the loop; return a function that makes one for a result."""

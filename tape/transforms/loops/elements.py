@@ -63,7 +63,7 @@ def joined(values: Sequence[Any]) -> Any:
     found = None if type(values[0]) is np.ndarray else elements_of([value.node for value in values])
     if found is None:
         if len(values) > MOST_STACKED:
-            raise Misfit
+            raise Misfit("there is another array in each step, which is no element of one")
         return stack_op(*values, axis=0)
     array, first, step = found
     return getitem_op(values[0].trace[array], index=(slice_of(first, step, len(values)),))

@@ -36,7 +36,7 @@ _DEPTH = 4
 
 
 def rolled(
-    nodes: Sequence[Node], inputs: Collection[int], roots: Collection[int]
+    nodes: Sequence[Node], inputs: Collection[int], roots: Collection[int], notes: list[str]
 ) -> tuple[list[Node], dict[int, int]] | None:
     """Return a shorter tape, with loops in place of what repeats itself; None for short ones.
 
@@ -48,6 +48,8 @@ def rolled(
         Leaves that stay.
     roots : collection of int
         The nodes that are asked for.
+    notes : list of str
+        To which the reason is added why something that repeats itself is no loop.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def rolled(
     least = _LEAST_IN_LOOP
     for _ in range(_DEPTH):
         table = Table(tape, {place[id] for id in inputs})
-        shorter = Shorter(table, set(place.values()), bodies)
+        shorter = Shorter(table, set(place.values()), bodies, notes)
         for run in runs(table.codes, _LEAST_STEPS, least):
             shorter.roll(run)
         if not shorter.count:
@@ -119,12 +121,15 @@ class Shorter:
         How many loops there are.
     """
 
-    def __init__(self, table: Table, roots: Collection[int], bodies: dict[Any, Any]) -> None:
+    def __init__(
+        self, table: Table, roots: Collection[int], bodies: dict[Any, Any], notes: list[str]
+    ) -> None:
         self.table = table
         self.nodes: list[Node] = []
         self.place: list[int] = []
         self.count = 0
         self.bodies = bodies
+        self._notes = notes
         self._readers = [0] * len(table.nodes)  # the last node that reads each
         for id, node in enumerate(table.nodes):
             for parent in node.inputs[::2]:
@@ -135,17 +140,20 @@ class Shorter:
 
     def roll(self, run: Run) -> None:
         """Append the nodes up to a run, and a loop in its place; not if it is none after all."""
+        reason = "there are too few"
         for attempt in self._attempts(run):
             nodes, places = len(self.nodes), len(self.place)
             try:
                 loop = Sources(self.table, attempt)
                 self._copy(attempt.start)
                 self._append_loop(loop)
-            except (Misfit, errors.TapeError):
+            except (Misfit, errors.TapeError) as error:
                 del self.nodes[nodes:], self.place[places:]
+                reason = str(error)
                 continue
             self.count += 1
             return
+        self._notes.append(f"{run.steps} times {run.period} operations: {reason}")
 
     def finish(self) -> None:
         """Append the nodes after the last loop."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from math import isqrt
 from typing import Any, Literal
 
@@ -182,9 +181,11 @@ class _Loop:
     def run(self) -> tuple[Any, Any]:
         """Run the loop: as one operation in a compiled function, and otherwise step by step."""
         results = None
-        if recorder() is not None:
-            with suppress(Unrolled):
+        if (program := recorder()) is not None:
+            try:
                 results = self._as_one()
+            except Unrolled as error:
+                program.notes.append(f"{self.name}: {error}")
         if results is None:
             results = self._unrolled()
         count = len(self.state)

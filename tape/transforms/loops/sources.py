@@ -41,7 +41,7 @@ class Sources:
             elif op.data_dependent is True or (
                 op.data_dependent and op.data_dependent(*node.operands, **node.attrs)
             ):
-                raise Misfit
+                raise Misfit(f"the shape of what {op.name} returns depends on data")
         for j, node in enumerate(self.nodes):
             self._look_at_index(j, node)
             if j in self.elements or j in self.alone:
@@ -65,19 +65,19 @@ class Sources:
             if len({index[axis] for index in indices if type(first[axis]) is int} or {0}) > 1
         ]
         if moving != [0]:
-            raise Misfit
+            raise Misfit("an index moves otherwise than by one distance along the first axis")
         length = np.shape(node.inputs[1])[0]
         numbers = [index[0] % length for index in indices]
         step = numbers[1] - numbers[0]
         if not step or any(b - a != step for a, b in pairwise(numbers)):
-            raise Misfit
+            raise Misfit("an index moves otherwise than by one distance along the first axis")
         parents, values = self.table.parents(run, j, 0), self.table.operands(run, j, 0)
         if any(p != parents[0] for p in parents):
-            raise Misfit
+            raise Misfit("an index moves otherwise than by one distance along the first axis")
         if parents[0] is None and not all(are_same(value, values[0]) for value in values):
-            raise Misfit
+            raise Misfit("an index moves otherwise than by one distance along the first axis")
         if (parents[0] is not None and parents[0] >= run.start) or len(node.inputs) != 2:
-            raise Misfit
+            raise Misfit("an index moves otherwise than by one distance along the first axis")
         self.elements[j] = (parents[0] if parents[0] is not None else Same(values[0]), numbers[0], step)
 
     def _source(self, j: int, slot: int) -> tuple[Any, ...]:
@@ -98,24 +98,24 @@ class Sources:
         if not lag:
             return ("here", position)
         if position in self.alone:
-            raise Misfit
+            raise Misfit("a plain array is read in the next step")
         for k in range(lag):
             self._first(position, lag - k, parents[k])
         return ("state", position, lag)
 
     def _first(self, position: int, lag: int, node: Any) -> None:
         if node >= self.run.start or self.first.setdefault((position, lag), node) != node:
-            raise Misfit
+            raise Misfit("a step reads values that are neither of an earlier one nor elements of an array")
 
     def _outside(self, kind: str, node: Any) -> tuple[Any, ...]:
         if node >= self.run.start:
-            raise Misfit
+            raise Misfit("a step reads values that are neither of an earlier one nor elements of an array")
         return (kind, node)
 
     def _separate(self, parents: Sequence[Any]) -> tuple[Any, ...]:
         """Return another node for each step, all of them from before the loop."""
         if max(parents) >= self.run.start or len(parents) > MOST_STACKED:
-            raise Misfit
+            raise Misfit("a step reads values that are neither of an earlier one nor elements of an array")
         return ("nodes", tuple(parents))
 
     def _constant(self, j: int, slot: int) -> tuple[Any, ...]:
@@ -128,11 +128,11 @@ class Sources:
         if isinstance(first, (Handle, np.ndarray)) and all(is_like(value, first) for value in values):
             return ("values", Same(values))
         if len(kinds) > 1 or isinstance(first, (np.ndarray, Handle, bool, complex, Results)):
-            raise Misfit
+            raise Misfit("there is another number or plain array in each step")
         dtype = None
         if not isinstance(first, np.generic):  # a number of Python's, which does not widen the others
             others = {x.dtype for x in self.nodes[j].operands if hasattr(x, "dtype")}
             dtype = others.pop() if len(others) == 1 else None
             if dtype is None or dtype.kind != "f":
-                raise Misfit
+                raise Misfit("there is another number or plain array in each step")
         return ("numbers", Same(np.array(values, dtype)))
