@@ -137,9 +137,8 @@ class BodyOfRun:
             if not all((x.shape, x.dtype) == (first.shape, first.dtype) for _, x in parents):
                 raise Misfit("arrays differ in shape or dtype from step to step")
             if not isinstance(plain(first), (np.ndarray, np.generic)):
-                raise Misfit(
-                    "there is another float of Python's in each step"
-                )  # numbers of Python's do not widen others, as those of an array do
+                # They do not widen others, as those of an array do.
+                raise Misfit("there is another float of Python's in each step")
             at = self._slice_of(parents)
             if at is None and plain(first).nbytes > MOST_BYTES:
                 raise Misfit("there is another large array in each step, which is no element of one")
