@@ -21,35 +21,37 @@ class Misfit(Exception):
 
 def elements_of(nodes: Sequence[Node]) -> tuple[int, int, int] | None:
     """Return the node of an array, the first index and the step, if these are its elements, so far apart."""
-    if count_of_elements(nodes) < len(nodes):
+    count = count_of_elements(nodes)
+    if count < len(nodes) or count < 2:
         return None
-    first, second = nodes[:2]
-    array = first.inputs[0]
-    start = _number_of_element(first, array)
-    return array, start, _number_of_element(second, array) - start
+    array = nodes[0].inputs[0]
+    first, second = _number(nodes[0], array), _number(nodes[1], array)
+    assert first is not None
+    assert second is not None
+    return array, first, second - first
 
 
 def count_of_elements(nodes: Sequence[Node]) -> int:
     """Return how many of these nodes, from the first on, are elements of one array at regular distances."""
-    if len(nodes) < 2 or nodes[0].call.op is not getitem_op or nodes[0].inputs[0] is None:
+    if len(nodes) < 2 or nodes[0].inputs[:1] in ((), (None,)):
         return 0
     array = nodes[0].inputs[0]
-    first, second = _number_of_element(nodes[0], array), _number_of_element(nodes[1], array)
-    if first < 0 or second < 0 or first == second:
+    first, second = _number(nodes[0], array), _number(nodes[1], array)
+    if first is None or second is None or first == second:
         return 0
     for k, node in enumerate(nodes):
-        if _number_of_element(node, array) != first + k * (second - first):
+        if _number(node, array) != first + k * (second - first):
             return k
     return len(nodes)
 
 
-def _number_of_element(node: Node, array: Any) -> int:
-    """Return which element of the array a node is; -1 if it is none."""
+def _number(node: Node, array: Any) -> int | None:
+    """Return which element of the array a node is; None if it is none."""
     if node.call.op is not getitem_op or node.inputs[0] != array or len(node.inputs) != 2:
-        return -1
+        return None
     index = node.call.attrs["index"]
     if len(index) != 1 or type(index[0]) is not int:
-        return -1
+        return None
     return index[0] % np.shape(node.inputs[1])[0]
 
 

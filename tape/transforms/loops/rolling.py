@@ -181,11 +181,11 @@ class Shorter:
         """Append the nodes of the old tape up to one."""
         for id in range(len(self.place), stop):
             node = self.table.nodes[id]
-            self.place.append(len(self.nodes))
             if node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_STEPS:
                 self._copy_stack(node)
             else:
                 self.nodes.append(renumbered(node, self.place))
+            self.place.append(len(self.nodes) - 1)
 
     def _copy_stack(self, node: Node) -> None:
         """Append a stack of nodes: if they are the elements of an array, in order, that array is it."""
@@ -201,8 +201,7 @@ class Shorter:
             self.nodes.append(same)
             return
         made = [self._append_piece(operands[start:stop]) for start, stop in pieces]
-        if len(made) > 1:
-            self.append(concatenate_op, [(at, self.nodes[at].value) for at in made], {"axis": 0})
+        self.append(concatenate_op, [(at, self.nodes[at].value) for at in made], {"axis": 0})
 
     def _elements_from(self, operands: Sequence[tuple[int | None, Any]], start: int) -> int:
         """Return how many operands from one on are elements of one array, at least one."""

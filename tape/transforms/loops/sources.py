@@ -49,6 +49,8 @@ class Sources:
                 continue
             count = len(node.inputs) // 2
             self.sources.append([self._source(j, slot) for slot in range(count)])
+        if not any(self.sources):
+            raise Misfit("nothing is computed but elements of arrays")
 
     def _look_at_index(self, j: int, node: Node) -> None:
         """Note a position that reads another element of one array in each step."""
