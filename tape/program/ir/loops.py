@@ -115,6 +115,33 @@ class Loop:
         return [self.body.instructions[id] for id in self.body.outputs]
 
     @cached_property
+    def collected_states(self) -> dict[int, tuple[int, bool]]:
+        """The states that are collected as well: by which output, and whether as they are before the step."""
+        found: dict[int, tuple[int, bool]] = {}
+        body, taken = self.body, set()
+        for state in range(self.states):
+            before, after = body.inputs[self.constants + state], body.outputs[state]
+            for k in range(self.states, len(body.outputs)):
+                if k not in taken and body.outputs[k] in (before, after):
+                    found[state] = k, body.outputs[k] == before
+                    taken.add(k)
+                    break
+        return found
+
+    @cached_property
+    def planned(self) -> IR:
+        """The body without the outputs that are collected states."""
+        body, dropped = self.body, {k for k, _ in self.collected_states.values()}
+        outputs = [id for k, id in enumerate(body.outputs) if k not in dropped]
+        return IR(body.instructions, body.inputs, body.constants, outputs, body.guards, body.callbacks)
+
+    @property
+    def overwritten(self) -> dict[int, int]:
+        """The inputs that a step may overwrite with a state, by the number of the state."""
+        states = [k for k in range(self.states) if k not in self.collected_states]
+        return {k: self.constants + k for k in states}
+
+    @cached_property
     def block(self) -> Block:
         """The layout of the results; behind them a second copy of the state, for the steps between."""
         types = [(out.shape, out.dtype) for out in self.outputs]

@@ -72,7 +72,8 @@ _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
 _SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
-_KERNEL, _LOOP = opcode("kernel"), opcode("loop")
+_KERNEL, _LOOP, _STATE = opcode("kernel"), opcode("loop"), opcode("state")
+_KEPT_STATE, _COLLECTED_STATE = opcode("kept_state"), opcode("collected_state")
 
 _NUMBER = {name: 8 * number for number, name in enumerate(KERNELS)}
 _DO_CAST, _DO_SELECT, _DO_LOAD = _NUMBER["cast"], _NUMBER["select"], _NUMBER["load"]
@@ -367,16 +368,56 @@ def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
         slot = body + _SLOTS + 8 * _field(other, 1)
         set_int64(slot, _address(frame, _field(other, 4)) + step * _field(other, 2))
         other += _ROW
+    do_move = int64_at(_field(frame, FUNCTIONS) + _DO_MOVE)
     for _ in range(states):
-        # What the last step writes is the result; from there back, it and the spare one take turns.
-        source, target = _address(frame, _field(other, 5)), _address(frame, _field(other, 6))
-        if (length - step) % 2:
-            source, target = target, source
-        if not step:
-            source = _address(frame, _field(other, 4))
+        kind = _field(other, 0)
+        if kind == _KEPT_STATE:
+            if not step:
+                target = _address(frame, _field(other, 4))
+                call3(do_move, (target, _address(frame, _field(other, 3)), _field(other, 2)))
+                set_int64(body + _SLOTS + 8 * _field(other, 1), target)
+            other += _ROW
+            continue
+        if kind == _STATE:
+            # What the last step writes is the result; from there back, it and the spare one take turns.
+            source, target = _address(frame, _field(other, 5)), _address(frame, _field(other, 6))
+            if (length - step) % 2:
+                source, target = target, source
+            if not step:
+                source = _address(frame, _field(other, 4))
+        else:
+            here = _address(frame, _field(other, 6)) + step * _field(other, 7)
+            if _field(other, 8):
+                source, target = here, here + _field(other, 7)
+                if step == length - 1:
+                    target = _address(frame, _field(other, 5))
+                if not step:
+                    call3(do_move, (source, _address(frame, _field(other, 4)), _field(other, 3)))
+            else:
+                source, target = here - _field(other, 7), here
+                if not step:
+                    source = _address(frame, _field(other, 4))
         set_int64(body + _SLOTS + 8 * _field(other, 1), source)
         set_int64(body + _SLOTS + 8 * _field(other, 2), target)
         other += _ROW
+
+
+@inner
+def _finish_state(other, frame, length):  # type: ignore[no-untyped-def]
+    """Put the last state where the result is, if it is not there."""
+    kind, do_move = _field(other, 0), int64_at(_field(frame, FUNCTIONS) + _DO_MOVE)
+    if kind == _KEPT_STATE:
+        if not length:
+            out = _address(frame, _field(other, 4))
+            call3(do_move, (out, _address(frame, _field(other, 3)), _field(other, 2)))
+        return
+    source = _address(frame, _field(other, 4))
+    is_elsewhere = not length
+    if kind == _COLLECTED_STATE and length and not _field(other, 8):
+        source = _address(frame, _field(other, 6)) + (length - 1) * _field(other, 7)
+        is_elsewhere = True
+    if is_elsewhere:
+        call3(do_move, (_address(frame, _field(other, 5)), source, _field(other, 3)))
 
 
 @inner
@@ -409,12 +450,10 @@ def _loop(row, frame):  # type: ignore[no-untyped-def]
         set_int64(frame + 8 * DONE, step + 1)
         return False
     set_int64(frame + 8 * DONE, 0)
-    if not length:
-        other = row + _ROW * (1 + bindings)
-        for _ in range(states):
-            out = _address(frame, _field(other, 5))
-            call3(int64_at(table + _DO_MOVE), (out, _address(frame, _field(other, 4)), _field(other, 3)))
-            other += _ROW
+    other = row + _ROW * (1 + bindings)
+    for _ in range(states):
+        _finish_state(other, frame, length)
+        other += _ROW
     return True
 
 

@@ -85,12 +85,15 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
     # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the
-    # address of a slot in a step is x + step times the number of the step; a state is read from one place,
-    # and written to the other, the last one to out.
+    # address of a slot in a step is x + step times the number of the step. A state is read from one place
+    # and written to the other; or it is overwritten; or it is read from and written to an array that collects
+    # it, as it is before each step (before is 1) or after it. The last one goes to out.
     "loop": ("body", "length", "bindings", "states", "portion"),
     "binding": ("slot", "step", "bytes", "x"),
     "stacking": ("slot", "step", "bytes", "out"),
     "state": ("slot_in", "slot_out", "bytes", "first", "out", "spare"),
+    "kept_state": ("slot_in", "bytes", "first", "out"),
+    "collected_state": ("slot_in", "slot_out", "bytes", "first", "out", "array", "step", "before"),
 }  # fmt: skip
 
 _CODES = {name: code for code, name in enumerate(FIELDS)}

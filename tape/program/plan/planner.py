@@ -7,6 +7,7 @@ places the values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -80,7 +81,7 @@ class Plan:
 
 
 @collector_paused()
-def plan(ir: IR, donated: frozenset[int] = frozenset()) -> Plan:
+def plan(ir: IR, donated: frozenset[int] = frozenset(), states: Mapping[int, int] | None = None) -> Plan:
     """Schedule IR and place its values.
 
     Parameters
@@ -89,18 +90,21 @@ def plan(ir: IR, donated: frozenset[int] = frozenset()) -> Plan:
         It is not changed.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for outputs of their shape and dtype.
+    states : dict of int to int
+        Of the body of a loop: the inputs whose memory may be used for an output, by the output.
 
     Returns
     -------
     Plan
     """
-    return _Planner(ir, donated).plan()
+    return _Planner(ir, donated, states or {}).plan()
 
 
 class _Planner:
-    def __init__(self, ir: IR, donated: frozenset[int]) -> None:
+    def __init__(self, ir: IR, donated: frozenset[int], states: Mapping[int, int]) -> None:
         self.ir = ir
         self.donated = donated
+        self.states = states
         self.instructions: list[Instruction] = []
         self.layouts: list[Layout] = []
         self.sizes: list[int] = []  # in bytes
@@ -116,6 +120,7 @@ class _Planner:
         lifetimes = Lifetimes(result, self.layouts)
         if self.donated and self._donate(lifetimes):
             lifetimes = Lifetimes(result, self.layouts)
+        self._overwrite_states(lifetimes)
         allocate(result, self.layouts, self.sizes, lifetimes)
         return result
 
@@ -278,6 +283,22 @@ class _Planner:
         if ready[operand] < at:
             return True
         return ready[operand] == at and self.layouts[operand].root == operand
+
+    # ---- states of loops -------------------------------------------------------------------------------
+
+    def _overwrite_states(self, lifetimes: Lifetimes) -> None:
+        """Let the next state take the memory of the state, where nothing reads that any more."""
+        result = self.result
+        if not self.states:
+            return
+        step_of = {id: at for at, step in enumerate(result.steps) for id in step.members}
+        for k, leaf in self.states.items():
+            source, id = result.inputs[leaf], result.outputs[k]
+            if source is None or id not in step_of:
+                continue
+            at = step_of[id]
+            if lifetimes.last[source] <= at and lifetimes.may_overwrite(id, source, at):
+                result.donations[k] = leaf
 
     # ---- donated memory --------------------------------------------------------------------------------
 

@@ -94,7 +94,9 @@ class Names:
         states = [f"state{k}" for k in range(loop.states)]
         first, last = loop.constants, loop.constants + loop.states
         arrays = [f"{name}[k]" for name in given[last:]]
-        stacked = [f"{self.value(id)}.{k}[k]" for k in range(loop.states, len(loop.outputs))]
+        collected = {output for output, _ in loop.collected_states.values()}
+        others = (k for k in range(loop.states, len(loop.outputs)) if k not in collected)
+        stacked = [f"{self.value(id)}.{k}[k]" for k in others]
         following = [f"next {state}" for state in states]
         inputs, outputs = [*given[:first], *states, *arrays], [*following, *stacked]
         return Names(body, f"{self.value(id)}.", inputs, outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tape.program.ir.instructions import Instruction
+from tape.program.ir.loops import Loop
 from tape.program.native.opcodes import packed
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer
@@ -14,35 +15,52 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
     """Run the body of a loop once for each step."""
     (loop,), plan = instruction.attrs, w.bodies[id]
     parts, place = loop.block.parts, w.place(id)
-    outs = [packed(place.slot, place.offset + part.offset) for part in parts]
-    inputs, outputs, sizes = plan.input_slots, plan.output_slots, plan.slots
+    results = [packed(place.slot, place.offset + part.offset) for part in parts]
     first, last = loop.constants, loop.constants + loop.states
-    steps = max(loop.length - 1, 0)
+    sizes = [part.size for part in parts]
     head = len(w.rows)
     w.emit(
         "loop", body=list(w.bodies).index(id), length=loop.length, bindings=0, states=loop.states,
-        portion=max(1, portion(loop.length, nanoseconds(w.plan.instructions, id))),
+        portion=portion(loop.length, nanoseconds(w.plan.instructions, id)),
     )  # fmt: skip
-
-    def each(name: str, slot: int, field: str, operand: int, size: int) -> None:
-        """Write a row for what has an element for each step."""
-        if loop.is_backwards:
-            operand += steps * size
-        step = -size if loop.is_backwards else size
-        w.emit(name, **{"slot": slot, "step": step, "bytes": sizes[slot], field: operand})
-
     for k, x in enumerate(instruction.operands):
+        slot = plan.input_slots[k]
         if k < first:
-            w.emit("binding", slot=inputs[k], step=0, bytes=sizes[inputs[k]], x=w.at(x))
+            w.emit("binding", slot=slot, step=0, bytes=plan.slots[slot], x=w.at(x))
         elif k >= last:
             source = w.plan.instructions[x]
             size = source.size // max(loop.length, 1) * source.dtype.itemsize
-            each("binding", inputs[k], "x", w.at(x), size)
-    for k in range(loop.states, len(outputs)):
-        each("stacking", outputs[k], "out", outs[k], sizes[outputs[k]])
+            start, step = _turned(loop, w.at(x), size)
+            w.emit("binding", slot=slot, step=step, bytes=plan.slots[slot], x=start)
+    collected = {output for output, _ in loop.collected_states.values()}
+    slots = iter(plan.output_slots)
+    out_slots = {k: next(slots) for k in range(len(loop.outputs)) if k not in collected}
+    for k in range(loop.states, len(loop.outputs)):
+        if k not in collected:
+            slot = out_slots[k]
+            start, step = _turned(loop, results[k], plan.slots[slot])
+            w.emit("stacking", slot=slot, step=step, bytes=plan.slots[slot], out=start)
     w.rows[head][3] = len(w.rows) - head - 1
     for k in range(loop.states):
-        w.emit(
-            "state", slot_in=inputs[first + k], slot_out=outputs[k], bytes=sizes[outputs[k]],
-            first=w.at(instruction.operands[first + k]), out=outs[k], spare=outs[len(outputs) + k],
-        )  # fmt: skip
+        slot_in, before = plan.input_slots[first + k], w.at(instruction.operands[first + k])
+        if k in plan.donations:
+            w.emit("kept_state", slot_in=slot_in, bytes=sizes[k], first=before, out=results[k])
+        elif k in loop.collected_states:
+            output, is_before = loop.collected_states[k]
+            array, step = _turned(loop, results[output], sizes[k])
+            w.emit(
+                "collected_state", slot_in=slot_in, slot_out=out_slots[k], bytes=sizes[k], first=before,
+                out=results[k], array=array, step=step, before=int(is_before),
+            )  # fmt: skip
+        else:
+            w.emit(
+                "state", slot_in=slot_in, slot_out=out_slots[k], bytes=sizes[k], first=before,
+                out=results[k], spare=results[len(loop.outputs) + k],
+            )  # fmt: skip
+
+
+def _turned(loop: Loop, operand: int, size: int) -> tuple[int, int]:
+    """Return where the element of the first step is in an array, and the distance of the next one."""
+    if loop.is_backwards:
+        return operand + max(loop.length - 1, 0) * size, -size
+    return operand, size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ class Routine:
         Sound: see `tape.program.ir.check`.
     donated : frozenset of int
         Dynamic leaves whose memory may be used for results.
+    states : dict of int to int
+        Of the body of a loop: the inputs that a step may overwrite with an output, by the output.
 
     Attributes
     ----------
@@ -43,11 +46,13 @@ class Routine:
         How many threads a row may use.
     """
 
-    def __init__(self, ir: IR, donated: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, ir: IR, donated: frozenset[int] = frozenset(), states: Mapping[int, int] | None = None
+    ) -> None:
         self.ir = ir
-        self.plan = plan(ir, donated)
-        loops = {id: step for id, step in enumerate(self.plan.instructions) if step.op == "loop"}
-        self.bodies = [Routine(loop.attrs[0].body) for loop in loops.values()]
+        self.plan = plan(ir, donated, states or {})
+        loops = {id: step.attrs[0] for id, step in enumerate(self.plan.instructions) if step.op == "loop"}
+        self.bodies = [Routine(loop.planned, states=loop.overwritten) for loop in loops.values()]
         self._encode(list(loops))
         self.literals = np.frombuffer(self.plan.literals + bytes(16), np.uint8)
         self.threads = num_threads()

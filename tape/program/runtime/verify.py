@@ -52,6 +52,7 @@ _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
 _LOOP = 13  # numbers in the table of a product by NumPy's loop
 _ADDING: dict[int, np.dtype[Any]] = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
+_STATES = ("state", "kept_state", "collected_state")
 _STACK = 8  # numbers in the table of a stack of matrices
 _TRIANGLES = [ord("U"), ord("L")]
 _TRIANGULAR = [
@@ -108,9 +109,10 @@ class Body(NamedTuple):
     def of(cls, plan: Plan) -> Body:
         """Return those of a plan."""
         slots = slots_of(plan)
+        outputs = [number for k, number in enumerate(plan.output_slots) if k not in plan.donations]
         return cls(
             {number: slots[number] for number in plan.input_slots},
-            {number: slots[number] for number in plan.output_slots},
+            {number: slots[number] for number in outputs},
         )
 
 
@@ -481,14 +483,20 @@ class _Verifier:
             for row in range(at + 1, stop):
                 self.loops[row] = (int(lengths[k]), body)
                 name = _NAMES[words[row, 0]]
-                if name not in (("binding", "stacking") if row < middle else ("state",)):
+                if name not in (("binding", "stacking") if row < middle else _STATES):
                     group.refuse(k, "bindings", f"is followed by a row of {name}")
-                bound += [int(number) for number in words[row, 1 : 3 if name == "state" else 2]]
+                slots = sum(field.startswith("slot") for field in FIELDS[name])
+                bound += [int(number) for number in words[row, 1 : 1 + slots]]
             if sorted(bound) != sorted([*body.inputs, *body.outputs]):
                 group.refuse(k, "bindings", "does not bind each slot of the body once")
 
-    def _bound(self, group: Rows, field: str, *, is_written: bool) -> tuple[Column, Column]:
-        """Return the alignments of the slots of a body that are bound, and the lengths of the loops."""
+    def _bound(
+        self, group: Rows, field: str, *, is_written: bool, is_kept: bool = False
+    ) -> tuple[Column, Column]:
+        """Return the alignments of the slots of a body that are bound, and the lengths of the loops.
+
+        A step writes to slots of outputs, and of inputs if these are the place of a state that is kept.
+        """
         alignments, lengths = np.ones(len(group), np.int64), np.zeros(len(group))
         for k, row in enumerate(group.numbers):
             if row not in self.loops:
@@ -498,6 +506,8 @@ class _Verifier:
             if slot is None or (slot.size and slot.size != group["bytes"][k]):  # of 0 bytes, it is not read
                 group.refuse(k, field, "is no slot of so many bytes, of this kind, of the body")
             assert slot is not None
+            if slot.size and slot.is_writable != (is_written or is_kept):
+                group.refuse(k, field, "is a slot that steps write to, or not, and should not, or should")
             alignments[k] = slot.alignment if slot.size else 1
         return alignments, lengths
 
@@ -522,6 +532,27 @@ class _Verifier:
         for other in (first, spare):
             self.claims.keep_apart(out, other)
         self.claims.keep_apart(spare, first)
+
+    def _kept_state(self, group: Rows) -> None:
+        units, _ = self._bound(group, "slot_in", is_written=False, is_kept=True)
+        size = group.between("bytes", 0, _MOST)
+        first = self.claims.add(group, "first", units, part=size)
+        out = self.claims.add(group, "out", units, part=size, is_written=True)
+        self.claims.keep_apart(out, first)
+
+    def _collected_state(self, group: Rows) -> None:
+        units, lengths = self._bound(group, "slot_out", is_written=True)
+        readable, _ = self._bound(group, "slot_in", is_written=False)
+        units, size = np.maximum(units, readable), group.between("bytes", 0, _MOST)
+        group.between("before", 0, 1)
+        step = group.between("step", -_MOST, _MOST)
+        self._need_spread(group, "step", step, size)
+        first = self.claims.add(group, "first", units, part=size)
+        out = self.claims.add(group, "out", units, part=size, is_written=True)
+        array = self.claims.add(group, "array", units, lengths, step=step, part=size, is_written=True)
+        self.claims.keep_apart(out, first)
+        self.claims.keep_apart(array, first)
+        self.claims.keep_apart(array, out)
 
     # ---- BLAS and LAPACK -----------------------------------------------------------------------------
 
