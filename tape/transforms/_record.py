@@ -218,6 +218,7 @@ class Recording:
             self.outs = [out.again() if self._is_ours(out) else out for out in self.outs]
             for handle in [*self.params, *[out for out in self.outs if self._is_ours(out)]]:
                 handle.id = place[handle.id]
+                handle.node = nodes[handle.id]
             self.trace.restrict(nodes, place)
 
     # ---- sweeps ----------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class BodyOfRun:
         self.nodes: list[Node] = []
         self.constants: dict[Any, int] = {}
         self.arrays: dict[Any, int] = {}
+        self._element_at: dict[int, int] = {}  # the position that reads it, of each leaf that is an element
         self.operands: dict[int, tuple[int | None, Any]] = {}  # of each leaf
         size = max(
             [plain(node.value).nbytes for node in loop.nodes if type(plain(node.value)) is np.ndarray] or [0]
@@ -97,6 +98,7 @@ class BodyOfRun:
         for j, node in enumerate(loop.nodes):
             if j in loop.elements:
                 place[j] = self._element(loop.elements[j], node)
+                self._element_at[place[j]] = j
                 continue
             if j in loop.alone:
                 place[j] = self._alone(j)
@@ -226,7 +228,15 @@ class BodyOfRun:
 
         values = {leaf: plain(value) for leaf, (_, value) in self.operands.items()}
         values |= {leaf: recorded(j, lag) for (j, lag), leaf in self.states.items()}
-        values |= {leaf: values[leaf][step] for leaf in self.arrays.values()}
+        for (kind, key), leaf in self.constants.items():
+            values[leaf] = plain(table.nodes[key].value if kind == "node" else key.value)
+        for (kind, key, *_), leaf in self.arrays.items():
+            if kind == "nodes":
+                values[leaf] = plain(table.nodes[key[step]].value)
+            elif kind == "element":
+                values[leaf] = recorded(self._element_at[leaf])
+            else:
+                values[leaf] = plain(key.value[step])
         found = self.steps.body.computed([values[leaf] for leaf in self.order])
         expected = [*[recorded(j, lag - 1) for j, lag in self.states], *[recorded(j) for j in self._read]]
         for value, wanted in zip(found, expected, strict=True):

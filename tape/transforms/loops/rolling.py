@@ -184,13 +184,26 @@ class Shorter:
             if node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_STEPS:
                 self._copy_stack(node)
             else:
-                self.nodes.append(renumbered(node, self.place))
+                self._copy_node(node)
             self.place.append(len(self.nodes) - 1)
+
+    def _copy_node(self, node: Node) -> None:
+        """Append a node; where it stands for one of a tape further out, computed anew if an operand was."""
+        same = renumbered(node, self.place)
+        pairs = list(zip(same.parents, same.operands, strict=True))
+        if isinstance(node.value, Handle) and any(
+            parent is not None and self.nodes[parent].value is not value for parent, value in pairs
+        ):
+            assert node.op is not None
+            self.append(node.op, [(p, x if p is None else self.nodes[p].value) for p, x in pairs], node.attrs)
+        else:
+            self.nodes.append(same)
 
     def _copy_stack(self, node: Node) -> None:
         """Append a stack of nodes: if they are the elements of an array, in order, that array is it."""
         same = renumbered(node, self.place)
-        operands = list(zip(same.parents, same.operands, strict=True))
+        pairs = zip(same.parents, same.operands, strict=True)
+        operands = [(p, x if p is None else self.nodes[p].value) for p, x in pairs]
         pieces: list[tuple[int, int]] = []  # where those begin and end that are elements of one array
         start = 0
         while start < len(operands):
@@ -198,7 +211,7 @@ class Shorter:
             pieces.append((start, stop))
             start = stop
         if 4 * len(pieces) > len(operands) or node.attrs["axis"] not in (0, -node.value.ndim):
-            self.nodes.append(same)
+            self._copy_node(node)
             return
         made = [self._append_piece(operands[start:stop]) for start, stop in pieces]
         self.append(concatenate_op, [(at, self.nodes[at].value) for at in made], {"axis": 0})
@@ -246,8 +259,8 @@ class Shorter:
         base = len(self.place)
         self.place += [-1] * (run.stop - base)
         for id in sorted(wanted & alone):
-            self.place[id] = len(self.nodes)
-            self.nodes.append(renumbered(table.nodes[id], self.place))
+            self._copy_node(table.nodes[id])
+            self.place[id] = len(self.nodes) - 1
         last_step = run.stop - run.period
         collected = sorted({(id - run.start) % run.period for id in wanted - alone if id < last_step})
         final = sorted({id - last_step for id in wanted - alone if id >= last_step} - {*collected})
