@@ -19,7 +19,7 @@ from tape.core.checks import check_cotangent
 from tape.core.interpreter import OPEN, interceptor, lift, recorder, resolve
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
-from tape.transforms.loops.rolling import LEAST_NODES, rolled
+from tape.transforms.loops.rolling import rolled
 
 Argnums = int | tuple[int, ...] | list[int]
 
@@ -129,8 +129,7 @@ class Recording:
         self.outs, self.out_structure = tree.flatten(out)
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
-            is_long = len(self.trace.nodes) >= LEAST_NODES and self.trace.watching is None
-            if is_long and (program := recorder()) is not None:
+            if self.trace.watching is None and (program := recorder()) is not None:
                 self._roll(program)
 
     # ---- what was recorded ---------------------------------------------------------------------

@@ -52,11 +52,14 @@ def runs(codes: Any, least_count: int, least_size: int) -> list[Run]:
         is_alike = codes[period:] == codes[:-period]
         is_alike &= ~(taken[period:] | taken[:-period])
         edges = np.flatnonzero(np.diff(np.concatenate([[False], is_alike, [False]]).astype(np.int8)))
-        for start, stop in zip(edges[::2], edges[1::2], strict=True):
+        end = 0
+        for begin, stop in zip(edges[::2], edges[1::2], strict=True):
+            start = max(begin, end)
             count = (stop - start + period) // period
             if count >= least_count and count * period >= least_size:
                 found.append(Run(int(start), period, int(count)))
-                taken[start : found[-1].stop] = True
+                end = found[-1].stop
+                taken[start:end] = True
     return sorted(found)
 
 

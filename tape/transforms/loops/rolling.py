@@ -29,8 +29,8 @@ from tape.transforms.loops.likeness import Table
 from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.sources import Sources
 
-LEAST_NODES, _LEAST_IN_LOOP = 256, 96
-"""Nodes from which on a tape is looked at, and from which on a loop is rolled up."""
+LEAST_NODES = 1024
+"""Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are."""
 _LEAST_STEPS = 8
 _DEPTH = 4
 
@@ -62,7 +62,7 @@ def rolled(
         return None
     tape, place = _without_dead(nodes, {id: id for id in {*inputs, *roots}})
     bodies: dict[Any, Any] = {}
-    least = _LEAST_IN_LOOP
+    least = LEAST_NODES
     for _ in range(_DEPTH):
         table = Table(tape, {place[id] for id in inputs})
         shorter = Shorter(table, set(place.values()), bodies, notes)
@@ -72,7 +72,7 @@ def rolled(
             break
         shorter.finish()
         tape, place = _without_dead(shorter.nodes, {id: shorter.place[at] for id, at in place.items()})
-        least = _LEAST_IN_LOOP // 4  # of which some are loops themselves
+        least = LEAST_NODES // 8  # of which some are loops themselves
     return tape, place
 
 

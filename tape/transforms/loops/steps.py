@@ -24,6 +24,7 @@ from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.interpreters.batching import Lanes
+from tape.transforms._expand import push_series
 from tape.transforms.loops.body import Body, BodyTrace, Unrolled, extracted
 
 
@@ -361,6 +362,21 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
     return Results([None if id is None else next(ours) for id in pushed])
 
 
+def _expand(op: Op, out: Any, series: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    """Expand step by step."""
+    order = len(series[0]) - 1
+    operands = [coefficients[0] for coefficients in series]
+    moving = [any(part is not None for part in coefficients[1:]) for coefficients in series]
+    trace, params, results = _recorded(operands, moving, attrs["steps"])
+    seeds = {p.id: list(s) for p, s in zip(params, series, strict=True) if p is not None}
+    stop = 1 + max([result.id for result in results if _is_on(trace, result)], default=-1)
+    found = push_series(trace.nodes, seeds, order, stop, where=trace)
+    columns = [
+        (found[result.id] if _is_on(trace, result) else None) or [None] * (order + 1) for result in results
+    ]
+    return [out, *[Results([column[k] for column in columns]) for k in range(1, order + 1)]]
+
+
 def _both(values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     return [*values, *[tangent for tangent in tangents if tangent is not None]]
 
@@ -411,6 +427,7 @@ STEPS = Op(
     name="scan",
     vjp=_pull,
     jvp=_push,
+    taylor=_expand,
     batch=_batch,
     lower=lambda b, *operands, steps: INTERNAL["lower_steps"](b, operands, steps),
     explains_errors=False,
