@@ -151,6 +151,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
     found = rolled(nodes, inputs, roots, trace.notes)
     if found is not None:
+        nodes.clear()  # so that nothing refers to arrays but the tape
         nodes, place = found
         inputs = [place[id] for id in inputs]
         outputs = [place[out] if type(out) is int else out for out in outputs]
