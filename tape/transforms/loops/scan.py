@@ -64,6 +64,9 @@ def scan(
     Where ``f`` reads a number in Python, as ``if`` and ``float()`` do, or where the shape of a result depends
     on data, a compiled function records the loop step by step, as it does any Python loop.
 
+    What ``f`` does beside returning values is not part of the loop: while it is recorded it runs as often as
+    that takes. It may write to its carry and elements, which are its own.
+
     Examples
     --------
     >>> import numpy as np, tape
@@ -198,12 +201,12 @@ class _Loop:
         collected: list[list[Any]] = []
         state = self.state
         for k in reversed(order) if self.is_backwards else order:
-            results = self.step([*map(snapshot, state), *[array[k] for array in self.arrays]])
+            results = self.step([*map(_own, state), *[_own(array[k]) for array in self.arrays]])
             state = results[:count]
             collected.append(results[count:])
         if not self.length:  # to know what would be collected
-            examples = [np.zeros(np.shape(array)[1:], _dtype(array))[()] for array in self.arrays]
-            results = self.step([*map(_plain, state), *examples])
+            examples = [np.zeros(np.shape(x)[1:], _dtype(x), like=x)[()] for x in self.arrays]
+            results = self.step([*map(_own, state), *examples])
             return [*state, *[np.zeros((0, *np.shape(x)), _dtype(x)) for x in results[count:]]]
         if self.is_backwards:
             collected.reverse()
@@ -218,9 +221,14 @@ class _Loop:
         else:
             elements = [np.zeros(np.shape(array)[1:], _dtype(array))[()] for array in self.arrays]
         examples = [*map(_plain, self.state), *elements]
-        body, captured = record(self.step, examples, self.name)
+        body, captured = record(self.step, examples, self.name, self.length)
         steps = Steps(body, self.length, len(captured), count, self.is_backwards)
         return list(unpack(STEPS(*captured, *self.state, *self.arrays, steps=steps)))
+
+
+def _own(value: Any) -> Any:
+    """Return a value that the body may write to, without changing the original."""
+    return value.copy() if type(value) is np.ndarray else snapshot(value)
 
 
 def _plain(value: Any) -> Any:
