@@ -18,7 +18,9 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     arrays, element = tree.flatten(xs)
     steps = range(length if length is not None else len(arrays[0]))
     leaves, state = tree.flatten(init)
-    carry = tree.restore(state, [leaf if isinstance(leaf, tape.Var) else np.asarray(leaf)[()] for leaf in leaves])
+    carry = tree.restore(
+        state, [leaf if isinstance(leaf, tape.Var) else np.asarray(leaf)[()] for leaf in leaves]
+    )
     rows = []
     for k in reversed(steps) if reverse else steps:
         carry, y = f(carry, tree.restore(element, [array[k] for array in arrays]))
@@ -134,7 +136,16 @@ def other_dtypes(loops, x, w):
         count = count + k
         flag = flag ^ b
         small = small * np.float32(0.5) + x.astype(np.float32)
-        return (count, flag, small), (count * 2, ~flag, small, x * k, x[b.argmin()], x[k % 3], 1.5 * small, b + b)
+        return (count, flag, small), (
+            count * 2,
+            ~flag,
+            small,
+            x * k,
+            x[b.argmin()],
+            x[k % 3],
+            1.5 * small,
+            b + b,
+        )
 
     n = len(x)
     rows = np.arange(3 * n).reshape(n, 3)

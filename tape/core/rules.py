@@ -70,7 +70,7 @@ def _fit_several(tangents: Any, out: Any, op: Op) -> Results | None:
             f"the jvp rule of {op.name} made {errors.describe(tangents)} for {len(results)} results. Return "
             "a tuple with a tangent for each, None where nothing flows"
         )
-    return Results(map(fit_tangent, tangents, results))
+    return fit_tangent(Results(tangents), out)
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:

@@ -66,7 +66,10 @@ class Body:
                 continue
             pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
             operands = [operand if parent is None else found[parent] for parent, operand in pairs]
-            found[id] = op(*operands, **node.call.attrs)
+            is_recorded = any(isinstance(operand, Handle) for operand in operands)
+            found[id] = (
+                op(*operands, **node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
+            )
         return [found[id] for id in self.outputs]
 
 
@@ -271,7 +274,7 @@ def record(
     if length > 1:
         before = [np.array(plain(value)) for value in captured]
         again, others = _recorded(f, examples, name)
-        after = [plain(value) for value in others]
+        after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(
                 f"{name}: the function does something else each time it runs, and a compiled function records "
@@ -281,9 +284,7 @@ def record(
     return body, captured
 
 
-def _recorded(
-    f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str
-) -> tuple[Body, list[Any]]:
+def _recorded(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) -> tuple[Body, list[Any]]:
     with BodyTrace(name) as trace:
         leaves = [trace.leaf(example) for example in examples]
         try:

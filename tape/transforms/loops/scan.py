@@ -65,7 +65,11 @@ def scan(
     on data, a compiled function records the loop step by step, as it does any Python loop.
 
     What ``f`` does beside returning values is not part of the loop: while it is recorded it runs as often as
-    that takes. It may write to its carry and elements, which are its own.
+    that takes. It may write to its carry and elements, which are its own. Python numbers in a carry become
+    numbers of NumPy.
+
+    In derivatives of a loop in a compiled function zeros stand where nothing flows: beside infinite values
+    they make NaN.
 
     Examples
     --------
@@ -118,6 +122,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     """
     check_callable(body, "fori_loop")
     counters = np.arange(operator.index(lower), operator.index(upper))
+    if not len(counters):
+        return tree.map_leaves(lambda leaf: _as_value(leaf, "the state"), init)
 
     def step(state: Any, i: Any) -> tuple[Any, None]:
         return body(i, state), None
@@ -240,9 +246,10 @@ def _dtype(value: Any) -> np.dtype[Any]:
 
 
 def _as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf as an array, a number of NumPy, or a Var."""
-    if isinstance(leaf, Handle) or type(leaf) is np.ndarray:
-        return leaf
+    """Return a leaf as an array, a number of NumPy, or a Var of one of these."""
+    if isinstance(leaf, Handle):
+        is_weak = not isinstance(plain(leaf), (np.ndarray, np.generic))
+        return ops.reshape(leaf, ()) if is_weak else leaf
     value = np.asarray(leaf)
     if value.dtype.kind not in "biufc":
         raise errors.DTypeError(
