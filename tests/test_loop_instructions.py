@@ -44,7 +44,9 @@ def gradient(case):
 # ---- IR and machine ------------------------------------------------------------------------------------
 
 
-@grid(ids=lambda value: getattr(value, "__name__", str(value)), case=LOOPED, kind=["value", "gradient", "jvp"])
+@grid(
+    ids=lambda value: getattr(value, "__name__", str(value)), case=LOOPED, kind=["value", "gradient", "jvp"]
+)
 def test_the_machine_equals_the_interpreter_of_ir(case, kind):
     f = {
         "value": lambda x, w: case(TAPE, x, w),
@@ -80,7 +82,9 @@ def loops_of(program):
 def test_results_that_nothing_uses_are_not_computed():
     def f(x, w):
         (a, b), (ys, _, zs) = tape.scan(
-            lambda c, x: ((np.tanh(c[0] * x), c[1] + np.exp(x)), (c[0], np.log(np.abs(x)), c[0] * w)), (w, w), x
+            lambda c, x: ((np.tanh(c[0] * x), c[1] + np.exp(x)), (c[0], np.log(np.abs(x)), c[0] * w)),
+            (w, w),
+            x,
         )
         return a, zs
 
@@ -111,7 +115,9 @@ def test_what_is_used_at_several_depths_is_pruned_at_all():
 
 
 def test_blocks_lie_apart_and_aligned():
-    block = Block([((3,), np.dtype("f4")), ((), np.dtype("?")), ((0, 2), np.dtype("f8")), ((9,), np.dtype("f8"))])
+    block = Block(
+        [((3,), np.dtype("f4")), ((), np.dtype("?")), ((0, 2), np.dtype("f8")), ((9,), np.dtype("f8"))]
+    )
     ends = [part.offset + part.size for part in block.parts]
     assert all(part.offset % ALIGNMENT == 0 for part in block.parts)
     assert all(end <= after.offset for end, after in zip(ends, block.parts[1:], strict=False))
@@ -206,7 +212,10 @@ MEMORY = [
     Slot(512, 1, True),
 ]  # fmt: skip
 BODIES = [
-    Body({3: Slot(24, 8, False), 4: Slot(16, 8, False), 5: Slot(8, 8, False)}, {6: Slot(16, 8, True), 7: Slot(32, 8, True)}),
+    Body(
+        {3: Slot(24, 8, False), 4: Slot(16, 8, False), 5: Slot(8, 8, False)},
+        {6: Slot(16, 8, True), 7: Slot(32, 8, True)},
+    ),
     Body({}, {}),
 ]
 """A constant, a state and an element; the next state and what is collected."""
@@ -230,7 +239,10 @@ EACH_FIELD = [(k, field) for k, (name, _) in enumerate(ROWS) for field in FIELDS
 def verified(*rows):
     code = np.zeros(WIDTH * len(rows), np.int64)
     for k, (name, fields) in enumerate(rows):
-        code[k * WIDTH : k * WIDTH + 1 + len(fields)] = [opcode(name), *[fields[field] for field in FIELDS[name]]]
+        code[k * WIDTH : k * WIDTH + 1 + len(fields)] = [
+            opcode(name),
+            *[fields[field] for field in FIELDS[name]],
+        ]
     verify(code, len(rows), MEMORY, [], BODIES)
 
 
@@ -271,7 +283,12 @@ def test_operands_of_loops_stay_in_their_slots(k):
     for field in set(fields) & OPERANDS:
         is_written = field in ("out", "spare")
         slot = fields[field] >> 40
-        for wrong in (packed(slot, MEMORY[slot].size), packed(len(MEMORY), 0), packed(REGISTERS, 512), packed(slot, (1 << 40) - 64)):
+        for wrong in (
+            packed(slot, MEMORY[slot].size),
+            packed(len(MEMORY), 0),
+            packed(REGISTERS, 512),
+            packed(slot, (1 << 40) - 64),
+        ):
             with pytest.raises(errors.ProgramError, match=rf"\({name}\), {field}"):
                 verified(*changed(k, **{field: wrong}))
         with pytest.raises(errors.ProgramError, match=rf"\({name}\), {field}.*multiple"):
@@ -388,6 +405,17 @@ def test_a_listing_shows_the_body_of_each_loop_once():
     assert text.count("in0[k]") == 1
 
 
+def test_nonfinite_values_are_found_in_programs_with_loops():
+    program = program_of(lambda x, w: np.sum(CASES[0](TAPE, x, w)[1] * 2), X, W)
+    assert not tape.find_nonfinite(program, X, W)
+    wrong = X.copy()
+    wrong[2] = np.nan
+    assert tape.find_nonfinite(program, wrong, W)
+    big = program_of(lambda x, w: tape.scan(lambda c, x: (c * 1e200, c), w, x)[1] * x, X, W)
+    with np.errstate(all="ignore"):
+        assert "loop" in str(tape.find_nonfinite(big, X, W))
+
+
 # ---- signals, threads, errors --------------------------------------------------------------------------
 
 
@@ -484,7 +512,9 @@ def random_loop(rng):
         lambda a, b: a.reshape(3, 2).T,
         lambda a, b: a * 0 + np.sum(b, axis=0),
     ]
-    steps = [(rng.integers(len(operations)), rng.integers(6), rng.integers(6)) for _ in range(rng.integers(1, 7))]
+    steps = [
+        (rng.integers(len(operations)), rng.integers(6), rng.integers(6)) for _ in range(rng.integers(1, 7))
+    ]
     after, results = rng.integers(0, 4 + len(steps), 3), rng.integers(0, 4 + len(steps), rng.integers(0, 4))
     reverse = bool(rng.integers(2))
 
@@ -495,7 +525,9 @@ def random_loop(rng):
             for k, i, j in steps:
                 values.append(operations[k](values[-1 - i % len(values)], values[j % len(values)]))
             values += [values[-1]] * 4
-            return tuple(np.clip(values[k], -4, 4) if k > 3 else values[k] for k in after), [values[k] for k in results]
+            return tuple(np.clip(values[k], -4, 4) if k > 3 else values[k] for k in after), [
+                values[k] for k in results
+            ]
 
         return tape.scan(step, (a, a * w, a[::-1]), xs, reverse=reverse)
 
