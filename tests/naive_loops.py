@@ -1,4 +1,4 @@
-"""Loops as plain Python, which `tape.scan` and its kin are checked against, and functions written with loops."""
+"""Loops as plain Python, which `tape.scan` and its kin are checked against, and functions with loops."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -326,7 +326,8 @@ def no_elements(loops, x, w):
 
 CASES = [
     recurrence, reversed_recurrence, trees, swapped, passed_through, unused_carry, constant_carry,
-    collected_as_is, some_results, last_unused, numbers, weak_numbers, other_dtypes, complex_carry, matrices, empty_arrays,
+    collected_as_is, some_results, last_unused, numbers, weak_numbers, other_dtypes, complex_carry,
+    matrices, empty_arrays,
     written_inside, views, counted, counted_from_elsewhere, counter_only, counter_writes, integer_state,
     mapped, mapped_tree, nested, nested_maps, one_after_another, sorts, determinants, derivative_inside,
     second_derivative_inside, derivative_of_a_loop_inside, chosen, reductions, stopped, checkpointed,

@@ -151,7 +151,7 @@ def _loop(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     (loop,) = attrs
     first, last = loop.constants, loop.constants + loop.states
     state = x[first:last]
-    parts = [part for part in loop.block.parts[: len(loop.body.outputs)]]
+    parts = loop.block.parts[: len(loop.body.outputs)]
     stacked = [np.zeros(part.shape, part.dtype) for part in parts[loop.states :]]
     for k in list(range(loop.length))[:: -1 if loop.is_backwards else 1]:
         results = run(loop.body, [*x[:first], *state, *[array[k] for array in x[last:]]])

@@ -1,4 +1,4 @@
-"""Loops in programs: IR, machine, verifier, files, listings; the naive interpreter and eager code are the oracles."""
+"""Loops in programs: IR, machine, verifier, files, listings, against eager code and a naive interpreter."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ import pytest
 import tape
 from tape import errors, tree
 from tape.program.ir.check import check
-from tape.program.ir.loops import ALIGNMENT, Block, Loop, all_ir
+from tape.program.ir.loops import ALIGNMENT, Block, all_ir
 from tape.program.native.opcodes import ARENA, FIELDS, LITERALS, REGISTERS, WIDTH, opcode, packed
 from tape.program.runtime import pauses
 from tape.program.runtime.verify import Body, Slot, slots_of, verify
@@ -81,7 +81,7 @@ def loops_of(program):
 
 def test_results_that_nothing_uses_are_not_computed():
     def f(x, w):
-        (a, b), (ys, _, zs) = tape.scan(
+        (a, _), (_, _, zs) = tape.scan(
             lambda c, x: ((np.tanh(c[0] * x), c[1] + np.exp(x)), (c[0], np.log(np.abs(x)), c[0] * w)),
             (w, w),
             x,

@@ -253,7 +253,7 @@ def test_results_of_another_type_in_a_later_call_are_recorded_anew():
 )
 def test_another_number_of_tangents_is_an_error(tangents):
     op = Op(lambda x: (x * 2, x * 3), name="twice", jvp=lambda t, out, x: tangents(t[0]))
-    with pytest.raises(errors.ShapeError, match="twice.*2 results"):
+    with pytest.raises(errors.ShapeError, match=r"twice.*2 results"):
         tape.jvp(lambda x: op(x)[0], (X,), (X,))
 
 

@@ -197,7 +197,7 @@ NASTY = [0, 1, -1, 2, 3, 7, 8, -8, 16, 64, 2**63 - 1, -(2**63), 2**62, 2**40, 2*
 
 
 class Bench:
-    """The slots of a program, or of the body of a loop, each between guard bytes; and a way to run other numbers."""
+    """The slots of a program, or of a body, each between guard bytes; and a way to run other numbers."""
 
     def __init__(self, made, args=()):
         plan = made.plan

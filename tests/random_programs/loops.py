@@ -32,7 +32,8 @@ LOOPS: list[tuple[str, str]] = [
     ("vector", "tape.switch({int}, [np.sin, np.cos, lambda u: u * {vector}], {vector})"),
     (
         "number",
-        "tape.while_loop(lambda s: s[0] < 4 and s[1] > {c}, lambda s: (s[0] + 1, s[1] / 2), (0, {number}))[1]",
+        "tape.while_loop(lambda s: s[0] < 4 and s[1] > {c}, lambda s: (s[0] + 1, s[1] / 2),"
+        " (0, {number}))[1]",
     ),
     ("number", "tape.scan(lambda s, e: (s + e if e > {c} else s * 0.5, None), {number} * 1.0, {vector})[0]"),
     ("any", "tape.scan(lambda s, e: (s, e if {test} else -e), {number}, {vector})"),
@@ -56,10 +57,12 @@ LOOPS: list[tuple[str, str]] = [
     ("matrix", "tape.map(lambda row: {kept_matrix} @ row, {matrix})"),
     (
         "vector",
-        "def step(i, s):\n    s[i % s.size] = {number}\n    return s\n{new} = tape.fori_loop(0, 3, step, {vector})",
+        "def step(i, s):\n    s[i % s.size] = {number}\n    return s\n"
+        "{new} = tape.fori_loop(0, 3, step, {vector})",
     ),
     (
         "vector",
-        "def step(s, e):\n    e[0] += {c}\n    return s + e, e\n{new} = tape.scan(step, {vector}, {matrix})[0]",
+        "def step(s, e):\n    e[0] += {c}\n    return s + e, e\n"
+        "{new} = tape.scan(step, {vector}, {matrix})[0]",
     ),
 ]

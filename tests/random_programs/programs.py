@@ -111,7 +111,8 @@ class Program:
     def has_determined_zeros(self) -> bool:
         """Whether the signs of zeros are laid down.
 
-        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one by one, also in loops.
+        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one
+        by one, also in loops.
         """
         return not _UNDETERMINED.search(self.source)
 

@@ -44,7 +44,8 @@ class Verdict:
         ``same``; ``refused`` by a documented error; ``eager refuses``, where there is nothing to compare;
         ``drops an error``, if what would raise it is not needed;
         ``ill-conditioned``, if eager results differ as much for arguments that differ by rounding; or how
-        the two differ: ``value``, ``NaN``, ``sign of zero``, ``type``, ``structure``, ``error``, ``argument``.
+        the two differ: ``value``, ``NaN``, ``sign of zero``, ``type``, ``structure``, ``error``,
+        ``argument``.
     detail : str
         Of errors, their class; of differences, what was found and expected.
     call : int

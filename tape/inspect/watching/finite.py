@@ -215,7 +215,7 @@ def all_finite(value: Any) -> bool:
         return math.isfinite(value)
     array = plain(value)
     if type(array) is Results:
-        return all([part is None or all_finite(part) for part in array])
+        return all(part is None or all_finite(part) for part in array)
     if type(array) is np.ndarray:
         if array.dtype.kind not in "fc":
             return True

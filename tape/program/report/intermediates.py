@@ -27,8 +27,8 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     Returns
     -------
     dict of int to array
-        By number, as ``print(program)`` shows them; arguments and constants are included, guards are not. Of several
-        results of one instruction there are the parts.
+        By number, as ``print(program)`` shows them; arguments and constants are included, guards are not. Of
+        several results of one instruction there are the parts.
 
     Raises
     ------

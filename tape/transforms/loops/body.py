@@ -277,9 +277,9 @@ def record(
         after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(
-                f"{name}: the function does something else each time it runs, and a compiled function records "
-                "it once for all steps. Let it neither count its calls, nor draw random numbers, nor write to "
-                "what it closes over: pass that in the carry, or an element for each step in xs"
+                f"{name}: the function does something else each time it runs, and a compiled function "
+                "records it once for all steps. Let it neither count its calls, nor draw random numbers, nor "
+                "write to what it closes over: pass that in the carry, or an element for each step in xs"
             )
     return body, captured
 
