@@ -25,7 +25,8 @@ from tape.program.ir.check import check
 NASTY = (
     None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**40, 2**63, -(2**63), 2**64, 10**30, 0.5, float("nan"),
     float("inf"), "", "add", "sum", "guard", "callback", "literal", "constant", "input", "matmul_add", "<f8",
-    "<f4", "|O", ">f8", [], {}, [[]], [1], [0, 0], "ff" * 8,
+   
+    "<f4", "|O", ">f8", "loop", "part", [], {}, [[]], [1], [0, 0], "ff" * 8,
 )  # fmt: skip
 _BATCH = 5000
 _SECONDS = 3600  # for a batch
@@ -65,6 +66,26 @@ def _scattered(x, i):
     return grad, np.take(x, i), x.astype(np.float32), int(i[0]) * x
 
 
+def _looped(w, x):
+    def loss(w, x):
+        c, (ys, zs) = tape.scan(lambda c, x: (np.tanh(w * c + x @ _TABLE[:, :3]), (c * c, x[0])), w, x)
+        return np.sum(c) + np.sum(ys[1:]) + np.max(zs)
+
+    return tape.value_and_grad(loss, argnums=(0, 1))(w, x)
+
+
+def _nested(x, w):
+    def outer(c, row):
+        def inner(i, d):
+            rows = d + c * np.arange(3.0)
+            rows[i] = row[i] * w[i - 1]
+            return rows
+
+        return tape.fori_loop(0, 3, inner, c), np.cumsum(row)
+
+    return tape.scan(outer, w, x, reverse=True), tape.map(lambda row: row.astype(np.float32) > 0, x)
+
+
 _TABLE = np.arange(12.0).reshape(3, 4)
 _RNG = np.random.default_rng(0)
 CASES = [
@@ -77,6 +98,8 @@ CASES = [
     (_convolution, (_RNG.normal(size=(1, 2, 6, 6)), _RNG.normal(size=(3, 2, 3, 3))), ()),
     (_matrices, (_RNG.normal(size=(3, 3)), np.ones((3, 2))), (0, 1)),
     (_scattered, (_RNG.normal(size=5), np.array([1, 3, 1])), (0,)),
+    (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
+    (_nested, (_RNG.normal(size=(4, 3)), _RNG.normal(size=3)), ()),
 ]
 
 
@@ -175,8 +198,9 @@ def with_other_instructions(rng, data):
     """A file whose instructions read other values, or have changed places."""
     parts = parts_of(data)
     description = json.loads(parts["program.json"])
-    instructions = description["instructions"]
+    lists = list(_lists_of(description["instructions"]))
     for _ in range(rng.choice((1, 1, 2, 4))):
+        instructions = rng.choice(lists)
         one, other = rng.choice(instructions), rng.choice(instructions)
         choice = rng.randrange(4)
         if choice == 0 and one[1]:
@@ -189,6 +213,14 @@ def with_other_instructions(rng, data):
         else:
             instructions.insert(rng.randrange(len(instructions) + 1), json.loads(json.dumps(one)))
     return zipped({**parts, "program.json": json.dumps(description)})
+
+
+def _lists_of(instructions):
+    """A list of instructions, and those of the loops in it."""
+    yield instructions
+    for op, _, attrs, _, _ in instructions:
+        if op == "loop":
+            yield from _lists_of(attrs[4])
 
 
 def with_other_arrays(rng, data):

@@ -10,7 +10,7 @@ from tape.kernels import convolution, pooling
 from tape.kernels.registry import GROUPS
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.native.ufuncs import UFUNCS
-from tape.program.runtime.verify import slots_of, verify
+from tape.program.runtime.verify import Body, slots_of, verify
 
 
 def run(ir: IR, leaves: Sequence[Any]) -> list[np.ndarray]:
@@ -35,10 +35,17 @@ def compiled_for(f: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any
     compiled = tape.compile(f, **options)
     compiled(*args)
     (program,) = compiled.programs.values()
-    plan = program.plan
-    calls = [id for id, instruction in enumerate(plan.instructions) if instruction.op == "callback"]
-    verify(program.code, program.rows, slots_of(plan), calls)
+    verified(program)
     return compiled, program
+
+
+def verified(routine: Any) -> None:
+    """Verify a program, and the bodies of its loops."""
+    calls = [id for id, instruction in enumerate(routine.plan.instructions) if instruction.op == "callback"]
+    bodies = [Body.of(body.plan) for body in routine.bodies]
+    verify(routine.code, routine.rows, slots_of(routine.plan), calls, bodies)
+    for body in routine.bodies:
+        verified(body)
 
 
 def counts(ir: IR) -> dict[str, int]:
@@ -50,7 +57,7 @@ def counts(ir: IR) -> dict[str, int]:
     return found
 
 
-_FREE = {"input", "constant", "literal", "reshape", "transpose", "broadcast", "slice"}
+_FREE = {"input", "constant", "literal", "reshape", "transpose", "broadcast", "slice", "part"}
 
 
 def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequence[Any]) -> Any:
@@ -134,6 +141,29 @@ def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     return np.linalg.solve(x[0], x[1].swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def _part(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    size = int(np.prod(shape)) * dtype.itemsize
+    return x[0][attrs[0] : attrs[0] + size].view(dtype).reshape(shape)
+
+
+def _loop(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    """All results one after another, as `tape.program.ir.loops.Block` says."""
+    (loop,) = attrs
+    first, last = loop.constants, loop.constants + loop.states
+    state = x[first:last]
+    parts = loop.block.parts[: len(loop.body.outputs)]
+    stacked = [np.zeros(part.shape, part.dtype) for part in parts[loop.states :]]
+    for k in list(range(loop.length))[:: -1 if loop.is_backwards else 1]:
+        results = run(loop.body, [*x[:first], *state, *[array[k] for array in x[last:]]])
+        state = results[: loop.states]
+        for array, result in zip(stacked, results[loop.states :], strict=True):
+            array[k] = result
+    block = np.zeros(shape, dtype)
+    for part, result in zip(parts, [*state, *stacked], strict=True):
+        block[part.offset : part.offset + part.size] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
+    return block
+
+
 def _triangular_solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     lower, transposed, unit_diagonal = attrs
     a = np.tril(x[0]) if lower else np.triu(x[0])
@@ -164,6 +194,8 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "add_at": _add_at,
     "put": _put,
     "kernel": lambda x, attrs, shape, dtype: _KERNELS[attrs[0]](*x, attrs[1]).reshape(shape),
+    "part": _part,
+    "loop": _loop,
     "concatenate": lambda x, attrs, shape, dtype: np.concatenate(x, attrs[0]),
 }
 

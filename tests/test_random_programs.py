@@ -86,6 +86,8 @@ ZERO, NAN = np.zeros(2), np.array([np.nan, 1.0])
         (np.float64(1), np.array(1.0), ""),
         (ZERO, -ZERO, "sign of zero"),
         (ZERO, NAN, "value"),
+        (NAN, np.ones(2), "NaN"),
+        (NAN, ZERO, "value"),
         (ZERO, ZERO + 1e-3, "value"),
         (ZERO, ZERO[:1], "structure"),
         (ZERO, ZERO.astype("f4"), "structure"),

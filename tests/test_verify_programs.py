@@ -15,6 +15,8 @@ from tape.program.native.functions import DATA_TABLE, FUNCTION_TABLE, prepare
 from tape.program.native.opcodes import (
     ARENA,
     AT,
+    BETWEEN_STEPS,
+    BODIES,
     CODE,
     DATA,
     DONE,
@@ -32,7 +34,7 @@ from tape.program.plan import planner as planning
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime import pauses
-from tape.program.runtime.verify import Slot, slots_of, verify
+from tape.program.runtime.verify import Body, Slot, slots_of, verify
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import gradient_of_sines
 from tests.tiers import rounds
@@ -50,7 +52,9 @@ def program(f, *args):
 
 def reverified(made):
     callbacks = [id for id, step in enumerate(made.plan.instructions) if step.op == "callback"]
-    verify(made.code, made.rows, slots_of(made.plan), callbacks)
+    verify(made.code, made.rows, slots_of(made.plan), callbacks, [Body.of(body.plan) for body in made.bodies])
+    for body in made.bodies:
+        reverified(body)
 
 
 def test_programs_of_the_op_table(monkeypatch):
@@ -128,6 +132,25 @@ def _convolved(x, w):
     return tape.grad(loss, argnums=(0, 1))(x, w)
 
 
+def _scanned(w, x):
+    def loss(w, x):
+        c, ys = tape.scan(lambda c, x: (np.tanh(w * c + x), (c * 2, np.sum(x))), w, x, reverse=True)
+        return np.sum(c) + np.sum(ys[0] ** 2) + np.max(ys[1])
+
+    return tape.grad(loss, argnums=(0, 1))(w, x)
+
+
+def _nested(w, x):
+    def row(c, x):
+        return tape.fori_loop(0, 2, lambda i, d: np.sin(d) * c + i * x[i], c), x[::-1]
+
+    return tape.scan(row, w, x)
+
+
+def _called_back(w, x):
+    return tape.scan(lambda c, x: (np.sort(c) + x, np.fft.fft(c).real), w, x)
+
+
 def _as_numpy(x, w):
     return ops.sum(np.tanh(x @ w), axis=0), np.stack([x, x]) @ w @ w.T, ops.mean(w, axis=1)
 
@@ -162,6 +185,10 @@ def subjects():
         (lambda x: (np.tanh(x) * 2.0 + x**3, x), (np.float64(1.5),)),
         (_convolved, (draw(3, 2, 7), draw(4, 1, 3))),
         (_convolved, (draw(3, 2, 7, dtype=np.float32), draw(4, 1, 3, dtype=np.float32))),
+        (_scanned, (draw(3), draw(4, 3))),
+        (_scanned, (draw(3, dtype=np.float32), draw(4, 3, dtype=np.float32))),
+        (_nested, (draw(3), draw(4, 3))),
+        (_called_back, (draw(3), draw(4, 3))),
     ]
 
 
@@ -170,15 +197,16 @@ NASTY = [0, 1, -1, 2, 3, 7, 8, -8, 16, 64, 2**63 - 1, -(2**63), 2**62, 2**40, 2*
 
 
 class Bench:
-    """The slots of a program, each between guard bytes, and a way to run other numbers in them."""
+    """The slots of a program, or of a body, each between guard bytes; and a way to run other numbers."""
 
-    def __init__(self, made, args):
+    def __init__(self, made, args=()):
         plan = made.plan
         self.made, self.slots = made, slots_of(plan)
         self.callbacks = [id for id, step in enumerate(plan.instructions) if step.op == "callback"]
+        self.bodies = [Bench(body) for body in made.bodies]
         self.memory = [np.full(slot.size + 2 * GUARD_BYTES, MARK, np.uint8) for slot in self.slots]
         contents = {LITERALS: np.frombuffer(plan.literals, np.uint8)}
-        contents.update(zip(plan.input_slots, args, strict=True))
+        contents.update(zip(plan.input_slots, args, strict=False))
         contents.update(zip(plan.constant_slots, plan.constants, strict=True))
         for slot, array in contents.items():
             array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -189,18 +217,49 @@ class Bench:
         self.before = [array.copy() for array in self.memory]
         self.frame = np.zeros(SLOTS + len(self.slots), np.int64)
         self.spec = np.zeros(8, np.int64)
-        self.frame[[FUNCTIONS, DATA, SPEC, THREADS]] = (
+        self.frames = np.array([body.frame.ctypes.data for body in self.bodies], np.int64)
+        self.frame[[FUNCTIONS, DATA, SPEC, THREADS, BODIES]] = (
             FUNCTION_TABLE.ctypes.data, DATA_TABLE.ctypes.data, self.spec.ctypes.data, 1,
+            self.frames.ctypes.data,
         )  # fmt: skip
-        self.frame[SLOTS:] = [array.ctypes.data + GUARD_BYTES for array in self.memory]
+        self.load(made.code)
 
-    def run(self, code):
+    def load(self, code):
+        """Take an instruction array; all slots are where they were, also those that a loop binds."""
+        self.code = code
+        self.frame[[CODE, ROWS, AT, DONE]] = code.ctypes.data, self.made.rows, 0, 0
+        self.frame[SLOTS:] = [array.ctypes.data + GUARD_BYTES for array in self.memory]
+        for body in self.bodies:
+            body.load(body.made.code)
+
+    def all(self):
+        """The bench, and those of the bodies of its loops."""
+        return [self, *[one for body in self.bodies for one in body.all()]]
+
+    def verify(self):
+        bodies = [Body.of(body.made.plan) for body in self.bodies]
+        verify(self.code, self.made.rows, self.slots, self.callbacks, bodies)
+
+    def run(self):
         """Run all rows but those that need Python; whatever is not to be written to is as it was."""
-        frame, resume = self.frame, prepare().call
-        frame[CODE], frame[ROWS], frame[AT] = code.ctypes.data, self.made.rows, 0
-        while frame[AT] < self.made.rows:
-            resume(frame)
-            frame[AT] += not frame[DONE]  # in the middle of a row it goes on there
+        resume = prepare().call
+        while self.frame[AT] < self.made.rows:
+            resume(self.frame)
+            self.skip()
+        for bench in self.all():
+            bench.check()
+
+    def skip(self):
+        """Go on behind the row that needs Python; in the middle of a row, there."""
+        frame = self.frame
+        if frame[AT] == BETWEEN_STEPS:
+            frame[AT] = 0
+        elif not frame[DONE]:
+            frame[AT] += 1
+        elif list(FIELDS)[self.code[frame[AT] * WIDTH]] == "loop":
+            self.bodies[self.code[frame[AT] * WIDTH + 1]].skip()
+
+    def check(self):
         for slot, array, before in zip(self.slots, self.memory, self.before, strict=True):
             end = GUARD_BYTES + slot.size
             parts = [slice(0, GUARD_BYTES), slice(end, None)]
@@ -211,13 +270,13 @@ class Bench:
             array[:] = before
 
 
-def mutated(rng, bench):
+def mutated(rng, made):
     """The instruction array with one to three words changed, most of them in rows."""
-    code = bench.made.code.copy()
+    code = made.code.copy()
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         if rng.random() < 0.9:
-            row = rng.integers(bench.made.rows)
-            name = list(FIELDS)[bench.made.code[row * WIDTH]]
+            row = rng.integers(made.rows)
+            name = list(FIELDS)[made.code[row * WIDTH]]
             at = row * WIDTH + rng.integers(1 + len(FIELDS[name]))
         else:
             at = rng.integers(len(code))
@@ -239,20 +298,29 @@ def fuzz(seed, count):
     for planning._GROUPED_BYTES, pauses.BETWEEN in ((8, 50e6), (16384, 50e6), (8, 1e3)):
         benches += [Bench(program(f, *args), args) for f, args in subjects()]
     for bench in benches:
-        bench.run(bench.made.code)
+        bench.run()
     accepted = 0
     for k in range(count):
         bench = benches[k % len(benches)]
-        code = mutated(rng, bench)
+        bench.load(bench.made.code)
+        each = bench.all()
+        one = each[rng.integers(len(each))]
+        one.code = mutated(rng, one.made)
+        one.frame[CODE] = one.code.ctypes.data
         try:
-            verify(code, bench.made.rows, bench.slots, bench.callbacks)
+            one.verify()
         except errors.ProgramError:
             continue
         accepted += 1
-        changed = np.flatnonzero(code != bench.made.code)
-        os.write(2, f"{k}: {bench.made.name} {changed} {code[changed]}\n".encode())
-        bench.run(code)
-    kinds = {kind for bench in benches for kind in bench.made.code[: bench.made.rows * WIDTH : WIDTH]}
+        changed = np.flatnonzero(one.code != one.made.code)
+        os.write(2, f"{k}: {bench.made.plan.instructions[-1]} {changed} {one.code[changed]}\n".encode())
+        bench.run()
+    kinds = {
+        kind
+        for bench in benches
+        for one in bench.all()
+        for kind in one.made.code[: one.made.rows * WIDTH : WIDTH]
+    }
     print(accepted, len(kinds))
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tape import errors
+from tape.core.node import plain
 from tape.core.operands import FAST
+from tape.core.results import Results
 from tape.core.table import INTERNAL
 from tape.kernels.reduce import sum_to_shape
 
@@ -59,6 +61,8 @@ def fit_tangent(tangent: Any, out: Any) -> Any:
     """Return a tangent in the shape and dtype of the result it is for; None where nothing flows."""
     if tangent is None:
         return None
+    if type(tangent) is Results:
+        return Results(map(fit_tangent, tangent, plain(out)))
     if tangent.shape != out.shape:
         tangent = INTERNAL["broadcast_to"](tangent, shape=out.shape)
     return tangent if tangent.dtype == out.dtype else INTERNAL["cast"](tangent, dtype=out.dtype)

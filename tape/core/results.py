@@ -6,7 +6,7 @@ The node of such an operation holds a `Results`, its adjoint and its tangent are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -56,6 +56,11 @@ def unpack(value: Any) -> Sequence[Any]:
         return [value]
     part = INTERNAL["part"]
     return [part(value, index=k) for k in range(len(several))]
+
+
+def flattened(values: Iterable[Any]) -> list[Any]:
+    """Return plain values, several results one by one."""
+    return [one for value in values for one in (value if type(value) is Results else [value])]
 
 
 def pack(parts: Sequence[Any], like: Any) -> Any:

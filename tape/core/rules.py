@@ -49,9 +49,10 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
                 total += part
             else:
                 total = total + part
+    if is_several(out):
+        total = Results(total) if type(total) is tuple else total
+        _check_several(total, out, op)
     try:
-        if is_several(out):
-            return _fit_several(total, out, op)
         return fit_tangent(total, out)
     except (AttributeError, errors.ShapeError) as error:
         raise errors.ShapeError(
@@ -60,17 +61,14 @@ def push(op: Op, out: Any, operands: Sequence[Any], tangents: Sequence[Any], att
         ) from error
 
 
-def _fit_several(tangents: Any, out: Any, op: Op) -> Results | None:
-    """Return the tangents of several results, each in its shape and dtype; None where nothing flows."""
-    if tangents is None:
-        return None
-    results = plain(out)
-    if not isinstance(tangents, tuple) or len(tangents) != len(results):
+def _check_several(tangents: Any, out: Any, op: Op) -> None:
+    """Check that there is a tangent, or None, for each of several results."""
+    count = len(plain(out))
+    if tangents is not None and (type(tangents) is not Results or len(tangents) != count):
         raise errors.ShapeError(
-            f"the jvp rule of {op.name} made {errors.describe(tangents)} for {len(results)} results. Return "
+            f"the jvp rule of {op.name} made {errors.describe(tangents)} for {count} results. Return "
             "a tuple with a tangent for each, None where nothing flows"
         )
-    return Results(map(fit_tangent, tangents, results))
 
 
 def _is_own(total: np.ndarray, part: np.ndarray, tangents: Sequence[Any]) -> bool:

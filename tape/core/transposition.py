@@ -56,16 +56,21 @@ def push_transposed(
     array([ 2., 40.])
     """
     with Trace(name, strict=True) as trace:
-        dummies = [trace.param(_like(part)) for part in unpack(out)]
+        results = unpack(out)
+        is_single = len(results) == 1  # if it is of integers, that is an error
+        dummies = [
+            trace.param(_like(part)) if is_single or part.dtype.kind in "fc" else None for part in results
+        ]
         with np.errstate(all="ignore"):  # its number is of no interest
-            contributions = pull(lambda: pack([dummy.again() for dummy in dummies], out))
+            contributions = pull(lambda: pack([None if d is None else d.again() for d in dummies], out))
     seeds: dict[int, Any] = {}
     for contribution, tangent in zip(contributions, tangents, strict=True):
         if tangent is None or not _is_on(trace, contribution, f"the vjp rule of {name}"):
             continue
         so_far = seeds.get(contribution.id)
         seeds[contribution.id] = tangent if so_far is None else so_far + tangent
-    return pack(trace.pull_back(seeds), out)
+    found = iter(trace.pull_back(seeds))
+    return pack([None if dummy is None else next(found) for dummy in dummies], out)
 
 
 def pull_transposed(

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.conversion.numbers import check_hash
-from tape.core.node import snapshot
+from tape.core.node import plain, snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, create, is_creation
 from tape.core.operands import other_operand
 from tape.core.results import is_several, unpack
@@ -118,6 +118,8 @@ class Var(ArrayMethods):
 
     def __len__(self) -> int:
         if not self.ndim:
+            if is_several(self):
+                return len(plain(self))
             raise errors.ConversionError(f"{self!r} has no axes, and so no length and no elements")
         return self.shape[0]
 
@@ -196,6 +198,8 @@ class Var(ArrayMethods):
         return NotImplemented if is_theirs else OPERATIONS[np.not_equal](self, other)
 
     def __getitem__(self, index: Any) -> Var:
+        if type(index) is int and is_several(self):
+            return unpack(self)[index]
         return OPERATIONS[operator.getitem](self, index)
 
     # ---- writing: the handle moves on to another node ----------------------------------------------

@@ -6,7 +6,7 @@ own. A program runs once with every intermediate value among its results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from tape.core.node import Node, plain
 from tape.inspect.watching import watched
 from tape.inspect.watching.finite import Finite, Origin, all_finite, describe_operand, first_bad
 from tape.program import Program
+from tape.program.ir.instructions import Instruction
 from tape.program.replay import TraceProgram
 from tape.program.report.describe import Names
 from tape.program.report.intermediates import intermediates
@@ -161,6 +162,15 @@ def _describe_bad(value: Any) -> str:
     return f"{array[index]} at {list(index)}, {describe_operand(array)}" if index else f"{array[()]}"
 
 
+def _sources(id: int, instructions: Sequence[Instruction], values: Container[int]) -> Iterator[int]:
+    """Yield the operands of an instruction; of one result among several, those of them all."""
+    for operand in instructions[id].operands:
+        if operand in values:
+            yield operand
+        else:
+            yield from _sources(operand, instructions, values)
+
+
 def _in_program(program: Program, args: tuple[Any, ...]) -> NonFinite:
     leaves = program.present if isinstance(program, TraceProgram) and not args else leaves_for(program, args)
     with np.errstate(all="ignore"):
@@ -171,11 +181,13 @@ def _in_program(program: Program, args: tuple[Any, ...]) -> NonFinite:
         step = instructions[id]
         if not step.operands or all_finite(value):
             continue
-        operands = tuple(values[operand] for operand in step.operands)
+        operands = tuple(values[operand] for operand in _sources(id, instructions, values))
         index = first_bad(value, operands)
         if index is not None:
+            maker = step.operands[0] if step.op == "part" else id
+            step = instructions[maker]
             op = step.op if step.op not in ("fold", "kernel") else step.attrs[0]
-            made = f"%{id} = {names.made(id)}"
+            made = f"%{id} = {names.made(maker)}"
             origin = Origin(op, "forward", None, value, index, None, operands, None, value, None, made)
             return NonFinite(program.name, origin)
     bad = {id: f"{names.value(id)} holds {_describe_bad(x)}" for id, x in values.items() if not all_finite(x)}

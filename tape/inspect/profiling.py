@@ -17,6 +17,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Node, plain
+from tape.core.results import Results, flattened
 from tape.core.sites import Site
 from tape.inspect.listing import byte_size, duration
 from tape.inspect.watching import watched
@@ -298,7 +299,9 @@ def _timed(f: Callable[..., Any], name: str, args: tuple[Any, ...], derivative: 
 def _own_bytes(value: Any, sources: Sequence[Any]) -> int:
     """Return the memory of a value; 0 if it is a view of an operand."""
     array = plain(value.values if isinstance(value, Scattered) else value)
-    arrays = (plain(source) for source in sources)
+    if type(array) is Results:
+        return sum([_own_bytes(part, sources) for part in array])
+    arrays = flattened(map(plain, sources))
     if any(isinstance(other, np.ndarray) and np.may_share_memory(array, other) for other in arrays):
         return 0
     return int(getattr(array, "nbytes", 0))

@@ -14,6 +14,7 @@ import numpy as np
 
 from tape.core.fitting import fit_tangent
 from tape.core.node import Handle, Node
+from tape.core.results import Results, pack, unpack
 from tape.core.series import Series, scaled
 from tape.core.trace import Trace
 
@@ -109,7 +110,6 @@ def _integrated_once(
 def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, Any], known: _Known) -> Series:
     """Integrate the forward rule: coefficient k of c is coefficient k - 1 of c', divided by k."""
     order = len(series[0]) - 1
-    rest = [None] * (order - 1)
     if order == 1:
         return [out, op.tangent(out, [a[0] for a in series], [a[1] for a in series], attrs)]
     is_moving = [any(part is not None for part in a[1:]) for a in series]
@@ -117,7 +117,7 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
     operands: list[Any] = []
     tangents: list[Any] = []
     with Trace(op.name, strict=True) as trace:
-        result = trace.param(out)
+        results = [trace.param(part) if part.dtype.kind in "fc" else part for part in unpack(out)]
         for a, moves in zip(series, is_moving, strict=True):
             if not moves:
                 operands.append(a[0])
@@ -129,34 +129,56 @@ def _integrated(op: Any, out: Any, series: Sequence[Series], attrs: dict[str, An
             tangents.append(trace.param(velocity))
             seeds[operands[-1].id] = a[:-1]
             seeds[tangents[-1].id] = [velocity, *others]
-        slope = fit_tangent(op.tangent(result, operands, tangents, attrs), out)
-    if not isinstance(slope, Handle) or slope.trace_ref is not trace.ref:
+        slope = fit_tangent(op.tangent(pack(results, out), operands, tangents, attrs), out)
+    slopes = slope if type(slope) is Results else [slope]
+    rest = [None] * (order - 1)
+    roots = [_on(trace, each) for each in slopes]
+    if not any(root is not None for root in roots):
         return [out, slope, *rest]
-    nodes, count = trace.nodes, slope.id + 1
-    needs_result = _depends_on(nodes, result.id, count)
+    leaves = [_on(trace, result) for result in results]
+    nodes, count = trace.nodes, max(root.id for root in roots if root is not None) + 1
+    needs_result = _depends_on(nodes, [leaf.id for leaf in leaves if leaf is not None], count)
     found: list[Series | None] = [seeds.get(i) for i in range(count)]
     _expand(
         nodes, found, order - 1, [i for i in range(count) if not needs_result[i]], where=trace, known=known
     )
-    if not needs_result[slope.id]:
-        derivative = found[slope.id] or [slope.node.value, *rest]
-        return [out, *(scaled(1 / k, part) for k, part in enumerate(derivative, start=1))]
+    parts = [
+        [part, each if root is None else root.node.value]
+        for part, each, root in zip(unpack(out), slopes, roots, strict=True)
+    ]
     # Nodes that depend on the result itself are known one order at a time only.
-    later = [i for i in range(result.id + 1, count) if needs_result[i]]
-    c: Series = [out, slope.node.value]
+    later = [i for i in range(count) if needs_result[i] and nodes[i].parents]
     for k in range(1, order):
-        upto = [None if a is None else a[: k + 1] for a in found]
-        upto[result.id] = c
-        _expand(nodes, upto, k, later, where=trace, known=known)
-        derivative = upto[slope.id] or [slope.node.value, *rest]
-        c.append(scaled(1 / (k + 1), derivative[k]))
-    return c
+        upto = found
+        if later:
+            upto = [None if a is None else a[: k + 1] for a in found]
+            for leaf, c in zip(leaves, parts, strict=True):
+                if leaf is not None and leaf.id < count:
+                    upto[leaf.id] = c
+            _expand(nodes, upto, k, later, where=trace, known=known)
+        for root, c in zip(roots, parts, strict=True):
+            if root is None:
+                c.append(None)
+                continue
+            derivative = upto[root.id] or [root.node.value, *rest]
+            c.append(scaled(1 / (k + 1), derivative[k]))
+    if type(slope) is not Results:
+        return parts[0]
+    columns = zip(*[c[1:] for c in parts], strict=True)
+    return [out, *[Results(column) if any(x is not None for x in column) else None for column in columns]]
 
 
-def _depends_on(nodes: Sequence[Node], leaf: int, count: int) -> bytearray:
-    """Return which of the first nodes depend on a leaf."""
+def _on(trace: Trace, value: Any) -> Any | None:
+    """Return a value if it is a Var of a trace, else None."""
+    return value if isinstance(value, Handle) and value.trace_ref is trace.ref else None
+
+
+def _depends_on(nodes: Sequence[Node], leaves: Sequence[int], count: int) -> bytearray:
+    """Return which of the first nodes depend on some leaves."""
     depends = bytearray(count)
-    depends[leaf] = 1
-    for i in range(leaf + 1, count):
-        depends[i] = any(parent is not None and depends[parent] for parent in nodes[i].parents)
+    for leaf in leaves:
+        if leaf < count:
+            depends[leaf] = 1
+    for i in range(count):
+        depends[i] = depends[i] or any(parent is not None and depends[parent] for parent in nodes[i].parents)
     return depends

@@ -27,6 +27,7 @@ beside them only variables appear that are recorded. A kind with ``~`` may come 
 from __future__ import annotations
 
 from tests.random_programs.breadth import BREADTH
+from tests.random_programs.loops import LOOPS
 
 __all__ = ["EXPRESSIONS", "HELPERS", "INGREDIENTS"]
 
@@ -305,6 +306,7 @@ INGREDIENTS: dict[str, list[tuple[str, str]]] = {
         ("vector", "tape.jvp(lambda v: v * {kept_f32}, ({vector},), ({vector},))[1]"),
     ],
     **BREADTH,
+    "loops": LOOPS,
 }  # fmt: skip
 """Feature to (kind, text)."""
 
@@ -348,6 +350,9 @@ EXPRESSIONS: dict[str, list[tuple[str, str]]] = {
         ("kept", "np.sum(v * v * {kept_int})"),
         ("kept", "np.sum(v * v * {kept_bool})"),
         ("kept", "np.sum(v * v * {kept_f32})"),
+        ("loops", "tape.scan(lambda s, e: (np.tanh(s) + e * s, None), {number} * 1.0, v)[0]"),
+        ("loops", "np.sum(tape.fori_loop(0, 3, lambda i, s: s * v + {c} * i, {vector}))"),
+        ("loops", "np.sum(tape.map(lambda row: v @ row, {matrix}) ** 2)"),
     ],
     "map": [
         ("derivatives", "np.sin(v) * {vector}"),
@@ -359,6 +364,8 @@ EXPRESSIONS: dict[str, list[tuple[str, str]]] = {
         ("kept", "{kept_matrix} @ v"),
         ("kept", "v * {kept_int}"),
         ("kept", "np.cumsum(v) * {kept_vector}"),
+        ("loops", "tape.scan(lambda s, e: (s + e, s * e), {number} * 1.0, v)[1]"),
+        ("loops", "tape.scan(lambda s, e: (s * v + e, None), v, {matrix})[0]"),
     ],
     "write": [
         ("inplace", "{new}[{at}] = {number}"),

@@ -26,7 +26,13 @@ USUAL = frozenset(FEATURES) - {"limits"}
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _NAME = re.compile(r"\{([\w.]+)\}")
-_UNDETERMINED = re.compile(r"@|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median")
+_UNDETERMINED = re.compile(
+    r"@|linalg|einsum|tensordot|polyval|sum\(\[e |max|min|ptp|clip|sort|unique|median|scan|fori|map"
+)
+_LOOP = re.compile(r"tape\.(scan|fori_loop|map)\(")
+_DERIVATIVE = re.compile(
+    r"tape\.(\w*grad|jvp|vjp|hvp|jacobian|hessian|linearize|taylor|divergence|laplacian)\("
+)
 _FORMS = {"tuple": "{}, ", "list": "[{}]", "dict": "dict({})", "single": "{}"}
 _NUMBERLIKE = ("any", "count", "index", "int", "axis", "static", "text")
 
@@ -105,9 +111,15 @@ class Program:
     def has_determined_zeros(self) -> bool:
         """Whether the signs of zeros are laid down.
 
-        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one by one.
+        They are not of BLAS, of the larger zero, of what is sorted, of adjoints of elements read one
+        by one, also in loops.
         """
         return not _UNDETERMINED.search(self.source)
+
+    @property
+    def has_loop_derivatives(self) -> bool:
+        """Whether a loop may be differentiated: zeros flow in it where in Python's nothing does."""
+        return bool(_LOOP.search(self.source) and _DERIVATIVE.search(self.source))
 
     @property
     def source(self) -> str:

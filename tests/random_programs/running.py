@@ -44,7 +44,8 @@ class Verdict:
         ``same``; ``refused`` by a documented error; ``eager refuses``, where there is nothing to compare;
         ``drops an error``, if what would raise it is not needed;
         ``ill-conditioned``, if eager results differ as much for arguments that differ by rounding; or how
-        the two differ: ``value``, ``sign of zero``, ``type``, ``structure``, ``error``, ``argument``.
+        the two differ: ``value``, ``NaN``, ``sign of zero``, ``type``, ``structure``, ``error``,
+        ``argument``.
     detail : str
         Of errors, their class; of differences, what was found and expected.
     call : int
@@ -156,6 +157,8 @@ def run(program: Program, sets: list[DataSet], ignored: frozenset[str] = frozens
     """
     if not program.has_determined_zeros:
         ignored = ignored | {"sign of zero"}
+    if program.has_loop_derivatives:
+        ignored = ignored | {"NaN"}  # zero times infinity
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         code = compile(program.source, f"<program {program.seed}>", "exec")
@@ -269,6 +272,9 @@ def _numbers(found: np.ndarray, expected: np.ndarray) -> str:
         return _numbers(found.real, expected.real) or _numbers(found.imag, expected.imag)
     if expected.dtype.kind != "f":
         return "" if np.array_equal(found, expected) else "value"
+    extra = np.isnan(found) & ~np.isnan(expected)
+    if np.any(extra):
+        return _numbers(found[~extra], expected[~extra]) or "NaN"
     finite = np.isfinite(expected)
     if not np.array_equal(found[~finite], expected[~finite], equal_nan=True):
         return "value"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from tape.core.node import plain
+from tape.core.results import Results
 from tape.inspect.costs import flops
 from tape.inspect.listing._html import html_table
 from tape.inspect.listing._text import aligned
@@ -236,6 +237,8 @@ def summary(trace: Any) -> Summary:
 
 def _block(value: Any) -> tuple[int, int]:
     """Return the memory block of an array or scalar: the identity of its owner, and its size in bytes."""
+    if type(value) is Results:
+        return id(value), 0  # its parts follow
     owner: Any = value
     base: Any = value.base
     while isinstance(base, np.ndarray):

@@ -15,6 +15,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.node import Node, plain
+from tape.core.results import Results, flattened
 from tape.core.sites import Site
 from tape.inspect.watching.cures import cure
 from tape.inspect.watching.watch import RUNNING, Phase, Rule, Watch
@@ -180,8 +181,13 @@ class Finite(Watch):
         within: Rule | None = None,
     ) -> None:
         """Raise if a value is not finite and its sources are."""
-        operands, made = tuple(map(plain, node.operands)), plain(made)
-        index = first_bad(made, (*operands, *tangents, *(() if given is None else (given,))))
+        operands, made = tuple(flattened(map(plain, node.operands))), plain(made)
+        if type(made) is Results:
+            made = next(plain(part) for part in made if part is not None and not all_finite(part))
+        sources = [plain(part) for part in flattened([*tangents, given]) if part is not None]
+        if type(given) is Results:
+            given = next(plain(part) for part in given if part is not None)
+        index = first_bad(made, (*operands, *sources))
         if index is None:
             return
         origin = Origin(
@@ -208,6 +214,8 @@ def all_finite(value: Any) -> bool:
     if kind is np.float64 or kind is float:
         return math.isfinite(value)
     array = plain(value)
+    if type(array) is Results:
+        return all(part is None or all_finite(part) for part in array)
     if type(array) is np.ndarray:
         if array.dtype.kind not in "fc":
             return True

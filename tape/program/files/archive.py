@@ -65,15 +65,15 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             "it with operations that have instructions"
         )
     arrays: list[np.ndarray] = []
-    numbers: dict[int, int] = {}  # of a constant in the file, by its number in the IR
+    numbers: dict[int, int] = {}  # of an array in the file, by the id of that in the IR
 
-    def attrs_of(instruction: Instruction) -> list[Any]:
+    def attrs_of(instruction: Instruction, ir: IR) -> list[Any]:
         if instruction.op == "constant":
-            (old,) = instruction.attrs
-            if old not in numbers:
-                numbers[old] = len(arrays)
-                arrays.append(_portable(ir.constants[old]))
-            return [numbers[old]]
+            array = ir.constants[instruction.attrs[0]]
+            if id(array) not in numbers:
+                numbers[id(array)] = len(arrays)
+                arrays.append(_portable(array))
+            return [numbers[id(array)]]
         if instruction.op == "literal":
             return [instruction.attrs[1].hex()]
         if instruction.op == "loop":
@@ -83,7 +83,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         return _plain(instruction.attrs)
 
     def described(ir: IR) -> list[Any]:
-        return [[i.op, i.operands, attrs_of(i), i.shape, _dtype_name(i.dtype)] for i in ir.instructions]
+        return [[i.op, i.operands, attrs_of(i, ir), i.shape, _dtype_name(i.dtype)] for i in ir.instructions]
 
     instructions = described(ir)
     constants = [_array_kind(array) for array in arrays]
@@ -287,30 +287,36 @@ def _leaf(entry: Any) -> Leaf:
 
 def _ir(description: dict[str, Any], constants: list[np.ndarray]) -> IR:
     ends = list_of(description["inputs"]), list_of(description["outputs"])
-    ir = _ir_of(description["instructions"], *ends)
-    ir.constants = constants
+    ir = _ir_of(description["instructions"], *ends, constants)
     ir.guards = [Guard(*list_of(entry, 2)) for entry in list_of(description["guards"])]
     return ir
 
 
-def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any]) -> IR:
+def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any], arrays: list[np.ndarray]) -> IR:
     ir = IR(inputs=inputs, outputs=outputs)
+    own: dict[int, int] = {}  # numbers of its constants, by those in the file
     for entry in list_of(entries):
         op, operands, attrs, shape, name = list_of(entry, 5)
         dtype = _dtype(name)
         if op == "literal":
             known: tuple[Any, ...] = (dtype.char, bytes.fromhex(list_of(attrs, 1)[0]))
         else:
-            known = (_loop(attrs),) if op == "loop" else _tuples(attrs)
+            known = (_loop(attrs, arrays),) if op == "loop" else _tuples(attrs)
+        if op == "constant":
+            require(len(known) == 1 and _is_index(known[0], len(arrays)), "a constant is out of range")
+            if known[0] not in own:
+                own[known[0]] = len(own)
+                ir.constants.append(arrays[known[0]])
+            known = (own[known[0]],)
         ir.instructions.append(Instruction(op, tuple(list_of(operands)), known, tuple(list_of(shape)), dtype))
     return ir
 
 
-def _loop(entry: Any) -> Loop:
+def _loop(entry: Any, arrays: list[np.ndarray]) -> Loop:
     length, constants, states, is_backwards, instructions, inputs, outputs = list_of(entry, 7)
     require(all(_is_index(number, 1 << 40) for number in (length, constants, states)), "a loop has no length")
     require(type(is_backwards) is bool, "a loop has no direction")
-    body = _ir_of(instructions, list_of(inputs), list_of(outputs))
+    body = _ir_of(instructions, list_of(inputs), list_of(outputs), arrays)
     check(body)  # before anything asks what its inputs are
     return Loop(body, length, constants, states, is_backwards)
 

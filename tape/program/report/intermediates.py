@@ -27,7 +27,8 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     Returns
     -------
     dict of int to array
-        By number, as ``print(program)`` shows them; arguments and constants are included, guards are not.
+        By number, as ``print(program)`` shows them; arguments and constants are included, guards are not. Of
+        several results of one instruction there are the parts.
 
     Raises
     ------
@@ -45,7 +46,12 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     [[0.0, 0.0], [1.0, 1.0], 2.0, [2.0, 2.0]]
     """
     plan = program.plan
-    made = [id for id, step in enumerate(plan.instructions) if step.op not in SOURCES and step.op != "guard"]
+    blocks = {step.operands[0] for step in plan.instructions if step.op == "part"}
+    made = [
+        id
+        for id, step in enumerate(plan.instructions)
+        if step.op not in (*SOURCES, "guard", "loop") and id not in blocks
+    ]
     ir = IR(
         list(plan.instructions),
         list(plan.inputs),

@@ -155,7 +155,8 @@ class Runner(Routine):
         results = [out.value for out in self.known if out is not None]
         called = [value for ir in all_ir(self.ir) for _, places, _ in ir.callbacks for value in places]
         others = [value for value in (*results, *called) if isinstance(value, np.ndarray)]
-        return [array for array in (*self.plan.constants, *others) if array.size]
+        constants = [array for ir in all_ir(self.ir) for array in ir.constants]
+        return [array for array in (*constants, *others) if array.size]
 
     def run(self, leaves: tuple[Any, ...]) -> list[Any] | Flip:
         """Run on dynamic leaves.

@@ -66,7 +66,10 @@ class Body:
                 continue
             pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
             operands = [operand if parent is None else found[parent] for parent, operand in pairs]
-            found[id] = op(*operands, **node.call.attrs)
+            is_recorded = any(isinstance(operand, Handle) for operand in operands)
+            found[id] = (
+                op(*operands, **node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
+            )
         return [found[id] for id in self.outputs]
 
     def computed(self, values: Sequence[Any]) -> list[Any]:
@@ -240,8 +243,13 @@ class BodyVar(Var):
 BodyTrace.var_type = BodyVar
 
 
-def record(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) -> tuple[Body, list[Any]]:
+def record(
+    f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str, length: int
+) -> tuple[Body, list[Any]]:
     """Record a function once, as the body of a loop.
+
+    It runs a second time, to see that it does the same: one that counts its calls, draws random numbers or
+    writes to an array that it closes over does not.
 
     Parameters
     ----------
@@ -251,6 +259,8 @@ def record(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) 
         The plain values of the step that is recorded.
     name : str
         Of the loop, in messages.
+    length : int
+        How many steps the loop has.
 
     Returns
     -------
@@ -263,11 +273,66 @@ def record(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) 
     ------
     Unrolled
         If it cannot be recorded once.
+    UnsupportedError
+        If it does something else each time.
     """
+    body, captured = _recorded(f, examples, name)
+    if length > 1:
+        before = [np.array(plain(value)) for value in captured]
+        again, others = _recorded(f, examples, name)
+        after = [np.asarray(plain(value)) for value in others]
+        if not _are_alike(before, after) or not _are_alike(body, again):
+            raise errors.UnsupportedError(
+                f"{name}: the function does something else each time it runs, and a compiled function "
+                "records it once for all steps. Let it neither count its calls, nor draw random numbers, nor "
+                "write to what it closes over: pass that in the carry, or an element for each step in xs"
+            )
+    return body, captured
+
+
+def _recorded(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) -> tuple[Body, list[Any]]:
     with BodyTrace(name) as trace:
         leaves = [trace.leaf(example) for example in examples]
-        results = f([leaf.again() for leaf in leaves])
+        try:
+            results = f([leaf.again() for leaf in leaves])
+        except errors.InPlaceError as error:  # it writes to what it closes over, which only Python does
+            raise Unrolled(str(error)) from error
+        except Exception as error:
+            if trace.refused is not None and error is not trace.refused:  # NumPy raises errors of its own
+                raise trace.refused from error
+            raise
         outputs = [trace.output(result) for result in results]
     if trace.refused is not None:
         raise trace.refused
     return extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs), trace.captured
+
+
+def _are_alike(a: Any, b: Any) -> bool:
+    """Return whether two recordings, or two things in them, are the same; of functions, that is assumed."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Body):
+        return (a.inputs, a.outputs) == (b.inputs, b.outputs) and _are_alike(
+            [_content(node) for node in a.nodes], [_content(node) for node in b.nodes]
+        )
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_are_alike, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_are_alike(a[key], b[key]) for key in a)
+    if isinstance(a, (np.ndarray, np.generic)):
+        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, (bool, int, float, complex, str, slice, type(None))):
+        return repr(a) == repr(b)
+    return _are_alike(getattr(a, "body", None), getattr(b, "body", None))  # of loops inside
+
+
+def _content(node: Node) -> tuple[Any, ...]:
+    """Return what a node computes, and from what; of an input, nothing."""
+    op = node.call.op
+    if op is None:
+        return (node.value,)
+    return op.name, node.call.attrs, [(p, x if p is None else None) for p, x in _pairs(node)]
+
+
+def _pairs(node: Node) -> Iterator[tuple[int | None, Any]]:
+    return zip(node.inputs[::2], node.inputs[1::2], strict=True)

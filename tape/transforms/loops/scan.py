@@ -71,6 +71,13 @@ def scan(
     Where ``f`` reads a number in Python, as ``if`` and ``float()`` do, or where the shape of a result depends
     on data, a compiled function records the loop step by step, as it does any Python loop.
 
+    What ``f`` does beside returning values is not part of the loop: while it is recorded it runs as often as
+    that takes. It may write to its carry and elements, which are its own. Python numbers in a carry become
+    numbers of NumPy.
+
+    In derivatives of a loop in a compiled function zeros stand where nothing flows: beside infinite values
+    they make NaN.
+
     Examples
     --------
     >>> import numpy as np, tape
@@ -122,6 +129,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     """
     check_callable(body, "fori_loop")
     counters = np.arange(operator.index(lower), operator.index(upper))
+    if not len(counters):
+        return tree.map_leaves(lambda leaf: _as_value(leaf, "the state"), init)
 
     def step(state: Any, i: Any) -> tuple[Any, None]:
         return body(i, state), None
@@ -261,12 +270,12 @@ class _Loop:
         collected: list[list[Any]] = []
         state = self.state
         for k in reversed(order) if self.is_backwards else order:
-            results = self.step([*map(snapshot, state), *[array[k] for array in self.arrays]])
+            results = self.step([*map(_own, state), *[_own(array[k]) for array in self.arrays]])
             state = results[:count]
             collected.append(results[count:])
         if not self.length:  # to know what would be collected
-            examples = [np.zeros(np.shape(array)[1:], _dtype(array))[()] for array in self.arrays]
-            results = self.step([*map(_plain, state), *examples])
+            examples = [np.zeros(np.shape(x)[1:], _dtype(x), like=x)[()] for x in self.arrays]
+            results = self.step([*map(_own, state), *examples])
             return [*state, *[np.zeros((0, *np.shape(x)), _dtype(x)) for x in results[count:]]]
         if self.is_backwards:
             collected.reverse()
@@ -281,9 +290,14 @@ class _Loop:
         else:
             elements = [np.zeros(np.shape(array)[1:], _dtype(array))[()] for array in self.arrays]
         examples = [*map(_plain, self.state), *elements]
-        body, captured = record(self.step, examples, self.name)
+        body, captured = record(self.step, examples, self.name, self.length)
         steps = Steps(body, self.length, len(captured), count, self.is_backwards, self.is_recomputed)
         return list(unpack(STEPS(*captured, *self.state, *self.arrays, steps=steps)))
+
+
+def _own(value: Any) -> Any:
+    """Return a value that the body may write to, without changing the original."""
+    return value.copy() if type(value) is np.ndarray else snapshot(value)
 
 
 def _plain(value: Any) -> Any:
@@ -295,9 +309,10 @@ def _dtype(value: Any) -> np.dtype[Any]:
 
 
 def _as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf as an array, a number of NumPy, or a Var."""
-    if isinstance(leaf, Handle) or type(leaf) is np.ndarray:
-        return leaf
+    """Return a leaf as an array, a number of NumPy, or a Var of one of these."""
+    if isinstance(leaf, Handle):
+        is_weak = not isinstance(plain(leaf), (np.ndarray, np.generic))
+        return ops.reshape(leaf, ()) if is_weak else leaf
     value = np.asarray(leaf)
     if value.dtype.kind not in "biufc":
         raise errors.DTypeError(

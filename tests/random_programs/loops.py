@@ -1,0 +1,68 @@
+"""Ingredients with loops and branches as functions, a line each as in `ingredients`."""
+
+from __future__ import annotations
+
+__all__ = ["LOOPS"]
+
+LOOPS: list[tuple[str, str]] = [
+    ("number", "tape.scan(lambda s, e: (s * {c} + e * {number}, None), {number} * 1.0, {vector})[0]"),
+    ("vector", "tape.scan(lambda s, e: (s + e, s * e - {c}), {number} * 1.0, {vector})[1]"),
+    ("vector", "tape.scan(lambda s, e: (s + e, s), {number}, {vector}, reverse=True)[1]"),
+    ("vector", "tape.scan(lambda s, e: (np.maximum(s, e), None), {vector}, {matrix})[0]"),
+    ("matrix", "tape.scan(lambda s, e: (s + {c} * e, np.sin(s) * {vector}), {vector}, {matrix})[1]"),
+    ("any", "tape.scan(lambda s, e: ((s[1], s[0] + 1), (s, e)), ({int}, {int}), ({vector}, {ivector}))"),
+    ("any", "tape.scan(lambda s, e: (s ^ e, ~e), {truth}, {bvector})"),
+    ("any", "tape.scan(lambda s, e: (s + e, dict(a=s, b=(e, None))), {int}, {ivector})"),
+    ("any", "tape.scan(lambda s, e: (e * 1.0, ({vector}, e, s)), {vector}, {matrix})"),
+    ("vector", "tape.fori_loop(0, {int}, lambda i, s: np.cos(s) + i * {number}, {vector})"),
+    ("vector", "tape.fori_loop(-1, 2, lambda i, s: s * {vector:1}[i % {vector:1}.size], {vector})"),
+    ("vector", "tape.fori_loop(0, {count} % 4, lambda i, s: s + {vector}, {vector})"),
+    ("any", "tape.map(lambda e: e * {number} + np.sum({vector}), {vector})"),
+    ("vector", "tape.map(lambda row: np.sum(row * {vector}), {matrix})"),
+    ("matrix", "tape.map(lambda row: np.sort(row) * {c}, {matrix})"),
+    ("any", "tape.map(lambda e: e * 2, {masked})"),
+    ("any", "tape.map(lambda row: tape.map(lambda e: row * e + {number}, row), {matrix})"),
+    (
+        "vector",
+        "tape.map(lambda row: tape.fori_loop(0, 3, lambda i, s: s * {c} + row[0] * i, 0.5), {matrix})",
+    ),
+    ("matrix", "tape.scan(lambda s, e: (s @ {matrix}, s * e), {matrix}, {vector})[0]"),
+    ("number", "tape.cond({test}, lambda u: u * {c}, lambda u: u - {number}, {number})"),
+    ("vector", "tape.cond({test}, np.sin, lambda u: u * {vector}, {vector})"),
+    ("vector", "tape.switch({int}, [np.sin, np.cos, lambda u: u * {vector}], {vector})"),
+    (
+        "number",
+        "tape.while_loop(lambda s: s[0] < 4 and s[1] > {c}, lambda s: (s[0] + 1, s[1] / 2),"
+        " (0, {number}))[1]",
+    ),
+    ("number", "tape.scan(lambda s, e: (s + e if e > {c} else s * 0.5, None), {number} * 1.0, {vector})[0]"),
+    ("any", "tape.scan(lambda s, e: (s, e if {test} else -e), {number}, {vector})"),
+    ("vector", "tape.scan(lambda s, e: (tape.cond({test}, np.sin, np.cos, s), None), {vector}, {matrix})[0]"),
+    ("vector", "tape.scan(lambda s, e: (s + tape.grad(lambda v: {loss})(e), None), {vector}, {matrix})[0]"),
+    (
+        "vector",
+        "tape.grad(lambda v: np.sum(tape.scan(lambda s, e: (s * v + e, None), v, {matrix})[0]))({vector})",
+    ),
+    (
+        "matrix",
+        "tape.jacobian(lambda v: tape.fori_loop(0, 3, lambda i, s: np.sin(s) * v + i, {vector}))({vector})",
+    ),
+    (
+        "vector",
+        "tape.hvp(lambda v: tape.scan(lambda s, e: (s + e * e * s, None), {c}, v)[0])({vector}, {vector})",
+    ),
+    ("any", "tape.jvp(lambda v: tape.scan(lambda s, e: (s * e, s), v, {matrix}), ({vector},), ({vector},))"),
+    ("vector", "tape.grad(lambda v: np.sum(tape.map(lambda e: e ** 3 * {number}, v)) * v[0])({vector})"),
+    ("vector", "tape.scan(lambda s, e: (s * {kept_vector} + e, None), {vector}, {matrix})[0]"),
+    ("matrix", "tape.map(lambda row: {kept_matrix} @ row, {matrix})"),
+    (
+        "vector",
+        "def step(i, s):\n    s[i % s.size] = {number}\n    return s\n"
+        "{new} = tape.fori_loop(0, 3, step, {vector})",
+    ),
+    (
+        "vector",
+        "def step(s, e):\n    e[0] += {c}\n    return s + e, e\n"
+        "{new} = tape.scan(step, {vector}, {matrix})[0]",
+    ),
+]

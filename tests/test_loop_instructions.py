@@ -1,0 +1,534 @@
+"""Loops in programs: IR, machine, verifier, files, listings, against eager code and a naive interpreter."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, tree
+from tape.program.ir.check import check
+from tape.program.ir.loops import ALIGNMENT, Block, all_ir
+from tape.program.native.opcodes import ARENA, FIELDS, LITERALS, REGISTERS, WIDTH, opcode, packed
+from tape.program.runtime import pauses
+from tape.program.runtime.verify import Body, Slot, slots_of, verify
+from tests import naive_program
+from tests.naive_loops import CASES, TAPE
+from tests.test_loops import COMPLEX, UNROLLED, assert_alike, data, loss_of
+from tests.tiers import grid, rounds, some
+
+X, W = data(5)
+LOOPED = [case for case in CASES if case.__name__ not in UNROLLED | COMPLEX]
+CALLING = ("sorts", "mapped", "determinants", "other_dtypes", "reductions")  # Python, for some operation
+SAVED = [case for case in LOOPED if case.__name__ not in CALLING]
+
+
+def program_of(f, *args):
+    return naive_program.program_of(f, *args)
+
+
+def leaves_of(*args):
+    return [np.asarray(leaf) for leaf in tree.flatten(args)[0]]
+
+
+def gradient(case):
+    return tape.grad(loss_of(case, TAPE), (0, 1))
+
+
+# ---- IR and machine ------------------------------------------------------------------------------------
+
+
+@grid(
+    ids=lambda value: getattr(value, "__name__", str(value)), case=LOOPED, kind=["value", "gradient", "jvp"]
+)
+def test_the_machine_equals_the_interpreter_of_ir(case, kind):
+    f = {
+        "value": lambda x, w: case(TAPE, x, w),
+        "gradient": gradient(case),
+        "jvp": lambda x, w: tape.jvp(loss_of(case, TAPE), (x, w), (w * x, w)),
+    }[kind]
+    program = program_of(f, X, W)
+    for seed in range(2):
+        x, w = data(5, seed)
+        computed = [k for k, out in enumerate(program.known) if out is None]
+        found = leaves_of(program(x, w))
+        for k, expected in zip(computed, naive_program.run(program.ir, [x, w]), strict=True):
+            np.testing.assert_allclose(found[k], expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", LOOPED, ids=lambda case: case.__name__)
+def test_ir_of_loops_passes_the_check(case):
+    program = program_of(gradient(case), X, W)
+    for ir in all_ir(program.ir):
+        check(ir)
+    for routine in routines(program):
+        assert all(np.diff([0, *routine.origins]) >= 0)
+
+
+def routines(routine):
+    return [routine, *[one for body in routine.bodies for one in routines(body)]]
+
+
+def loops_of(program):
+    return [i.attrs[0] for ir in all_ir(program.ir) for i in ir.instructions if i.op == "loop"]
+
+
+def test_results_that_nothing_uses_are_not_computed():
+    def f(x, w):
+        (a, _), (_, _, zs) = tape.scan(
+            lambda c, x: ((np.tanh(c[0] * x), c[1] + np.exp(x)), (c[0], np.log(np.abs(x)), c[0] * w)),
+            (w, w),
+            x,
+        )
+        return a, zs
+
+    (loop,) = loops_of(program_of(f, X, W))
+    kinds = {instruction.op for instruction in loop.body.instructions}
+    assert (loop.states, len(loop.outputs)) == (1, 2)
+    assert not kinds & {"exp", "log", "absolute"}
+
+
+def test_a_state_that_only_feeds_itself_is_dropped():
+    def f(x, w):
+        return tape.scan(lambda c, x: ((c[0] + x, np.sin(c[1])), None), (w, w), x)[0][0]
+
+    (loop,) = loops_of(program_of(f, X, W))
+    assert (loop.states, loop.constants, len(loop.body.inputs)) == (1, 0, 2)
+
+
+def test_what_is_used_at_several_depths_is_pruned_at_all():
+    def f(x, w):
+        def outer(c, row):
+            (d, _), ys = tape.scan(lambda d, e: ((d[0] * e, np.exp(d[1])), np.cos(e)), (c, c), row)
+            return d, (ys, np.sin(d))
+
+        return tape.scan(outer, w, x)[0]
+
+    outer, inner = loops_of(program_of(f, X, W))
+    assert (outer.states, len(outer.outputs)) == (inner.states, len(inner.outputs)) == (1, 1)
+
+
+def test_blocks_lie_apart_and_aligned():
+    block = Block(
+        [((3,), np.dtype("f4")), ((), np.dtype("?")), ((0, 2), np.dtype("f8")), ((9,), np.dtype("f8"))]
+    )
+    ends = [part.offset + part.size for part in block.parts]
+    assert all(part.offset % ALIGNMENT == 0 for part in block.parts)
+    assert all(end <= after.offset for end, after in zip(ends, block.parts[1:], strict=False))
+    assert block.size >= max(ends)
+    assert [part.size for part in block.parts] == [12, 1, 0, 72]
+
+
+@pytest.mark.parametrize("case", some(LOOPED, every=3), ids=lambda case: case.__name__)
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_stopping_in_a_loop_changes_no_number(monkeypatch, case, threads):
+    """In every step, and in the middle of what is in it."""
+    expected = gradient(case)(X, W)
+    monkeypatch.setenv("TAPE_NUM_THREADS", threads)
+    monkeypatch.setattr(pauses, "BETWEEN", 10.0)
+    compiled = tape.compile(gradient(case))
+    compiled(X, W)
+    (program,) = compiled.programs.values()
+    portions = [
+        routine.code[at * WIDTH + 1 + FIELDS["loop"].index("portion")]
+        for routine in routines(program)
+        for at in range(routine.rows)
+        if routine.code[at * WIDTH] == opcode("loop")
+    ]
+    assert min(portions) == 1
+    for _ in range(3):
+        assert_alike(compiled(X, W), expected, 1e-5)
+
+
+def test_constants_and_literals_of_bodies_are_their_own():
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 2.0])
+
+    def f(x, w):
+        def step(c, x):
+            table = np.array([0.25, 0.5, 0.75])
+            return c * a * table + 0.125 * x, tape.scan(lambda d, e: (d + e * b * 0.375, None), c, x)[0]
+
+        return tape.scan(step, w, x)
+
+    program = program_of(f, X, W)
+    assert_alike(program(X, W), f(X, W))
+    a *= 2
+    b += 1
+    assert_alike(program(X, W), f(X, W))
+
+
+def test_donated_arguments_are_carried():
+    f = tape.compile(lambda w, x: tape.scan(lambda c, x: (c * 0.5 + x, None), w, x)[0], donate=0)
+    w = W.copy()
+    for _ in range(4):
+        expected = tape.scan(lambda c, x: (c * 0.5 + x, None), w.copy(), X)[0]
+        w = f(w, X)
+        assert_alike(w, expected)
+
+
+def test_a_guard_on_a_loop_has_two_paths():
+    def f(x, w):
+        c, ys = tape.scan(lambda c, x: (np.sin(c + x), c), w, x)
+        return tape.scan(lambda d, y: (d * y, None), c, ys)[0] if np.sum(c) > 0 else np.sum(ys)
+
+    compiled = tape.compile(f)
+    for seed in range(8):
+        x, w = data(3, seed)
+        assert_alike(compiled(x, w), f(x, w))
+    assert len(compiled.programs) == 2
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+def test_large_arrays_in_loops(n):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(3, 40 * n)), rng.normal(size=40 * n)
+
+    def f(x, w):
+        return tape.scan(lambda c, x: (np.tanh(c * x) + w, np.exp(-c * c)), w, x)
+
+    assert_alike(program_of(f, x, w)(x, w), f(x, w))
+
+
+def test_long_loops_run_as_a_program_while_they_are_recorded():
+    x, w = data(3000)
+    f = tape.value_and_grad(loss_of(CASES[0], TAPE), (0, 1))
+    start = time.perf_counter()
+    first = tape.compile(f)(x, w)
+    assert time.perf_counter() - start < 5  # 0.1 s; a step in Python takes 50 us
+    assert_alike(first, f(x, w))
+
+
+# ---- the verifier --------------------------------------------------------------------------------------
+
+INPUT, OUTPUT = 3, 4
+MEMORY = [
+    Slot(1024, 64, True), Slot(512, 64, True), Slot(64, 16, False), Slot(512, 8, False), Slot(512, 8, True),
+    Slot(512, 1, True),
+]  # fmt: skip
+BODIES = [
+    Body(
+        {3: Slot(24, 8, False), 4: Slot(16, 8, False), 5: Slot(8, 8, False)},
+        {6: Slot(16, 8, True), 7: Slot(32, 8, True)},
+    ),
+    Body({}, {}),
+]
+"""A constant, a state and an element; the next state and what is collected."""
+ROWS = [
+    ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 1, "portion": 2}),
+    ("binding", {"slot": 3, "step": 0, "bytes": 24, "x": packed(INPUT, 488)}),
+    ("binding", {"slot": 5, "step": -8, "bytes": 8, "x": packed(INPUT, 24)}),
+    ("stacking", {"slot": 7, "step": 32, "bytes": 32, "out": packed(OUTPUT, 384)}),
+    (
+        "state",
+        {
+            "slot_in": 4, "slot_out": 6, "bytes": 16, "first": packed(INPUT, 0), "out": packed(OUTPUT, 0),
+            "spare": packed(ARENA, 1008),
+        },
+    ),
+]  # fmt: skip
+OPERANDS = {"x", "out", "first", "spare"}
+EACH_FIELD = [(k, field) for k, (name, _) in enumerate(ROWS) for field in FIELDS[name]]
+
+
+def verified(*rows):
+    code = np.zeros(WIDTH * len(rows), np.int64)
+    for k, (name, fields) in enumerate(rows):
+        code[k * WIDTH : k * WIDTH + 1 + len(fields)] = [
+            opcode(name),
+            *[fields[field] for field in FIELDS[name]],
+        ]
+    verify(code, len(rows), MEMORY, [], BODIES)
+
+
+def changed(k, **changes):
+    rows = list(ROWS)
+    rows[k] = (rows[k][0], {**rows[k][1], **changes})
+    return rows
+
+
+def test_a_loop_that_fits_exactly_is_accepted():
+    verified(*ROWS)
+    verified(*ROWS, *ROWS)
+    verified(*changed(0, length=0))
+    verified(*changed(0, length=1))
+    verified(("loop", {"body": 1, "length": 9, "bindings": 0, "states": 0, "portion": 1}))
+
+
+@pytest.mark.parametrize(("k", "field"), EACH_FIELD)
+def test_each_field_of_a_loop_is_checked(k, field):
+    """One more, one less, and numbers that wrap around: refused, but for those that touch nothing else."""
+    value = ROWS[k][1][field]
+    is_operand = field in OPERANDS
+    others = [-(2**62), 2**48 + 1, 2**61, 2**63 - 1, -(2**63)]
+    if not is_operand:
+        others += [value + 1, -1, 2**31, 2**40]
+    if field not in ("step", "length", "portion") and not is_operand:
+        others.append(value - 1)
+    for new in others:
+        if field == "portion" and 1 <= new <= 2**48:
+            continue
+        with pytest.raises(errors.ProgramError, match=r"row \d \((loop|binding|stacking|state)\)"):
+            verified(*changed(k, **{field: new}))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_operands_of_loops_stay_in_their_slots(k):
+    name, fields = ROWS[k]
+    for field in set(fields) & OPERANDS:
+        is_written = field in ("out", "spare")
+        slot = fields[field] >> 40
+        for wrong in (
+            packed(slot, MEMORY[slot].size),
+            packed(len(MEMORY), 0),
+            packed(REGISTERS, 512),
+            packed(slot, (1 << 40) - 64),
+        ):
+            with pytest.raises(errors.ProgramError, match=rf"\({name}\), {field}"):
+                verified(*changed(k, **{field: wrong}))
+        with pytest.raises(errors.ProgramError, match=rf"\({name}\), {field}.*multiple"):
+            verified(*changed(k, **{field: fields[field] + 4 * (1 if field in ("first", "out") else -1)}))
+        if is_written:
+            for slot in (INPUT, LITERALS):
+                with pytest.raises(errors.ProgramError, match=rf"\({name}\), {field}.*read-only"):
+                    verified(*changed(k, **{field: packed(slot, 0)}))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ROWS[1:],
+        ROWS[:4],
+        ROWS[:3],
+        [ROWS[0], ROWS[2], ROWS[2], ROWS[3], ROWS[4]],
+        [ROWS[0], ROWS[1], ROWS[2], ROWS[4], ROWS[3]],
+        [ROWS[0], ROWS[4], ROWS[1], ROWS[2], ROWS[3]],
+        [ROWS[0], ROWS[1], ROWS[0], ROWS[2], ROWS[3], ROWS[4]],
+        [*ROWS, ROWS[1]],
+        [*ROWS, ROWS[3]],
+        [*ROWS, ROWS[4]],
+        changed(0, bindings=2, states=2),
+        changed(0, bindings=4, states=0),
+        changed(0, bindings=0, states=0),
+        changed(0, body=1),
+        changed(3, step=24),
+        changed(3, step=0),
+        changed(3, step=-24),
+        changed(4, out=packed(ARENA, 1000)),
+        changed(4, spare=packed(OUTPUT, 8)),
+        changed(4, spare=packed(OUTPUT, 0)),
+        changed(4, first=packed(OUTPUT, 0)),
+        changed(4, first=packed(ARENA, 1008)),
+        changed(4, slot_in=3),
+        changed(4, slot_out=7),
+        changed(1, slot=6),
+        changed(3, slot=3),
+        changed(2, step=-16),
+        changed(2, step=248),
+    ],
+)
+def test_loops_that_do_not_belong_together_are_refused(rows):
+    with pytest.raises(errors.ProgramError):
+        verified(*rows)
+
+
+@pytest.mark.parametrize("case", some(LOOPED, every=2), ids=lambda case: case.__name__)
+def test_words_of_loops_in_programs_are_checked(case):
+    """Every word of every row of a loop, changed to numbers that fit nowhere."""
+    program = program_of(gradient(case), X, W)
+    for routine in routines(program):
+        calls = [id for id, step in enumerate(routine.plan.instructions) if step.op == "callback"]
+        bodies = [Body.of(body.plan) for body in routine.bodies]
+        for at in range(routine.rows):
+            name = list(FIELDS)[routine.code[at * WIDTH]]
+            if name not in ("loop", "binding", "stacking", "state"):
+                continue
+            for k, field in enumerate(FIELDS[name]):
+                for wrong in (-(2**60), 2**60, 2**63 - 1):
+                    code = routine.code.copy()
+                    code[at * WIDTH + 1 + k] = wrong
+                    with pytest.raises(errors.ProgramError):
+                        verify(code, routine.rows, slots_of(routine.plan), calls, bodies)
+                assert field
+
+
+# ---- files ---------------------------------------------------------------------------------------------
+
+
+@grid(ids=lambda value: getattr(value, "__name__", str(value)), case=SAVED, is_gradient=[False, True])
+def test_saved_loops_give_the_same_numbers(tmp_path, case, is_gradient):
+    f = gradient(case) if is_gradient else lambda x, w: case(TAPE, x, w)
+    program = program_of(f, X, W)
+    program.save(tmp_path / "loop.tape")
+    loaded = tape.load(tmp_path / "loop.tape")
+    for seed in range(2):
+        x, w = data(5, seed)
+        found, expected = leaves_of(loaded(x, w)), leaves_of(program(x, w))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert [len(each) for each in routines(loaded)] == [len(each) for each in routines(program)]
+
+
+def test_loops_with_callbacks_cannot_be_saved(tmp_path):
+    program = program_of(lambda x: tape.map(np.fft.fft, x), X)
+    with pytest.raises(errors.UnsupportedError, match="fft"):
+        program.save(tmp_path / "loop.tape")
+    assert not (tmp_path / "loop.tape").exists()
+
+
+# ---- listings ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", LOOPED, ids=lambda case: case.__name__)
+def test_programs_with_loops_are_described(case):
+    program = program_of(gradient(case), X, W)
+    text = str(program)
+    assert "loop(" in text
+    explained = program.explain()
+    assert "loops" in str(explained)
+    profile = program.profile(X, W, repeats=1)
+    assert profile.timings
+    assert str(profile)
+    assert repr(program)
+
+
+def test_a_listing_shows_the_body_of_each_loop_once():
+    program = program_of(lambda x, w: CASES[0](TAPE, x, w)[0], X, W)
+    text = str(program)
+    assert text.count("tanh(") == 1
+    assert "steps=5" in text
+    assert text.count("in0[k]") == 1
+
+
+def test_nonfinite_values_are_found_in_programs_with_loops():
+    program = program_of(lambda x, w: np.sum(CASES[0](TAPE, x, w)[1] * 2), X, W)
+    assert not tape.find_nonfinite(program, X, W)
+    wrong = X.copy()
+    wrong[2] = np.nan
+    assert tape.find_nonfinite(program, wrong, W)
+    big = program_of(lambda x, w: tape.scan(lambda c, x: (c * 1e200, c), w, x)[1] * x, X, W)
+    with np.errstate(all="ignore"):
+        assert "loop" in str(tape.find_nonfinite(big, X, W))
+
+
+# ---- signals, threads, errors --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+@pytest.mark.parametrize("has_callback", some([False, True], every=2))
+def test_ctrl_c_ends_a_long_loop(has_callback):
+    step = "np.sort(np.sin(c) + x)" if has_callback else "np.sin(c) + x"
+    code = f"""
+        import signal
+        import numpy as np, tape
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # off in the background
+        f = lambda w, n: tape.fori_loop(0, n, lambda i, c: {step.replace(" + x", " + 1e-9 * i")}, w)
+        short, long = tape.compile(lambda w: f(w, 10)), tape.compile(lambda w: f(w, 3_000_000))
+        w = np.ones(3)
+        expected = short(w)
+        for turn in range(2):
+            print("ready", flush=True)
+            try:
+                while True:
+                    long(w)
+            except KeyboardInterrupt:
+                pass
+            assert np.array_equal(short(w), expected)
+        print("stopped", flush=True)
+        import os
+        os._exit(0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        timer = threading.Timer(120, process.kill)
+        timer.start()
+        lines = []
+        try:
+            while len(lines) < 10 and (line := process.stdout.readline()) == "ready\n":
+                lines.append(line)
+                time.sleep(0.5)
+                process.send_signal(signal.SIGINT)
+            assert line == "stopped\n", lines
+        finally:
+            timer.cancel()
+            process.kill()
+
+
+def test_a_handler_that_raises_between_steps_leaves_the_program_usable(monkeypatch):
+    monkeypatch.setattr(pauses, "BETWEEN", 100.0)
+    f = tape.compile(gradient(CASES[0]))
+    expected = f(X, W)
+
+    class Interrupted(BaseException):
+        pass
+
+    (program,) = f.programs.values()
+    call, calls = program._call, []
+
+    def interrupting(*args):
+        calls.append(args)
+        if len(calls) % 3 == 0:
+            raise Interrupted
+        return call(*args)
+
+    for _ in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(program, "_call", interrupting)
+            with pytest.raises(Interrupted):
+                program(X, W)
+        assert_alike(program(X, W), expected)
+
+
+@pytest.mark.parametrize("length", [1, 7])
+def test_random_loops_of_ir(length):
+    """Carries and results that are inputs, of each other or of themselves, and views."""
+    for seed in range(rounds(60, plain=20)):
+        rng = np.random.default_rng([seed, length])
+        f = random_loop(rng)
+        args = rng.normal(size=(length, 2, 3)), rng.normal(size=(2, 3)), rng.normal(size=3)
+        compiled, program = naive_program.compiled_for(f, *args)
+        expected = leaves_of(f(*args))
+        for found in (leaves_of(compiled(*args)), naive_program.run(program.ir, args)):
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12, err_msg=str(seed))
+
+
+def random_loop(rng):
+    """A scan whose next carry and results are drawn from the values of its body."""
+    operations = [
+        lambda a, b: a + b,
+        lambda a, b: a * b,
+        lambda a, b: np.sin(a),
+        lambda a, b: a[::-1],
+        lambda a, b: np.broadcast_to(a[0], (2, 3)),
+        lambda a, b: a[:, ::-1] * b,
+        lambda a, b: np.tanh(a @ np.ones((3, 3)) * 0.2) + b,
+        lambda a, b: a.reshape(3, 2).T,
+        lambda a, b: a * 0 + np.sum(b, axis=0),
+    ]
+    steps = [
+        (rng.integers(len(operations)), rng.integers(6), rng.integers(6)) for _ in range(rng.integers(1, 7))
+    ]
+    after, results = rng.integers(0, 4 + len(steps), 3), rng.integers(0, 4 + len(steps), rng.integers(0, 4))
+    reverse = bool(rng.integers(2))
+
+    def f(xs, a, w):
+        def step(c, x):
+            values = [*c, x, np.broadcast_to(w, (2, 3))]
+            values = values[:4]
+            for k, i, j in steps:
+                values.append(operations[k](values[-1 - i % len(values)], values[j % len(values)]))
+            values += [values[-1]] * 4
+            return tuple(np.clip(values[k], -4, 4) if k > 3 else values[k] for k in after), [
+                values[k] for k in results
+            ]
+
+        return tape.scan(step, (a, a * w, a[::-1]), xs, reverse=reverse)
+
+    return f
