@@ -431,23 +431,24 @@ def _loop(row, frame):  # type: ignore[no-untyped-def]
     body = int64_at(_field(frame, BODIES) + 8 * _field(row, 1))
     length, bindings, states = _field(row, 2), _field(row, 3), _field(row, 4)
     begun = _field(frame, DONE)
-    step, at = 0, 0
+    step, at, is_inside = 0, 0, 0
     if begun:
-        step, at = begun - 1, _field(body, AT)
+        step, at, is_inside = (begun - 1) // 2, _field(body, AT), (begun - 1) % 2
     stop = min(step + _field(row, 5), length)
     do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
     while step < stop:
-        _bind_step(row, frame, body, step)
+        if not is_inside:  # else that was done before the machine stopped
+            _bind_step(row, frame, body, step)
         at = call2(do_run, (body, at))
         if at != _field(body, ROWS):
             set_int64(body + 8 * AT, at)
-            set_int64(frame + 8 * DONE, step + 1)
+            set_int64(frame + 8 * DONE, 2 * step + 2)
             return False
-        at = 0
+        at, is_inside = 0, 0
         step += 1
     if step < length:
         set_int64(body + 8 * AT, BETWEEN_STEPS)
-        set_int64(frame + 8 * DONE, step + 1)
+        set_int64(frame + 8 * DONE, 2 * step + 1)
         return False
     set_int64(frame + 8 * DONE, 0)
     other = row + _ROW * (1 + bindings)

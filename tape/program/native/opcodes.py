@@ -24,7 +24,7 @@ SCRATCH, CODE, FUNCTIONS, DATA, ROWS, SPEC, AT, RING = 0, 7, 8, 9, 10, 11, 12, 1
 # to do, and whether it could; where threads may start (see `tape.program.native.placing`).
 THREADS, OTHERS, FRAME_BYTES, JOB_ROW, JOB_START, JOB_STOP, JOB_THREAD, JOB_DONE, PLACES = range(14, 23)
 # Elements or tasks that are done of the row in AT, if the machine has stopped in the middle of it.
-# Of a loop, that is one more than the steps that are done: the one after them has begun.
+# Of a loop, that is one more than twice the steps that are done, and one more inside of the next one.
 DONE = 23
 # Where the addresses of the frames of the bodies of loops are.
 BODIES = 24
