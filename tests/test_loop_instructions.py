@@ -411,8 +411,8 @@ def test_nonfinite_values_are_found_in_programs_with_loops():
     wrong = X.copy()
     wrong[2] = np.nan
     assert tape.find_nonfinite(program, wrong, W)
-    big = program_of(lambda x, w: tape.scan(lambda c, x: (c * 1e200, c), w, x)[1] * x, X, W)
     with np.errstate(all="ignore"):
+        big = program_of(lambda x, w: tape.scan(lambda c, x: (c * 1e200, c), w, x)[1] * x, X, W)
         assert "loop" in str(tape.find_nonfinite(big, X, W))
 
 
