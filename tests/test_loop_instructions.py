@@ -213,14 +213,21 @@ MEMORY = [
 ]  # fmt: skip
 BODIES = [
     Body(
-        {3: Slot(24, 8, False), 4: Slot(16, 8, False), 5: Slot(8, 8, False)},
-        {6: Slot(16, 8, True), 7: Slot(32, 8, True)},
+        {
+            3: Slot(24, 8, False),
+            4: Slot(16, 8, False),
+            5: Slot(8, 8, False),
+            8: Slot(24, 8, True),
+            9: Slot(8, 8, False),
+        },
+        {6: Slot(16, 8, True), 7: Slot(32, 8, True), 10: Slot(8, 8, True)},
     ),
     Body({}, {}),
 ]
-"""A constant, a state and an element; the next state and what is collected."""
+"""A constant, a state, an element, a state that is overwritten, one that is collected; what the states become, and
+what is collected."""
 ROWS = [
-    ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 1, "portion": 2}),
+    ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2}),
     ("binding", {"slot": 3, "step": 0, "bytes": 24, "x": packed(INPUT, 488)}),
     ("binding", {"slot": 5, "step": -8, "bytes": 8, "x": packed(INPUT, 24)}),
     ("stacking", {"slot": 7, "step": 32, "bytes": 32, "out": packed(OUTPUT, 384)}),
@@ -231,8 +238,17 @@ ROWS = [
             "spare": packed(ARENA, 1008),
         },
     ),
+    ("kept_state", {"slot_in": 8, "bytes": 24, "first": packed(INPUT, 48), "out": packed(OUTPUT, 24)}),
+    (
+        "collected_state",
+        {
+            "slot_in": 9, "slot_out": 10, "bytes": 8, "first": packed(INPUT, 80), "out": packed(OUTPUT, 56),
+            "array": packed(ARENA, 992), "step": 8, "before": 1,
+        },
+    ),
 ]  # fmt: skip
-OPERANDS = {"x", "out", "first", "spare"}
+OPERANDS = {"x", "out", "first", "spare", "array"}
+LOOPS = ("loop", "binding", "stacking", "state", "kept_state", "collected_state")
 EACH_FIELD = [(k, field) for k, (name, _) in enumerate(ROWS) for field in FIELDS[name]]
 
 
@@ -268,20 +284,20 @@ def test_each_field_of_a_loop_is_checked(k, field):
     others = [-(2**62), 2**48 + 1, 2**61, 2**63 - 1, -(2**63)]
     if not is_operand:
         others += [value + 1, -1, 2**31, 2**40]
-    if field not in ("step", "length", "portion") and not is_operand:
+    if field not in ("step", "length", "portion", "before") and not is_operand:
         others.append(value - 1)
     for new in others:
         if field == "portion" and 1 <= new <= 2**48:
             continue
-        with pytest.raises(errors.ProgramError, match=r"row \d \((loop|binding|stacking|state)\)"):
+        with pytest.raises(errors.ProgramError, match=rf"row \d \(({'|'.join(LOOPS)})\)"):
             verified(*changed(k, **{field: new}))
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", range(1, len(ROWS)))
 def test_operands_of_loops_stay_in_their_slots(k):
     name, fields = ROWS[k]
     for field in set(fields) & OPERANDS:
-        is_written = field in ("out", "spare")
+        is_written = field in ("out", "spare", "array")
         slot = fields[field] >> 40
         for wrong in (
             packed(slot, MEMORY[slot].size),
@@ -303,12 +319,14 @@ def test_operands_of_loops_stay_in_their_slots(k):
     "rows",
     [
         ROWS[1:],
+        ROWS[:6],
         ROWS[:4],
         ROWS[:3],
-        [ROWS[0], ROWS[2], ROWS[2], ROWS[3], ROWS[4]],
-        [ROWS[0], ROWS[1], ROWS[2], ROWS[4], ROWS[3]],
-        [ROWS[0], ROWS[4], ROWS[1], ROWS[2], ROWS[3]],
-        [ROWS[0], ROWS[1], ROWS[0], ROWS[2], ROWS[3], ROWS[4]],
+        [ROWS[0], ROWS[2], ROWS[2], *ROWS[3:]],
+        [ROWS[0], ROWS[1], ROWS[2], ROWS[4], ROWS[3], *ROWS[5:]],
+        [ROWS[0], ROWS[4], ROWS[1], ROWS[2], ROWS[3], *ROWS[5:]],
+        [ROWS[0], ROWS[1], ROWS[0], *ROWS[2:]],
+        [*ROWS[:5], ROWS[5], ROWS[5]],
         [*ROWS, ROWS[1]],
         [*ROWS, ROWS[3]],
         [*ROWS, ROWS[4]],
@@ -330,6 +348,19 @@ def test_operands_of_loops_stay_in_their_slots(k):
         changed(3, slot=3),
         changed(2, step=-16),
         changed(2, step=248),
+        changed(1, slot=8),
+        changed(4, slot_in=8),
+        changed(5, slot_in=4, bytes=16),
+        changed(5, slot_in=9, bytes=8),
+        changed(5, out=packed(ARENA, 1004)),
+        changed(6, slot_in=8),
+        changed(6, step=4),
+        changed(6, step=0),
+        changed(6, before=2),
+        changed(6, out=packed(ARENA, 1016)),
+        changed(6, array=packed(OUTPUT, 32)),
+        changed(6, array=packed(ARENA, 1000)),
+        changed(6, array=packed(ARENA, 1016), step=-16),
     ],
 )
 def test_loops_that_do_not_belong_together_are_refused(rows):
@@ -346,7 +377,7 @@ def test_words_of_loops_in_programs_are_checked(case):
         bodies = [Body.of(body.plan) for body in routine.bodies]
         for at in range(routine.rows):
             name = list(FIELDS)[routine.code[at * WIDTH]]
-            if name not in ("loop", "binding", "stacking", "state"):
+            if name not in LOOPS:
                 continue
             for k, field in enumerate(FIELDS[name]):
                 for wrong in (-(2**60), 2**60, 2**63 - 1):
@@ -411,8 +442,8 @@ def test_nonfinite_values_are_found_in_programs_with_loops():
     wrong = X.copy()
     wrong[2] = np.nan
     assert tape.find_nonfinite(program, wrong, W)
-    big = program_of(lambda x, w: tape.scan(lambda c, x: (c * 1e200, c), w, x)[1] * x, X, W)
     with np.errstate(all="ignore"):
+        big = program_of(lambda x, w: tape.scan(lambda c, x: (c * 1e200, c), w, x)[1] * x, X, W)
         assert "loop" in str(tape.find_nonfinite(big, X, W))
 
 

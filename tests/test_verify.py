@@ -115,7 +115,7 @@ ROWS_BY_KIND = {
         "letters": RIGHT_LETTERS, "itemsize": 8, "stride_a": -88, "a": packed(INPUT, 160), "x": OUT,
     },
 }  # fmt: skip
-LOOPS = ("loop", "binding", "stacking", "state")
+LOOPS = ("loop", "binding", "stacking", "state", "kept_state", "collected_state")
 """Rows that belong together: `tests.test_loop_instructions` has them."""
 KINDS = [name for name in FIELDS if name not in LOOPS]
 WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": [],

@@ -49,7 +49,7 @@ LOOPS: list[tuple[str, str]] = [
     ),
     (
         "vector",
-        "tape.hvp(lambda v: tape.scan(lambda s, e: (s + e * e * s, None), {c}, v)[0])({vector}, {vector})",
+        "tape.hvp(lambda v: tape.scan(lambda s, e: (s + e * e * s, None), v[0], v)[0])({vector}, {vector})",
     ),
     ("any", "tape.jvp(lambda v: tape.scan(lambda s, e: (s * e, s), v, {matrix}), ({vector},), ({vector},))"),
     ("vector", "tape.grad(lambda v: np.sum(tape.map(lambda e: e ** 3 * {number}, v)) * v[0])({vector})"),
