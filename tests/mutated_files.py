@@ -25,7 +25,6 @@ from tape.program.ir.check import check
 NASTY = (
     None, True, False, 0, 1, -1, 2, 3, 7, 2**31, 2**40, 2**63, -(2**63), 2**64, 10**30, 0.5, float("nan"),
     float("inf"), "", "add", "sum", "guard", "callback", "literal", "constant", "input", "matmul_add", "<f8",
-
     "<f4", "|O", ">f8", "loop", "part", [], {}, [[]], [1], [0, 0], "ff" * 8,
 )  # fmt: skip
 _BATCH = 5000

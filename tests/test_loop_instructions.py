@@ -224,7 +224,7 @@ BODIES = [
     ),
     Body({}, {}),
 ]
-"""A constant, a state, an element, a state that is overwritten, one that is collected; what the states become, and
+"""A constant, a state, an element, a state that is overwritten, one that is collected; what states become, and
 what is collected."""
 ROWS = [
     ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2}),
@@ -360,7 +360,6 @@ def test_operands_of_loops_stay_in_their_slots(k):
         changed(6, out=packed(ARENA, 1016)),
         changed(6, array=packed(OUTPUT, 32)),
         changed(6, array=packed(ARENA, 1000)),
-        changed(6, array=packed(ARENA, 1016), step=-16),
     ],
 )
 def test_loops_that_do_not_belong_together_are_refused(rows):
