@@ -18,7 +18,7 @@ from tape import errors
 from tape.conversion.foreign import complaint
 from tape.core.batch_rules import BatchRule
 from tape.core.interpreter import OPEN, innermost
-from tape.core.node import Call, Handle, Node
+from tape.core.node import Call, Handle
 from tape.core.operands import lift_all, plain_operands, tell_places
 from tape.core.pulls import make_pull
 from tape.core.rules import complete, push
@@ -214,15 +214,7 @@ class Op:
             call = self._calls[key] = Call(self, attrs, known.pull)
         return call
 
-    def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
-        """Return the tangent of a node, given those of its operands; None where nothing flows."""
-        return push(self, node.value, node.operands, tangents, node.call.attrs)
-
-    def tangent(
-        self, out: Any, operands: Sequence[Any], tangents: Sequence[Any], attrs: dict[str, Any]
-    ) -> Any:
-        """Return the tangent of a result, given those of the operands; None where nothing flows."""
-        return push(self, out, operands, tangents, attrs)
+    tangent = push  # as a method
 
     def without_rules(self) -> Op:
         """Return the same operation, constant to every derivative."""

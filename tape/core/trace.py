@@ -90,10 +90,11 @@ class Trace(Interpreter, Shown):
         self.is_strict = strict
         self.taken: Taken | None = None
         self.nodes: list[Node] = []
-        self.watching = watching.watch_for(sites, check) if sites or check or watching.OPEN else None
+        self.ref = weakref.ref(self)
+        is_watched = sites or check or watching.OPEN
+        self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
         self.level = 0
-        self.ref = weakref.ref(self)
         self._is_enclosing = False
         self._has_other_leaves = False  # set, and not replayed yet
         around = interpreter.innermost_open()
@@ -375,7 +376,7 @@ class Trace(Interpreter, Shown):
         root_id, seed = checks.start_of(self, root, seed)
         if self.taken is not None:
             self.taken.warn("backward", root_id)
-        adjoints = pull_back(self.nodes, {root_id: seed}, where=self, watching=self.watching, keep_all=True)
+        adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
         self.adjoints, self.root = list(adjoints), root.again()
         return adjoints
@@ -472,7 +473,7 @@ class Trace(Interpreter, Shown):
 
     def sweep(self, seeds: Mapping[int, Any], *, consume: bool = False) -> list[Any]:
         """Do what `pull_back` does, node by node."""
-        adjoints = pull_back(self.nodes, seeds, where=self, watching=self.watching, consume=consume)
+        adjoints = pull_back(self.nodes, seeds, where=self, consume=consume)
         return unshared([adjoints[id] if id < len(adjoints) else None for id in self._params], seeds)
 
     def jvp(self, root: Var, tangents: Mapping[Var, Any]) -> Any:
@@ -544,7 +545,7 @@ class Trace(Interpreter, Shown):
         >>> [float(tangent) for tangent in tr.push_forward({x.id: np.float64(10)}, [y.id, z.id])]
         [20.0, 60.0]
         """
-        return push_forward(self.nodes, seeds, roots, where=self, watching=self.watching)
+        return push_forward(self.nodes, seeds, roots, where=self)
 
     # ---- replaying ---------------------------------------------------------------------------
 
@@ -602,7 +603,7 @@ class Trace(Interpreter, Shown):
         """
         if self.taken is not None:
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
-        recompute(self.nodes, where=self, watching=self.watching)
+        recompute(self.nodes, where=self)
         self._has_other_leaves = False
         self.adjoints = self.root = None
 
