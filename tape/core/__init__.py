@@ -9,8 +9,9 @@ In the order of reading, along ``y = np.tanh(x @ w)`` and ``trace.backward_param
   (`specialise`, for those with static arguments);
 - `op`: an operation, and `bind`, the one protocol behind all of that: the innermost interpreter among the
   operands processes the operation (`interpreter`), or it computes;
-- `trace`: the interpreter that records, and the sweeps a user asks for (`checks`, `operands`: what is
+- `recording`: the interpreter that records, and the leaves it starts from (`operands`, `checks`: what is
   refused);
+- `trace`: that, with the sweeps a user asks for;
 - `sweep`: the loop backwards; `pulls`: what each step of it calls; `fitting`: contributions in the shape and
   dtype of what they are for.
 

@@ -23,7 +23,7 @@ from tape.core.operands import lift_all, plain_operands, tell_places
 from tape.core.pulls import make_pull
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
-from tape.core.table import INTERNAL, implements
+from tape.core.table import implements
 
 NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
 """The errors that NumPy raises for operands that do not fit."""
@@ -260,18 +260,3 @@ def _is_of_a_library(forward: Any) -> bool:
         forward = forward.func
     module = getattr(forward, "__module__", None) or ""
     return isinstance(forward, np.ufunc) or module.partition(".")[0] in _LIBRARIES
-
-
-def _by_hand(vjp: Callable[[Any], Sequence[Any]] | None, name: str | None) -> Op:
-    """Return the operation of a node that `Trace.append` makes."""
-
-    def by_hand(*operands: Any) -> NoReturn:
-        raise errors.UnsupportedError(
-            f"{name or 'a node'} was appended by hand, and cannot be computed anew. Declare a tape.Op for it"
-        )
-
-    rule = None if vjp is None else lambda g, out, *operands: vjp(g)
-    return Op(by_hand, vjp=rule, name=name or "by_hand", explains_errors=False, data_dependent=True)
-
-
-INTERNAL["by_hand"] = _by_hand
