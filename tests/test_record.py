@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.core.specialise import _bound
 from tape.inplace.aliases import memory_of
 from tape.ops.structure.shape import _in_c_order
 
@@ -226,3 +227,33 @@ def test_what_is_recorded_does_not_depend_on_the_calls_before():
             nodes = [(n.op, repr(n.attrs), n.parents, n.is_active, n.value.strides) for n in tr.nodes]
             recorded.append((nodes, memory_of(out).strides))
         assert recorded[0] == recorded[1], k
+
+
+def _with_keywords(x, *arrays, axis, keepdims=False):
+    return x, arrays, axis, keepdims
+
+
+def _with_a_default(x, axis=0):
+    return x, axis
+
+
+def _with_any(x, **attrs):
+    return x, attrs
+
+
+@pytest.mark.parametrize(
+    ("forward", "attrs"),
+    [
+        (_with_keywords, {"axis": 1}),
+        (_with_keywords, {"axis": 1, "keepdims": True}),
+        (_with_a_default, {"axis": 1}),
+        (_with_a_default, {}),
+        (_with_any, {"axis": 1}),
+        (lambda x, *, axis, offset=3: (x, axis, offset), {"axis": 1}),
+        (np.add.reduce, {"axis": 0, "keepdims": True}),
+    ],
+)
+def test_static_arguments_are_bound_whatever_kind_of_parameter_takes_them(forward, attrs):
+    x = np.ones((2, 3))
+    for expected, found in zip(forward(x, **attrs), _bound(forward, attrs)(x), strict=True):
+        assert np.all(found == expected)

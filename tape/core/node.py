@@ -200,7 +200,7 @@ class Handle:
         self.trace_ref = trace_ref
         self.id = id
         self.node = node
-        self.share: Share | None = None  # with which others it shares memory: see `tape.inplace.aliases`
+        self.share: Share | Handle | None = None  # of what it is a view: see `tape.inplace.aliases`
 
     def again(self) -> Self:
         """Another handle to the same node, which stays there when this one is written to and moves on."""

@@ -20,7 +20,7 @@ from tape.core.node import Handle, Leaf, Node, snapshot
 from tape.core.operands import as_operand, tell_places
 from tape.core.table import INTERNAL
 from tape.core.var import Var
-from tape.inplace.aliases import share
+from tape.inplace.aliases import note_view
 from tape.inspect import watching
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Recording(Nested):
     """
 
     __slots__ = ("__weakref__", "_handles", "_params", "is_plain", "is_strict", "name", "nodes", "ref",
-                 "taken", "watching")  # fmt: skip
+                 "taken", "views", "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
 
@@ -64,6 +64,7 @@ class Recording(Nested):
         self.watching = watching.watch_for(self.ref, sites, check) if is_watched else None
         self.is_plain = self.watching is None
         self.taken: Taken | None = None
+        self.views: list[weakref.ref[Handle]] = []  # those noted: see `tape.inplace.aliases`
         self._params: list[int] = []  # ids: handles may be written to, and move on
         self._handles: list[Var] = []  # as `param` returned them
 
@@ -171,7 +172,7 @@ class Recording(Nested):
         node.inputs = tuple(inputs)
         var = self.push(node)
         if op.view is not None and inputs[0] is not None:
-            share(var, operands[0])
+            note_view(self, var, operands[0])
         return var
 
     def push(self, node: Node) -> Var:

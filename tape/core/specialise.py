@@ -6,7 +6,8 @@ Calls alike decide nothing anew; others, and all that are not about Vars of one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,13 +17,14 @@ from tape.core.node import Call
 from tape.core.op import NUMPY_ERRORS
 from tape.core.record import append
 from tape.core.var import Var
-from tape.inplace.aliases import share
+from tape.inplace.aliases import note_view
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again
 _DTYPES = [type(np.dtype(code)) for code in "?bhilqBHILQefdFD"]
 _STATIC = frozenset({bool, str, type, type(Ellipsis), *_DTYPES})
+_UNKNOWN = object()
 
 
 class _Kind:
@@ -32,14 +34,21 @@ class _Kind:
     ----------
     call : Call
         The operation with its static arguments.
+    run : callable
+        Its forward function, of operands alone.
+    is_view : bool
+        Whether the result may be a view of the first operand.
     places : tuple of int or None
         For each operand where it is among the arrays, Vars and floats of the call; None if they are these.
     """
 
-    __slots__ = ("call", "places")
+    __slots__ = ("call", "is_view", "places", "run")
 
     def __init__(self, call: Call, places: tuple[int, ...] | None) -> None:
+        op: Any = call.op
         self.call = call
+        self.run = _bound(op.forward, call.attrs)
+        self.is_view = op.view is not None
         self.places = places
 
 
@@ -75,17 +84,13 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
     def record(*args: Any, **kwargs: Any) -> Any:
         key: list[Any] = []
         inputs: list[Any] = []
-        parts = args
         if kwargs:
             key += kwargs
-            parts = (*args, *kwargs.values())
-        if not _note(parts, layout, key, inputs):
+            first = _note((*args, *kwargs.values()), layout, key, inputs)
+        else:
+            first = _note(args, layout, key, inputs)
+        if first is None or first is _UNKNOWN:
             return function(*args, **kwargs)
-        first = inputs[0] if len(inputs) == 2 else _owner(inputs)
-        if first is None:
-            return function(*args, **kwargs)
-        if len(inputs) == 2:
-            inputs[0] = first.id
         ref = first.trace_ref
         trace = ref()
         if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
@@ -103,26 +108,24 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
             return var
         if kind.places is not None:
             inputs = [part for k in kind.places for part in inputs[2 * k : 2 * k + 2]]
-        call = kind.call
-        op: Any = call.op
         values = inputs[1::2]
         try:
-            value = op.forward(*values, **call.attrs)
+            value = kind.run(*values)
         except NUMPY_ERRORS as error:
-            op.fail(values, error)
-        var = append(trace, ref, value, call, tuple(inputs))
-        if op.view is not None and inputs[0] is not None:
-            share(var, first)
+            kind.call.op.fail(values, error)  # type: ignore[union-attr]
+        var = append(trace, ref, value, kind.call, tuple(inputs))
+        if kind.is_view and inputs[0] is not None:
+            note_view(trace, var, first)
         return var
 
     record.known = known  # type: ignore[attr-defined]
     return record
 
 
-def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any]) -> bool:
-    """Note what a call depends on, and what it computes with: Var or None, and value.
+def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any], first: Any = None) -> Any:
+    """Note what a call depends on, and what it computes with: id or None, and value.
 
-    Return False if anything among the arguments is none of what is expected there.
+    Return the first Var; `_UNKNOWN` if anything among the arguments is none of what is expected there.
     """
     for part in parts:
         kind = type(part)
@@ -130,25 +133,30 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any])
             parent = part.node
             value = parent.value
             if type(value) is not np.ndarray:
-                return False
+                return _UNKNOWN
+            if first is None:
+                first = part
+            elif part.trace_ref is not first.trace_ref:
+                return _UNKNOWN
             key += (value.shape, value.dtype, parent.call.pull is not None or parent.is_param)
+            inputs += (part.id, value)
             if layout:
                 if part.share is not None:
-                    return False
+                    return _UNKNOWN
                 key.append(value.strides)
-            inputs += (part, value)
         elif kind is int or part is None:
             key.append(part)
+        elif kind is tuple or kind is list:
+            key += (kind, len(part))
+            first = _note(part, layout, key, inputs, first)
+            if first is _UNKNOWN:
+                return first
         elif kind is slice:
             start, stop, step = part.start, part.stop, part.step
             for bound in (start, stop, step):
                 if bound is not None and type(bound) is not int:
-                    return False
+                    return _UNKNOWN
             key += (slice, start, stop, step)
-        elif kind is tuple or kind is list:
-            key += (kind, len(part))
-            if not _note(part, layout, key, inputs):
-                return False
         elif kind is float:
             key.append(float)
             inputs += (None, part)
@@ -160,21 +168,7 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any])
         elif kind in _STATIC:
             key += (kind, part)
         else:
-            return False
-    return True
-
-
-def _owner(inputs: list[Any]) -> Any:
-    """Put ids in place of Vars, and return the first of these; None if they are of several traces."""
-    first = None
-    for k in range(0, len(inputs), 2):
-        var = inputs[k]
-        if var is not None:
-            if first is None:
-                first = var
-            elif var.trace_ref is not first.trace_ref:
-                return None
-            inputs[k] = var.id
+            return _UNKNOWN
     return first
 
 
@@ -201,3 +195,15 @@ def _learned(var: Any, trace: Any, count: int, inputs: list[Any]) -> _Kind | Non
     if set(places) != set(range(len(given))) or not isinstance(node.value, (np.ndarray, np.generic)):
         return None
     return _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
+
+
+def _bound(forward: Any, attrs: dict[str, Any]) -> Callable[..., Any]:
+    """Return a function with its static arguments given, as defaults: keywords would take twice the time."""
+    if not attrs:
+        return forward
+    code = forward.__code__ if type(forward) is FunctionType else None
+    if code is None or not attrs.keys() <= {*code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]}:
+        return partial(forward, **attrs)
+    bound = FunctionType(code, forward.__globals__, None, forward.__defaults__, forward.__closure__)
+    bound.__kwdefaults__ = {**(forward.__kwdefaults__ or {}), **attrs}
+    return bound
