@@ -257,3 +257,24 @@ def test_static_arguments_are_bound_whatever_kind_of_parameter_takes_them(forwar
     x = np.ones((2, 3))
     for expected, found in zip(forward(x, **attrs), _bound(forward, attrs)(x), strict=True):
         assert np.all(found == expected)
+
+
+def test_numbers_among_operands_are_not_taken_for_what_is_known_of_vars():
+    trace = tape.Trace()
+    x, y = trace.param(np.array([1.0, 2.0])), trace.input(np.array([5.0, 6.0]))
+    calls = [
+        lambda: np.where(y > 5, x, y),
+        lambda: np.where(y > 5, x, x),
+        lambda: np.where(y > 5, 1, x),
+        lambda: np.where(y > 5, 0, x),
+        lambda: np.where(y > 5, y, x),
+        lambda: np.where(y > 5, 1, y),
+        lambda: np.where(y > 5, True, x),
+        lambda: np.where(y > 5, x, False),
+    ]
+    expected = [[5, 2], [1, 2], [1, 1], [1, 0], [1, 6], [5, 1], [1, 1], [0, 2]]
+    for k in range(3):
+        for call, numbers in zip(calls, expected, strict=True):
+            known = len(ops.where.known)
+            np.testing.assert_array_equal(call().value, numbers)
+            assert k == 0 or len(ops.where.known) == known

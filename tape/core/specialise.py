@@ -13,18 +13,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tape.core.interpreter import OPEN, is_intercepted
-from tape.core.node import Call
-from tape.core.op import NUMPY_ERRORS
-from tape.core.record import append
+from tape.core.node import Call, Handle, Node
+from tape.core.op import NUMPY_ERRORS, Op, bind
+from tape.core.operands import FAST
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
 
 F = TypeVar("F", bound=Callable[..., Any])
+_new: Callable[[type], Any] = object.__new__
 
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again
 _DTYPES = [type(np.dtype(code)) for code in "?bhilqBHILQefdFD"]
 _STATIC = frozenset({bool, str, type, type(Ellipsis), *_DTYPES})
-_UNKNOWN = object()
+_UNKNOWN, _ACTIVE, _CONSTANT = object(), object(), object()  # equal to no argument
+_Array = np.ndarray
 
 
 class _Kind:
@@ -52,6 +54,17 @@ class _Kind:
         self.places = places
 
 
+def recorder(op: Op, count: int) -> Callable[..., Any]:
+    """Return an operation without static arguments as a function of ``count`` operands."""
+
+    def record(*operands: Any) -> Any:
+        if len(operands) != count:
+            raise TypeError(f"{op.name} takes {count} operands, not {len(operands)}")
+        return bind(op, operands, {})
+
+    return _specialised(record, _note_operands, False)
+
+
 def specialised(*, layout: bool = False) -> Callable[[F], F]:
     """Make calls of a function that are alike record their operation directly.
 
@@ -72,12 +85,12 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        return _specialised(function, layout)  # type: ignore[return-value]
+        return _specialised(function, _note, layout)  # type: ignore[return-value]
 
     return decorate
 
 
-def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., Any]:
+def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout: bool) -> Callable[..., Any]:
     known: dict[Any, _Kind] = {}
 
     @wraps(function)
@@ -86,9 +99,9 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
         inputs: list[Any] = []
         if kwargs:
             key += kwargs
-            first = _note((*args, *kwargs.values()), layout, key, inputs)
+            first = note((*args, *kwargs.values()), layout, key, inputs)
         else:
-            first = _note(args, layout, key, inputs)
+            first = note(args, layout, key, inputs)
         if first is None or first is _UNKNOWN:
             return function(*args, **kwargs)
         ref = first.trace_ref
@@ -113,7 +126,17 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
             value = kind.run(*values)
         except NUMPY_ERRORS as error:
             kind.call.op.fail(values, error)  # type: ignore[union-attr]
-        var = append(trace, ref, value, kind.call, tuple(inputs))
+        node = _new(Node)  # half the time of a call that runs a Python __init__
+        node.value = value
+        node.call = kind.call
+        node.inputs = tuple(inputs)
+        nodes = trace.nodes
+        var = _new(Var)
+        var.trace_ref = ref
+        var.id = len(nodes)
+        var.node = node
+        var.share = None
+        nodes.append(node)
         if kind.is_view and inputs[0] is not None:
             note_view(trace, var, first)
         return var
@@ -132,13 +155,17 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
         if kind is Var:
             parent = part.node
             value = parent.value
-            if type(value) is not np.ndarray:
+            key.append(_ACTIVE if parent.call.pull is not None or parent.is_param else _CONSTANT)
+            if type(value) is _Array:
+                key += (value.shape, value.dtype)
+            elif isinstance(value, np.generic):
+                key.append(type(value))
+            else:
                 return _UNKNOWN
             if first is None:
                 first = part
             elif part.trace_ref is not first.trace_ref:
                 return _UNKNOWN
-            key += (value.shape, value.dtype, parent.call.pull is not None or parent.is_param)
             inputs += (part.id, value)
             if layout:
                 if part.share is not None:
@@ -146,6 +173,11 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
                 key.append(value.strides)
         elif kind is int or part is None:
             key.append(part)
+        elif kind is _Array:
+            key += (_Array, part.shape, part.dtype)
+            inputs += (None, part)
+            if layout:
+                key.append(part.strides)
         elif kind is tuple or kind is list:
             key += (kind, len(part))
             first = _note(part, layout, key, inputs, first)
@@ -160,13 +192,32 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
         elif kind is float:
             key.append(float)
             inputs += (None, part)
-        elif kind is np.ndarray:
-            key += (np.ndarray, part.shape, part.dtype)
-            if layout:
-                key.append(part.strides)
-            inputs += (None, part)
         elif kind in _STATIC:
             key += (kind, part)
+        else:
+            return _UNKNOWN
+    return first
+
+
+def _note_operands(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any]) -> Any:
+    """Do the same for an operation without static arguments: all that matters is which operands are active."""
+    first: Any = None
+    for part in parts:
+        kind = type(part)
+        if kind is Var:
+            parent = part.node
+            value = parent.value
+            if isinstance(value, Handle):
+                return _UNKNOWN
+            if first is None:
+                first = part
+            elif part.trace_ref is not first.trace_ref:
+                return _UNKNOWN
+            key.append(parent.call.pull is not None or parent.is_param)
+            inputs += (part.id, value)
+        elif kind in FAST or (kind is _Array and part.dtype.kind in "fiubc"):
+            key.append(None)
+            inputs += (None, part)
         else:
             return _UNKNOWN
     return first
@@ -194,7 +245,10 @@ def _learned(var: Any, trace: Any, count: int, inputs: list[Any]) -> _Kind | Non
         places.append(next((place for place in found if place not in places), found[0]))
     if set(places) != set(range(len(given))) or not isinstance(node.value, (np.ndarray, np.generic)):
         return None
-    return _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
+    kind = _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
+    if isinstance(node.value, np.generic) and type(kind.run(*node.operands)) is not type(node.value):
+        return None  # a number of Python, which was converted
+    return kind
 
 
 def _bound(forward: Any, attrs: dict[str, Any]) -> Callable[..., Any]:
