@@ -3,8 +3,8 @@
 In the order of reading, along ``y = np.tanh(x @ w)`` and ``trace.backward_param_grads(y)``:
 
 - `node`: a node of the tape, the call it shares with nodes alike, and the bare handle that users hold;
-- `var`: the handle as an ndarray: operators and NumPy's protocols (`var_methods`, `var_numbers`,
-  `numpy_protocol`), which look operations up in `table`;
+- `var`: the handle as an ndarray: operators and NumPy's protocols (`var_methods`, `var_writing`,
+  `var_numbers`, `numpy_protocol`), which look operations up in `table`;
 - `record`: what the table has for most operations: functions that record by the shortest way
   (`specialise`, for those with static arguments);
 - `op`: an operation, and `bind`, the one protocol behind all of that: the innermost interpreter among the

@@ -200,7 +200,7 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
 
 
 def _note_operands(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any]) -> Any:
-    """Do the same for an operation without static arguments: all that matters is which operands are active."""
+    """Do the same for an operation without static arguments: only which operands are active matters."""
     first: Any = None
     for part in parts:
         kind = type(part)
