@@ -221,14 +221,8 @@ class Op:
         if self.vjp is None and self.jvp is None:
             return self
         if self._constant is None:
-            self._constant = Op(
-                self.forward,
-                name=self.name,
-                batch=self.batch,
-                lower=self.lower,
-                explains_errors=self.explains_errors,
-                data_dependent=self.data_dependent,
-            )
+            same = ("name", "batch", "lower", "explains_errors", "data_dependent")
+            self._constant = Op(self.forward, **{key: getattr(self, key) for key in same})
         return self._constant
 
 

@@ -84,16 +84,11 @@ def _unary(op: Op) -> Callable[..., Any]:
             except NUMPY_ERRORS as error:
                 op.fail((a,), error, (x,))
         call = active if parent.call.pull is not None or parent.is_param else inactive
-        node = _new(Node)
-        node.value = value
-        node.call = call
-        node.inputs = (x.id, a)
-        nodes = trace.nodes
+        node, nodes = _new(Node), trace.nodes
+        node.value, node.call, node.inputs = value, call, (x.id, a)
         var = _new(Var)
-        var.trace_ref = ref
         var.id = len(nodes)
-        var.node = node
-        var.share = None
+        var.trace_ref, var.node, var.share = ref, node, None
         nodes.append(node)
         return var
 
@@ -149,16 +144,11 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
                 op.fail((a, b), error, (x, y))
             if type(value) is complex:  # what Python makes of its own and of a NumPy scalar
                 value = np.complex128(value)
-        node = _new(Node)
-        node.value = value
-        node.call = call
-        node.inputs = (x_id, a, y_id, b)
-        nodes = trace.nodes
+        node, nodes = _new(Node), trace.nodes
+        node.value, node.call, node.inputs = value, call, (x_id, a, y_id, b)
         var = _new(Var)
-        var.trace_ref = ref
         var.id = len(nodes)
-        var.node = node
-        var.share = None
+        var.trace_ref, var.node, var.share = ref, node, None
         nodes.append(node)
         return var
 

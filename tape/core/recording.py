@@ -150,15 +150,14 @@ class Recording(Nested):
         for operand in operands:
             if isinstance(operand, Handle) and operand.trace_ref is ref:
                 parent = operand.node
-                value = parent.value
-                inputs += (operand.id, value)
+                id, value = operand.id, parent.value
                 active.append(parent.call.pull is not None or parent.is_param)
             else:
-                value = snapshot(as_operand(operand))
+                id, value = None, snapshot(as_operand(operand))
                 if OPEN and type(value) is np.ndarray:
                     value = interpreter.lift(value)
-                inputs += (None, value)
                 active.append(False)
+            inputs += (id, value)
             is_nested = is_nested or isinstance(value, Handle)
         values = inputs[1::2]
         try:
@@ -167,9 +166,7 @@ class Recording(Nested):
             tell_places(error, operands)
             raise
         node = _new(Node)
-        node.value = value
-        node.call = op.call(attrs, tuple(active))
-        node.inputs = tuple(inputs)
+        node.value, node.call, node.inputs = value, op.call(attrs, tuple(active)), tuple(inputs)
         var = self.push(node)
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])
@@ -182,10 +179,8 @@ class Recording(Nested):
         if self.watching is not None:
             self.watching.recorded(node, id)
         var = _new(self.var_type)
-        var.trace_ref = self.ref
+        var.trace_ref, var.node, var.share = self.ref, node, None
         var.id = id
-        var.node = node
-        var.share = None
         nodes.append(node)
         return var
 

@@ -126,16 +126,11 @@ def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout:
             value = kind.run(*values)
         except NUMPY_ERRORS as error:
             kind.call.op.fail(values, error)  # type: ignore[union-attr]
-        node = _new(Node)  # half the time of a call that runs a Python __init__
-        node.value = value
-        node.call = kind.call
-        node.inputs = tuple(inputs)
-        nodes = trace.nodes
+        node, nodes = _new(Node), trace.nodes  # half the time of a call that runs a Python __init__
+        node.value, node.call, node.inputs = value, kind.call, tuple(inputs)
         var = _new(Var)
-        var.trace_ref = ref
         var.id = len(nodes)
-        var.node = node
-        var.share = None
+        var.trace_ref, var.node, var.share = ref, node, None
         nodes.append(node)
         if kind.is_view and inputs[0] is not None:
             note_view(trace, var, first)

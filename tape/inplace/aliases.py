@@ -12,7 +12,7 @@ tape (`settle`).
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
@@ -24,6 +24,8 @@ from tape.core.node import Handle, Node, plain
 
 if TYPE_CHECKING:
     from tape.core.recording import Recording
+
+_new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
 _WORK = 1 << 10
 """The effort limit for finding an element that two views have in common."""
@@ -174,22 +176,27 @@ def settle(trace: Recording) -> None:
 
 def share_of(handle: Handle) -> Share | None:
     """Return the place of a handle in the memory of its family; None if nothing is known to share that."""
-    noted = []
-    viewed: Any = handle
+    viewed: Any = handle.share
+    if viewed is None or type(viewed) is Share:
+        return viewed
+    noted = [handle]
     while isinstance(viewed.share, Handle):
         noted.append(viewed)
         viewed = viewed.share
     for view in reversed(noted):
-        viewed, view.share = view.share, None
+        view.share = None
         _share(view, viewed)
+        viewed = view
     return handle.share  # type: ignore[return-value]
 
 
 def _share(view: Handle, viewed: Handle) -> None:
     """Register a handle as a view of another one, if their values share memory."""
-    memory, whole = plain(view.node.value), plain(viewed.node.value)
-    if not isinstance(memory, np.ndarray) or not isinstance(whole, np.ndarray):
-        return
+    memory, whole = view.node.value, viewed.node.value
+    if type(memory) is not np.ndarray or type(whole) is not np.ndarray:
+        memory, whole = plain(memory), plain(whole)
+        if not isinstance(memory, np.ndarray) or not isinstance(whole, np.ndarray):
+            return
     known: Any = viewed.share
     where = whole if known is None else known.where
     if where is not whole:  # it was written to since: NumPy's view would be of other memory
@@ -202,8 +209,11 @@ def _share(view: Handle, viewed: Handle) -> None:
         return
     if known is None:
         known = viewed.share = Share(where, None, None, Family())
-    view.share = Share(memory, viewed, view.node, known.family)
-    known.family.add(view)
+    family = known.family
+    part = view.share = _new(Share)
+    part._bounds = None
+    part.where, part.source, part.made, part.family = memory, viewed, view.node, family
+    family.add(view)
 
 
 def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:

@@ -133,14 +133,16 @@ def augmented(
 @contextmanager
 def writing(x: Any) -> Iterator[None]:
     """Check that a handle can be written to; if the write fails, undo what was recorded for it."""
-    if x.trace.is_batch:
+    trace = x.trace
+    if trace.is_batch:
         raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
     if not is_array(x):
         raise errors.InPlaceError(
             f"{x!r} is a number, which cannot be written to, as in NumPy. Assign a new value: x = ..."
         )
-    settle(x.trace)
-    nodes = x.trace.nodes
+    if trace.views:
+        settle(trace)
+    nodes = trace.nodes
     count = len(nodes)
     try:
         yield
