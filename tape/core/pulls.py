@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +27,16 @@ def make_pull(op: Op, active: Sequence[bool]) -> Pull | None:
     if rules is None:
         return None
     if isinstance(rules, TransposedJvp):
-        return _pull(partial(rules.pulled_back, active), active, False)
+        return _pull_jointly(partial(rules.pulled_back, active), active)
     if callable(rules):
-        return _pull(rules, active, False)
+        return _pull_jointly(rules, active)
     check_count(op, "vjp", rules, active)
     wanted = [rule if is_active else None for rule, is_active in zip(rules, active, strict=False)]
     if not any(wanted):
         return None
     if len(active) == 1:
         return pull_unary(wanted[0])
-    return _pull(_jointly(wanted), active, op.widens)
+    return _pull(wanted, op.widens)
 
 
 def pull_unary(rule: Any) -> Pull:
@@ -77,29 +77,30 @@ def pull_binary(widens: bool, rule_x: Any, rule_y: Any) -> tuple[Pull | None, Pu
     return pull_both, pull_x, pull_y
 
 
-def _pull(rule: Any, active: Sequence[bool], widens: bool) -> Pull:
-    """Return the pull function for a rule that returns a contribution, or None, for every operand."""
-
+def _pull(rules: Sequence[Any], widens: bool) -> Pull:
     def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
-        operands = node.operands
+        out, operands, attrs = node.value, node.operands, node.attrs
         if widens:
-            operands = tuple([widened(operand, node.value) for operand in operands])
-        contributions = rule(g, node.value, *operands, **node.call.attrs)
+            operands = tuple(widened(operand, out) for operand in operands)
         return [
-            (parent, fit(contribution, operand, node))  # type: ignore[misc]
-            for parent, operand, contribution, wanted in zip(
-                node.parents, operands, one_for_each(contributions, operands, node.op), active, strict=True
-            )
-            if wanted and contribution is not None
+            (parent, fit(rule(g, out, *operands, **attrs), operand, node))  # type: ignore[misc]
+            for rule, parent, operand in zip(rules, node.parents, operands, strict=True)
+            if rule is not None
         ]
 
     return pull
 
 
-def _jointly(rules: Sequence[Any]) -> Callable[..., list[Any]]:
-    """Return one rule for all operands, given that for each."""
+def _pull_jointly(rule: Any, active: Sequence[bool]) -> Pull:
+    def pull(node: Node, g: Any) -> list[tuple[int, Any]]:
+        operands = node.operands
+        contributions = one_for_each(rule(g, node.value, *operands, **node.attrs), operands, node.op)
+        return [
+            (parent, fit(contribution, operand, node))  # type: ignore[misc]
+            for parent, operand, contribution, wanted in zip(
+                node.parents, operands, contributions, active, strict=True
+            )
+            if wanted and contribution is not None
+        ]
 
-    def rule(g: Any, out: Any, *operands: Any, **attrs: Any) -> list[Any]:
-        return [rule and rule(g, out, *operands, **attrs) for rule in rules]
-
-    return rule
+    return pull

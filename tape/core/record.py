@@ -130,9 +130,10 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
             y_id, b = None, convert(y)
             if b is NotImplemented or isinstance(b, Handle):
                 return b if b is NotImplemented else bind(op, (x, y), _NO_ATTRS)
-        if ref is None and not OPEN and type(a) is type(b) is np.ndarray:
-            return op.compute((a, b), _NO_ATTRS)
-        trace = None if ref is None else ref()
+        if ref is None:
+            is_simple = type(a) is type(b) is np.ndarray and not OPEN
+            return op.compute((a, b), _NO_ATTRS) if is_simple else bind(op, (x, y), _NO_ATTRS)
+        trace = ref()
         if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
             return bind(op, (x, y), _NO_ATTRS)
         if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):

@@ -49,12 +49,14 @@ class Recording(Nested):
         The plain numbers that were taken out by ``float()`` and its like; None if there are none.
     """
 
-    __slots__ = ("__weakref__", "_handles", "_params", "is_plain", "is_strict", "name", "nodes", "ref",
-                 "taken", "views", "watching")  # fmt: skip
+    __slots__ = ("__weakref__", "_handles", "_has_other_leaves", "_params", "is_plain", "is_strict", "name",
+                 "nodes", "ref", "taken", "views", "watching")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Var
 
-    def __init__(self, name: str | None, *, sites: bool, check: bool, strict: bool) -> None:
+    def __init__(
+        self, name: str | None = None, *, sites: bool = False, check: bool = False, strict: bool = False
+    ) -> None:
         super().__init__()
         self.name = name
         self.is_strict = strict
@@ -67,6 +69,7 @@ class Recording(Nested):
         self.views: list[weakref.ref[Handle]] = []  # those noted: see `tape.inplace.aliases`
         self._params: list[int] = []  # ids: handles may be written to, and move on
         self._handles: list[Var] = []  # as `param` returned them
+        self._has_other_leaves = False  # set, and not replayed yet
 
     # ---- leaves --------------------------------------------------------------------------------
 

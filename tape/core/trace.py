@@ -50,10 +50,6 @@ class Trace(Recording, Shown):
         Nesting depth. An operation records on the deepest trace among its operands, the others are
         constants to it. A trace is nested in another one by making leaves from its Vars. One that is
         opened in a ``with`` block is deeper than all that are not, and than those opened around it.
-    adjoints : list or None
-        What the last `backward` has found, for listings and pictures: kept until the next one or a `replay`.
-    root : Var or None
-        What that was the sweep of.
     taken : Taken or None
         The plain numbers that were taken out by ``float()`` and its like; None if there are none.
 
@@ -67,15 +63,20 @@ class Trace(Recording, Shown):
     [array([2., 4.])]
     """
 
-    __slots__ = ("_has_other_leaves", "adjoints", "root")
+    __slots__ = ("_adjoints", "_root")
 
-    def __init__(
-        self, name: str | None = None, *, sites: bool = False, check: bool = False, strict: bool = False
-    ) -> None:
-        super().__init__(name, sites=sites, check=check, strict=strict)
-        self.adjoints: list[Any] | None = None
-        self.root: Var | None = None
-        self._has_other_leaves = False  # set, and not replayed yet
+    _adjoints: list[Any] | None  # neither is there before the first `backward`
+    _root: Var | None
+
+    @property
+    def adjoints(self) -> list[Any] | None:
+        """What the last `backward` has found, for listings and pictures, until the next one or a `replay`."""
+        return getattr(self, "_adjoints", None)
+
+    @property
+    def root(self) -> Var | None:
+        """What that was the sweep of."""
+        return getattr(self, "_root", None)
 
     # ---- sweeping ----------------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ class Trace(Recording, Shown):
             self.taken.warn("backward", root_id)
         adjoints = pull_back(self.nodes, {root_id: seed}, where=self, keep_all=True)
         adjoints += [None] * (len(self.nodes) - len(adjoints))
-        self.adjoints, self.root = list(adjoints), root.again()
+        self._adjoints, self._root = list(adjoints), root.again()
         return adjoints
 
     def backward_param_grads(
@@ -349,7 +350,7 @@ class Trace(Recording, Shown):
             self.taken.warn("replay", len(self.nodes) - 1, inactive=True)
         recompute(self.nodes, where=self)
         self._has_other_leaves = False
-        self.adjoints = self.root = None
+        self._adjoints = self._root = None
 
     def compile(self, root: Var) -> TraceProgram:
         """Compile the tape up to a root, with its reverse sweep, to a program that runs without Python.
