@@ -43,6 +43,9 @@ DIRECT = {
     "cumprod": (ops.cumprod, lambda x: np.cumprod(x, axis=0)),
     "var": (ops.var, lambda x: np.var(x, axis=0)),
     "std": (ops.std, lambda x: np.std(x, axis=0)),
+    "softmax": (ops.softmax, lambda x: ops.softmax(x, axis=1)),
+    "log_softmax": (ops.log_softmax, lambda x: ops.log_softmax(x)),
+    "logsumexp": (ops.logsumexp, lambda x: ops.logsumexp(x, axis=1)),
 }
 
 

@@ -150,11 +150,11 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
         if kind is Var:
             parent = part.node
             value = parent.value
-            key.append(_ACTIVE if parent.call.pull is not None or parent.is_param else _CONSTANT)
+            active = _ACTIVE if parent.call.pull is not None or parent.is_param else _CONSTANT
             if type(value) is _Array:
-                key += (value.shape, value.dtype)
+                key += (value.shape, value.dtype, active)
             elif isinstance(value, np.generic):
-                key.append(type(value))
+                key += (type(value), active)
             else:
                 return _UNKNOWN
             if first is None:

@@ -154,7 +154,7 @@ def note_view(trace: Recording, view: Handle, viewed: Handle) -> None:
     """
     value = view.node.value
     if type(value) is np.ndarray:
-        if value.base is None and viewed.share is None and value is not _owner(plain(viewed.node.value)):
+        if value.base is None and viewed.share is None and value is not viewed.node.value:
             return  # it owns its memory
     elif not isinstance(value, Handle):
         return
