@@ -219,3 +219,16 @@ def test_results_that_are_copies_do_not_keep_their_operands():
     x[0, 0] = 1.0
     for result in results:
         np.testing.assert_array_equal(result.value, 0.0)
+
+
+@pytest.mark.parametrize("is_replayed", [False, True])
+def test_views_of_a_leaf_that_was_set_are_stale_after_a_write(is_replayed):
+    trace = tape.Trace()
+    x = trace.param(np.zeros(4))
+    part = x[1:3]
+    trace.set(x, np.ones(4))
+    if is_replayed:
+        trace.replay()
+    x[1] = 5.0
+    with pytest.raises(errors.InPlaceError):
+        np.sin(part)

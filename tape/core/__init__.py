@@ -15,7 +15,8 @@ In the order of reading, along ``y = np.tanh(x @ w)`` and ``trace.backward_param
 - `sweep`: the loop backwards; `pulls`: what each step of it calls; `fitting`: contributions in the shape and
   dtype of what they are for.
 
-Beside that: `forward` (tangents and replays), `rules` and `transposition` (the rule of one mode from that of
-the other), `linear` and `elementwise` (the first operations), `series` and `batch_rules` (rules for power
-series and batches), `sites` (which line recorded a node).
+Beside that: `forward` (tangents and replays), `by_hand` (nodes that users append), `rules` and
+`transposition` (the rule of one mode from that of the other), `linear` and `elementwise` (the first
+operations), `series` and `batch_rules` (rules for power series and batches), `sites` (which line recorded a
+node).
 """

@@ -20,6 +20,7 @@ from tape.core.recording import Recording
 from tape.core.sweep import pull_back, unshared
 from tape.core.table import INTERNAL
 from tape.core.var import Var
+from tape.inplace.aliases import settle
 from tape.inspect.listing import Shown
 
 if TYPE_CHECKING:
@@ -327,6 +328,7 @@ class Trace(Recording, Shown):
         checks.check_leaf(self, leaf, "the first argument of set")
         value = self._leaf_value(value, leaf.node.is_param)
         checks.check_replacement(leaf, value)
+        settle(self)  # what shares memory with the old value
         leaf.node.value = value
         self._has_other_leaves = True
 

@@ -166,7 +166,7 @@ def note_view(trace: Recording, view: Handle, viewed: Handle) -> None:
 
 
 def settle(trace: Recording) -> None:
-    """Find out what the noted views of a trace share, before one of its handles is written to."""
+    """Find out what the noted views of a trace share, before a handle or a leaf gets another value."""
     views, trace.views = trace.views, []
     for view in views:
         handle = view()
