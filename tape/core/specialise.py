@@ -241,7 +241,8 @@ def _learned(var: Any, trace: Any, count: int, inputs: list[Any]) -> _Kind | Non
     if set(places) != set(range(len(given))) or not isinstance(node.value, (np.ndarray, np.generic)):
         return None
     kind = _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
-    if isinstance(node.value, np.generic) and type(kind.run(*node.operands)) is not type(node.value):
+    is_scalar = not any(type(operand) is np.ndarray for operand in node.operands)
+    if is_scalar and type(kind.run(*node.operands)) is not type(node.value):
         return None  # a number of Python, which was converted
     return kind
 
