@@ -25,7 +25,7 @@ _new: Callable[[type], Any] = object.__new__
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again
 _DTYPES = [type(np.dtype(code)) for code in "?bhilqBHILQefdFD"]
 _STATIC = frozenset({bool, str, type, type(Ellipsis), *_DTYPES})
-_UNKNOWN, _ACTIVE, _CONSTANT = object(), object(), object()  # equal to no argument
+_ACTIVE, _CONSTANT = object(), object()  # equal to no argument
 _Array = np.ndarray
 
 
@@ -92,6 +92,7 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
 
 def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout: bool) -> Callable[..., Any]:
     known: dict[Any, _Kind] = {}
+    get = known.get
 
     @wraps(function)
     def record(*args: Any, **kwargs: Any) -> Any:
@@ -102,14 +103,14 @@ def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout:
             first = note((*args, *kwargs.values()), layout, key, inputs)
         else:
             first = note(args, layout, key, inputs)
-        if first is None or first is _UNKNOWN:
+        if first is None:
             return function(*args, **kwargs)
         ref = first.trace_ref
         trace = ref()
         if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
             return function(*args, **kwargs)
         found = tuple(key)
-        kind = known.get(found)
+        kind = get(found)
         if kind is None:
             count = len(trace.nodes)
             var = function(*args, **kwargs)
@@ -143,7 +144,8 @@ def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout:
 def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any], first: Any = None) -> Any:
     """Note what a call depends on, and what it computes with: id or None, and value.
 
-    Return the first Var; `_UNKNOWN` if anything among the arguments is none of what is expected there.
+    Return the first Var; None if there is none, not even before and in a sequence, or if anything among the
+    arguments is none of what is expected there.
     """
     for part in parts:
         kind = type(part)
@@ -156,15 +158,15 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
             elif isinstance(value, np.generic):
                 key += (type(value), active)
             else:
-                return _UNKNOWN
+                return None
             if first is None:
                 first = part
             elif part.trace_ref is not first.trace_ref:
-                return _UNKNOWN
+                return None
             inputs += (part.id, value)
             if layout:
                 if part.share is not None:
-                    return _UNKNOWN
+                    return None
                 key.append(value.strides)
         elif kind is int or part is None:
             key.append(part)
@@ -176,13 +178,13 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
         elif kind is tuple or kind is list:
             key += (kind, len(part))
             first = _note(part, layout, key, inputs, first)
-            if first is _UNKNOWN:
-                return first
+            if first is None:
+                return None
         elif kind is slice:
             start, stop, step = part.start, part.stop, part.step
             for bound in (start, stop, step):
                 if bound is not None and type(bound) is not int:
-                    return _UNKNOWN
+                    return None
             key += (slice, start, stop, step)
         elif kind is float:
             key.append(float)
@@ -190,7 +192,7 @@ def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any],
         elif kind in _STATIC:
             key += (kind, part)
         else:
-            return _UNKNOWN
+            return None
     return first
 
 
@@ -203,18 +205,18 @@ def _note_operands(parts: Iterable[Any], layout: bool, key: list[Any], inputs: l
             parent = part.node
             value = parent.value
             if isinstance(value, Handle):
-                return _UNKNOWN
+                return None
             if first is None:
                 first = part
             elif part.trace_ref is not first.trace_ref:
-                return _UNKNOWN
+                return None
             key.append(parent.call.pull is not None or parent.is_param)
             inputs += (part.id, value)
         elif kind in FAST or (kind is _Array and part.dtype.kind in "fiubc"):
             key.append(None)
             inputs += (None, part)
         else:
-            return _UNKNOWN
+            return None
     return first
 
 
