@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import tape
 from tape import errors, ops
-from tape.inplace.aliases import are_related, memory_of, overlapping
+from tape.inplace.aliases import are_related, memory_of, overlapping, share_of
 from tests import plain
 from tests.op_table import CASES, by_operation
 
@@ -111,7 +111,7 @@ def test_of_axes_in_any_order_memory_is_shared_as_in_numpy(name, step):
         memory = memory_of(result)
         assert strides(memory) == strides(expected)
         is_view = np.shares_memory(expected, x)
-        families = [v.share and v.share.family for v in (result, handle)]
+        families = [share and share.family for share in map(share_of, (result, handle))]
         assert is_view == (result is handle or families[0] is families[1] is not None)
         if is_view:
             assert memory.__array_interface__["data"] == expected.__array_interface__["data"]
@@ -175,3 +175,60 @@ def test_nothing_can_be_read_of_a_stale_view(what):
     with pytest.raises(errors.InPlaceError, match=r"a view, float64\[2\], was used after another one"):
         getattr(middle.node, what)
     assert repr(middle.node) == "<float64[2], since written to through another>"
+
+
+def test_a_long_chain_of_views_is_related_to_its_start():
+    trace = tape.Trace()
+    x = view = trace.param(np.zeros(3))
+    for _ in range(5000):
+        view = view[::-1]
+    assert are_related(x, view)
+    view[0] = 1.0
+    np.testing.assert_array_equal(x.value, [1, 0, 0])
+
+
+def test_relations_outlive_the_trace():
+    trace = tape.Trace()
+    x = trace.param(np.zeros((2, 3)))
+    row, other, column, copy = x[0], x[1], x.T[1], x[[0, 1]]
+    del trace
+    assert np.shares_memory(row, column)
+    assert np.shares_memory(x, column)
+    assert not np.shares_memory(x, copy)
+    assert not np.shares_memory(row, other)
+
+
+def test_views_that_nobody_holds_are_forgotten():
+    trace = tape.Trace()
+    x = trace.param(np.zeros(3))
+    held = x[1:]
+    for _ in range(1000):
+        x[::-1]
+    assert len(trace.views) <= 256
+    x[1] = 1.0
+    with pytest.raises(errors.InPlaceError):
+        np.sin(held)
+
+
+def test_results_that_are_copies_do_not_keep_their_operands():
+    trace = tape.Trace()
+    x = trace.param(np.zeros((2, 3)))
+    results = [x[[0]], x.T.reshape(6), x[0, 0]]
+    assert not any(share_of(result) for result in results[::2])
+    assert [result.share for result in results[::2]] == [None, None]
+    x[0, 0] = 1.0
+    for result in results:
+        np.testing.assert_array_equal(result.value, 0.0)
+
+
+@pytest.mark.parametrize("is_replayed", [False, True])
+def test_views_of_a_leaf_that_was_set_are_stale_after_a_write(is_replayed):
+    trace = tape.Trace()
+    x = trace.param(np.zeros(4))
+    part = x[1:3]
+    trace.set(x, np.ones(4))
+    if is_replayed:
+        trace.replay()
+    x[1] = 5.0
+    with pytest.raises(errors.InPlaceError):
+        np.sin(part)

@@ -203,3 +203,13 @@ def test_what_does_not_fit_is_told_and_leaves_nothing_behind(f, error, told):
     with pytest.raises(error, match=told):
         f(v)
     assert len(trace.nodes) == 1
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_numbers_are_stacked_as_arrays_without_axes(axis):
+    trace = tape.Trace()
+    x = trace.param(1.5)
+    for other in (2.0, 2, np.float32(2), True):
+        found, expected = np.stack([x, other], axis), np.stack([1.5, other], axis)
+        np.testing.assert_array_equal(found.value, expected)
+        assert found.dtype == expected.dtype

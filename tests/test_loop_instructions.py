@@ -224,7 +224,7 @@ BODIES = [
     ),
     Body({}, {}),
 ]
-"""A constant, a state, an element, a state that is overwritten, one that is collected; what states become, and
+"""A constant, a state, an element, a state that is overwritten, one that is collected; what states become and
 what is collected."""
 ROWS = [
     ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2}),

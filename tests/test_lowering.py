@@ -19,7 +19,7 @@ exprel_derivative fft flatnonzero frexp hashing_order histogram histogram_bin_ed
 independent interp interpolation intersect1d interval inverse_of_basis inverse_or_zero irfft isin lexsort
 linspace lstsq matrix_power matrix_rank median nanargmax nanargmin nanmedian nanpercentile nanquantile
 nonzero norm of_full_rank over percentile pinv put_along_axis qr quantile rank residuals rfft searchsorted
-slogdet span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
+slogdet sort span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

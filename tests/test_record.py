@@ -5,6 +5,7 @@ import pytest
 
 import tape
 from tape import ops
+from tape.core.specialise import _bound
 from tape.inplace.aliases import memory_of
 from tape.ops.structure.shape import _in_c_order
 
@@ -42,6 +43,9 @@ DIRECT = {
     "cumprod": (ops.cumprod, lambda x: np.cumprod(x, axis=0)),
     "var": (ops.var, lambda x: np.var(x, axis=0)),
     "std": (ops.std, lambda x: np.std(x, axis=0)),
+    "softmax": (ops.softmax, lambda x: ops.softmax(x, axis=1)),
+    "log_softmax": (ops.log_softmax, lambda x: ops.log_softmax(x)),
+    "logsumexp": (ops.logsumexp, lambda x: ops.logsumexp(x, axis=1)),
 }
 
 
@@ -226,3 +230,54 @@ def test_what_is_recorded_does_not_depend_on_the_calls_before():
             nodes = [(n.op, repr(n.attrs), n.parents, n.is_active, n.value.strides) for n in tr.nodes]
             recorded.append((nodes, memory_of(out).strides))
         assert recorded[0] == recorded[1], k
+
+
+def _with_keywords(x, *arrays, axis, keepdims=False):
+    return x, arrays, axis, keepdims
+
+
+def _with_a_default(x, axis=0):
+    return x, axis
+
+
+def _with_any(x, **attrs):
+    return x, attrs
+
+
+@pytest.mark.parametrize(
+    ("forward", "attrs"),
+    [
+        (_with_keywords, {"axis": 1}),
+        (_with_keywords, {"axis": 1, "keepdims": True}),
+        (_with_a_default, {"axis": 1}),
+        (_with_a_default, {}),
+        (_with_any, {"axis": 1}),
+        (lambda x, *, axis, offset=3: (x, axis, offset), {"axis": 1}),
+        (np.add.reduce, {"axis": 0, "keepdims": True}),
+    ],
+)
+def test_static_arguments_are_bound_whatever_kind_of_parameter_takes_them(forward, attrs):
+    x = np.ones((2, 3))
+    for expected, found in zip(forward(x, **attrs), _bound(forward, attrs)(x), strict=True):
+        assert np.all(found == expected)
+
+
+def test_numbers_among_operands_are_not_taken_for_what_is_known_of_vars():
+    trace = tape.Trace()
+    x, y = trace.param(np.array([1.0, 2.0])), trace.input(np.array([5.0, 6.0]))
+    calls = [
+        lambda: np.where(y > 5, x, y),
+        lambda: np.where(y > 5, x, x),
+        lambda: np.where(y > 5, 1, x),
+        lambda: np.where(y > 5, 0, x),
+        lambda: np.where(y > 5, y, x),
+        lambda: np.where(y > 5, 1, y),
+        lambda: np.where(y > 5, True, x),
+        lambda: np.where(y > 5, x, False),
+    ]
+    expected = [[5, 2], [1, 2], [1, 1], [1, 0], [1, 6], [5, 1], [1, 1], [0, 2]]
+    for k in range(3):
+        for call, numbers in zip(calls, expected, strict=True):
+            known = len(ops.where.known)
+            np.testing.assert_array_equal(call().value, numbers)
+            assert k == 0 or len(ops.where.known) == known

@@ -104,6 +104,22 @@ def test_numbers_that_are_sorted_as_complex_ones():
     )
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("count", [32, 33])
+def test_many_elements_are_sorted_as_few(count, axis):
+    """Of so many, the permutation is recorded; of a few, it is not."""
+    x = np.random.default_rng(0).integers(50, size=(32, count)).astype(float)
+    weights = np.random.default_rng(1).normal(size=x.shape if axis is not None else x.size)
+    order = np.argsort(x, axis, kind="stable")
+    expected = np.empty(weights.shape)
+    np.put_along_axis(expected, order, weights, axis)
+    assert_same(ops.sort(x, axis), np.sort(x, axis))
+    assert_same(vjp(lambda v: np.sort(v, axis), [x], weights)[0], expected.reshape(x.shape))
+    moves = weights.reshape(x.shape)
+    found = jvp(lambda v: np.sort(v, axis), [x], [moves])
+    assert_same(found, np.take_along_axis(moves, order, axis))
+
+
 def test_replay_sorts_anew():
     trace = tape.Trace()
     x = trace.param([1.0, 2.0, 3.0])

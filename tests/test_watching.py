@@ -25,17 +25,17 @@ class _Diary(Watch):
     def recorded(self, node, id):
         self._note("recorded", node)
 
-    def pulling(self, node, nodes):
+    def pulling(self, node):
         self._note("pulling", node)
 
-    def pulled(self, node, adjoint, contributions, nodes):
+    def pulled(self, node, adjoint, contributions, trace):
         assert all(parent in node.parents for parent, _ in contributions)
         self._note("pulled", node)
 
-    def pushing(self, node, nodes):
+    def pushing(self, node):
         self._note("pushing", node)
 
-    def pushed(self, node, incoming, tangent, nodes):
+    def pushed(self, node, incoming, tangent, trace):
         self._note("pushed", node)
 
 

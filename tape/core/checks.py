@@ -16,12 +16,12 @@ from tape.conversion.foreign import complaint
 from tape.core.node import Handle, plain, snapshot
 
 if TYPE_CHECKING:
-    from tape.core.trace import Trace
+    from tape.core.recording import Recording
 
 _THREADED = 10_000  # elements from which BLAS wakes up threads, for less than it costs to wait for them
 
 
-def check_root(trace: Trace, root: Any) -> None:
+def check_root(trace: Recording, root: Any) -> None:
     """Check that ``root`` is a Var of ``trace``."""
     if not isinstance(root, Handle):
         raise errors.TraceMismatchError(
@@ -35,7 +35,7 @@ def check_root(trace: Trace, root: Any) -> None:
     plain(root)  # which a stale view refuses
 
 
-def check_leaf(trace: Trace, leaf: Any, what: str) -> None:
+def check_leaf(trace: Recording, leaf: Any, what: str) -> None:
     """Check that ``leaf`` is a param or input of ``trace``."""
     if not isinstance(leaf, Handle) or leaf.trace is not trace or leaf.node.op is not None:
         given = repr(leaf) if isinstance(leaf, Handle) else errors.describe(leaf)
@@ -53,7 +53,7 @@ def check_replacement(leaf: Any, value: Any) -> None:
         )
 
 
-def checked_tangents(trace: Trace, tangents: Mapping[Any, Any]) -> dict[int, Any]:
+def checked_tangents(trace: Recording, tangents: Mapping[Any, Any]) -> dict[int, Any]:
     """Return the checked tangent of each leaf that moves, by node id."""
     if not isinstance(tangents, Mapping):
         raise errors.SeedError(
@@ -69,7 +69,7 @@ def checked_tangents(trace: Trace, tangents: Mapping[Any, Any]) -> dict[int, Any
     return checked
 
 
-def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
+def check_cotangent(trace: Recording, given: Any, value: Any, what: str | Callable[[], str]) -> Any:
     """Return a seed or tangent for ``value``, in its shape and dtype; ``what`` names it in errors."""
     fits = type(given) is np.ndarray and given.shape == value.shape and given.dtype == value.dtype
     if fits and given.ndim and given.dtype.kind in "fc" and not _has_nan(given):
@@ -98,7 +98,7 @@ def check_cotangent(trace: Trace, given: Any, value: Any, what: str | Callable[[
     return cotangent if cotangent.ndim else cotangent[()]
 
 
-def start_of(trace: Trace, root: Any, seed: Any) -> tuple[int, Any]:
+def start_of(trace: Recording, root: Any, seed: Any) -> tuple[int, Any]:
     """Return where a reverse sweep starts: the root's id and its checked seed, ones by default."""
     check_root(trace, root)
     value = root.node.value
@@ -135,7 +135,7 @@ def _has_nan(array: np.ndarray) -> bool:
     return bool(total != total)
 
 
-def leaf_value(trace: Trace, value: Any, is_param: bool) -> Any:
+def leaf_value(trace: Recording, value: Any, is_param: bool) -> Any:
     """Return a leaf's value: an ndarray by reference, a NumPy scalar, or a Var of an enclosing trace."""
     kind = "a param" if is_param else "an input"
     is_scalar = False

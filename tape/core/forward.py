@@ -6,13 +6,10 @@ As the reverse sweep, each is one loop over the nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tape.core.node import Node
 from tape.core.sweep import place, refuse_recording
-
-if TYPE_CHECKING:
-    from tape.inspect.watching import Watching
 
 
 def push_forward(
@@ -21,7 +18,6 @@ def push_forward(
     roots: Sequence[int],
     *,
     where: object,
-    watching: Watching | None = None,
 ) -> list[Any]:
     """Return the tangents of some nodes; all others are freed as soon as they are used up.
 
@@ -35,8 +31,6 @@ def push_forward(
         Of which nodes.
     where : object
         What errors name as the place of a node.
-    watching : Watching, optional
-        Who is told of each rule that runs.
 
     Returns
     -------
@@ -63,10 +57,7 @@ def push_forward(
         else:
             continue
         try:
-            if watching is None:
-                tangents[i] = node.call.op.push_forward(node, incoming)  # type: ignore[union-attr]
-            else:
-                tangents[i] = watching.push(node, incoming, nodes)
+            tangents[i] = node.call.push_forward(node, incoming)
         except Exception as error:
             error.add_note(f"in the jvp of {place(node, i, where)}")
             raise
@@ -112,8 +103,6 @@ def rerun(
         Of which nodes.
     where : object
         What errors name as the place of a node.
-    watching : Watching, optional
-        Who is told of each rule that runs.
 
     Returns
     -------
@@ -154,21 +143,17 @@ def forget_values(nodes: Sequence[Node]) -> None:
             node.inputs = tuple(part for p, x in pairs for part in (p, x if p is None else None))
 
 
-def recompute(nodes: Sequence[Node], *, where: object, watching: Watching | None = None) -> None:
+def recompute(nodes: Sequence[Node], *, where: object) -> None:
     """Compute every value anew from the leaves; on an error nothing has changed."""
-    values: list[Any] = []
-    inputs: list[tuple[Any, ...]] = []
+    renewed: list[Node] = []
     for node in nodes:
-        renewed: list[Any] = []
+        inputs: list[Any] = []
         for parent, operand in zip(node.parents, node.operands, strict=True):
-            renewed += (parent, operand if parent is None else values[parent])
-        inputs.append(tuple(renewed))
+            inputs += (parent, operand if parent is None else renewed[parent].value)
         try:
-            values.append(node.value if node.op is None else node.op(*renewed[1::2], **node.attrs))
-            if watching is not None:
-                watching.replayed(node, len(values) - 1, values[-1], inputs[-1])
+            renewed.append(node.call.again(node, len(renewed), tuple(inputs)))
         except Exception as error:
-            error.add_note(f"in the replay of {place(node, len(values), where)}")
+            error.add_note(f"in the replay of {place(node, len(renewed), where)}")
             raise
-    for node, value, renewed_inputs in zip(nodes, values, inputs, strict=True):
-        node.value, node.inputs = value, renewed_inputs
+    for node, new in zip(nodes, renewed, strict=True):
+        node.value, node.inputs = new.value, new.inputs

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tape import errors
 from tape.core.node import Handle
@@ -60,6 +60,53 @@ class Interpreter:
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Return the result of an operation, of which one operand at least belongs to this interpreter."""
         raise NotImplementedError
+
+
+class Nested(Interpreter):
+    """An interpreter that is nested in those around it, and in those whose Vars are its leaves."""
+
+    __slots__ = ("_is_enclosing", "level", "stack")
+
+    stack: list[Any]  # while it is open: that of the thread that opened it
+
+    def __init__(self) -> None:
+        self.level = 0
+        self._is_enclosing = False
+        around = innermost_open()
+        if around is not None:
+            self._nest_in(around, around.level + 1)
+
+    def __enter__(self) -> Self:
+        if is_open(self):
+            raise errors.TraceMismatchError(f"{self!r} is open already. Open another Trace inside it")
+        around = innermost_open()
+        if around is None and not self._is_enclosing:
+            self.level = next_level()
+        elif around is not None and (self.level <= around.level or not self._is_enclosing):
+            self._nest_in(around, next_level())
+        push(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pop(self)
+
+    def nest_in(self, outer: Any) -> None:
+        """Make this deeper than an interpreter that has Vars among its leaves."""
+        if self.level <= outer.level:
+            self._nest_in(outer, outer.level + 1)
+        else:
+            outer._is_enclosing = True
+
+    def _nest_in(self, outer: Any, level: int) -> None:
+        """Make this deeper than another one, unless others have been nested in it as it is."""
+        if self._is_enclosing:
+            raise errors.TraceMismatchError(
+                f"{self!r} cannot be nested in {outer!r}: other traces are nested in it at its present "
+                "depth. Open a trace, or make its leaves, before nesting others in it"
+            )
+        self.level = level
+        if isinstance(outer, Nested):
+            outer._is_enclosing = True
 
 
 class Interceptor(Interpreter):

@@ -7,7 +7,7 @@ makes the handle behave like an array.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from tape import errors
@@ -42,6 +42,14 @@ class Call:
         self.op = op
         self.attrs = attrs
         self.pull = pull
+
+    def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
+        """Return the tangent of a node, given those of its operands; None where nothing flows."""
+        return self.op.tangent(node.value, node.inputs[1::2], tangents, self.attrs)  # type: ignore[union-attr]
+
+    def again(self, node: Node, id: int, inputs: tuple[Any, ...]) -> Node:
+        """Return node number ``id`` with other inputs, its value computed from these."""
+        return Node(node.value if self.op is None else self.op(*inputs[1::2], **self.attrs), self, inputs)
 
 
 class Named(NamedTuple):
@@ -192,7 +200,7 @@ class Handle:
         self.trace_ref = trace_ref
         self.id = id
         self.node = node
-        self.share: Share | None = None  # with which others it shares memory: see `tape.inplace.aliases`
+        self.share: Share | Handle | None = None  # of what it is a view: see `tape.inplace.aliases`
 
     def again(self) -> Self:
         """Another handle to the same node, which stays there when this one is written to and moves on."""

@@ -18,13 +18,13 @@ from tape import errors
 from tape.conversion.foreign import complaint
 from tape.core.batch_rules import BatchRule
 from tape.core.interpreter import OPEN, innermost
-from tape.core.node import Call, Handle, Node
+from tape.core.node import Call, Handle
 from tape.core.operands import lift_all, plain_operands, tell_places
 from tape.core.pulls import make_pull
 from tape.core.results import Results
 from tape.core.rules import complete, push
 from tape.core.series import TaylorRule
-from tape.core.table import INTERNAL, implements
+from tape.core.table import implements
 
 NUMPY_ERRORS = (TypeError, ValueError, IndexError, OverflowError)
 """The errors that NumPy raises for operands that do not fit."""
@@ -223,29 +223,15 @@ class Op:
             call = self._calls[key] = Call(self, attrs, known.pull)
         return call
 
-    def push_forward(self, node: Node, tangents: Sequence[Any]) -> Any:
-        """Return the tangent of a node, given those of its operands; None where nothing flows."""
-        return push(self, node.value, node.operands, tangents, node.call.attrs)
-
-    def tangent(
-        self, out: Any, operands: Sequence[Any], tangents: Sequence[Any], attrs: dict[str, Any]
-    ) -> Any:
-        """Return the tangent of a result, given those of the operands; None where nothing flows."""
-        return push(self, out, operands, tangents, attrs)
+    tangent = push  # as a method
 
     def without_rules(self) -> Op:
         """Return the same operation, constant to every derivative."""
         if self.vjp is None and self.jvp is None:
             return self
         if self._constant is None:
-            self._constant = Op(
-                self.forward,
-                name=self.name,
-                batch=self.batch,
-                lower=self.lower,
-                explains_errors=self.explains_errors,
-                data_dependent=self.data_dependent,
-            )
+            same = ("name", "batch", "lower", "explains_errors", "data_dependent")
+            self._constant = Op(self.forward, **{key: getattr(self, key) for key in same})
         return self._constant
 
 
@@ -277,18 +263,3 @@ def _is_of_a_library(forward: Any) -> bool:
         forward = forward.func
     module = getattr(forward, "__module__", None) or ""
     return isinstance(forward, np.ufunc) or module.partition(".")[0] in _LIBRARIES
-
-
-def _by_hand(vjp: Callable[[Any], Sequence[Any]] | None, name: str | None) -> Op:
-    """Return the operation of a node that `Trace.append` makes."""
-
-    def by_hand(*operands: Any) -> NoReturn:
-        raise errors.UnsupportedError(
-            f"{name or 'a node'} was appended by hand, and cannot be computed anew. Declare a tape.Op for it"
-        )
-
-    rule = None if vjp is None else lambda g, out, *operands: vjp(g)
-    return Op(by_hand, vjp=rule, name=name or "by_hand", explains_errors=False, data_dependent=True)
-
-
-INTERNAL["by_hand"] = _by_hand

@@ -6,23 +6,27 @@ Calls alike decide nothing anew; others, and all that are not about Vars of one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tape.core.interpreter import OPEN, is_intercepted
-from tape.core.node import Call
-from tape.core.op import NUMPY_ERRORS
-from tape.core.record import append
+from tape.core.node import Call, Handle, Node
+from tape.core.op import NUMPY_ERRORS, Op, bind
+from tape.core.operands import FAST
 from tape.core.var import Var
-from tape.inplace.aliases import share
+from tape.inplace.aliases import note_view
 
 F = TypeVar("F", bound=Callable[..., Any])
+_new: Callable[[type], Any] = object.__new__
 
 _MOST = 4096  # kinds of calls remembered for a function; more of them mean that they do not come again
 _DTYPES = [type(np.dtype(code)) for code in "?bhilqBHILQefdFD"]
 _STATIC = frozenset({bool, str, type, type(Ellipsis), *_DTYPES})
+_ACTIVE, _CONSTANT = object(), object()  # equal to no argument
+_Array = np.ndarray
 
 
 class _Kind:
@@ -32,15 +36,33 @@ class _Kind:
     ----------
     call : Call
         The operation with its static arguments.
+    run : callable
+        Its forward function, of operands alone.
+    is_view : bool
+        Whether the result may be a view of the first operand.
     places : tuple of int or None
         For each operand where it is among the arrays, Vars and floats of the call; None if they are these.
     """
 
-    __slots__ = ("call", "places")
+    __slots__ = ("call", "is_view", "places", "run")
 
     def __init__(self, call: Call, places: tuple[int, ...] | None) -> None:
+        op: Any = call.op
         self.call = call
+        self.run = _bound(op.forward, call.attrs)
+        self.is_view = op.view is not None
         self.places = places
+
+
+def recorder(op: Op, count: int) -> Callable[..., Any]:
+    """Return an operation without static arguments as a function of ``count`` operands."""
+
+    def record(*operands: Any) -> Any:
+        if len(operands) != count:
+            raise TypeError(f"{op.name} takes {count} operands, not {len(operands)}")
+        return bind(op, operands, {})
+
+    return _specialised(record, _note_operands, False)
 
 
 def specialised(*, layout: bool = False) -> Callable[[F], F]:
@@ -63,35 +85,32 @@ def specialised(*, layout: bool = False) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        return _specialised(function, layout)  # type: ignore[return-value]
+        return _specialised(function, _note, layout)  # type: ignore[return-value]
 
     return decorate
 
 
-def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., Any]:
+def _specialised(function: Callable[..., Any], note: Callable[..., Any], layout: bool) -> Callable[..., Any]:
     known: dict[Any, _Kind] = {}
+    get = known.get
 
     @wraps(function)
     def record(*args: Any, **kwargs: Any) -> Any:
         key: list[Any] = []
         inputs: list[Any] = []
-        parts = args
         if kwargs:
             key += kwargs
-            parts = (*args, *kwargs.values())
-        if not _note(parts, layout, key, inputs):
-            return function(*args, **kwargs)
-        first = inputs[0] if len(inputs) == 2 else _owner(inputs)
+            first = note((*args, *kwargs.values()), layout, key, inputs)
+        else:
+            first = note(args, layout, key, inputs)
         if first is None:
             return function(*args, **kwargs)
-        if len(inputs) == 2:
-            inputs[0] = first.id
         ref = first.trace_ref
         trace = ref()
         if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
             return function(*args, **kwargs)
         found = tuple(key)
-        kind = known.get(found)
+        kind = get(found)
         if kind is None:
             count = len(trace.nodes)
             var = function(*args, **kwargs)
@@ -103,78 +122,101 @@ def _specialised(function: Callable[..., Any], layout: bool) -> Callable[..., An
             return var
         if kind.places is not None:
             inputs = [part for k in kind.places for part in inputs[2 * k : 2 * k + 2]]
-        call = kind.call
-        op: Any = call.op
         values = inputs[1::2]
         try:
-            value = op.forward(*values, **call.attrs)
+            value = kind.run(*values)
         except NUMPY_ERRORS as error:
-            op.fail(values, error)
-        var = append(trace, ref, value, call, tuple(inputs))
-        if op.view is not None and inputs[0] is not None:
-            share(var, first)
+            kind.call.op.fail(values, error)  # type: ignore[union-attr]
+        node, nodes = _new(Node), trace.nodes  # half the time of a call that runs a Python __init__
+        node.value, node.call, node.inputs = value, kind.call, tuple(inputs)
+        var = _new(Var)
+        var.id = len(nodes)
+        var.trace_ref, var.node, var.share = ref, node, None
+        nodes.append(node)
+        if kind.is_view and inputs[0] is not None:
+            note_view(trace, var, first)
         return var
 
     record.known = known  # type: ignore[attr-defined]
     return record
 
 
-def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any]) -> bool:
-    """Note what a call depends on, and what it computes with: Var or None, and value.
+def _note(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any], first: Any = None) -> Any:
+    """Note what a call depends on, and what it computes with: id or None, and value.
 
-    Return False if anything among the arguments is none of what is expected there.
+    Return the first Var; None if there is none, not even before and in a sequence, or if anything among the
+    arguments is none of what is expected there.
     """
     for part in parts:
         kind = type(part)
         if kind is Var:
             parent = part.node
             value = parent.value
-            if type(value) is not np.ndarray:
-                return False
-            key += (value.shape, value.dtype, parent.call.pull is not None or parent.is_param)
+            active = _ACTIVE if parent.call.pull is not None or parent.is_param else _CONSTANT
+            if type(value) is _Array:
+                key += (value.shape, value.dtype, active)
+            elif isinstance(value, np.generic):
+                key += (type(value), active)
+            else:
+                return None
+            if first is None:
+                first = part
+            elif part.trace_ref is not first.trace_ref:
+                return None
+            inputs += (part.id, value)
             if layout:
                 if part.share is not None:
-                    return False
+                    return None
                 key.append(value.strides)
-            inputs += (part, value)
         elif kind is int or part is None:
             key.append(part)
+        elif kind is _Array:
+            key += (_Array, part.shape, part.dtype)
+            inputs += (None, part)
+            if layout:
+                key.append(part.strides)
+        elif kind is tuple or kind is list:
+            key += (kind, len(part))
+            first = _note(part, layout, key, inputs, first)
+            if first is None:
+                return None
         elif kind is slice:
             start, stop, step = part.start, part.stop, part.step
             for bound in (start, stop, step):
                 if bound is not None and type(bound) is not int:
-                    return False
+                    return None
             key += (slice, start, stop, step)
-        elif kind is tuple or kind is list:
-            key += (kind, len(part))
-            if not _note(part, layout, key, inputs):
-                return False
         elif kind is float:
             key.append(float)
-            inputs += (None, part)
-        elif kind is np.ndarray:
-            key += (np.ndarray, part.shape, part.dtype)
-            if layout:
-                key.append(part.strides)
             inputs += (None, part)
         elif kind in _STATIC:
             key += (kind, part)
         else:
-            return False
-    return True
+            return None
+    return first
 
 
-def _owner(inputs: list[Any]) -> Any:
-    """Put ids in place of Vars, and return the first of these; None if they are of several traces."""
-    first = None
-    for k in range(0, len(inputs), 2):
-        var = inputs[k]
-        if var is not None:
-            if first is None:
-                first = var
-            elif var.trace_ref is not first.trace_ref:
+def _note_operands(parts: Iterable[Any], layout: bool, key: list[Any], inputs: list[Any]) -> Any:
+    """Do the same for an operation without static arguments: only which operands are active matters."""
+    first: Any = None
+    for part in parts:
+        kind = type(part)
+        if kind is Var:
+            parent = part.node
+            value = parent.value
+            if isinstance(value, Handle):
                 return None
-            inputs[k] = var.id
+            if first is None:
+                first = part
+            elif part.trace_ref is not first.trace_ref:
+                return None
+            key.append(parent.call.pull is not None or parent.is_param)
+            inputs += (part.id, value)
+        elif kind in FAST or (kind is _Array and part.dtype.kind in "fiubc"):
+            key.append(None)
+            inputs += (None, part)
+        else:
+            return None
     return first
 
 
@@ -200,4 +242,20 @@ def _learned(var: Any, trace: Any, count: int, inputs: list[Any]) -> _Kind | Non
         places.append(next((place for place in found if place not in places), found[0]))
     if set(places) != set(range(len(given))) or not isinstance(node.value, (np.ndarray, np.generic)):
         return None
-    return _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
+    kind = _Kind(node.call, None if places == list(range(len(given))) else tuple(places))
+    is_scalar = not any(type(operand) is np.ndarray for operand in node.operands)
+    if is_scalar and type(kind.run(*node.operands)) is not type(node.value):
+        return None  # a number of Python, which was converted
+    return kind
+
+
+def _bound(forward: Any, attrs: dict[str, Any]) -> Callable[..., Any]:
+    """Return a function with its static arguments given, as defaults: keywords would take twice the time."""
+    if not attrs:
+        return forward
+    code = forward.__code__ if type(forward) is FunctionType else None
+    if code is None or not attrs.keys() <= {*code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]}:
+        return partial(forward, **attrs)
+    bound = FunctionType(code, forward.__globals__, None, forward.__defaults__, forward.__closure__)
+    bound.__kwdefaults__ = {**(forward.__kwdefaults__ or {}), **attrs}
+    return bound

@@ -7,7 +7,7 @@ given has been checked already; contributions are added up here, all else is in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,16 +15,12 @@ from tape import errors
 from tape.core.node import Handle, Node, snapshot
 from tape.kernels.accumulate import Scattered, accumulate
 
-if TYPE_CHECKING:
-    from tape.inspect.watching import Watching
-
 
 def pull_back(
     nodes: list[Node],
     seeds: Mapping[int, Any],
     *,
     where: object,
-    watching: Watching | None = None,
     keep_all: bool = False,
     consume: bool = False,
 ) -> list[Any]:
@@ -41,8 +37,6 @@ def pull_back(
         The adjoints to start from, by node id.
     where : object
         What errors name as the place of a node.
-    watching : Watching, optional
-        Who is told of each rule that runs.
     keep_all : bool
         Keep the adjoints of all nodes; otherwise only those of leaves, and the others are freed as
         soon as they are used up.
@@ -59,21 +53,19 @@ def pull_back(
     is_ours = bytearray(count)
     for i, seed in seeds.items():
         adjoints[i] = seed
-    visited: list[Any] = nodes
     if consume:
-        visited = nodes[:count]
-        nodes.clear()
+        del nodes[count:]
     length = len(nodes)
     for i in range(count - 1, -1, -1):
         adjoint = adjoints[i]
         if adjoint is None:
             continue
-        node = visited[i]
+        node = nodes[i]
         pull = node.call.pull
         if pull is None:
             continue
         try:
-            contributions = pull(node, adjoint) if watching is None else watching.pull(node, adjoint, visited)
+            contributions = pull(node, adjoint)
         except Exception as error:
             error.add_note(f"in the vjp of {place(node, i, where)}")
             raise
@@ -95,9 +87,11 @@ def pull_back(
         if not keep_all:
             adjoints[i] = None
             if consume:
-                visited[i] = None
+                nodes[i] = None  # type: ignore[call-overload]  # nobody visits it again
     if len(nodes) != length:
         refuse_recording(nodes, length, where)
+    if consume:
+        nodes.clear()
     return adjoints
 
 

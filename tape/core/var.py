@@ -1,7 +1,8 @@
 """Var: what makes a handle behave like an ndarray.
 
-Operators, methods and NumPy's protocols are syntax here: each looks up its operation in the table
-(`tape.core.table`). Nothing is computed here.
+Operators and NumPy's protocols are syntax here: each looks up its operation in the table (`tape.core.table`).
+Nothing is computed here. Methods and attributes are in `tape.core.var_methods`, those that write in
+`tape.core.var_writing`.
 """
 
 from __future__ import annotations
@@ -18,35 +19,11 @@ from tape.core.node import plain, snapshot
 from tape.core.numpy_protocol import call_function, call_ufunc, called_otherwise, create, is_creation
 from tape.core.operands import other_operand
 from tape.core.results import is_several, unpack
-from tape.core.table import INTERNAL, OPERATIONS
-from tape.core.var_methods import ArrayMethods
+from tape.core.table import OPERATIONS
+from tape.core.var_methods import binary
+from tape.core.var_writing import InPlaceMethods
 from tape.inplace.aliases import Stale
 from tape.inspect.listing import short
-
-_ELSEWHERE = {
-    "grad": "Gradients are returned: trace.backward_param_grads(y), or tape.grad(f)(x)",
-    "backward": "Call trace.backward_param_grads(y), or tape.grad(f)(x)",
-    "data": "Use .value",
-    "numpy": "Use .value",
-    "cpu": "All arrays are on the CPU",
-    "detach": "Use tape.stop_gradient(v), or .value where a plain array is wanted",
-    "requires_grad": "Leaves made by trace.param are differentiated, those of trace.input are not",
-    "requires_grad_": "Leaves made by trace.param are differentiated, those of trace.input are not",
-    "grad_fn": "Use .node, whose op and parents say how it was made",
-    "unsqueeze": "Use np.expand_dims(v, axis)",
-    "permute": "Use v.transpose(axes)",
-    "view": "Use v.reshape(shape), or v.astype(dtype)",
-}
-"""Attributes of other libraries' arrays -> what there is here."""
-
-
-def _operator(key: Any) -> Callable[[Any, Any], Any]:
-    """Return a method for an operator of two operands."""
-
-    def method(self: Any, other: Any) -> Any:
-        return OPERATIONS[key](self, other)
-
-    return method
 
 
 def _reflected(key: Any) -> Callable[[Any, Any], Any]:
@@ -67,7 +44,7 @@ def _unary(key: Any) -> Callable[[Any], Any]:
     return method
 
 
-class Var(ArrayMethods):
+class Var(InPlaceMethods):
     """A recorded value: a handle to one node of a `Trace` that behaves like an ndarray.
 
     Vars come from `Trace.param`, `Trace.input` and every operation on them. Operators, NumPy
@@ -123,16 +100,6 @@ class Var(ArrayMethods):
             raise errors.ConversionError(f"{self!r} has no axes, and so no length and no elements")
         return self.shape[0]
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in _ELSEWHERE:
-            raise errors.MissingAttributeError(f"a Var has no {name!r}. {_ELSEWHERE[name]}")
-        if hasattr(np.ndarray, name) and not name.startswith("_"):
-            raise errors.MissingAttributeError(
-                f"a Var has no {name!r}. Write it with what tape.ops has, or use .value.{name} where no "
-                "derivative is needed"
-            )
-        raise AttributeError(f"a Var has no {name!r}")
-
     def __copy__(self) -> Var:
         return self.copy()
 
@@ -154,24 +121,24 @@ class Var(ArrayMethods):
     # ---- operators -----------------------------------------------------------------------------
 
     # What the table has for a ufunc returns NotImplemented where the other operand is to compute.
-    __add__, __radd__ = _operator(np.add), _reflected(np.add)
-    __sub__, __rsub__ = _operator(np.subtract), _reflected(np.subtract)
-    __mul__, __rmul__ = _operator(np.multiply), _reflected(np.multiply)
-    __truediv__, __rtruediv__ = _operator(np.divide), _reflected(np.divide)
-    __floordiv__, __rfloordiv__ = _operator(np.floor_divide), _reflected(np.floor_divide)
-    __mod__, __rmod__ = _operator(np.remainder), _reflected(np.remainder)
-    __pow__, __rpow__ = _operator(np.power), _reflected(np.power)
-    __matmul__, __rmatmul__ = _operator(np.matmul), _reflected(np.matmul)
-    __and__, __rand__ = _operator(np.bitwise_and), _reflected(np.bitwise_and)
-    __or__, __ror__ = _operator(np.bitwise_or), _reflected(np.bitwise_or)
-    __xor__, __rxor__ = _operator(np.bitwise_xor), _reflected(np.bitwise_xor)
-    __lshift__, __rlshift__ = _operator(np.left_shift), _reflected(np.left_shift)
-    __rshift__, __rrshift__ = _operator(np.right_shift), _reflected(np.right_shift)
+    __add__, __radd__ = binary(np.add), _reflected(np.add)
+    __sub__, __rsub__ = binary(np.subtract), _reflected(np.subtract)
+    __mul__, __rmul__ = binary(np.multiply), _reflected(np.multiply)
+    __truediv__, __rtruediv__ = binary(np.divide), _reflected(np.divide)
+    __floordiv__, __rfloordiv__ = binary(np.floor_divide), _reflected(np.floor_divide)
+    __mod__, __rmod__ = binary(np.remainder), _reflected(np.remainder)
+    __pow__, __rpow__ = binary(np.power), _reflected(np.power)
+    __matmul__, __rmatmul__ = binary(np.matmul), _reflected(np.matmul)
+    __and__, __rand__ = binary(np.bitwise_and), _reflected(np.bitwise_and)
+    __or__, __ror__ = binary(np.bitwise_or), _reflected(np.bitwise_or)
+    __xor__, __rxor__ = binary(np.bitwise_xor), _reflected(np.bitwise_xor)
+    __lshift__, __rlshift__ = binary(np.left_shift), _reflected(np.left_shift)
+    __rshift__, __rrshift__ = binary(np.right_shift), _reflected(np.right_shift)
 
-    __lt__ = _operator(np.less)
-    __le__ = _operator(np.less_equal)
-    __gt__ = _operator(np.greater)
-    __ge__ = _operator(np.greater_equal)
+    __lt__ = binary(np.less)
+    __le__ = binary(np.less_equal)
+    __gt__ = binary(np.greater)
+    __ge__ = binary(np.greater_equal)
 
     __neg__ = _unary(np.negative)
     __pos__ = _unary(np.positive)
@@ -198,52 +165,9 @@ class Var(ArrayMethods):
         return NotImplemented if is_theirs else OPERATIONS[np.not_equal](self, other)
 
     def __getitem__(self, index: Any) -> Var:
-        if type(index) is int and is_several(self):
+        if type(self.node.value) is not np.ndarray and is_several(self):
             return unpack(self)[index]
         return OPERATIONS[operator.getitem](self, index)
-
-    # ---- writing: the handle moves on to another node ----------------------------------------------
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        OPERATIONS[operator.setitem](self, index, value)
-
-    def __delitem__(self, index: Any) -> NoReturn:
-        raise errors.InPlaceError(f"{self!r} keeps its shape. Use np.delete, which makes a new array")
-
-    __iadd__ = _operator(operator.iadd)
-    __isub__ = _operator(operator.isub)
-    __imul__ = _operator(operator.imul)
-    __itruediv__ = _operator(operator.itruediv)
-    __ifloordiv__ = _operator(operator.ifloordiv)
-    __imod__ = _operator(operator.imod)
-    __ipow__ = _operator(operator.ipow)
-    __imatmul__ = _operator(operator.imatmul)
-    __iand__ = _operator(operator.iand)
-    __ior__ = _operator(operator.ior)
-    __ixor__ = _operator(operator.ixor)
-    __ilshift__ = _operator(operator.ilshift)
-    __irshift__ = _operator(operator.irshift)
-
-    @property
-    def at(self) -> Any:
-        """Updates that return a new array: ``x.at[index].set(v)``, and ``add``, ``multiply``, ``min``, ..."""
-        return OPERATIONS[np.ufunc.at](self)
-
-    def fill(self, value: Any) -> None:
-        """Write one number over all elements."""
-        self[...] = value
-
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-        """Write the elements over themselves in the order of `numpy.sort`."""
-        INTERNAL["write_function"](self, np.sort, (self, axis, kind, order), {"stable": stable})
-
-    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
-        """Write the elements over themselves in the order of `numpy.partition`."""
-        INTERNAL["write_function"](self, np.partition, (self, kth, axis, kind, order), {})
-
-    def put(self, indices: Any, values: Any, mode: Any = "raise") -> None:
-        """Write at positions counted in C order, as `numpy.put` does."""
-        np.put(self, indices, values, mode)  # type: ignore[arg-type]
 
     # ---- NumPy's protocols -----------------------------------------------------------------------
 

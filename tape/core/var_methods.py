@@ -15,6 +15,32 @@ from tape.core.var_numbers import PlainNumbers
 from tape.inplace.aliases import is_array
 
 
+def binary(key: Any) -> Callable[[Any, Any], Any]:
+    """Return a method for an operator of two operands."""
+
+    def method(self: Any, other: Any) -> Any:
+        return OPERATIONS[key](self, other)
+
+    return method
+
+
+_ELSEWHERE = {
+    "grad": "Gradients are returned: trace.backward_param_grads(y), or tape.grad(f)(x)",
+    "backward": "Call trace.backward_param_grads(y), or tape.grad(f)(x)",
+    "data": "Use .value",
+    "numpy": "Use .value",
+    "cpu": "All arrays are on the CPU",
+    "detach": "Use tape.stop_gradient(v), or .value where a plain array is wanted",
+    "requires_grad": "Leaves made by trace.param are differentiated, those of trace.input are not",
+    "requires_grad_": "Leaves made by trace.param are differentiated, those of trace.input are not",
+    "grad_fn": "Use .node, whose op and parents say how it was made",
+    "unsqueeze": "Use np.expand_dims(v, axis)",
+    "permute": "Use v.transpose(axes)",
+    "view": "Use v.reshape(shape), or v.astype(dtype)",
+}
+"""Attributes of other libraries' arrays -> what there is here."""
+
+
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method that does what a NumPy function does with this as its first argument."""
 
@@ -32,6 +58,16 @@ class ArrayMethods(PlainNumbers):
     """A handle with the attributes and methods of an ndarray, and those of the Python Array API."""
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _ELSEWHERE:
+            raise errors.MissingAttributeError(f"a Var has no {name!r}. {_ELSEWHERE[name]}")
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise errors.MissingAttributeError(
+                f"a Var has no {name!r}. Write it with what tape.ops has, or use .value.{name} where no "
+                "derivative is needed"
+            )
+        raise AttributeError(f"a Var has no {name!r}")
 
     @property
     def T(self) -> Any:
@@ -137,10 +173,6 @@ class ArrayMethods(PlainNumbers):
         if len(axes) == 1 and not isinstance(axes[0], int):
             return OPERATIONS[np.transpose](self, axes[0])
         return OPERATIONS[np.transpose](self, axes or None)
-
-    def resize(self, *shape: Any, refcheck: bool = True) -> NoReturn:
-        """Refuse: a Var keeps its shape."""
-        raise errors.InPlaceError(f"{self!r} keeps its shape. Use np.resize, which makes a new array")
 
     # ---- the Python Array API ------------------------------------------------------------------
 

@@ -4,12 +4,16 @@ Values on a tape are never written to: a write to a handle moves it to a new nod
 all views of the array and in its base, so a view has a `Share`: its place in the memory of the family, and
 the handle it is a view of. A write through a view moves these handles too; other views of the written
 elements become stale, and raise when they are used. The writing is in `tape.inplace.writing`.
+
+Few views are ever written to. While a tape is recorded, it only notes a result that may be a view, and what
+of (`note_view`); the `Share` is made when somebody asks for it (`share_of`), or writes to any handle of the
+tape (`settle`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 import numpy as np
@@ -18,10 +22,16 @@ from numpy.lib.array_utils import byte_bounds
 from tape import errors
 from tape.core.node import Handle, Node, plain
 
+if TYPE_CHECKING:
+    from tape.core.recording import Recording
+
 _new: Callable[[type], Any] = object.__new__  # half the time of a call that runs a Python __init__
 
 _WORK = 1 << 10
 """The effort limit for finding an element that two views have in common."""
+
+_MOST = 256
+"""Views of a tape that are noted and not settled; those that nobody holds any more are forgotten then."""
 
 
 class Family:
@@ -130,22 +140,64 @@ def is_array(handle: Handle) -> bool:
     return isinstance(plain(handle.node.value), np.ndarray)
 
 
-def share(view: Handle, viewed: Handle) -> None:
-    """Register a handle as a view of another one, if their values share memory.
+def note_view(trace: Recording, view: Handle, viewed: Handle) -> None:
+    """Note that a handle may be a view of another one.
 
     Parameters
     ----------
+    trace : Recording
+        That of both.
     view : Handle
         The new handle, from an operation whose first operand is ``viewed``.
     viewed : Handle
-        A handle of the same trace.
+        Another handle.
     """
+    value = view.node.value
+    if type(value) is np.ndarray:
+        if value.base is None and viewed.share is None and value is not viewed.node.value:
+            return  # it owns its memory
+    elif not isinstance(value, Handle):
+        return
+    view.share = viewed
+    views = trace.views
+    views.append(ref(view))
+    if len(views) > _MOST:
+        settle(trace)
+
+
+def settle(trace: Recording) -> None:
+    """Find out what the noted views of a trace share, before a handle or a leaf gets another value."""
+    views, trace.views = trace.views, []
+    for view in views:
+        handle = view()
+        if handle is not None:
+            share_of(handle)
+
+
+def share_of(handle: Handle) -> Share | None:
+    """Return the place of a handle in the memory of its family; None if nothing is known to share that."""
+    viewed: Any = handle.share
+    if viewed is None or type(viewed) is Share:
+        return viewed
+    noted = [handle]
+    while isinstance(viewed.share, Handle):
+        noted.append(viewed)
+        viewed = viewed.share
+    for view in reversed(noted):
+        view.share = None
+        _share(view, viewed)
+        viewed = view
+    return handle.share  # type: ignore[return-value]
+
+
+def _share(view: Handle, viewed: Handle) -> None:
+    """Register a handle as a view of another one, if their values share memory."""
     memory, whole = view.node.value, viewed.node.value
     if type(memory) is not np.ndarray or type(whole) is not np.ndarray:
         memory, whole = plain(memory), plain(whole)
         if not isinstance(memory, np.ndarray) or not isinstance(whole, np.ndarray):
             return
-    known = viewed.share
+    known: Any = viewed.share
     where = whole if known is None else known.where
     if where is not whole:  # it was written to since: NumPy's view would be of other memory
         node = view.node
@@ -160,14 +212,8 @@ def share(view: Handle, viewed: Handle) -> None:
     family = known.family
     part = view.share = _new(Share)
     part._bounds = None
-    part.where = memory
-    part.source = viewed
-    part.made = view.node
-    part.family = family
-    if len(family.members) < family.limit:
-        family.members.append(ref(view))
-    else:
-        family.add(view)
+    part.where, part.source, part.made, part.family = memory, viewed, view.node, family
+    family.add(view)
 
 
 def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:
@@ -180,13 +226,16 @@ def read_only(x: Any, part: Any, *operands: Any, **attrs: Any) -> NoReturn:
 
 def memory_of(handle: Handle) -> np.ndarray:
     """Return an array with the memory layout of NumPy's: its strides, and the memory it shares."""
-    return plain(handle.node.value) if handle.share is None else handle.share.where
+    share = share_of(handle)
+    return plain(handle.node.value) if share is None else share.where
 
 
 def are_related(x: Any, y: Any) -> bool:
     """Return whether a write to one of two arrays or handles would show in the other in NumPy."""
     if isinstance(x, Handle) and isinstance(y, Handle):
-        if x is not y and (x.share is None or y.share is None or x.share.family is not y.share.family):
+        shares = [share_of(x), share_of(y), share_of(x)]  # that of y may be the first one in the family of x
+        families = [None if share is None else share.family for share in shares]
+        if x is not y and (families[1] is None or families[1] is not families[2]):
             return False
         return overlapping(memory_of(x), memory_of(y))
     return overlapping(plain(x), plain(y))

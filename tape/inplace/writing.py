@@ -15,7 +15,7 @@ import numpy as np
 from tape import errors, ops
 from tape.core.node import Handle, plain
 from tape.core.operands import other_operand
-from tape.inplace.aliases import Family, Share, Stale, is_array, memory_of
+from tape.inplace.aliases import Family, Share, Stale, is_array, memory_of, settle, share_of
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
 from tape.ops.structure.shape import broadcasts
@@ -133,13 +133,16 @@ def augmented(
 @contextmanager
 def writing(x: Any) -> Iterator[None]:
     """Check that a handle can be written to; if the write fails, undo what was recorded for it."""
-    if x.trace.is_batch:
+    trace = x.trace
+    if trace.is_batch:
         raise errors.InPlaceError(f"{x!r} cannot be written to. Build the result with np.where or np.stack")
     if not is_array(x):
         raise errors.InPlaceError(
             f"{x!r} is a number, which cannot be written to, as in NumPy. Assign a new value: x = ..."
         )
-    nodes = x.trace.nodes
+    if trace.views:
+        settle(trace)
+    nodes = trace.nodes
     count = len(nodes)
     try:
         yield
@@ -181,9 +184,10 @@ def _add_to_slice(x: Any, value: Any) -> None:
 
 def _is_there(value: Any, region: np.ndarray, family: Family) -> bool:
     """Return whether a view is exactly a region of its family's memory."""
-    if not isinstance(value, Handle) or value.share is None or value.share.family is not family:
+    share = share_of(value) if isinstance(value, Handle) else None
+    if share is None or share.family is not family:
         return False
-    where = value.share.where
+    where = share.where
     return (
         where.__array_interface__["data"] == region.__array_interface__["data"]
         and (where.shape, where.strides, where.dtype) == (region.shape, region.strides, region.dtype)

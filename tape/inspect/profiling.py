@@ -21,7 +21,7 @@ from tape.core.results import Results, flattened
 from tape.core.sites import Site
 from tape.inspect.listing import byte_size, duration
 from tape.inspect.watching import watched
-from tape.inspect.watching.watch import RUNNING, Phase, Watch
+from tape.inspect.watching.watch import RUNNING, Phase, Ref, Watch
 from tape.kernels.accumulate import Scattered
 from tape.program import Program
 from tape.program.compiled import Compiled
@@ -163,16 +163,14 @@ class _Clock(Watch):
         self._pulled = None
         self._leave(now)
 
-    def pulling(self, node: Node, nodes: Sequence[Node]) -> None:
+    def pulling(self, node: Node) -> None:
         """Book the time since the last rule to that rule, whose contributions were added."""
         now = perf_counter()
         account = self._pulled or self._elsewhere("backward")
         account.seconds += now - self._last
         self._leave(now)
 
-    def pulled(
-        self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], nodes: Sequence[Node]
-    ) -> None:
+    def pulled(self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], trace: Ref) -> None:
         """Book the time of the rule."""
         now = perf_counter()
         account = self._pulled = self._account(node, "backward")
@@ -182,13 +180,13 @@ class _Clock(Watch):
         account.bytes += sum(_own_bytes(part, seen) for _, part in contributions)
         self._leave(now)
 
-    def pushing(self, node: Node, nodes: Sequence[Node]) -> None:
+    def pushing(self, node: Node) -> None:
         """Book the time since the last event as between the passes."""
         now = perf_counter()
         self._elsewhere("forward").seconds += now - self._last
         self._leave(now)
 
-    def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, nodes: Sequence[Node]) -> None:
+    def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, trace: Ref) -> None:
         """Book the time of the rule."""
         now = perf_counter()
         account = self._account(node, "tangent")

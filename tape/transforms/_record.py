@@ -218,7 +218,7 @@ class Recording:
             for handle in [*self.params, *[out for out in self.outs if self._is_ours(out)]]:
                 handle.id = place[handle.id]
                 handle.node = nodes[handle.id]
-            self.trace.restrict(nodes, place)
+            self.trace.replace(nodes, place)
 
     # ---- sweeps ----------------------------------------------------------------------------------
 

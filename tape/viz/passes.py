@@ -15,6 +15,7 @@ import numpy as np
 from tape.core.checks import check_root, checked_tangents, start_of
 from tape.core.node import Node, plain
 from tape.inspect.watching.watch import Phase
+from tape.inspect.watching.watched import unwatched
 from tape.kernels.accumulate import Scattered
 
 if TYPE_CHECKING:
@@ -150,12 +151,12 @@ def backward_steps(trace: Trace, root: Var, seed: Any = None) -> Iterator[Step]:
     adjoints[start] = seed
     yield Step("backward", start, (), (Write(start, seed, seed),))
     for id in range(start, -1, -1):
-        node = trace.nodes[id]
+        node = _plain(trace.nodes[id])
         pull = node.call.pull
         if adjoints[id] is None or pull is None:
             continue
         writes = []
-        for parent, contribution in pull(_plain(node), adjoints[id]):
+        for parent, contribution in pull(node, adjoints[id]):
             added = contribution.dense() if isinstance(contribution, Scattered) else contribution
             so_far = adjoints[parent]
             adjoints[parent] = added if so_far is None else so_far + added
@@ -198,7 +199,8 @@ def tangent_steps(trace: Trace, tangents: Mapping[Var, Any] | None = None) -> It
             found[id] = plain(seeds.get(id))
         elif any(found[parent] is not None for parent in parents):
             incoming = [None if parent is None else found[parent] for parent in node.parents]
-            found[id] = node.op.push_forward(_plain(node), incoming)
+            alone = _plain(node)
+            found[id] = alone.call.push_forward(alone, incoming)
         if found[id] is not None:
             yield Step("tangent", id, parents, (Write(id, found[id], found[id]),))
 
@@ -209,5 +211,5 @@ def _parents(node: Node) -> tuple[int, ...]:
 
 
 def _plain(node: Node) -> Node:
-    """Return a node without nesting: its rules then compute, and record nothing."""
-    return Node(plain(node.value), node.call, tuple(plain(part) for part in node.inputs))
+    """Return a node without nesting or watches: its rules then compute, and record nothing."""
+    return Node(plain(node.value), unwatched(node.call), tuple(plain(part) for part in node.inputs))

@@ -1,7 +1,8 @@
 """Watched traces: watches are called for every node as it is recorded, and every rule as it runs.
 
-A watched trace has a `Watching`, to which it reports; others have none, and record their nodes on a shorter
-path. The watches are `finite.Finite`, for NaN, and `tape.inspect.profiling`, for time.
+A watched trace has a `Watching`, to which it reports each node, and which puts a `WatchedCall` around the
+call of the node: sweeps know nothing of it. Other traces have none, and record on a shorter path. The watches
+are `finite.Finite`, for NaN, and `tape.inspect.profiling`, for time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from tape import errors
 from tape.inspect.watching.finite import Finite
-from tape.inspect.watching.watch import Watch
+from tape.inspect.watching.watch import Ref, Watch
 from tape.inspect.watching.watched import Watching
 
 __all__ = ["OPEN", "Watch", "Watching", "debug", "watch_for", "watched"]
@@ -36,7 +37,7 @@ OPEN: list[_Block] = []
 _around: ContextVar[tuple[_Block, ...]] = ContextVar("blocks around", default=())
 
 
-def watch_for(sites: bool, check: bool) -> Watching | None:
+def watch_for(trace: Ref, sites: bool, check: bool) -> Watching | None:
     """Return the `Watching` of a new trace, by its options and the enclosing blocks; None without watches."""
     _check_options(sites, check)
     watches: list[Watch] = []
@@ -46,7 +47,7 @@ def watch_for(sites: bool, check: bool) -> Watching | None:
             watches += block.watches
     if check:
         watches.append(Finite())
-    return Watching(sites or check, watches) if sites or watches else None
+    return Watching(trace, sites or check, watches) if sites or watches else None
 
 
 @contextmanager

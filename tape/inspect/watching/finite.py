@@ -18,7 +18,7 @@ from tape.core.node import Node, plain
 from tape.core.results import Results, flattened
 from tape.core.sites import Site
 from tape.inspect.watching.cures import cure
-from tape.inspect.watching.watch import RUNNING, Phase, Rule, Watch
+from tape.inspect.watching.watch import RUNNING, Phase, Ref, Rule, Watch
 from tape.kernels.accumulate import Scattered
 
 _HEADS = {"forward": "", "backward": "the derivative of ", "tangent": "the forward derivative of "}
@@ -38,7 +38,7 @@ class Origin:
     phase : {"forward", "backward", "tangent"}
         Whether its forward, its vjp or its jvp was running.
     node : int or None
-        The id of its node; None if the tape has been freed.
+        The id of its node; None in a program.
     made : array
         The array with the NaN or infinity: the result, the contribution to an adjoint, or the tangent.
     index : tuple of int
@@ -151,22 +151,20 @@ class Finite(Watch):
             within = Rule(*RUNNING.rules[-1]) if RUNNING.rules else None
             self._look(node, "forward", node.value, id=id, within=within)
 
-    def pulled(
-        self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], nodes: Sequence[Node]
-    ) -> None:
+    def pulled(self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], trace: Ref) -> None:
         """Check the contribution to each operand."""
         operand = -1
         for parent, contribution in contributions:
             operand = node.parents.index(parent, operand + 1)  # they come in the order of the operands
             part = contribution.values if type(contribution) is Scattered else contribution
             if not all_finite(part):
-                self._look(node, "backward", part, id=_id(node, nodes), operand=operand, given=plain(adjoint))
+                self._look(node, "backward", part, id=_id(node, trace), operand=operand, given=plain(adjoint))
 
-    def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, nodes: Sequence[Node]) -> None:
+    def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, trace: Ref) -> None:
         """Check the tangent."""
         if tangent is not None and not all_finite(tangent):
             tangents = [plain(t) for t in incoming if t is not None]
-            self._look(node, "tangent", tangent, id=_id(node, nodes), tangents=tangents)
+            self._look(node, "tangent", tangent, id=_id(node, trace), tangents=tangents)
 
     def _look(
         self,
@@ -273,5 +271,6 @@ def _name(node: Node) -> str:
     return node.op.name if node.op is not None else ""
 
 
-def _id(node: Node, nodes: Sequence[Node]) -> int | None:
-    return next((id for id, other in enumerate(nodes) if other is node), None)
+def _id(node: Node, trace: Ref) -> int | None:
+    swept = trace()
+    return next((id for id, other in enumerate(swept.nodes) if other is node), None) if swept else None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import ref
 
 if TYPE_CHECKING:
     from tape.core.node import Node
 
 Phase = Literal["forward", "backward", "tangent"]
+Ref = ref[Any]
+"""A reference to a trace, which watches must not keep alive."""
 
 
 class Rule(NamedTuple):
@@ -45,16 +48,14 @@ class Watch:
     def recorded(self, node: Node, id: int) -> None:
         """Handle a node that was computed, just before it gets this place on the tape, or in a replay."""
 
-    def pulling(self, node: Node, nodes: Sequence[Node]) -> None:
+    def pulling(self, node: Node) -> None:
         """Handle the start of the vjp of a node."""
 
-    def pulled(
-        self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], nodes: Sequence[Node]
-    ) -> None:
+    def pulled(self, node: Node, adjoint: Any, contributions: Sequence[tuple[int, Any]], trace: Ref) -> None:
         """Handle the result of the vjp of a node."""
 
-    def pushing(self, node: Node, nodes: Sequence[Node]) -> None:
+    def pushing(self, node: Node) -> None:
         """Handle the start of the jvp of a node."""
 
-    def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, nodes: Sequence[Node]) -> None:
+    def pushed(self, node: Node, incoming: Sequence[Any], tangent: Any, trace: Ref) -> None:
         """Handle the result of the jvp of a node; None for a zero tangent."""

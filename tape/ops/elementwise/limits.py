@@ -64,18 +64,23 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     lower, upper = (a_min if min is None else min), (a_max if max is None else max)
     a = as_operand(a)
     bounds = [as_operand(bound) for bound in (lower, upper) if bound is not None]
-    if not all(type(bound) in _NUMBERS for bound in bounds):
+    if not bounds:
+        return snapshot(a)
+    are_numbers = _NUMBERS.issuperset(map(type, bounds))
+    if not are_numbers:
         try:  # before the first of two operations is recorded
             np.broadcast_shapes(*(np.shape(operand) for operand in (a, *bounds)))
         except ValueError as error:
             raise errors.explain("clip", [a, *bounds], error) from error
     if type(lower) is float and upper is not None:  # a number of the common dtype
-        lower = np.result_type(np.result_type(a), *bounds).type(lower)
+        dtype: Any = getattr(a, "dtype", None)
+        is_kept = are_numbers and dtype is not None and dtype.kind == "f"
+        lower = (dtype if is_kept else np.result_type(np.result_type(a), *bounds)).type(lower)
     if lower is not None:
         a = maximum(a, lower)
     if upper is not None:
         a = minimum(a, upper)
-    return snapshot(a)
+    return a
 
 
 def _finite_only(d: Any, out: Any, x: Any, **replacements: Any) -> Any:

@@ -1,7 +1,8 @@
 """Sorting, and searching in sorted arrays.
 
-The derivative follows the permutation, which is recorded as an operation without a derivative: equal elements
-keep their order, and each result has the derivative of the element it is.
+The derivative follows the permutation: equal elements keep their order, and each result has the derivative of
+the element it is. The permutation is recorded before that, as an operation without a derivative; for a few
+elements it is left to the rules.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from tape import errors
+from tape.core import series
+from tape.core.batch_rules import along_axes
 from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.specialise import specialised
 from tape.core.table import implements
 from tape.errors import DTypeError, OptionError, ShapeError, UnsupportedError
 from tape.inspect.costs import declare_cost, searching, sorting
@@ -24,7 +28,7 @@ from tape.ops.number_axes import axis_of
 from tape.ops.structure.layout import own, slowest_first
 from tape.ops.structure.positions import checked_axis
 from tape.ops.structure.shape import astype, ravel
-from tape.ops.structure.taking import take_along_axis
+from tape.ops.structure.taking import add_along_axis, take_along_axis
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
 
@@ -35,6 +39,9 @@ declare_samples(
     "np.searchsorted([0.4, 0.6], x)",
     "np.sort_complex(v)",
 )
+
+_FEW = 1024
+"""Elements up to which the rules find the permutation anew in less time than it takes to record it."""
 
 _KINDS = {"q": "quicksort", "h": "heapsort", "m": "stable", "s": "stable"}
 """NumPy goes by the first letter."""
@@ -69,7 +76,33 @@ _argpartition = Op(
 _lexsort = Op(lambda *keys, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
 
 _lexsort_rows = Op(lambda keys, *, axis: np.lexsort(keys, axis), name="lexsort", data_dependent=False)
-declare_cost(sorting, _argsort, _argpartition, _lexsort, _lexsort_rows)
+
+
+def _sorted(x: Any, *, axis: int) -> Any:
+    out = np.array(x, order="K")
+    out.sort(axis)
+    return out
+
+
+def _taylor_sort(op: Op, out: Any, operands: Any, attrs: dict[str, Any]) -> series.Series:
+    (a,), axis = operands, attrs["axis"]
+    order = _argsort(a[0], axis=axis, kind="stable")
+    return [out, *(None if part is None else take_along_axis(part, order, axis) for part in a[1:])]
+
+
+_sort = Op(
+    _sorted,
+    name="sort",
+    vjp=[
+        lambda g, out, x, axis: add_along_axis(
+            g, _argsort(x, axis=axis, kind="stable"), shape=x.shape, axis=axis % x.ndim
+        )
+    ],
+    jvp=[lambda t, out, x, axis: take_along_axis(t, _argsort(x, axis=axis, kind="stable"), axis)],
+    taylor=_taylor_sort,
+    batch=along_axes,
+)
+declare_cost(sorting, _argsort, _argpartition, _lexsort, _lexsort_rows, _sort)
 
 
 def batch_first(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
@@ -127,10 +160,13 @@ def _permuted(a: Any, order: Op, axis: int | None, **attrs: Any) -> Any:
     """Return the elements along an axis, flat if it is None, in the order that an operation finds."""
     if axis is None:
         a, axis = a if np.ndim(a) == 1 else ravel(a), -1
+    if order is _argsort and np.size(a) <= _FEW:
+        return own(_sort(a, axis=axis), slowest_first(a))
     return own(take_along_axis(a, order(a, axis=axis, **attrs), axis), slowest_first(a))
 
 
 @implements(np.sort)
+@specialised(layout=True)
 def sort(
     a: Any,
     axis: int | None = -1,

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from importlib import import_module
 from itertools import product
 from math import prod
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
@@ -224,11 +225,17 @@ def _cost(out: Shape, shapes: Sequence[Shape], attrs: Mapping[str, Any]) -> floa
     return total
 
 
+_plainly: Any = getattr(import_module("numpy._core.multiarray"), "c_einsum", np.einsum)
+"""What NumPy's function calls without options, after it has looked for operands of other types."""
+
+
 @cache
 def _einsum(count: int) -> Op:
     """Return the einsum operation for this number of operands."""
     op = Op(
-        lambda *operands, subscripts, **options: np.einsum(subscripts, *operands, **options),
+        lambda *operands, subscripts, **options: (np.einsum if options else _plainly)(
+            subscripts, *operands, **options
+        ),
         name="einsum",
         vjp=[partial(_adjoint, k) for k in range(count)],
         linear=True,

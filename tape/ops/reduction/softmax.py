@@ -11,6 +11,7 @@ from tape.core.batch_rules import along_axes, inner_axes
 from tape.core.linear import broadcast_to
 from tape.core.op import Op
 from tape.core.operands import as_operand
+from tape.core.specialise import specialised
 from tape.inspect.costs import declare_cost, passes, per_row
 from tape.inspect.samples import declare_samples
 from tape.ops.elementwise.complex import absolute, real
@@ -27,7 +28,7 @@ declare_samples("tape.ops.special.logsumexp(x, axis=1)")
 
 def _shift(x: Any, axis: Reduced | None) -> Any:
     """Return the largest element (or real part), or 0 where that is infinite, with the reduced axes kept."""
-    largest = np.maximum.reduce(np.real(x), axis=axis, keepdims=True)
+    largest = np.maximum.reduce(x.real, axis=axis, keepdims=True)
     return np.where(np.isfinite(largest), largest, 0)
 
 
@@ -36,7 +37,7 @@ def logsumexp_forward(x: Any, *, axis: Reduced | None, keepdims: bool) -> Any:
     total = np.add.reduce(np.exp(x - shift), axis=axis, keepdims=True)
     with np.errstate(divide="ignore"):  # log 0 is the right answer where every element is -inf
         out = np.log(total) + shift
-    return out if keepdims else np.squeeze(out, axis)[()]
+    return out if keepdims else out.squeeze(axis)[()]
 
 
 def _series_of_all(a: series.Series, axis: Reduced | None) -> tuple[series.Series, series.Series]:
@@ -213,6 +214,7 @@ def _scalar(x: Any) -> Any:
     return x[()] if type(x) is np.ndarray else x
 
 
+@specialised()
 def logsumexp(
     a: Any, axis: Axes = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
@@ -272,6 +274,7 @@ def logsumexp(
     return _scalar(where(is_zero, -np.inf, where(is_negative, np.nan, logarithm)))
 
 
+@specialised()
 def softmax(a: Any, axis: Axes = -1) -> Any:
     """``exp(a) / sum(exp(a))`` over axes, without overflow.
 
@@ -302,6 +305,7 @@ def softmax(a: Any, axis: Axes = -1) -> Any:
     return softmax_along(a, axis=axes)
 
 
+@specialised()
 def log_softmax(a: Any, axis: Axes = -1) -> Any:
     """The logarithm of `softmax`, accurate for small probabilities too. Parameters are the same.
 

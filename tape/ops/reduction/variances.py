@@ -77,14 +77,14 @@ def _lower_var(b: Any, x: Any, axis: Reduced | None, ddof: float, keepdims: bool
 
 var_along = reduction_by_partials(
     "var",
-    lambda x, *, axis, ddof, keepdims: np.var(x, axis=axis, ddof=ddof, keepdims=keepdims),
+    lambda x, *, axis, ddof, keepdims: np.asarray(x).var(axis, ddof=ddof, keepdims=keepdims),
     _var_partials,
     taylor=_taylor_var,
     lower=_lower_var,
 )
 std_along = reduction_by_partials(
     "std",
-    lambda x, *, axis, ddof, keepdims: np.std(x, axis=axis, ddof=ddof, keepdims=keepdims),
+    lambda x, *, axis, ddof, keepdims: np.asarray(x).std(axis, ddof=ddof, keepdims=keepdims),
     _std_partials,
     taylor=_taylor_std,
     lower=lambda b, x, **attrs: b.elementwise("sqrt", _lower_var(b, x, **attrs)),

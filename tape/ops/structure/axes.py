@@ -30,7 +30,8 @@ declare_samples(
 def axes_of(name: str, a: Any, axis: Any, *, allow_duplicate: bool = False) -> tuple[int, ...]:
     """Return axes of an operand, counted from the front, for the function of this name."""
     try:
-        return normalize_axis_tuple(axis, np.ndim(a), allow_duplicate=allow_duplicate)
+        ndim = a.ndim if hasattr(a, "ndim") else np.ndim(a)  # np.ndim of a Var takes a microsecond
+        return normalize_axis_tuple(axis, ndim, allow_duplicate=allow_duplicate)
     except NUMPY_ERRORS as error:
         raise errors.explain(name, (a,), error) from error
 

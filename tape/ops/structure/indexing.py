@@ -67,12 +67,18 @@ def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ..
     return Scattered(g, filled_index(index, arrays), shape)
 
 
+def _getitem(x: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
+    if not arrays:
+        return x[index]
+    return x[arrays if len(arrays) == len(index) else filled_index(index, arrays)]
+
+
 def _getitem_vjp(g: Any, out: Any, x: Any, *arrays: Any, index: tuple[Any, ...]) -> list[Any]:
     return [scattered(g, *arrays, index=index, shape=x.shape), *(None for _ in arrays)]
 
 
 getitem_op: Op = Op(
-    lambda x, *arrays, index: x[filled_index(index, arrays) if arrays else index],
+    _getitem,
     name="getitem",
     vjp=_getitem_vjp,
     jvp=lambda tangents, out, x, *arrays, index: (

@@ -169,11 +169,13 @@ def _split(
     name: str, ary: Any, indices_or_sections: Any, axis: int, *, ndim: int = 1, equally: bool = False
 ) -> list[Any]:
     ary = as_operand(ary)
-    if np.ndim(ary) < ndim:
+    shape = getattr(ary, "shape", ())
+    if len(shape) < ndim:
         raise ShapeError(f"{name}: {errors.describe(ary)} has fewer than {ndim} axes")
-    (axis,) = axes_of(name, ary, axis)
-    length = np.shape(ary)[axis]
-    if np.ndim(indices_or_sections):
+    if type(axis) is not int or not 0 <= axis < len(shape):
+        (axis,) = axes_of(name, ary, axis)
+    length = shape[axis]
+    if type(indices_or_sections) is not int and np.ndim(indices_or_sections):
         cuts = [0, *(_int(name, cut) for cut in indices_or_sections), length]
     else:
         sections = _int(name, indices_or_sections)

@@ -73,7 +73,7 @@ _take_along_axis: Op = Op(
     lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
     name="take_along_axis",
     vjp=[
-        lambda g, out, x, indices, axis: _add_along_axis(g, indices, shape=x.shape, axis=axis),
+        lambda g, out, x, indices, axis: add_along_axis(g, indices, shape=x.shape, axis=axis),
         None,
     ],
     linear=True,
@@ -82,7 +82,7 @@ _take_along_axis: Op = Op(
     lower=lambda b, x, indices, axis: b.read(x, _along(indices, x.shape, axis)),
 )
 
-_add_along_axis: Op = Op(
+add_along_axis: Op = Op(
     _add,
     name="add_along_axis",
     vjp=[lambda g, out, x, indices, shape, axis: _take_along_axis(g, indices, axis=axis), None],
@@ -91,7 +91,7 @@ _add_along_axis: Op = Op(
     batch=_batch_along,
     lower=lambda b, g, indices, shape, axis: b.written(g, _along(indices, shape, axis), shape),
 )
-declare_cost(passes(1), _add_along_axis)
+declare_cost(passes(1), add_along_axis)
 
 
 def _put(x: Any, indices: Any, values: Any, *, axis: int) -> Any:
