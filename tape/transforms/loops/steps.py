@@ -25,7 +25,7 @@ from tape.core.table import INTERNAL
 from tape.core.trace import Trace
 from tape.interpreters.batching import Lanes
 from tape.transforms._expand import push_series
-from tape.transforms.loops.body import Body, BodyTrace, Unrolled, extracted
+from tape.transforms.loops.body import Body, BodyTrace, Unrolled, ancestors, extracted
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class Reversal:
         with BodyTrace("the derivative of a loop") as trace, np.errstate(all="ignore"):
             leaves, inner, params, outputs = differentiated(trace, body, [is_float(x) for x in examples])
             count = len(trace.nodes)
-            self._states = [k for k in range(steps.states) if is_float(results[k])]
+            self._states = _reached(steps, inner, params, outputs, has_adjoint)
             self._collected = [k for k in range(steps.states, len(results)) if has_adjoint[k]]
             adjoints = {k: trace.leaf(np.zeros_like(results[k])) for k in [*self._states, *self._collected]}
             seeds: dict[int, Any] = {}
@@ -225,6 +225,37 @@ class Reversal:
         for place, contribution in zip(places, found, strict=True):
             contributions[place] = contribution
         return contributions
+
+
+def _reached(
+    steps: Steps, inner: Trace, params: Sequence[Any], outputs: Sequence[Any], has_adjoint: Sequence[bool]
+) -> list[int]:
+    """Return the states that have an adjoint in some step; to all others nothing flows."""
+    found = {k for k, is_there in enumerate(has_adjoint) if is_there}
+    of_states = params[steps.constants :][: steps.states]
+    while True:
+        roots = [outputs[k].id for k in found if _is_on(inner, outputs[k])]
+        behind = ancestors(inner.nodes, roots, ())
+        more = {k for k, param in enumerate(of_states) if param is not None and param.id in behind}
+        if more <= found:
+            return sorted(k for k in found if k < steps.states and of_states[k] is not None)
+        found |= more
+
+
+def _moving(steps: Steps, tangents: Sequence[Any]) -> set[int]:
+    """Return the states that have a tangent in some step."""
+    body, first = steps.body, steps.constants
+    moving = {body.inputs[k] for k, tangent in enumerate(tangents) if tangent is not None}
+    behind = [ancestors(body.nodes, [output], ()) for output in body.outputs[: steps.states]]
+    results = body.results()
+    found = {k for k in range(steps.states) if body.inputs[first + k] in moving}
+    while True:
+        others = (k for k in range(steps.states) if k not in found and is_float(results[k]))
+        more = {k for k in others if behind[k] & moving}
+        if not more:
+            return found
+        found |= more
+        moving |= {body.inputs[first + k] for k in more}
 
 
 def _or_zeros(derivative: Any, like: Any) -> Any:
@@ -319,8 +350,11 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
     body = steps.body
     examples, results = body.examples(), body.results()
     of_constants, of_states, of_arrays = steps.split(tangents)
-    likes = examples[steps.constants :][: steps.states]
-    of_states = [_or_zeros(t, x) if is_float(x) else None for t, x in zip(of_states, likes, strict=True)]
+    in_motion = _moving(steps, tangents)
+    of_states = [
+        _or_zeros(tangent, examples[steps.constants + k]) if k in in_motion else None
+        for k, tangent in enumerate(of_states)
+    ]
     moving = [tangent is not None for tangent in [*of_constants, *of_states, *of_arrays]]
     with BodyTrace("the tangents of a loop") as trace, np.errstate(all="ignore"):
         leaves, inner, params, outputs = differentiated(trace, body, moving)
@@ -335,7 +369,9 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
         )
         originals = [trace.output(_outside(inner, output)) for output in outputs]
         pushed = [
-            trace.output(_or_zeros(moved.get(k), result)) if is_float(result) else None
+            trace.output(_or_zeros(moved.get(k), result))
+            if k in in_motion or (k >= steps.states and moved.get(k) is not None)
+            else None
             for k, result in enumerate(results)
         ]
     ids = [leaf.id for leaf in leaves]
