@@ -85,7 +85,7 @@ def scan(
     ... def slope(rate):
     ...     return tape.scan(lambda c, _: (c - rate * np.sin(c), None), 1.0, length=1000)[0]
     >>> print(f"{slope(0.001):.6f}")
-    -478.894379
+    -386.532361
     """
     check_callable(f, "scan")
     loop = _Loop(f, init, xs, length, reverse)
