@@ -125,7 +125,7 @@ def test_blocks_lie_apart_and_aligned():
     assert [part.size for part in block.parts] == [12, 1, 0, 72]
 
 
-@pytest.mark.parametrize("case", some(LOOPED, every=3), ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", some(LOOPED, every=5), ids=lambda case: case.__name__)
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_stopping_in_a_loop_changes_no_number(monkeypatch, case, threads):
     """In every step, and in the middle of what is in it."""
@@ -337,7 +337,7 @@ def test_loops_that_do_not_belong_together_are_refused(rows):
         verified(*rows)
 
 
-@pytest.mark.parametrize("case", some(LOOPED, every=2), ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", some(LOOPED, every=5), ids=lambda case: case.__name__)
 def test_words_of_loops_in_programs_are_checked(case):
     """Every word of every row of a loop, changed to numbers that fit nowhere."""
     program = program_of(gradient(case), X, W)
