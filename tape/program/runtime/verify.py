@@ -489,6 +489,7 @@ class _Verifier:
 
     def _bound(self, group: Rows, field: str, *, is_written: bool) -> tuple[Column, Column]:
         """Return the alignments of the slots of a body that are bound, and the lengths of the loops."""
+        group.between("bytes", 0, _MOST)  # slots of 0 bytes leave that open
         alignments, lengths = np.ones(len(group), np.int64), np.zeros(len(group))
         for k, row in enumerate(group.numbers):
             if row not in self.loops:
