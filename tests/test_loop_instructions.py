@@ -125,7 +125,7 @@ def test_blocks_lie_apart_and_aligned():
     assert [part.size for part in block.parts] == [12, 1, 0, 72]
 
 
-@pytest.mark.parametrize("case", some(LOOPED, every=3), ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", some(LOOPED, every=5), ids=lambda case: case.__name__)
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_stopping_in_a_loop_changes_no_number(monkeypatch, case, threads):
     """In every step, and in the middle of what is in it."""
@@ -276,6 +276,18 @@ def test_a_loop_that_fits_exactly_is_accepted():
     verified(("loop", {"body": 1, "length": 9, "bindings": 0, "states": 0, "portion": 1}))
 
 
+@pytest.mark.parametrize("size", [-1, -8, -(2**60)])
+def test_a_state_of_no_bytes_has_no_negative_number_of_them(monkeypatch, size):
+    """A loop of no steps copies it."""
+    empty = Body({3: Slot(0, 8, False)}, {4: Slot(0, 8, True)})
+    monkeypatch.setitem(globals(), "BODIES", [empty])
+    places = {"first": packed(INPUT, 0), "out": packed(OUTPUT, 0), "spare": packed(ARENA, 64)}
+    head = ("loop", {"body": 0, "length": 0, "bindings": 0, "states": 1, "portion": 1})
+    verified(head, ("state", {"slot_in": 3, "slot_out": 4, "bytes": 0, **places}))
+    with pytest.raises(errors.ProgramError, match="bytes"):
+        verified(head, ("state", {"slot_in": 3, "slot_out": 4, "bytes": size, **places}))
+
+
 @pytest.mark.parametrize(("k", "field"), EACH_FIELD)
 def test_each_field_of_a_loop_is_checked(k, field):
     """One more, one less, and numbers that wrap around: refused, but for those that touch nothing else."""
@@ -367,7 +379,7 @@ def test_loops_that_do_not_belong_together_are_refused(rows):
         verified(*rows)
 
 
-@pytest.mark.parametrize("case", some(LOOPED, every=2), ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", some(LOOPED, every=5), ids=lambda case: case.__name__)
 def test_words_of_loops_in_programs_are_checked(case):
     """Every word of every row of a loop, changed to numbers that fit nowhere."""
     program = program_of(gradient(case), X, W)

@@ -47,10 +47,6 @@ LOOPS: list[tuple[str, str]] = [
         "matrix",
         "tape.jacobian(lambda v: tape.fori_loop(0, 3, lambda i, s: np.sin(s) * v + i, {vector}))({vector})",
     ),
-    (
-        "vector",
-        "tape.hvp(lambda v: tape.scan(lambda s, e: (s + e * e * s, None), v[0], v)[0])({vector}, {vector})",
-    ),
     ("any", "tape.jvp(lambda v: tape.scan(lambda s, e: (s * e, s), v, {matrix}), ({vector},), ({vector},))"),
     ("vector", "tape.grad(lambda v: np.sum(tape.map(lambda e: e ** 3 * {number}, v)) * v[0])({vector})"),
     ("vector", "tape.scan(lambda s, e: (s * {kept_vector} + e, None), {vector}, {matrix})[0]"),

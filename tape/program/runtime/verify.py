@@ -497,6 +497,7 @@ class _Verifier:
 
         A step writes to slots of outputs, and of inputs if these are the place of a state that is kept.
         """
+        group.between("bytes", 0, _MOST)  # slots of 0 bytes leave that open
         alignments, lengths = np.ones(len(group), np.int64), np.zeros(len(group))
         for k, row in enumerate(group.numbers):
             if row not in self.loops:
