@@ -11,9 +11,10 @@ import pytest
 
 import tape
 from tests.mutation.campaign import is_compiled
-from tests.mutation.coverage_map import CoverageMap, Part
+from tests.mutation.coverage_map import Part, load
 from tests.mutation.operators import Mutant, mutants_of
 from tests.mutation.sample import at, draw
+from tests.mutation.selection import CoverageMap
 
 
 def changes(source):
@@ -271,6 +272,46 @@ def test_a_campaign_finds_what_is_not_tested_and_goes_on_where_it_was(toy):
     report, progress = campaign(toy, *arguments)
     assert report.startswith("8 mutants: 8 caught. 100.0% were noticed")
     assert "2/2" in progress
+
+
+def test_what_a_shared_fixture_executes_is_executed_by_all_that_have_it(tmp_path):
+    for path, text in {
+        "tape/__init__.py": "def size(x):\n    n = len(x)\n    return n\n",
+        "tests/test_shared.py": """
+import pytest
+from tape import size
+
+@pytest.fixture(scope="module")
+def shared():
+    return size("abc")
+
+@pytest.fixture
+def own(shared):
+    return shared
+
+def test_first(shared):
+    assert shared == 3
+
+def test_alone():
+    assert True
+
+def test_second(own):
+    assert own == 3
+""",
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    code = "from pathlib import Path; from tests.mutation.coverage_map import measure"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(measure({{'tests/test_shared.py': Path('part')}}))"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "{'failed': []}\n"
+    part = load(tmp_path / "part")
+    assert [id.partition("::")[2] for id in part.tests] == ["test_first", "test_alone", "test_second"]
+    assert part.lines["tape/__init__.py"] == {2: 0b101, 3: 0b101}
 
 
 def test_a_file_that_cannot_be_collected_does_not_stop_the_others(tmp_path):

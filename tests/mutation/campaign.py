@@ -11,9 +11,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tests.mutation.coverage_map import CoverageMap, Tests, digest, files_of, load, measure, test_files
+from tests.mutation.coverage_map import digest, files_of, load, measure, test_files
 from tests.mutation.operators import Mutant
 from tests.mutation.sample import is_compiled
+from tests.mutation.selection import CoverageMap, Tests
 from tests.mutation.session import Chosen, run_tests
 from tests.mutation.workplace import Task, Workplace
 
@@ -67,7 +68,10 @@ class Campaign:
         only : sequence of str
             The test files that are wanted; all if there are none.
         """
-        helpers = digest(self._root, "tests/[!t]*.py", "tests/t[!e]*.py", "tests/op_table/*.py")
+        helpers = digest(
+            self._root, "tests/[!t]*.py", "tests/t[!e]*.py", "tests/op_table/*.py",
+            *(f"tests/mutation/{name}.py" for name in ("coverage_map", "session")),
+        )  # fmt: skip
         parts = self._folder / "map"
         parts.mkdir(exist_ok=True)
         kept = {

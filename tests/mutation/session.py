@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
+import pytest
+
 __all__ = ["Chosen", "run_tests"]
 
 _GRACE = 20.0
@@ -27,7 +29,19 @@ class Chosen:
     patience : float
         Seconds more than that.
     around : callable, optional
-        Called with the id of each test before it starts, and with None after it.
+        Called with the id of each test before it starts, and with None after it; with a fixture that several
+        tests share while it is made.
+
+    Attributes
+    ----------
+    times : dict of str to float
+        Seconds that each test took.
+    failed : list of str
+        Tests, or files that cannot be imported.
+    skipped : set of str
+        Tests.
+    sharing : dict of str to list of str
+        By fixture, as `around` was called with it, the tests that have it.
     """
 
     def __init__(
@@ -44,6 +58,8 @@ class Chosen:
         self.times: dict[str, float] = {}
         self.failed: list[str] = []
         self.skipped: set[str] = set()
+        self.sharing: dict[str, list[str]] = {}
+        self._now: str | None = None
 
     def pytest_sessionstart(self) -> None:
         """What hangs when it is imported ends as well."""
@@ -60,18 +76,36 @@ class Chosen:
             items[:] = sorted(
                 (item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid]
             )
+        for item in items:
+            for definitions in item._fixtureinfo.name2fixturedefs.values() if self._around else ():
+                if _is_shared(definitions[-1]):
+                    self.sharing.setdefault(_shared(definitions[-1]), []).append(item.nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        """What a fixture executes for several tests is not only the first one's."""
+        before = self._now
+        if _is_shared(fixturedef):
+            self._enter(_shared(fixturedef))
+        try:
+            return (yield)
+        finally:
+            self._enter(before)
+
+    def _enter(self, now: str | None) -> None:
+        if self._around is not None and now != self._now:
+            self._around(now)
+        self._now = now
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """The clock starts."""
         self._limit(_GRACE + 10 * self._expected.get(nodeid, 0.0))
         self._started = time.perf_counter()
-        if self._around is not None:
-            self._around(nodeid)
+        self._enter(nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """The clock stops."""
-        if self._around is not None:
-            self._around(None)
+        self._enter(None)
         self.times[nodeid] = time.perf_counter() - self._started
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -88,6 +122,15 @@ class Chosen:
             self.failed.append(report.nodeid)
 
 
+def _is_shared(definition: Any) -> bool:
+    return definition.scope != "function"
+
+
+def _shared(definition: Any) -> str:
+    """What a fixture is called where ids of tests are expected."""
+    return f"{definition.baseid}::{definition.argname} (fixture)"
+
+
 def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
     """Run pytest within this process, quietly, with random tests that are the same in each run.
 
@@ -97,8 +140,6 @@ def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
 
     settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
     settings.load_profile("mutation")
-    import pytest
-
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
     imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # before the fork
     others = "--continue-on-collection-errors"  # one file that pytest cannot collect does not stop the others
