@@ -1,5 +1,7 @@
 """Taking, putting and choosing: NumPy's values for every form of call, duplicates, branches, bad calls."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
+from tape.interpreters.batching import Lanes
 from tests import compiled, naive
 from tests.oracles import assert_close, assert_same, difference_gradient, inner, jvp, record, vjp
 from tests.tiers import rounds
@@ -289,3 +292,21 @@ def test_a_bad_call_is_told_and_leaves_nothing_behind(call, error, told):
 def test_an_axis_may_be_taken_away_but_no_more():
     with pytest.raises(errors.ShapeError, match="remove one axis"):
         ops.apply_over_axes(lambda a, axis: np.sum(a), np.ones((2, 2, 2)), [0])
+
+
+@pytest.mark.parametrize("choose", [ops.compress, ops.extract])
+@pytest.mark.parametrize("beyond", [0, 1, 5])
+def test_each_condition_of_a_batch_may_reach_beyond_the_end_where_it_does_not_hold(choose, beyond):
+    x = np.arange(12.0).reshape(3, 4)
+    conditions = np.zeros((3, 4 + beyond), bool)
+    conditions[[0, 0, 1, 1, 2, 2], [0, 2, 1, 3, 2, 3]] = True
+    with Lanes(3) as lanes:
+        found = lanes.values(choose(lanes.batch(conditions), lanes.batch(x)))
+        assert_close(found, np.array([[0.0, 2.0], [5.0, 7.0], [10.0, 11.0]]), 0)
+        found = lanes.values(choose(lanes.batch(conditions), x[1]))
+        assert_close(found, np.array([[4.0, 6.0], [5.0, 7.0], [6.0, 7.0]]), 0)
+    for row, place in product(range(3), range(4, 4 + beyond)):
+        one_beyond = conditions.copy()
+        one_beyond[row, place] = True
+        with Lanes(3) as lanes, pytest.raises(errors.OutOfBoundsError, match=f"index {place} .* 0 to 3"):
+            choose(lanes.batch(one_beyond), lanes.batch(x))
