@@ -3,8 +3,10 @@
 import copy
 import gc
 import inspect
+import keyword
 import linecache
 import pickle
+import re
 import traceback
 
 import numpy as np
@@ -326,6 +328,50 @@ REFUSED = [
     ("yn(10*10, x)", 1, 4, "literal integer, up to 100"),
     ("round(x, 1000)", 1, 10, "literal integer, up to 100"),
 ]
+
+
+KEYWORDS = set(keyword.kwlist) - {"and", "else", "if", "not", "or"}
+
+
+@pytest.mark.parametrize("word", sorted(KEYWORDS))
+@pytest.mark.parametrize("text", ["{}", "x + {} y", "x {} y"])
+def test_words_of_python_have_no_place(text, word):
+    with pytest.raises(errors.ExpressionError) as caught:
+        expression(text.format(word))
+    told = str(caught.value)
+    assert word in told
+    assert "write y = y" not in told
+    assert "Did you mean" not in told
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "**", "%", "@", "&", "|", "^", "<<", ">>"])
+def test_assignments_with_an_operator_are_told_how_to_write_them(operator):
+    told = re.escape(f"{operator}= is not supported: write y = y {operator} ...")
+    with pytest.raises(errors.ExpressionError, match=told):
+        expression(f"x {operator}= 2")
+
+
+BOOLEAN = [
+    "all", "any", "equal", "greater", "greater_equal", "isclose", "iscomplex", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "less", "less_equal", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "not_equal", "signbit",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOOLEAN)
+def test_what_is_true_or_false_can_be_negated(name):
+    values = [np.array([0.3, 0.7])] * FUNCTIONS[name].least
+    arguments = ", ".join("xy"[: len(values)])
+    expected = np.where(FUNCTIONS[name].call(*values), 2, 1)
+    np.testing.assert_array_equal(expression(f"where(~{name}({arguments}), 1, 2)")(*values), expected)
+
+
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {*BOOLEAN}))
+def test_what_is_a_number_cannot(name):
+    function = FUNCTIONS[name]
+    arguments = ["1" if k in function.integers else "xyzuvw"[k] for k in range(function.least)]
+    with pytest.raises(errors.ExpressionError, match="~ is for comparisons"):
+        expression(f"~{name}({', '.join(arguments)})")
 
 
 @pytest.mark.parametrize(
