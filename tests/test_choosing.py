@@ -148,6 +148,9 @@ def test_pieces_do_not_see_the_elements_of_others():
         ([[1, 0, 1], [0, 0, 0]], [1.5, lambda v: v / 0]),
         ([1, 0, 1], [2.0]),
         (np.array([True, False, True]), [np.mean]),
+        ([True, False, True], [lambda v: [5, 7]]),
+        ([True, False, True], [lambda v: (5.0, True), [3.0]]),
+        ([True, False, True], [np.float32(0.5), 2**40]),
     ],
 )
 def test_conditions_may_take_every_form(arguments):

@@ -175,6 +175,7 @@ def test_older_blas_kernels_are_told_with_the_remedy_that_works(products, numpy_
         ((2, 4, 2, NEW, NEW), ["allows 2 of 4 cores"]),
         ((1, 1, 1, OTHER, NEW), ["OPENBLAS_NUM_THREADS=1"]),
         ((2, 2, 3, OTHER, OTHER), ["TAPE_NUM_THREADS=2"]),
+        ((1, 1, 1, OTHER, OTHER), []),  # of which nobody knows how many threads they use
         ((1, 4, 3, NEW, OTHER), ["allows 1 of 4", "OPENBLAS_NUM_THREADS=1", "TAPE_NUM_THREADS=1"]),
     ],
 )

@@ -282,6 +282,10 @@ BAD = {
         ("stack", {"stack": (2, 11, 0, 0, 0, 0, 0, 0)}), ("stack", {"stack": STACK[:7]}),
         ("stack", {"stack": (2, 2, 32, 63, *STACK[4:])}),
         ("stack", {"stack": (*STACK[:4], -(2**63), 0, 0, 0)}),
+        *(  # of one matrix, where no stride is ever taken
+            ("stack", {"stack": (1, 1, *(stride if place == k else 0 for k in range(6)))})
+            for place in range(6) for stride in (2**62, -(2**62), 4)
+        ),
         ("c", {"stack": (2, 2, 0, 0, 0, 0, 48, 848)}), ("c", {"stack": (2, 2, 0, 0, 0, 0, 0, -144)}),
         ("a", {"stack": (2, 2, 32, 384, 0, 0, 0, 48)}), ("b", {"stack": (2, 2, 0, 0, -96, -96, 0, 48)}),
         ("lda", {"transposed": LETTERS ^ ord("N") ^ ord("T")}), ("c", {"a": packed(ARENA, 160)}),
