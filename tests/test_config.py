@@ -197,6 +197,21 @@ def test_advice_on_kernels(tmp_path):
     assert "unset NUMBA_DISABLE_JIT" in advice
 
 
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        "Prescott", "Core2", "Penryn", "Nehalem", "Sandybridge", "Haswell", "Barcelona", "Bulldozer",
+        "Piledriver", "Steamroller", "Excavator", "Zen",
+    ],
+)  # fmt: skip
+def test_every_kernel_set_without_avx512_is_told(kernels):
+    library = Library("OpenBLAS 1", kernels, 2)
+    (advice,) = config._blas_advice(AVX512_FLAGS, library, library, {})
+    assert "has AVX-512" in advice
+    assert config._blas_advice(frozenset(), library, library, {}) == []
+    assert config._blas_advice(AVX512_FLAGS, NEW, NEW, {}) == []
+
+
 def test_advice_on_simd():
     assert config._simd_advice(frozenset({"avx2"}), {}) == []
     assert config._simd_advice(frozenset(), {}) == []  # not known
