@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tape import Trace, ops
+from tape.core import rules
 from tape.inspect.costs import flops
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import is_float
@@ -45,6 +46,24 @@ argwhere bincount eig eig_like eigvals flatnonzero getitem hashing_order histogr
 intersect1d nonzero residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
+BY_CALLBACK = """
+alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count
+cofactors convolve correlate det digitize eig eig_like eigh eigvals eigvalsh expm exprel_derivative fft
+flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft independent interp
+interpolation intersect1d interval inverse_of_basis irfft isin lexsort lstsq matrix_rank median nanargmax
+nanargmin nanmedian nanpercentile nanquantile nonzero of_full_rank over percentile pinv put_along_axis qr
+quantile rank residuals rfft searchsorted sign slogdet span svd svdvals trimmed unique unravel_index unwrap
+vanishing written_last
+"""
+"""Operations that programs call Python for."""
+TRANSPOSED = """
+
+"""
+"""Operations whose forward rule is the transpose of the reverse one."""
+UNEXPLAINED = """
+alike apply independent
+"""
+"""Operations whose errors stay what they are."""
 FREE = """
 beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal
 embedding expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet one_hot pick
@@ -90,8 +109,11 @@ def declared():
         (THROUGH_RULES, lambda op: op.taylor is None and (op.jvp is not None or op.vjp is not None)),
         (VIEWS, lambda op: op.view is not None),
         (OF_DATA, lambda op: op.data_dependent is not False),
+        (BY_CALLBACK, lambda op: op.lower is None),
+        (TRANSPOSED, lambda op: getattr(op.jvp, "func", None) is rules._transposed_vjp),
+        (UNEXPLAINED, lambda op: not op.explains_errors),
     ],
-    ids=["batch", "taylor", "view", "data_dependent"],
+    ids=["batch", "taylor", "view", "data_dependent", "lower", "jvp", "explains_errors"],
 )
 def test_rules_are_declared(declared, expected, lacks):
     found = {name for name, calls in declared.items() if any(lacks(op) for op, _, _ in calls)}

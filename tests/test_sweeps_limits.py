@@ -111,6 +111,27 @@ def test_a_program_that_is_no_faster_is_tried_a_few_times_and_given_up(known, mo
     assert len(runs) == 1 + sweeps._TRIALS
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda found: found * (1 + 2.0**-52), lambda found: None, lambda found: found.astype(np.float32)],
+    ids=["the last bit", "nothing", "another dtype"],
+)
+def test_a_program_that_returns_anything_else_is_given_up(known, monkeypatch, wrong):
+    run = sweeps.SweepProgram.gradients
+    monkeypatch.setattr(
+        sweeps.SweepProgram,
+        "gradients",
+        lambda self, values: [found if k else wrong(found) for k, found in enumerate(run(self, values))],
+    )
+    for _ in range(4):
+        tr = tape.Trace()
+        x, y = tr.param(np.full(2, 1.5)), tr.param(np.full(2, 0.5))
+        first, second = tr.backward_param_grads(x * y, seed=np.ones(2))
+        np.testing.assert_array_equal(first, np.full(2, 0.5))
+        np.testing.assert_array_equal(second, np.full(2, 1.5))
+    assert only(known)[1].is_given_up
+
+
 def test_a_program_is_given_up_after_refusals_in_succession_only(known):
     """Here where NumPy warns, which a program leaves to the sweep node by node."""
 
