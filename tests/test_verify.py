@@ -191,6 +191,15 @@ def test_results_go_where_they_may(name, field):
         refused(name, field, words="read-only", **{field: packed(LITERALS, 0)})
 
 
+@pytest.mark.parametrize("step", [8, -8, 16, -16])
+def test_results_may_run_backwards_but_not_into_each_other(step):
+    start = packed(OUTPUT, 7 * 16 if step < 0 else 0)
+    check(row("unary", stride_out=step, out=start))
+    for closer in range(-abs(step) + 1, abs(step)):
+        if abs(closer) < 8:
+            refused("unary", "stride_out", words="overlap", stride_out=closer, out=start)
+
+
 FREE = frozenset(["alpha", "beta", "expected"])  # they may be anything
 HARMLESS = (
     ("ravel_index", "length"),
