@@ -444,4 +444,4 @@ def test_the_bernoulli_numbers():
     numbers = [Fraction(1)]
     for n in range(1, 2 * len(BERNOULLI) + 1):
         numbers.append(-sum(comb(n + 1, k) * numbers[k] for k in range(n)) / (n + 1))
-    assert BERNOULLI == tuple(float(number) for number in numbers[2::2])
+    assert tuple(float(number) for number in numbers[2::2]) == BERNOULLI
