@@ -402,6 +402,27 @@ def test_second(own):
     assert part.lines["tape/__init__.py"] == {2: 0b101, 3: 0b101}
 
 
+def test_a_process_that_is_killed_while_it_shows_its_progress_does_not_stop_the_campaign(toy, tmp_path):
+    code = f"""
+import os, signal, sys
+from pathlib import Path
+from tqdm import tqdm
+from tests.mutation.workplace import Task, Workplace
+
+def killed(now):
+    tqdm.get_lock().acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+place = Workplace(Path.cwd(), Path({str(tmp_path)!r}), 1)
+for job, answer in tqdm(place.each("ab", lambda job: Task(killed, 60)), mininterval=0):
+    print(job, answer["signal"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=toy, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.split() == ["a", "9", "b", "9"]
+
+
 def test_a_file_that_cannot_be_collected_does_not_stop_the_others(tmp_path):
     (tmp_path / "test_bad.py").write_text("import nowhere\n")
     (tmp_path / "test_good.py").write_text("def test_good():\n    pass\n")
