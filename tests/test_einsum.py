@@ -97,7 +97,8 @@ def test_programs_multiply_several_at_once_where_numpy_would(subscripts, lengths
     path = np.einsum_path(subscripts, *arrays, optimize="greedy")[0][1:]
     assert max(map(len, path)) > 2
     compiled = tape.compile(lambda *arrays: np.einsum(subscripts, *arrays))
-    assert_close(compiled(*arrays), np.einsum(subscripts, *arrays), 1e-13)
+    for _ in range(2):  # the first call records
+        assert_close(compiled(*arrays), np.einsum(subscripts, *arrays), 1e-13)
 
 
 def test_a_plain_contraction_is_one_matrix_product_in_a_program():

@@ -74,8 +74,10 @@ def test_derivatives_with_options_are_those_of_differences_and_alike_in_programs
             return np.sum(out * np.cos(np.arange(out.size)).reshape(out.shape))
 
         gradient = tape.grad(total)
+        compiled = tape.compile(gradient)
         found = gradient(x)
-        assert_close(tape.compile(gradient)(x), found, 1e-13)
+        for _ in range(2):  # the first call records
+            assert_close(compiled(x), found, 1e-13)
         for place in np.ndindex(x.shape):
             if np.isnan(x[place]):
                 assert found[place] == 0
