@@ -87,3 +87,20 @@ def test_derivatives_with_options_are_those_of_differences_and_alike_in_programs
             slope = (total(x + step) - total(x - step)) / 2e-6
             assert found[place] == pytest.approx(slope, abs=1e-7), options
         assert is_float(found)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [*OF_NUMBERS, *EXTREMES])
+def test_nan_counts_where_the_mask_lets_it_unless_it_is_skipped(name):
+    f, x = getattr(np, name), np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, 6.0]])
+    for axis, mask in product((None, 0, 1), (True, MASK, ~np.isnan(x), np.isnan(x))):
+        options = {"axis": axis, "where": mask, **({"initial": 2.0} if name in EXTREMES else {})}
+
+        def call(x, options=options):
+            return f(x, **options)
+
+        compiled = tape.compile(call)
+        expected = f(x, **options)
+        _, _, out = record(call, [x])
+        for found in (out.value, compiled(x), compiled(x)):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)

@@ -159,6 +159,12 @@ def test_rows_that_fit_exactly_are_accepted(name):
     check(row(name), row(name))
 
 
+def test_products_may_sum_over_nothing_but_have_results():
+    check(row("gemm", k=0))
+    for side in ("m", "n"):
+        refused("gemm", side, words="", **{side: 0})
+
+
 EACH_OPERAND = [(name, field) for name in FIELDS for field in operands(name)]
 
 
