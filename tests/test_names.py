@@ -362,3 +362,28 @@ def test_what_an_instance_holds_hides_what_its_class_does(reached):
         setattr(module.instance, name, value)
         for _ in range(2):
             np.testing.assert_array_equal(compiled(X), module.f(X))
+
+
+def test_a_property_that_is_kept_is_that_of_the_call():
+    """What `functools.cached_property` computes while recording lies in the instance from then on."""
+
+    class Model:
+        @functools.cached_property
+        def rate(self):
+            return 2.0
+
+        def __call__(self, x):
+            return x * self.rate
+
+    class Derived(Model):
+        pass
+
+    model = Derived()
+    compiled = tape.compile(lambda x: model(x))
+    for rate in (2.0, 2.0, 5.0, 5.0, 2.0):
+        if rate != 2.0:
+            model.rate = rate
+        elif "rate" in vars(model):
+            del model.rate  # it is computed again
+        np.testing.assert_array_equal(compiled(X), X * rate)
+    assert len(compiled.programs) <= 3
