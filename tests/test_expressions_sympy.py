@@ -231,3 +231,30 @@ def test_every_function_that_only_sympy_has_is_rewritten(name):
     f = Expression.from_sympy(symbolic)
     for point in (1.3, 2.7):
         np.testing.assert_allclose(f(point), complex(symbolic.subs(x, point)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("constant", "text", "value"),
+    [
+        (sympy.oo, "inf", np.inf),
+        (-sympy.oo, "-inf", -np.inf),
+        (sympy.nan, "nan", np.nan),
+        (sympy.I, "1j", 1j),
+        (sympy.true, "(1 > 0)", True),
+        (sympy.false, "(1 < 0)", False),
+        (sympy.pi, "pi", np.pi),
+        (sympy.E, "e", np.e),
+        (sympy.EulerGamma, "euler_gamma", np.euler_gamma),
+    ],
+)
+def test_constants_have_their_names_and_values(constant, text, value):
+    f = Expression.from_sympy(constant)
+    assert f.text == text
+    np.testing.assert_equal(f(), value)
+
+
+@pytest.mark.parametrize("relation", [sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge])
+def test_every_relation(relation):
+    f = Expression.from_sympy(sympy.Piecewise((1, relation(x, y)), (2, True)))
+    for a, b in ((1.0, 1.0), (1.0, 2.0), (2.0, 1.0)):
+        assert f(x=a, y=b) == (1 if relation(a, b) else 2)
