@@ -33,7 +33,9 @@ def test_the_table_shows_every_field(shown):
     for field in dataclasses.fields(Config):
         value = getattr(shown, field.name)
         if field.name == "keeps_freed":
-            assert "freed memory" in table
+            for keeps_freed, words in ((True, "kept for the next arrays"), (False, "left to the system")):
+                table = str(dataclasses.replace(shown, keeps_freed=keeps_freed))
+                assert f"freed memory       {words}" in table
         elif field.name == "holding_back":
             assert all(advice in table for advice in value)
         else:

@@ -332,6 +332,15 @@ REFUSED = [
 ]
 
 
+def test_only_numbers_have_a_limited_length():
+    name = "a" * 400
+    np.testing.assert_array_equal(expression(f"{name} + 1")(X), X + 1)
+    number = "1." + "0" * 298
+    assert expression(number)() == 1.0
+    with pytest.raises(errors.ExpressionError, match="301 characters"):
+        expression(number + "0")
+
+
 KEYWORDS = set(keyword.kwlist) - {"and", "else", "if", "not", "or"}
 
 

@@ -298,7 +298,7 @@ def test_gradients_are_the_same_to_the_bit_or_not(one, other, expected):
 
 
 @pytest.mark.parametrize("seed", range(rounds(12)))
-def test_gradients_are_those_of_the_sweep_whatever_number_of_params_is_reached(seed):
+def test_gradients_are_those_of_the_sweep_whatever_number_of_params_is_reached(seed, known):
     rng = np.random.default_rng(seed)
     chosen = rng.random(4) < 0.5
     chosen[seed % 4] = True
@@ -309,3 +309,4 @@ def test_gradients_are_those_of_the_sweep_whatever_number_of_params_is_reached(s
         found = tr.backward_param_grads(root, unreached="zero")
         for p, gradient, is_chosen in zip(params, found, chosen, strict=True):
             np.testing.assert_array_equal(gradient, 2 * p.value * is_chosen)
+    assert only(known)[1].program is not None
