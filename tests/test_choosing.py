@@ -313,3 +313,12 @@ def test_each_condition_of_a_batch_may_reach_beyond_the_end_where_it_does_not_ho
         one_beyond[row, place] = True
         with Lanes(3) as lanes, pytest.raises(errors.OutOfBoundsError, match=f"index {place} .* 0 to 3"):
             choose(lanes.batch(one_beyond), lanes.batch(x))
+
+
+def test_functions_over_axes_are_called_with_the_axes_that_numpy_calls_them_with():
+    for apply in (np.apply_over_axes, ops.apply_over_axes):
+        seen = []
+        apply(
+            lambda a, axis, seen=seen: seen.append(axis) or np.sum(a, axis), np.ones((2, 3, 4)), [0, -1, -2]
+        )
+        assert seen == [0, 2, 1]

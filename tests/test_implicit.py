@@ -354,3 +354,11 @@ def test_the_iteration_takes_as_many_steps_as_it_needs_and_no_fewer_are_enough(s
     if steps > 1:
         with pytest.raises(errors.ConvergenceError, match=f"within {steps - 1} steps"):
             tape.fixed_point(lambda x: slope * x, 1.0, tol=tol, max_steps=steps - 1)
+
+
+def test_what_returns_another_structure_is_named():
+    def widened(x):
+        return x, x
+
+    with pytest.raises(errors.ShapeError, match=r"^widened returned a tree \(\*, \*\)"):
+        tape.fixed_point(widened, 1.0)
