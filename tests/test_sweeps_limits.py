@@ -8,6 +8,7 @@ import pytest
 import tape
 from tape.program import sweeps
 from tape.program.native.code import native
+from tape.system import float_flags
 from tests.tiers import rounds
 
 
@@ -310,3 +311,9 @@ def test_gradients_are_those_of_the_sweep_whatever_number_of_params_is_reached(s
         for p, gradient, is_chosen in zip(params, found, chosen, strict=True):
             np.testing.assert_array_equal(gradient, 2 * p.value * is_chosen)
     assert only(known)[1].program is not None
+
+
+def test_the_flags_of_every_machine_are_those_of_invalid_operations_divisions_and_overflows():
+    """Bits of fenv.h, which differ between processors."""
+    assert float_flags._FLAGS["x86_64"] == float_flags._FLAGS["amd64"] == 0x01 | 0x04 | 0x08
+    assert float_flags._FLAGS["aarch64"] == float_flags._FLAGS["arm64"] == 0x01 | 0x02 | 0x04
