@@ -257,3 +257,34 @@ def test_a_batch_has_no_single_answer():
                 ask()
         with pytest.raises(errors.InPlaceError, match="cannot be written to"):
             x[0] = 1.0
+
+
+# ---- over all axes, and over some ------------------------------------------------------------------
+
+MASK = np.array([[True, False, True], [True, True, True]])
+NAMES = """
+sum mean prod max min any all var std nansum nanmean nanprod nanmax nanmin nanvar nanstd count_nonzero median
+nanmedian ptp logsumexp average
+"""
+REDUCTIONS = {name: getattr(ops, name) for name in NAMES.split()} | {
+    "norm": lambda x, **options: ops.linalg.norm(x * 1.0, 3 if "axis" in options else None, **options),
+    "quantile": lambda x, **options: ops.quantile(x, 0.3, **options),
+    "weighted logsumexp": lambda x, **options: ops.logsumexp(x, b=2.0 * MASK, **options),
+    "sum where": lambda x, **options: ops.sum(x, where=MASK, **options),
+    "var where": lambda x, **options: ops.var(x, where=MASK, **options),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"axis": -1}, {"axis": 1, "keepdims": True}], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_a_batch_are_over_the_axes_of_each(name, options):
+    f = REDUCTIONS[name]
+    x = np.random.default_rng(0).uniform(0.5, 1.5, (4, 2, 3))
+    with Lanes(4) as lanes:
+        found = lanes.values(f(lanes.batch(x), **options))
+    assert_close(found, np.stack([f(one, **options) for one in x]), 1e-13)
+    if name not in ("any", "all", "count_nonzero"):
+        slopes = tape.grad(lambda y: np.sum(f(y, **options) ** 2))
+        with Lanes(4) as lanes:
+            found = lanes.values(slopes(lanes.batch(x)))
+        assert_close(found, np.stack([slopes(one) for one in x]), 1e-12)

@@ -80,6 +80,17 @@ def test_a_call_is_named_however_it_was_imported_or_assigned():
     )
 
 
+def test_objects_are_not_taken_for_distributions_because_they_have_a_name():
+    class Model:
+        name = "norm"
+
+        def __init__(self, f):
+            self.pdf = f
+
+    model = Model(math.erf)
+    assert " in model.pdf," in message_of(tape.grad(lambda x: model.pdf(x)), 2.0)
+
+
 def test_a_call_without_source_is_named_all_the_same():
     space = {"math": math}
     exec("def f(x):\n    return 1 + math.erf(x * math.pi)", space)

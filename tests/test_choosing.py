@@ -1,5 +1,7 @@
 """Taking, putting and choosing: NumPy's values for every form of call, duplicates, branches, bad calls."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 import tape
 from tape import errors, ops
+from tape.interpreters.batching import Lanes
 from tests import compiled, naive
 from tests.oracles import assert_close, assert_same, difference_gradient, inner, jvp, record, vjp
 from tests.tiers import rounds
@@ -145,6 +148,9 @@ def test_pieces_do_not_see_the_elements_of_others():
         ([[1, 0, 1], [0, 0, 0]], [1.5, lambda v: v / 0]),
         ([1, 0, 1], [2.0]),
         (np.array([True, False, True]), [np.mean]),
+        ([True, False, True], [lambda v: [5, 7]]),
+        ([True, False, True], [lambda v: (5.0, True), [3.0]]),
+        ([True, False, True], [np.float32(0.5), 2**40]),
     ],
 )
 def test_conditions_may_take_every_form(arguments):
@@ -289,3 +295,30 @@ def test_a_bad_call_is_told_and_leaves_nothing_behind(call, error, told):
 def test_an_axis_may_be_taken_away_but_no_more():
     with pytest.raises(errors.ShapeError, match="remove one axis"):
         ops.apply_over_axes(lambda a, axis: np.sum(a), np.ones((2, 2, 2)), [0])
+
+
+@pytest.mark.parametrize("choose", [ops.compress, ops.extract])
+@pytest.mark.parametrize("beyond", [0, 1, 5])
+def test_each_condition_of_a_batch_may_reach_beyond_the_end_where_it_does_not_hold(choose, beyond):
+    x = np.arange(12.0).reshape(3, 4)
+    conditions = np.zeros((3, 4 + beyond), bool)
+    conditions[[0, 0, 1, 1, 2, 2], [0, 2, 1, 3, 2, 3]] = True
+    with Lanes(3) as lanes:
+        found = lanes.values(choose(lanes.batch(conditions), lanes.batch(x)))
+        assert_close(found, np.array([[0.0, 2.0], [5.0, 7.0], [10.0, 11.0]]), 0)
+        found = lanes.values(choose(lanes.batch(conditions), x[1]))
+        assert_close(found, np.array([[4.0, 6.0], [5.0, 7.0], [6.0, 7.0]]), 0)
+    for row, place in product(range(3), range(4, 4 + beyond)):
+        one_beyond = conditions.copy()
+        one_beyond[row, place] = True
+        with Lanes(3) as lanes, pytest.raises(errors.OutOfBoundsError, match=f"index {place} .* 0 to 3"):
+            choose(lanes.batch(one_beyond), lanes.batch(x))
+
+
+def test_functions_over_axes_are_called_with_the_axes_that_numpy_calls_them_with():
+    for apply in (np.apply_over_axes, ops.apply_over_axes):
+        seen = []
+        apply(
+            lambda a, axis, seen=seen: seen.append(axis) or np.sum(a, axis), np.ones((2, 3, 4)), [0, -1, -2]
+        )
+        assert seen == [0, 2, 1]

@@ -33,7 +33,9 @@ def test_the_table_shows_every_field(shown):
     for field in dataclasses.fields(Config):
         value = getattr(shown, field.name)
         if field.name == "keeps_freed":
-            assert "freed memory" in table
+            for keeps_freed, words in ((True, "kept for the next arrays"), (False, "left to the system")):
+                table = str(dataclasses.replace(shown, keeps_freed=keeps_freed))
+                assert f"freed memory       {words}" in table
         elif field.name == "holding_back":
             assert all(advice in table for advice in value)
         else:
@@ -175,6 +177,7 @@ def test_older_blas_kernels_are_told_with_the_remedy_that_works(products, numpy_
         ((2, 4, 2, NEW, NEW), ["allows 2 of 4 cores"]),
         ((1, 1, 1, OTHER, NEW), ["OPENBLAS_NUM_THREADS=1"]),
         ((2, 2, 3, OTHER, OTHER), ["TAPE_NUM_THREADS=2"]),
+        ((1, 1, 1, OTHER, OTHER), []),  # of which nobody knows how many threads they use
         ((1, 4, 3, NEW, OTHER), ["allows 1 of 4", "OPENBLAS_NUM_THREADS=1", "TAPE_NUM_THREADS=1"]),
     ],
 )
@@ -194,6 +197,21 @@ def test_advice_on_kernels(tmp_path):
     assert "unset NUMBA_OPT" in advice
     (advice,) = config._kernel_advice(None, True, 1)
     assert "unset NUMBA_DISABLE_JIT" in advice
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        "Prescott", "Core2", "Penryn", "Nehalem", "Sandybridge", "Haswell", "Barcelona", "Bulldozer",
+        "Piledriver", "Steamroller", "Excavator", "Zen",
+    ],
+)  # fmt: skip
+def test_every_kernel_set_without_avx512_is_told(kernels):
+    library = Library("OpenBLAS 1", kernels, 2)
+    (advice,) = config._blas_advice(AVX512_FLAGS, library, library, {})
+    assert "has AVX-512" in advice
+    assert config._blas_advice(frozenset(), library, library, {}) == []
+    assert config._blas_advice(AVX512_FLAGS, NEW, NEW, {}) == []
 
 
 def test_advice_on_simd():

@@ -309,6 +309,24 @@ BAD_RULES = [
         r"shape \[4\] for its argument, of shape \[3\]",
     ),
     (by_vjp(lambda g, out, x: (g,)), (X,), errors.ShapeError, "returned a tree .* for argument 0"),
+    (
+        by_vjp(lambda g, out, x: [g], lambda x: x["a"]),
+        ({"a": X},),
+        errors.ShapeError,
+        "for argument 0, which is",
+    ),
+    (
+        by_vjp(lambda g, out, x: {"b": g}, lambda x: x["a"]),
+        ({"a": X},),
+        errors.ShapeError,
+        "for argument 0, which",
+    ),
+    (
+        by_vjp(lambda g, out, x: g, lambda x: x["a"]),
+        ({"a": X},),
+        errors.ShapeError,
+        "for argument 0, which is",
+    ),
     (by_vjp(lambda g, out, x, y: g, lambda x, y: x * y), TWO, errors.ShapeError, "for 2 arguments. .* tuple"),
     (by_vjp(lambda g, out, x, y: (g, g, g), lambda x, y: x * y), TWO, errors.ShapeError, "for 2 arguments"),
     (
@@ -326,6 +344,13 @@ BAD_RULES = [
     (by_jvp(lambda t, out, x: (t[0],)), (X,), errors.ShapeError, "the rule of .* returned a tree"),
     (by_jvp(lambda t, out, x: None), (X,), errors.ShapeError, "the rule of .* returned a tree"),
 ]
+
+
+@pytest.mark.parametrize("rule", [lambda t, out, x: t, lambda t, out, x: [t], lambda t, out, x: {"b": t}])
+@pytest.mark.parametrize("mode", [tape.jvp, lambda f, args, _: tape.vjp(f, *args)[1]({"a": X})])
+def test_the_tangent_of_a_tree_is_such_a_tree(rule, mode):
+    with pytest.raises(errors.ShapeError, match=r"returned a tree .* for the result, which is"):
+        mode(by_jvp(rule, lambda x: {"a": x}), (X,), (X,))
 
 
 @pytest.mark.parametrize("mode", [pulled, transposed])

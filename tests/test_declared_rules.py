@@ -3,9 +3,12 @@
 So no result would tell; the lists here do.
 """
 
+import numpy as np
 import pytest
 
 from tape import Trace, ops
+from tape.core import rules
+from tape.inspect.costs import flops
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import is_float
 from tests.test_program import gradient
@@ -43,11 +46,50 @@ argwhere bincount eig eig_like eigvals flatnonzero getitem hashing_order histogr
 intersect1d nonzero residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
+BY_CALLBACK = """
+alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count
+cofactors convolve correlate det digitize eig eig_like eigh eigvals eigvalsh expm exprel_derivative fft
+flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft independent interp
+interpolation intersect1d interval inverse_of_basis irfft isin lexsort lstsq matrix_rank median nanargmax
+nanargmin nanmedian nanpercentile nanquantile nonzero of_full_rank over percentile pinv put_along_axis qr
+quantile rank residuals rfft searchsorted sign slogdet span svd svdvals trimmed unique unravel_index unwrap
+vanishing written_last
+"""
+"""Operations that programs call Python for."""
+TRANSPOSED = """
+
+"""
+"""Operations whose forward rule is the transpose of the reverse one."""
+UNEXPLAINED = """
+alike apply independent
+"""
+"""Operations whose errors stay what they are."""
+FREE = """
+beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal
+embedding expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet one_hot pick
+place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized right_singular_vectors roll rows
+set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_axis transpose unfold
+"""
+"""Operations that only move elements, or that unpack results."""
+COSTLY = """
+all any argmax argmin argpartition argsort bincount conv conv_input conv_weight convolve correlate
+count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnonzero fold histogram ifft
+interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul matrix_rank max
+max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
+nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized scatter
+searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none solve solve_triangular
+standardized std sum sum_pool sum_to svd svdvals unique var vecdot
+"""
+"""Operations with calls that take more than one floating-point operation for each element of the result."""
+CHEAP = """
+add_along_axis add_at argwhere nonzero scatter
+"""
+"""Operations whose calls together take less, but something."""
 
 
 @pytest.fixture(scope="module")
 def declared():
-    """All operations that the table runs, and what their gradients run, by their names."""
+    """All operations that the table runs, and what their gradients run, with their costs, by their names."""
     found = {}
     for case in TWO_OF_EACH:
         for f in (case.on(ops), gradient(case)) if case.has_derivative else (case.on(ops),):
@@ -55,7 +97,8 @@ def declared():
             f(*[trace.param(a) if is_float(a) else trace.input(a) for a in case.args()])
             for node in trace.nodes:
                 if node.op is not None:
-                    found.setdefault(node.call.op.name.replace(" ", "_"), []).append(node.call.op)
+                    name, work = node.call.op.name.replace(" ", "_"), flops(node)
+                    found.setdefault(name, []).append((node.call.op, work, np.size(node.value)))
     return found
 
 
@@ -66,8 +109,26 @@ def declared():
         (THROUGH_RULES, lambda op: op.taylor is None and (op.jvp is not None or op.vjp is not None)),
         (VIEWS, lambda op: op.view is not None),
         (OF_DATA, lambda op: op.data_dependent is not False),
+        (BY_CALLBACK, lambda op: op.lower is None),
+        (TRANSPOSED, lambda op: getattr(op.jvp, "func", None) is rules._transposed_vjp),
+        (UNEXPLAINED, lambda op: not op.explains_errors),
     ],
-    ids=["batch", "taylor", "view", "data_dependent"],
+    ids=["batch", "taylor", "view", "data_dependent", "lower", "jvp", "explains_errors"],
 )
 def test_rules_are_declared(declared, expected, lacks):
-    assert {name for name, found in declared.items() if any(map(lacks, found))} == set(expected.split())
+    found = {name for name, calls in declared.items() if any(lacks(op) for op, _, _ in calls)}
+    assert found == set(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("expected", "is_such"),
+    [
+        (FREE, lambda calls: all(work == 0 for _, work, _ in calls)),
+        (COSTLY, lambda calls: any(work > size for _, work, size in calls)),
+        (CHEAP, lambda calls: 0 < sum(work for _, work, _ in calls) < sum(size for _, _, size in calls)),
+    ],
+    ids=["free", "costly", "cheap"],
+)
+def test_costs_are_declared(declared, expected, is_such):
+    """Where none is, an operation costs one for each element of its result."""
+    assert {name for name, calls in declared.items() if is_such(calls)} == set(expected.split())

@@ -78,6 +78,29 @@ def test_programs_compute_the_same_without_calling_back(call):
     assert_close(program(*args), f(*args), 1e-13)
 
 
+@pytest.mark.parametrize(
+    ("subscripts", "lengths"),
+    [
+        ("ikm,ljm,ij->klj", "i2 j3 k2 l1 m2"),
+        ("kij,k,ilk,lji->klj", "i2 j5 k3 l5 m3"),
+        ("j,mli,jm,ij->lj", "i3 j5 l2 m3"),
+        ("lm,jkl,jik,ljm,j->mil", "i5 j3 k2 l5 m2"),
+        ("li,mj,,lm,mi->jli", "i3 j2 l2 m5"),
+    ],
+)
+def test_programs_multiply_several_at_once_where_numpy_would(subscripts, lengths):
+    """Labels of those that come later in one such product are kept until then."""
+    sides = {part[0]: int(part[1]) for part in lengths.split()}
+    inputs = subscripts.partition("->")[0].split(",")
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=[sides[label] for label in labels]) for labels in inputs]
+    path = np.einsum_path(subscripts, *arrays, optimize="greedy")[0][1:]
+    assert max(map(len, path)) > 2
+    compiled = tape.compile(lambda *arrays: np.einsum(subscripts, *arrays))
+    for _ in range(2):  # the first call records
+        assert_close(compiled(*arrays), np.einsum(subscripts, *arrays), 1e-13)
+
+
 def test_a_plain_contraction_is_one_matrix_product_in_a_program():
     a, b = np.ones((2, 3)), np.ones((3, 4))
     assert counts(program_of(lambda a, b: np.einsum("ij,jk->ki", a, b), a, b).ir) == {"matmul": 1}

@@ -336,3 +336,14 @@ def test_what_holds_no_numbers_is_refused_beside_vars_and_arrays(op, other, what
     for call in (lambda: op(v, other), lambda: op(other, v), lambda: op(x, other), lambda: op(other, x)):
         with pytest.raises(errors.TapeError, match=what):
             call()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_slope_of_an_angle_neither_overflows_nor_underflows_nor_warns(dtype):
+    """At lengths whose squares do, alone and in company."""
+    limits = np.finfo(dtype)
+    lengths = np.array([limits.max / 4, limits.tiny * 16, 1.0], dtype)
+    for length in (*lengths[:, None], lengths):
+        by_y, by_x = tape.grad(lambda y, x: np.sum(np.arctan2(y, x)), (0, 1))(length, -length)
+        assert_close(by_y * length, np.full(length.shape, -0.5, dtype), 1e-6)
+        assert_close(by_x * length, np.full(length.shape, -0.5, dtype), 1e-6)

@@ -382,3 +382,12 @@ def test_a_singular_matrix_is_a_linalg_error():
     with pytest.raises(np.linalg.LinAlgError, match=r"solve\(float64\[2, 2\].*Singular") as caught:
         tape.ops.solve(np.ones((2, 2)), np.ones(2))
     assert isinstance(caught.value, errors.SingularMatrixError)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(38, 40), (39, 40), (400, 40)])
+def test_long_values_are_cut_in_messages(length, shown):
+    text = "x" * length
+    told = errors.describe(text)
+    assert told == (repr(text) if length <= 38 else repr(text)[:37] + "...")
+    assert len(told) == shown
+    assert errors.describe(np.ones((2, 3), np.float32)) == "float32[2, 3]"

@@ -3,8 +3,10 @@
 import copy
 import gc
 import inspect
+import keyword
 import linecache
 import pickle
+import re
 import traceback
 
 import numpy as np
@@ -292,7 +294,9 @@ REFUSED = [
     ("a + b = 1", 1, 7, "one name, once"),
     ("a += 1", 1, 3, "write y = y + ..."),
     ("a > 0 & b > 0", 1, 5, "write and"),
-    ("~a", 1, 1, "write not"),
+    ("~a", 1, 1, "~ is for comparisons in parentheses, ~(a > 0): write not"),
+    ("a & b", 1, 1, "& is for comparisons in parentheses, (a > 0) & (b > 0): write and"),
+    ("a | b", 1, 1, "| is for comparisons in parentheses, (a > 0) | (b > 0): write or"),
     ("a is b", 1, 3, "write == for numbers"),
     ("a in b", 1, 3, "compare with each value"),
     ("True", 1, 1, "True is not a number"),
@@ -326,6 +330,59 @@ REFUSED = [
     ("yn(10*10, x)", 1, 4, "literal integer, up to 100"),
     ("round(x, 1000)", 1, 10, "literal integer, up to 100"),
 ]
+
+
+def test_only_numbers_have_a_limited_length():
+    name = "a" * 400
+    np.testing.assert_array_equal(expression(f"{name} + 1")(X), X + 1)
+    number = "1." + "0" * 298
+    assert expression(number)() == 1.0
+    with pytest.raises(errors.ExpressionError, match="301 characters"):
+        expression(number + "0")
+
+
+KEYWORDS = set(keyword.kwlist) - {"and", "else", "if", "not", "or"}
+
+
+@pytest.mark.parametrize("word", sorted(KEYWORDS))
+@pytest.mark.parametrize("text", ["{}", "x + {} y", "x {} y"])
+def test_words_of_python_have_no_place(text, word):
+    with pytest.raises(errors.ExpressionError) as caught:
+        expression(text.format(word))
+    told = str(caught.value)
+    assert word in told
+    assert "write y = y" not in told
+    assert "Did you mean" not in told
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "**", "%", "@", "&", "|", "^", "<<", ">>"])
+def test_assignments_with_an_operator_are_told_how_to_write_them(operator):
+    told = re.escape(f"{operator}= is not supported: write y = y {operator} ...")
+    with pytest.raises(errors.ExpressionError, match=told):
+        expression(f"x {operator}= 2")
+
+
+BOOLEAN = [
+    "all", "any", "equal", "greater", "greater_equal", "isclose", "iscomplex", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "less", "less_equal", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "not_equal", "signbit",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOOLEAN)
+def test_what_is_true_or_false_can_be_negated(name):
+    values = [np.array([0.3, 0.7])] * FUNCTIONS[name].least
+    arguments = ", ".join("xy"[: len(values)])
+    expected = np.where(FUNCTIONS[name].call(*values), 2, 1)
+    np.testing.assert_array_equal(expression(f"where(~{name}({arguments}), 1, 2)")(*values), expected)
+
+
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {*BOOLEAN}))
+def test_what_is_a_number_cannot(name):
+    function = FUNCTIONS[name]
+    arguments = ["1" if k in function.integers else "xyzuvw"[k] for k in range(function.least)]
+    with pytest.raises(errors.ExpressionError, match="~ is for comparisons"):
+        expression(f"~{name}({', '.join(arguments)})")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import tape
 from tape.errors import UnsupportedError
 from tape.expressions import Expression, expression
+from tape.expressions.functions import FUNCTIONS
+from tape.expressions.symbolic import _COMPOSED, _REWRITTEN, _SAME
 from tests.tiers import rounds
 
 sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
@@ -194,3 +196,65 @@ def test_without_sympy_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sympy", None)
     with pytest.raises(UnsupportedError, match="pip install sympy"):
         expression("x").to_sympy()
+
+
+# ---- every entry of the tables -------------------------------------------------------------------------
+
+ARGUMENTS = {
+    "arccosh": "1 + x", "clip": "x, y, 0.6", "iv": "1, x", "jv": "1, x", "kv": "1, x", "yv": "1, x",
+    "logical_and": "x < y, y < 1", "logical_or": "x < y, y < 0", "logical_xor": "x < y, y < 0.5",
+    "logical_not": "x < y", "max": "x, y", "min": "x, y", "polygamma": "1, x", "where": "x < y, x, y",
+    "zeta": "2 + x",
+}  # fmt: skip
+"""Where two numbers between 0 and 1 are not what a function takes."""
+
+
+@pytest.mark.parametrize("name", sorted({*_SAME, *_COMPOSED}))
+def test_every_function_is_that_of_sympy(name):
+    arguments = ARGUMENTS.get(name, ", ".join("xy"[: FUNCTIONS[name].least]))
+    f = expression(f"{name}({arguments})")
+    symbolic = f.to_sympy()
+    back = Expression.from_sympy(symbolic)
+    for point in ({"x": 0.7, "y": 0.4}, {"x": 0.4, "y": 0.7}):
+        expected = f(**{variable: point[variable] for variable in f.variables})
+        if name != "erfcinv":  # which SymPy does not evaluate
+            value = symbolic.subs({sympy.Symbol(variable): sympy.Float(x) for variable, x in point.items()})
+            value = bool(value) if value in (sympy.true, sympy.false) else complex(value)
+            np.testing.assert_allclose(value, expected, rtol=1e-12)
+        again = back(**{variable: point[variable] for variable in back.variables})
+        np.testing.assert_allclose(again, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(_REWRITTEN))
+def test_every_function_that_only_sympy_has_is_rewritten(name):
+    symbolic = getattr(sympy, name)(x)
+    f = Expression.from_sympy(symbolic)
+    for point in (1.3, 2.7):
+        np.testing.assert_allclose(f(point), complex(symbolic.subs(x, point)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("constant", "text", "value"),
+    [
+        (sympy.oo, "inf", np.inf),
+        (-sympy.oo, "-inf", -np.inf),
+        (sympy.nan, "nan", np.nan),
+        (sympy.I, "1j", 1j),
+        (sympy.true, "(1 > 0)", True),
+        (sympy.false, "(1 < 0)", False),
+        (sympy.pi, "pi", np.pi),
+        (sympy.E, "e", np.e),
+        (sympy.EulerGamma, "euler_gamma", np.euler_gamma),
+    ],
+)
+def test_constants_have_their_names_and_values(constant, text, value):
+    f = Expression.from_sympy(constant)
+    assert f.text == text
+    np.testing.assert_equal(f(), value)
+
+
+@pytest.mark.parametrize("relation", [sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge])
+def test_every_relation(relation):
+    f = Expression.from_sympy(sympy.Piecewise((1, relation(x, y)), (2, True)))
+    for a, b in ((1.0, 1.0), (1.0, 2.0), (2.0, 1.0)):
+        assert f(x=a, y=b) == (1 if relation(a, b) else 2)

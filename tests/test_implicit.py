@@ -342,3 +342,23 @@ def test_scalars_stay_scalars():
         tape.fixed_point(lambda p: {"a": 0 * p["a"] + 1, "b": 0 * p["b"] + 2}, {"a": 0.0, "b": 0.0}),
     ):
         assert {name: type(leaf) for name, leaf in found.items()} == {"a": np.float64, "b": np.float64}
+
+
+@pytest.mark.parametrize(
+    ("slope", "tol", "steps"), [(0.5, 0.5, 1), (0.5, 0.25, 2), (0.0, 1e-9, 2), (1.0, 1e-9, 1)]
+)
+def test_the_iteration_takes_as_many_steps_as_it_needs_and_no_fewer_are_enough(slope, tol, steps):
+    """From 1.0; what changes as much as is allowed has converged."""
+    found = tape.fixed_point(lambda x: slope * x, 1.0, tol=tol, max_steps=steps)
+    assert found == slope**steps
+    if steps > 1:
+        with pytest.raises(errors.ConvergenceError, match=f"within {steps - 1} steps"):
+            tape.fixed_point(lambda x: slope * x, 1.0, tol=tol, max_steps=steps - 1)
+
+
+def test_what_returns_another_structure_is_named():
+    def widened(x):
+        return x, x
+
+    with pytest.raises(errors.ShapeError, match=r"^widened returned a tree \(\*, \*\)"):
+        tape.fixed_point(widened, 1.0)

@@ -11,9 +11,12 @@ import pytest
 
 import tape
 from tests.mutation.campaign import is_compiled
-from tests.mutation.coverage_map import CoverageMap, Part
+from tests.mutation.coverage_map import Part, load
 from tests.mutation.operators import Mutant, mutants_of
-from tests.mutation.sample import at, draw
+from tests.mutation.sample import _COMPILED, _SHOWN, _modules, at, draw
+from tests.mutation.selection import CoverageMap
+
+ROOT = Path(__file__).parents[1]
 
 
 def changes(source):
@@ -201,10 +204,83 @@ def test_mirroring_files_come_first_and_quick_tests_before_slow_ones():
     assert sum(map(len, coverage.batches("tape/core/node.py", stages, 0.6))) == 2
 
 
+def test_narrow_tests_come_before_those_that_execute_many_modules():
+    line = {5: 0b11}
+    others = {f"tape/core/{name}.py": {1: 0b01} for name in "abcdef"}
+    part = Part(
+        ["tests/test_x.py::broad", "tests/test_x.py::narrow"], [0.1, 0.2], {"tape/a.py": line, **others}
+    )
+    coverage = CoverageMap({"tests/test_x.py": part})
+    assert coverage.breadths == {"tests/test_x.py::broad": 7, "tests/test_x.py::narrow": 1}
+    stages = coverage.tests_of("tape/a.py", [5], (5, 5))
+    assert coverage.batches("tape/a.py", stages, 60) == [
+        ["tests/test_x.py::narrow", "tests/test_x.py::broad"]
+    ]
+
+
+def test_files_take_turns_and_so_do_the_functions_of_a_file():
+    """A file of many slow tests, or many cases of one function, does not keep others waiting."""
+    parts = {}
+    for name, seconds in (("tests/test_a.py", 1.5), ("tests/test_b.py", 1.9)):
+        cases = [f"{name}::case[{k}]" for k in range(4)]
+        parts[name] = Part([*cases, f"{name}::other"], [seconds] * 5, {"tape/a.py": {5: 0b11111}})
+    coverage = CoverageMap(parts)
+    batches = coverage.batches("tape/a.py", coverage.tests_of("tape/a.py", [5], (5, 5)), 999)
+    order = [id.removeprefix("tests/test_") for batch in batches for id in batch]
+    assert order[:4] == ["a.py::case[0]", "b.py::case[0]", "a.py::other", "a.py::case[1]"]
+    assert sorted(order) == sorted(
+        id.removeprefix("tests/test_") for part in parts.values() for id in part.tests
+    )
+    assert [len(batch) for batch in batches] == [1, 1, 7, 1]
+
+
+def test_the_time_for_a_mutant_grows_with_that_of_its_tests_but_not_as_fast():
+    coverage = example_map()
+    stages = coverage.tests_of("tape/core/node.py", [5], (5, 5))
+    assert coverage.budget_for(stages, 60) == 60  # there are 30.8 s of them
+    assert coverage.budget_for([*stages, *stages], 10) == pytest.approx(308**0.5)
+    assert coverage.budget_for([{}], 10) == 10
+
+
+def test_a_file_mirrors_a_module_by_its_name_or_that_of_its_folder():
+    parts = {
+        name: Part(
+            [f"{name}::a"], [0.1], {"tape/ops/fft/__init__.py": {5: 1}, "tape/ops/linalg/norms.py": {5: 1}}
+        )
+        for name in ("tests/test_fft.py", "tests/test_a.py", "tests/test_linalg.py", "tests/test_norms.py")
+    }
+    coverage = CoverageMap(parts)
+
+    def first(path, count):
+        batches = coverage.batches(path, coverage.tests_of(path, [5], (5, 5)), 60)
+        return [id.partition("::")[0] for batch in batches for id in batch][:count]
+
+    assert first("tape/ops/fft/__init__.py", 1) == ["tests/test_fft.py"]
+    assert first("tape/ops/linalg/norms.py", 2) == ["tests/test_norms.py", "tests/test_linalg.py"]
+
+
 def test_what_becomes_machine_code():
     assert is_compiled("tape/kernels/reduce.py")
     assert is_compiled("tape/program/native/machine.py")
     assert not is_compiled("tape/program/files/archive.py")
+    for name in _COMPILED:
+        assert list(ROOT.glob(f"tape/program/**/{name}")), name
+
+
+def test_only_what_is_made_to_be_looked_at_is_not_drawn_from():
+    """By the places where it is now."""
+    for place in _SHOWN:
+        assert (ROOT / place).exists(), place
+    modules = list(_modules(ROOT, ()))
+    for path in (
+        "tape/config.py", "tape/core/trace.py", "tape/expressions/parse.py", "tape/inspect/nonfinite.py",
+        "tape/program/ir/costs.py", "tape/program/report/profile.py", "tape/testing/_checks.py",
+    ):  # fmt: skip
+        assert path in modules
+    for path in ("tape/inspect/costs.py", "tape/inspect/listing/_words.py", "tape/viz/arc.py"):
+        assert (ROOT / path).exists()
+        assert path not in modules
+        assert list(_modules(ROOT, [path])) == [path]
 
 
 # ---- a campaign --------------------------------------------------------------------------------------
@@ -238,14 +314,18 @@ def test_size():
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
     """A repository with one module and its tests."""
-    root = tmp_path_factory.mktemp("toy")
+    return repository(tmp_path_factory.mktemp("toy"), {"tape/toy.py": TOY, "tests/test_toy.py": TESTS})
+
+
+def repository(root, files):
+    """A folder with some files and what a campaign needs beside them."""
     for path, text in {
-        "tape/__init__.py": "", "tape/toy.py": TOY, "tests/__init__.py": "", "tests/test_toy.py": TESTS,
-        "README.md": "", "pyproject.toml": "[tool.pytest.ini_options]\n", "LICENSE": "",
-        "examples/a.py": "", "benchmarks/a.py": "",
+        "tape/__init__.py": "", "tests/__init__.py": "", "README.md": "", "LICENSE": "",
+        "pyproject.toml": "[tool.pytest.ini_options]\n", "examples/a.py": "", "benchmarks/a.py": "", **files,
     }.items():  # fmt: skip
         (root / path).parent.mkdir(exist_ok=True)
         (root / path).write_text(text.lstrip())
+    shutil.copytree(Path(__file__).parent / "mutation", root / "tests/mutation")
     return root
 
 
@@ -259,7 +339,6 @@ def campaign(root, *arguments):
 
 
 def test_a_campaign_finds_what_is_not_tested_and_goes_on_where_it_was(toy):
-    shutil.copytree(Path(__file__).parent / "mutation", toy / "tests/mutation")
     arguments = ("--at", "tape/toy.py:5", "tape/toy.py:7")
     report, _ = campaign(toy, *arguments)
     assert report.startswith("8 mutants: 6 caught, 2 survived. 75.0% were noticed")
@@ -271,6 +350,77 @@ def test_a_campaign_finds_what_is_not_tested_and_goes_on_where_it_was(toy):
     report, progress = campaign(toy, *arguments)
     assert report.startswith("8 mutants: 8 caught. 100.0% were noticed")
     assert "2/2" in progress
+
+
+def test_a_declaration_is_tried_by_those_who_read_the_table(tmp_path):
+    """None of its lines, nor of its module, is executed by a test."""
+    table = "SIZES = {}\n\ndef declare_size(name, size):\n    SIZES[name] = size\n"
+    reader = "import tape.toy\nfrom tape.table import SIZES\n\ndef test_size():\n    assert SIZES['a'] == 3\n"
+    toy = "from tape.table import declare_size\n\ndeclare_size(\n    'a',\n    3,\n)\n"
+    files = {"tape/table.py": table, "tape/toy.py": toy, "tests/test_sizes.py": reader}
+    report, _ = campaign(repository(tmp_path, files), "--at", "tape/toy.py:5")
+    assert report.startswith("3 mutants: 3 caught")
+
+
+def test_what_a_shared_fixture_executes_is_executed_by_all_that_have_it(tmp_path):
+    for path, text in {
+        "tape/__init__.py": "def size(x):\n    n = len(x)\n    return n\n",
+        "tests/test_shared.py": """
+import pytest
+from tape import size
+
+@pytest.fixture(scope="module")
+def shared():
+    return size("abc")
+
+@pytest.fixture
+def own(shared):
+    return shared
+
+def test_first(shared):
+    assert shared == 3
+
+def test_alone():
+    assert True
+
+def test_second(own):
+    assert own == 3
+""",
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    code = "from pathlib import Path; from tests.mutation.coverage_map import measure"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(measure({{'tests/test_shared.py': Path('part')}}))"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "{'failed': []}\n"
+    part = load(tmp_path / "part")
+    assert [id.partition("::")[2] for id in part.tests] == ["test_first", "test_alone", "test_second"]
+    assert part.lines["tape/__init__.py"] == {2: 0b101, 3: 0b101}
+
+
+def test_a_process_that_is_killed_while_it_shows_its_progress_does_not_stop_the_campaign(toy, tmp_path):
+    code = f"""
+import os, signal, sys
+from pathlib import Path
+from tqdm import tqdm
+from tests.mutation.workplace import Task, Workplace
+
+def killed(now):
+    tqdm.get_lock().acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+place = Workplace(Path.cwd(), Path({str(tmp_path)!r}), 1)
+for job, answer in tqdm(place.each("ab", lambda job: Task(killed, 60)), mininterval=0):
+    print(job, answer["signal"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=toy, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.split() == ["a", "9", "b", "9"]
 
 
 def test_a_file_that_cannot_be_collected_does_not_stop_the_others(tmp_path):

@@ -270,3 +270,120 @@ def test_a_function_that_an_object_holds_may_be_another_one():
     np.testing.assert_array_equal(f(X), 2 * X)
     layer.activation = lambda x: 3 * x
     np.testing.assert_array_equal(f(X), 3 * X)
+
+
+# ---- what classes hold, by whichever way it is reached ---------------------------------------------------
+
+CLASSES = """
+class Base:
+    number = 2.0
+
+    @staticmethod
+    def static(x):
+        return x * 3.0
+
+    @classmethod
+    def of_class(cls, x):
+        return x * cls.number
+
+    def method(self, x):
+        return x * self.number
+
+    @property
+    def computed(self):
+        return self.number + 1.0
+
+    def __call__(self, x):
+        return x * self.number
+
+    def __add__(self, x):
+        return x + self.number
+
+class Derived(Base):
+    pass
+
+instance = Derived()
+
+def f(x):
+    return {expression}
+"""
+REACHED = {
+    "number of a class": "x * Base.number",
+    "number of a subclass": "x * Derived.number",
+    "number of an instance": "x * instance.number",
+    "static": "Base.static(x)",
+    "static of a subclass": "Derived.static(x)",
+    "static of an instance": "instance.static(x)",
+    "of class": "Base.of_class(x)",
+    "of subclass": "Derived.of_class(x)",
+    "of the class of an instance": "instance.of_class(x)",
+    "method": "instance.method(x)",
+    "method of a class": "Base.method(instance, x)",
+    "method of a subclass": "Derived.method(instance, x)",
+    "property": "x * instance.computed",
+    "call": "instance(x)",
+    "sum": "instance + x",
+}
+REBOUND = {
+    "number": lambda kind: setattr(kind, "number", 5.0),
+    "static": lambda kind: setattr(kind, "static", staticmethod(lambda x: x * 7.0)),
+    "of class": lambda kind: setattr(kind, "of_class", classmethod(lambda cls, x: x * cls.number * 11.0)),
+    "method": lambda kind: setattr(kind, "method", lambda self, x: x * self.number * 13.0),
+    "property": lambda kind: setattr(kind, "computed", property(lambda self: self.number * 17.0)),
+    "call": lambda kind: setattr(kind, "__call__", lambda self, x: x * self.number * 23.0),
+    "sum": lambda kind: setattr(kind, "__add__", lambda self, x: x + self.number * 29.0),
+}
+
+
+@pytest.mark.parametrize("kind", ["Base", "Derived"])
+@pytest.mark.parametrize("change", REBOUND)
+@pytest.mark.parametrize("reached", REACHED)
+def test_what_a_class_holds_is_that_of_the_call(reached, change, kind):
+    module = namespace(CLASSES.format(expression=REACHED[reached]))
+    compiled = tape.compile(module.f)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), module.f(X))
+    REBOUND[change](getattr(module, kind))
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(X), module.f(X))
+
+
+@pytest.mark.parametrize("reached", [name for name, text in REACHED.items() if "instance" in text])
+def test_what_an_instance_holds_hides_what_its_class_does(reached):
+    module = namespace(CLASSES.format(expression=REACHED[reached]))
+    compiled = tape.compile(module.f)
+    np.testing.assert_array_equal(compiled(X), module.f(X))
+    for name, value in {
+        "number": 19.0,
+        "static": lambda x: x * 31.0,
+        "of_class": lambda x: x * 37.0,
+        "method": lambda x: x * 41.0,
+    }.items():
+        setattr(module.instance, name, value)
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(X), module.f(X))
+
+
+def test_a_property_that_is_kept_is_that_of_the_call():
+    """What `functools.cached_property` computes while recording lies in the instance from then on."""
+
+    class Model:
+        @functools.cached_property
+        def rate(self):
+            return 2.0
+
+        def __call__(self, x):
+            return x * self.rate
+
+    class Derived(Model):
+        pass
+
+    model = Derived()
+    compiled = tape.compile(lambda x: model(x))
+    for rate in (2.0, 2.0, 5.0, 5.0, 2.0):
+        if rate != 2.0:
+            model.rate = rate
+        elif "rate" in vars(model):
+            del model.rate  # it is computed again
+        np.testing.assert_array_equal(compiled(X), X * rate)
+    assert len(compiled.programs) <= 3

@@ -105,6 +105,19 @@ def test_apply_of_several_operands_checks_its_functions():
         tr.backward_param_grads(y)
 
 
+@pytest.mark.parametrize("f", [np.multiply, lambda a, b: np.asarray(a * b), lambda a, b: float(a * b)])
+def test_apply_of_numbers_is_a_number(f):
+    """Of NumPy's scalars, as the results of operations are, and no array without axes."""
+    df = (lambda a, b: b, lambda a, b: a)
+    for a, b in ((2.0, 3.0), (np.float64(2), np.array(3.0)), (np.array(2.0), 3)):
+        assert type(tape.apply((a, b), f, df)) is np.float64
+        tr = tape.Trace()
+        y = tape.apply((tr.param(a), b), f, df)
+        assert type(y.value) is np.float64
+        assert tr.backward_param_grads(y) == [3.0]
+    assert tape.apply((2.0, np.ones((1, 1))), np.multiply, df).shape == (1, 1)
+
+
 def test_nodes_by_hand(tr):
     x = tr[0]
     y = tr.append(x.value**3, [x], lambda g: [g * 3 * x.value**2], name="cube")

@@ -362,6 +362,19 @@ def test_a_program_names_the_instruction_that_its_listing_shows() -> None:
     assert not tape.find_nonfinite(program, ZERO + 1)
 
 
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [(np.sum, "sum"), (np.prod, "prod"), (np.cumsum, "scan"), (np.exp, "exp"), (lambda x: x * x, "multiply")],
+)
+def test_a_program_names_the_operation(f, name) -> None:
+    compiled = tape.compile(f)
+    compiled(ZERO)
+    (program,) = compiled.programs.values()
+    origin = tape.find_nonfinite(program, np.full(2, 1.2e308)).origin
+    assert origin.op == name
+    assert (origin.phase, origin.site, origin.operands[0][0]) == ("forward", None, 1.2e308)
+
+
 def test_a_program_says_what_it_was_given() -> None:
     compiled = tape.compile(lambda x: 2 * x)
     compiled(ZERO)

@@ -122,6 +122,15 @@ def test_what_is_singular_but_for_rounding_has_the_condition_of_numpy_without_a_
     assert np.all(np.diag(tape.grad(np.linalg.cond)(np.diag([1.0, 1e-13]))) != 0)
 
 
+@pytest.mark.parametrize("p", [None, -2, 1, "fro"])
+def test_the_condition_is_a_scalar_for_one_matrix_and_takes_no_step_more_for_several(p):
+    a = np.diag([4.0, 2.0])
+    assert type(ops.linalg.cond(a, p)) is type(np.linalg.cond(a, p))
+    trace, _, several = record(lambda a: ops.linalg.cond(a, p), [np.stack([a, a])])
+    assert several.shape == (2,)
+    assert trace.nodes[-1].op.name == "where"
+
+
 def test_the_condition_of_what_is_not_a_number_is_none():
     x = np.array([[np.nan, 1.0], [1.0, 2.0]])
     assert np.isnan(ops.linalg.cond(x, 1))

@@ -570,3 +570,14 @@ def test_arrays_of_vars_in_any_order(order):
     assert_same(found.value, x.value)
     assert found is not x
     assert_same(trace.backward_param_grads(np.sum(found * found))[0], 2 * x.value)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_arrays_are_filled_with_lists_of_vars(kind):
+    tr = tape.Trace()
+    v, w = tr.param(2.0), tr.param(3.0)
+    y = tnp.full((3, 2), kind([v, w]))
+    np.testing.assert_array_equal(y.value, np.full((3, 2), [2.0, 3.0]))
+    assert tr.backward_param_grads(np.sum(y * np.arange(6.0).reshape(3, 2))) == [6.0, 9.0]
+    np.testing.assert_array_equal(tnp.full(2, kind([v, 1.0])).value, [2.0, 1.0])
+    np.testing.assert_array_equal(tnp.full((2, 2), kind([1, 2])), [[1, 2], [1, 2]])

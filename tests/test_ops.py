@@ -88,12 +88,19 @@ def test_value_is_that_of_plain_numpy(case):
     assert_close(value, expected, 1e-14)
 
 
+@by_operation([case for case in PLAIN if case.op != "linalg.matrix_rank"])  # which is an int of Python's
+def test_results_without_axes_are_scalars_or_arrays_as_in_numpy(case):
+    for args in (case.args(), [a if a.ndim else a[()] for a in case.args()]):
+        assert type(case.on(ops)(*args)) is type(case.on(plain)(*args))
+
+
 @every_case
 def test_recorded_value_is_the_computed_one(case):
     args = case.args()
     _, _, out = record(case.on(ops), args)
     assert isinstance(out, tape.Var)
     assert_same(out.value, case.on(ops)(*args))
+    assert type(out.value) is type(case.on(ops)(*args)) or case.op == "nn.nll_loss"
     assert (out.shape, out.dtype, out.ndim, out.size) == (
         np.shape(out.value), out.value.dtype, np.ndim(out.value), np.size(out.value)
     )  # fmt: skip

@@ -65,6 +65,9 @@ def test_widths_in_every_form():
         [[1], [2]],
         np.array([1, 2]),
         {-1: 2, 0: (0, 1)},
+        {1: (2, 1)},
+        {0: 1},
+        {},
     ):
         assert_same(record(lambda v, w=width: np.pad(v, w), [x])[2].value, np.pad(x, width))
 

@@ -75,6 +75,15 @@ def test_what_makes_no_sense_is_refused_at_the_call(call):
 XP, FP = np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0, 4.0])
 
 
+@pytest.mark.parametrize("f", [np.convolve, np.correlate])
+@pytest.mark.parametrize("mode", ["fu", "f", "Same", "", None, 1])
+def test_modes_are_named_in_full(f, mode):
+    with pytest.raises(
+        errors.OptionError, match=f"{f.__name__}: mode is {mode!r}. It must be 'full', 'same' or"
+    ):
+        f(tape.Trace().param(np.ones(3)), np.ones(2), mode)
+
+
 def test_the_slope_at_a_knot_is_that_to_its_right_and_at_the_last_one_to_its_left():
     x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0])
     (by_x,) = vjp(lambda x: np.interp(x, XP, FP), [x])

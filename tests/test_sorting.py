@@ -1,5 +1,7 @@
 """Sorting and sets: NumPy's values for every kind of element, stable ties, and bad calls."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -257,3 +259,11 @@ def test_nan_is_where_numpy_has_it_and_as_often(name):
     parts = found if isinstance(found, tuple) else (found,)
     for part, wanted in zip(parts, expected if isinstance(expected, tuple) else (expected,), strict=True):
         np.testing.assert_array_equal(getattr(part, "value", part), wanted)
+
+
+@pytest.mark.skipif("sorted" not in signature(np.unique).parameters, reason="this NumPy always sorts")
+@pytest.mark.parametrize("equal_nan", [True, False])
+def test_unsorted_unique_elements_are_those_of_numpy_with_nan_among_them(equal_nan):
+    for x in (np.array([2.0, np.nan, 1.0, np.nan, 2.0]), np.array([np.nan, np.nan]), np.arange(40.0) % 7):
+        out = record(lambda x: np.unique(x, sorted=False, equal_nan=equal_nan), [x])[2]
+        assert_same(out.value, np.unique(x, sorted=False, equal_nan=equal_nan))

@@ -48,6 +48,11 @@ def test_the_distance_is_returned_too():
     x, step = ops.linspace(0.0, 1.0, 5, retstep=True)
     assert step == 0.25 == np.linspace(0.0, 1.0, 5, retstep=True)[1] == x[1]
     assert np.isnan(ops.linspace(0.0, 1.0, 1, retstep=True)[1])
+    for num, endpoint in ((2, True), (1, False), (2, False), (3, True)):
+        step = ops.linspace(0.0, 3.0, num, endpoint, retstep=True)[1]
+        assert step == np.linspace(0.0, 3.0, num, endpoint, retstep=True)[1] == 3.0 / (num - endpoint)
+    assert np.isnan(ops.linspace(0.0, 3.0, 0, retstep=True)[1])
+    assert np.isnan(ops.linspace(0.0, 3.0, 0, False, retstep=True)[1])
     assert vjp(lambda a: ops.linspace(a, 1.0, 5, retstep=True)[1], [np.array(0.0)])[0] == -0.25
 
 

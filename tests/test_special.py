@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import threading
+from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from scipy import special
 
 import tape
 from tape import errors
+from tape.ops.special.polygammas import BERNOULLI
 from tape.ops.special.scipy_ufuncs import DECLARED, ufunc_named
 from tests.naive_program import compiled_for, program_of
 from tests.op_table.special import CASES
@@ -434,3 +437,11 @@ def test_the_derivative_by_the_power_at_the_end_of_the_domain(function):
         assert tape.grad(f, 1)(x, 2.0) == 0.25
         assert tape.grad(f, 1)(x + 1.0, 0.0) == 0.0
         assert tape.jvp(lambda p: f(x, p), (2.0,), (1.0,))[1] == 0.25
+
+
+def test_the_bernoulli_numbers():
+    """By the recurrence that they are the solution of, exactly."""
+    numbers = [Fraction(1)]
+    for n in range(1, 2 * len(BERNOULLI) + 1):
+        numbers.append(-sum(comb(n + 1, k) * numbers[k] for k in range(n)) / (n + 1))
+    assert tuple(float(number) for number in numbers[2::2]) == BERNOULLI

@@ -5,6 +5,7 @@ import enum
 import gc
 import math
 import random
+import time
 import warnings
 import weakref
 import zlib
@@ -508,6 +509,20 @@ def test_what_is_made_for_a_form_takes_what_has_this_form_only(seed):
     assert take(args, kwargs) == formed((args, kwargs))[1]
     assert take(args[:1], kwargs) is take((*args, 1.0), kwargs) is take(args, {}) is None
     assert take(args, {**kwargs, "c": 1.0}) is None
+
+
+@pytest.mark.parametrize("wrap", [deque, lambda parts: time.struct_time([*parts, *[0] * 6])])
+def test_what_is_made_for_trees_of_other_branches(wrap):
+    """Those that no code is generated for."""
+    args = (wrap([1.0, "a", 2.0]), 3.0), {"b": wrap([4.0, 5, 6.0])}
+    assert not tree.is_plain(tree.flatten(args)[1])
+    form, leaves = formed(args)
+    take = taker(form)
+    assert take(*args) == leaves == (1.0, 2.0, 3.0, 4.0, 6.0)
+    assert take((wrap([7.0, "a", 8.0]), 9.0), {"b": wrap([0.5, 5, 1.5])}) == (7.0, 8.0, 9.0, 0.5, 1.5)
+    for other in (wrap([1.0, "b", 2.0]), [1.0, "a", 2.0], 1.0):
+        assert take((other, 3.0), args[1]) is None
+    assert take(args[0], {"b": wrap([4.0, 6, 6.0])}) is None
 
 
 def formed(arguments):

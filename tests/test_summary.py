@@ -92,7 +92,7 @@ def test_a_chain_of_products_takes_2mnk_each(sizes):
     ],
 )
 def test_counts_by_shape(f, args, count):
-    assert abs(flops_of(f, *args) - count) <= 1
+    assert abs(flops_of(f, *args) - count) <= (1 if count else 0)
 
 
 STACK = np.random.default_rng(0).normal(size=(2, 6, 6))

@@ -72,7 +72,9 @@ def test_series_of_every_operation_equal_nested_derivatives(case):
     args = case.args()
     f, x = of_floats(case, args)
     v = unit_directions(case.rng(1), args)
-    assert_close(tape.taylor(f, x, v, order=3), nested(f, x, v, 3), 1e-12)
+    found, expected = tape.taylor(f, x, v, order=3), nested(f, x, v, 3)
+    assert_close(found, expected, 1e-12)
+    assert found.dtype == expected.dtype
 
 
 ONE_EACH = {(case.op, is_complex(case)): case for case in EXPANDED if "(0,3)" not in case.name}
@@ -90,7 +92,9 @@ def test_series_of_gradients_equal_nested_derivatives(case):
         by_argument = tape.elementwise_grad(lambda x: np.real(np.sin(f(x))))(x)
         return np.concatenate([np.ravel(part) for part in by_argument])
 
-    assert_close(tape.taylor(slopes, x, v, order=3), nested(slopes, x, v, 3), 1e-11)
+    found, expected = tape.taylor(slopes, x, v, order=3), nested(slopes, x, v, 3)
+    assert_close(found, expected, 1e-11)
+    assert found.dtype == expected.dtype
 
 
 COMPOSITIONS = {

@@ -238,6 +238,17 @@ def test_what_is_refused(args, options, error, message):
         check_grads(lambda x: x * 1.0, args, **options)
 
 
+@pytest.mark.parametrize("check", [check_grads, check_vjp, check_jvp])
+def test_errors_name_the_check_that_was_called(check):
+    name = check.__name__
+    with pytest.raises(errors.DTypeError, match=rf"^{name}\(square\): no argument holds floats"):
+        check(np.square, (3,))
+    with pytest.raises(errors.DTypeError, match=rf"^{name}\(isnan\): no result holds floats"):
+        check(np.isnan, (X,))
+    with pytest.raises(errors.OptionError, match=f"^{name}: step is -1.0"):
+        check(np.square, (X,), step=-1.0)
+
+
 def test_a_result_without_floats_is_refused():
     with pytest.raises(errors.DTypeError, match="no result holds floats"):
         check_grads(lambda x: x > 0, (X,))

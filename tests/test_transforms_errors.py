@@ -136,29 +136,69 @@ def test_bad_input(call, error, words):
 
 INTS = np.array([1, 2])
 TRANSFORMS = {
-    "grad": lambda f: tape.grad(f)(INTS),
-    "value_and_grad": lambda f: tape.value_and_grad(f)(INTS),
-    "elementwise_grad": lambda f: tape.elementwise_grad(f)(INTS),
-    "jacobian": lambda f: tape.jacobian(f)(INTS),
-    "hessian": lambda f: tape.hessian(f)(INTS),
-    "divergence": lambda f: tape.divergence(f)(INTS),
-    "laplacian": lambda f: tape.laplacian(f)(INTS),
-    "hvp": lambda f: tape.hvp(f)(INTS, INTS),
-    "gnvp": lambda f: tape.gnvp(f)(INTS, INTS),
-    "rop": lambda f: tape.rop(f, INTS, INTS),
-    "rop by two sweeps": lambda f: tape.rop(f, INTS, INTS, method="double_lop"),
-    "vjp": lambda f: tape.vjp(f, INTS),
-    "jvp": lambda f: tape.jvp(f, (INTS,), (INTS,)),
-    "directional_derivative": lambda f: tape.directional_derivative(f)(INTS, INTS),
-    "linearize": lambda f: tape.linearize(f, INTS),
-    "taylor": lambda f: tape.taylor(f, INTS, INTS, 2),
+    "grad": lambda f, x: tape.grad(f)(x),
+    "value_and_grad": lambda f, x: tape.value_and_grad(f)(x),
+    "elementwise_grad": lambda f, x: tape.elementwise_grad(f)(x),
+    "jacobian": lambda f, x: tape.jacobian(f)(x),
+    "jacobian forwards": lambda f, x: tape.jacobian(f, mode="fwd")(x),
+    "jacobian backwards": lambda f, x: tape.jacobian(f, mode="rev")(x),
+    "hessian": lambda f, x: tape.hessian(f)(x),
+    "divergence": lambda f, x: tape.divergence(f)(x),
+    "laplacian": lambda f, x: tape.laplacian(f)(x),
+    "hvp": lambda f, x: tape.hvp(f)(x, x),
+    "gnvp": lambda f, x: tape.gnvp(f)(x, x),
+    "rop": lambda f, x: tape.rop(f, x, x),
+    "rop by two sweeps": lambda f, x: tape.rop(f, x, x, method="double_lop"),
+    "vjp": lambda f, x: tape.vjp(f, x),
+    "jvp": lambda f, x: tape.jvp(f, (x,), (x,)),
+    "directional_derivative": lambda f, x: tape.directional_derivative(f)(x, x),
+    "linearize": lambda f, x: tape.linearize(f, x),
+    "taylor": lambda f, x: tape.taylor(f, x, x, 2),
 }
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_errors_name_the_transform_that_was_called(name):
     with pytest.raises(errors.DTypeError, match=rf"^{name.split()[0]}: argument 0 of named is int64\[2\]"):
-        TRANSFORMS[name](named)
+        TRANSFORMS[name](named, INTS)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@pytest.mark.parametrize(
+    ("f", "what"),
+    [
+        (counts, r"int64\[\], which has no derivative"),
+        (lambda x: x > 0, r"bool\[3\], which has no derivative"),
+        (lambda x: "abc", "'abc', which is not an array of numbers"),
+        (generate, "<generator object .*, which is not an array of numbers"),
+        (boxes, r"object\[1\], which is not an array of numbers"),
+    ],
+    ids=["integers", "bools", "text", "generator", "objects"],
+)
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_every_transform_refuses_results_without_derivative(name, f, what):
+    with pytest.raises(errors.DTypeError, match=rf"^{name.split()[0]}: {f.__name__} returned {what}"):
+        TRANSFORMS[name](f, ONES)
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "hessian", "hvp", "laplacian"])
+@pytest.mark.parametrize(
+    ("f", "error", "what"),
+    [
+        (
+            lambda x: np.sum(x) * 1j,
+            errors.DTypeError,
+            r"complex128\[\], and a complex result has no gradient",
+        ),
+        (lambda x: None, errors.ShapeError, "None. It must return one scalar"),
+        (two, errors.ShapeError, r"\(\*, \*\). It must return one scalar"),
+        (named, errors.ShapeError, r"float64\[3\], not a scalar"),
+    ],
+    ids=["complex", "nothing", "several", "array"],
+)
+def test_every_gradient_is_that_of_one_real_scalar(name, f, error, what):
+    with pytest.raises(error, match=rf"^{name}: {f.__name__} returned {what}"):
+        TRANSFORMS[name](f, ONES)
 
 
 @pytest.mark.parametrize(

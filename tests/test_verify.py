@@ -162,6 +162,12 @@ def test_rows_that_fit_exactly_are_accepted(name):
     check(row(name), row(name))
 
 
+def test_products_may_sum_over_nothing_but_have_results():
+    check(row("gemm", k=0))
+    for side in ("m", "n"):
+        refused("gemm", side, words="", **{side: 0})
+
+
 EACH_OPERAND = [(name, field) for name in KINDS for field in operands(name)]
 
 
@@ -192,6 +198,15 @@ def test_results_go_where_they_may(name, field):
     if field in WRITTEN.get(name, ["out"]):
         refused(name, field, words="read-only", **{field: packed(INPUT, 256)})
         refused(name, field, words="read-only", **{field: packed(LITERALS, 0)})
+
+
+@pytest.mark.parametrize("step", [8, -8, 16, -16])
+def test_results_may_run_backwards_but_not_into_each_other(step):
+    start = packed(OUTPUT, 7 * 16 if step < 0 else 0)
+    check(row("unary", stride_out=step, out=start))
+    for closer in range(-abs(step) + 1, abs(step)):
+        if abs(closer) < 8:
+            refused("unary", "stride_out", words="overlap", stride_out=closer, out=start)
 
 
 FREE = frozenset(["alpha", "beta", "expected"])  # they may be anything
@@ -285,6 +300,10 @@ BAD = {
         ("stack", {"stack": (2, 11, 0, 0, 0, 0, 0, 0)}), ("stack", {"stack": STACK[:7]}),
         ("stack", {"stack": (2, 2, 32, 63, *STACK[4:])}),
         ("stack", {"stack": (*STACK[:4], -(2**63), 0, 0, 0)}),
+        *(  # of one matrix, where no stride is ever taken
+            ("stack", {"stack": (1, 1, *(stride if place == k else 0 for k in range(6)))})
+            for place in range(6) for stride in (2**62, -(2**62), 4)
+        ),
         ("c", {"stack": (2, 2, 0, 0, 0, 0, 48, 848)}), ("c", {"stack": (2, 2, 0, 0, 0, 0, 0, -144)}),
         ("a", {"stack": (2, 2, 32, 384, 0, 0, 0, 48)}), ("b", {"stack": (2, 2, 0, 0, -96, -96, 0, 48)}),
         ("lda", {"transposed": LETTERS ^ ord("N") ^ ord("T")}), ("c", {"a": packed(ARENA, 160)}),

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -70,3 +71,23 @@ def test_numbers_of_python_stay_numbers_of_python(name):
 
 def flat(out):
     return [x for part in out for x in flat(part)] if isinstance(out, (tuple, list)) else [out]
+
+
+NUMBERS = [
+    2**53 + 1, 2.0**53, 2**53, -(2**53) - 1, -(2.0**53), 2**62 + 1, 2.0**62, 2**63 - 1, 2.0**63, -(2**63),
+    -(2.0**63), 0, -0.0, 3, 2.5, float("inf"), -float("inf"), float("nan"), True, 1.0,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_integers_and_floats_are_compared_exactly(name):
+    """As Python compares its numbers; NumPy rounds an integer to a float first."""
+    compare = getattr(operator, name)
+    both = tape.compile(lambda a, b: compare(a, b))
+    for a in NUMBERS:
+        left, right = tape.compile(lambda b, a=a: compare(a, b)), tape.compile(lambda b, a=a: compare(b, a))
+        for b in NUMBERS:
+            for _ in range(2):  # the first call records
+                assert both(a, b) is compare(a, b), (a, b)
+                assert left(b) is compare(a, b), (a, b)
+                assert right(b) is compare(b, a), (a, b)

@@ -12,14 +12,17 @@ Run from the root of the repository::
    another sample. Modules that are compiled (`tape.kernels`, the machine) take a minute each to compile anew,
    so only one mutant in twenty is theirs; coverage does not see inside of them, so all tests that use the
    module are tried, and those of kernels and of programs. Nor does it see who relies on what a cache keeps;
-   where there are caches, all tests of the same files are tried.
-3. `campaign` gives each mutant a copy of the repository with that one change, and a process forked from one
+   where there are caches, all tests of the same files are tried. Nor who reads a table; where something is
+   declared, the tests that read the table are tried first.
+3. `selection` says which tests are tried, and in which order: files that mirror the module first, quick tests
+   and those that execute few modules first, a little of each file before more of any, and longer where many
+   tests execute the line.
+4. `campaign` gives each mutant a copy of the repository with that one change, and a process forked from one
    that has imported NumPy, SciPy, numba and pytest already (`workplace`), which imports the changed `tape`
-   and runs the tests that execute the line (`session`): files that mirror the module first, quick tests
-   first, until one fails. A test that takes ten times as long as it did, a crash, or an error at import,
-   counts as noticed. Each test that noticed something is tried again without the mutant; one that fails
-   then, too, does not count, and the mutant is tried without it.
-4. `report` lists the survivors with file, line and diff. Which of them change nothing that anybody can see
+   and runs these tests (`session`) until one fails. A test that takes ten times as long as it did, a crash,
+   or an error at import, counts as noticed. Each test that noticed something is tried again without the
+   mutant; one that fails then, too, does not count, and the mutant is tried without it.
+5. `report` lists the survivors with file, line and diff. Which of them change nothing that anybody can see
    is for a person to say.
 
 Everything is kept in ``build/mutation``, so a campaign that was interrupted goes on where it was: mutants

@@ -30,9 +30,7 @@ def main() -> None:
     )
     parser.add_argument("--tests", nargs="*", default=[], metavar="FILE", help="only tests of these files")
     parser.add_argument("--processes", type=int, default=2, help="at the same time (2)")
-    parser.add_argument(
-        "--budget", type=float, default=60, help="seconds of tests a mutant gets at most (60)"
-    )
+    parser.add_argument("--budget", type=float, default=60, help="seconds of tests that any mutant gets (60)")
     parser.add_argument("--folder", type=Path, default=Path("build/mutation"), help="where all is kept")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that processes at work are ended as well

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,9 +12,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tests.mutation.coverage_map import CoverageMap, Tests, digest, files_of, load, measure, test_files
+from tests.mutation.coverage_map import digest, files_of, load, measure, test_files
 from tests.mutation.operators import Mutant
 from tests.mutation.sample import is_compiled
+from tests.mutation.selection import CoverageMap, Tests
 from tests.mutation.session import Chosen, run_tests
 from tests.mutation.workplace import Task, Workplace
 
@@ -42,7 +44,7 @@ class Campaign:
     processes : int
         How many tests may run at a time.
     budget : float
-        How many seconds of tests a mutant gets that none of them notices.
+        How many seconds of tests a mutant gets that none of them notices; more where many execute it.
     """
 
     def __init__(self, root: Path, folder: Path, processes: int, budget: float) -> None:
@@ -67,7 +69,10 @@ class Campaign:
         only : sequence of str
             The test files that are wanted; all if there are none.
         """
-        helpers = digest(self._root, "tests/[!t]*.py", "tests/t[!e]*.py", "tests/op_table/*.py")
+        helpers = digest(
+            self._root, "tests/[!t]*.py", "tests/t[!e]*.py", "tests/op_table/*.py",
+            *(f"tests/mutation/{name}.py" for name in ("coverage_map", "session")),
+        )  # fmt: skip
         parts = self._folder / "map"
         parts.mkdir(exist_ok=True)
         kept = {
@@ -121,21 +126,26 @@ class Campaign:
         progress.close()
 
     def _task(self, mutant: Mutant, coverage: CoverageMap) -> Task:
-        batches = coverage.batches(mutant.path, self._tests_of(mutant, coverage), self._budget)
+        stages = self._tests_of(mutant, coverage)
+        budget = coverage.budget_for(stages, self._budget)
+        batches = coverage.batches(mutant.path, stages, budget)
         compiled = is_compiled(mutant.path)
         patience = _SECONDS_TO_COMPILE if compiled else 0.0
         return Task(
             lambda now: attempt(batches, coverage.times, patience, now),
-            120 + 4 * self._budget + 2 * patience,
+            120 + 4 * budget + 2 * patience,
             mutant,
             compiled,
         )
 
     def _tests_of(self, mutant: Mutant, coverage: CoverageMap) -> list[Tests]:
         """The tests that may notice a mutant, in stages, without those that cannot be relied on."""
+        source = (self._root / mutant.path).read_text()
         stages = coverage.tests_of(mutant.path, range(mutant.line, mutant.last_line + 1), mutant.statement)
-        if "cache" in (self._root / mutant.path).read_text():  # the first test computes what others rely on
+        if "cache" in source:  # the first test computes what others rely on
             stages.append({name: coverage.parts[name].tests for name in stages[0]})
+        if (table := self._table_of(mutant, source)) is not None:
+            stages.insert(0, coverage.readers_of(table, self._root))
         if is_compiled(mutant.path):
             stages.append(coverage.users_of(mutant.path))
             parts = coverage.parts.items()
@@ -147,6 +157,16 @@ class Campaign:
             chosen.append({name: ids for name, ids in fresh.items() if ids})
             seen.update(id for ids in fresh.values() for id in ids)
         return chosen
+
+    def _table_of(self, mutant: Mutant, source: str) -> str | None:
+        """The module whose table a mutant changes, if it is in a call such as ``declare_cost(...)``."""
+        first = source.splitlines()[mutant.statement[0] - 1]
+        if (declaration := re.match(r"\s*(declare_\w+)\(", first)) is None:
+            return None
+        head = f"def {declaration[1]}("
+        found = (path for path in sorted(self._root.glob("tape/**/*.py")) if head in path.read_text())
+        path = next(found, None)
+        return None if path is None else path.relative_to(self._root).as_posix()
 
     def _doubtful(self, results: Sequence[Result], coverage: CoverageMap) -> set[str]:
         """Tests that noticed a mutant, but that fail as well if they run alone without one."""

@@ -11,11 +11,15 @@ from tests.mutation.operators import Mutant, mutants_of
 __all__ = ["at", "draw", "is_compiled"]
 
 _SHOWN = (
-    "command", "config.py", "costs.py", "expressions", "extras.py", "listing", "profiling.py", "progress.py",
-    "support", "testing", "viz",
+    "tape/command", "tape/inspect/costs.py", "tape/inspect/listing", "tape/inspect/profiling.py",
+    "tape/support", "tape/system/progress.py", "tape/viz",
 )  # fmt: skip
-"""What is made to be looked at: mutants are drawn from it only if it is named."""
-_COMPILED = ("machine.py", "binding.py", "objects.py", "opcodes.py")
+"""What is only made to be looked at: mutants are drawn from it only if it is named.
+
+Not in the list is what a program may read, however it is shown: the values of expressions, verdicts of
+`tape.testing`, settings, reports of programs with numbers as attributes.
+"""
+_COMPILED = ("machine.py", "binding.py", "code.py", "opcodes.py")  # `code` compiles only what is not kept
 _SHARE_OF_COMPILED = 0.05
 
 
@@ -73,5 +77,5 @@ def at(root: Path, place: str) -> list[Mutant]:
 def _modules(root: Path, under: Sequence[str]) -> Iterator[str]:
     for file in sorted(root.glob("tape/**/*.py")):
         path = file.relative_to(root)
-        if any(map(path.is_relative_to, under)) if under else path.parts[1] not in _SHOWN:
+        if any(map(path.is_relative_to, under or _SHOWN)) == bool(under):
             yield path.as_posix()

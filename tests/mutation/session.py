@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
+import pytest
+
 __all__ = ["Chosen", "run_tests"]
 
 _GRACE = 20.0
@@ -28,6 +30,20 @@ class Chosen:
         Seconds more than that.
     around : callable, optional
         Called with the id of each test before it starts, and with None after it.
+    making : callable, optional
+        Called with each fixture that several tests share before it is made, and with the id of the test
+        that is first to ask for it after that.
+
+    Attributes
+    ----------
+    times : dict of str to float
+        Seconds that each test took.
+    failed : list of str
+        Tests, or files that cannot be imported.
+    skipped : set of str
+        Tests.
+    sharing : dict of str to list of str
+        By fixture, as `making` is called with it, the tests that have it.
     """
 
     def __init__(
@@ -36,14 +52,18 @@ class Chosen:
         expected: dict[str, float],
         patience: float = 0.0,
         around: Callable[[str | None], None] | None = None,
+        making: Callable[[str | None], None] | None = None,
     ) -> None:
         self._order = None if order is None else {id: k for k, id in enumerate(order)}
         self._expected = expected
         self._patience = patience
-        self._around = around
+        self._around = around or (lambda id: None)
+        self._making = making or (lambda name: None)
         self.times: dict[str, float] = {}
         self.failed: list[str] = []
         self.skipped: set[str] = set()
+        self.sharing: dict[str, list[str]] = {}
+        self._now: str | None = None
 
     def pytest_sessionstart(self) -> None:
         """What hangs when it is imported ends as well."""
@@ -55,23 +75,48 @@ class Chosen:
 
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
         """Leave the chosen ones."""
+        for item in items:
+            for definitions in item._fixtureinfo.name2fixturedefs.values():
+                if _is_shared(definitions[-1]):
+                    self.sharing.setdefault(_name(definitions[-1]), []).append(item.nodeid)
         if self._order is not None:
             order = self._order
             items[:] = sorted(
                 (item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid]
             )
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        """What a fixture executes for several tests is not only the first one's, nor is the time it takes."""
+        if not _is_shared(fixturedef):
+            return (yield)
+        before, name = self._now, _name(fixturedef)
+        self._now = name
+        self._making(name)
+        self._limit(self._usual(name))
+        try:
+            return (yield)
+        finally:
+            self._now = before
+            self._making(before)
+            self._limit(self._usual(before))
+
+    def _usual(self, name: str | None) -> float:
+        """How many seconds a test may take, or a fixture: in the map its time is that of one of its tests."""
+        ids = self.sharing.get(name or "", [name or ""])
+        return _GRACE + 10 * max((self._expected.get(id, 0.0) for id in ids), default=0.0)
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """The clock starts."""
-        self._limit(_GRACE + 10 * self._expected.get(nodeid, 0.0))
+        self._limit(self._usual(nodeid))
         self._started = time.perf_counter()
-        if self._around is not None:
-            self._around(nodeid)
+        self._now = nodeid
+        self._around(nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """The clock stops."""
-        if self._around is not None:
-            self._around(None)
+        self._now = None
+        self._around(None)
         self.times[nodeid] = time.perf_counter() - self._started
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -88,6 +133,15 @@ class Chosen:
             self.failed.append(report.nodeid)
 
 
+def _is_shared(definition: Any) -> bool:
+    return definition.scope != "function"
+
+
+def _name(definition: Any) -> str:
+    """What a fixture is called where ids of tests are expected."""
+    return f"{definition.baseid}::{definition.argname} (fixture)"
+
+
 def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
     """Run pytest within this process, quietly, with random tests that are the same in each run.
 
@@ -97,8 +151,6 @@ def run_tests(paths: Sequence[str], plugin: Chosen, *options: str) -> None:
 
     settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
     settings.load_profile("mutation")
-    import pytest
-
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
     imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # before the fork
     others = "--continue-on-collection-errors"  # one file that pytest cannot collect does not stop the others

@@ -15,7 +15,10 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeVar
+
+from tqdm import tqdm
 
 from tests.mutation.operators import Mutant
 
@@ -71,6 +74,10 @@ class Workplace:
         self._folder = folder
         self._changed: dict[int, str] = {}
         self._slots = range(processes)
+        # The lock of progress bars is one for all forked processes: one that is killed while it holds the
+        # lock would stop this process. Each gets its own, and no thread holds it while another is forked.
+        tqdm.monitor_interval = 0
+        tqdm.set_lock(RLock())
         for name in _LIBRARIES:  # what does not change need not be imported by each process
             importlib.import_module(name)
         for slot in self._slots:

@@ -240,7 +240,10 @@ class _Walk:
         for owner in self._owners:
             names = set(self._attributes)
             if isinstance(owner, type):
-                names |= {name for name, value in vars(owner).items() if _is_special(name, value)}
+                kinds = self._users_bases(owner)
+                names |= {
+                    name for kind in kinds for name, value in vars(kind).items() if _is_special(name, value)
+                }
             for name in sorted(names):
                 if (id(owner), name) not in self._known:
                     self._known.add((id(owner), name))
@@ -253,15 +256,28 @@ class _Walk:
                 self._bind("global", vars(owner), name, vars(owner)[name])
             return
         if isinstance(owner, type):
-            for kind in owner.__mro__:
-                if name in vars(kind) and self._is_users(kind):
+            kinds = self._users_bases(owner)
+            have_it = [name in vars(kind) for kind in kinds]
+            for number, (kind, has_it) in enumerate(zip(kinds, have_it, strict=True)):
+                if has_it:
                     self._bind("global", vars(kind), name, vars(kind)[name])
+                elif any(have_it[number:]):  # inherited, and may be hidden one day
+                    self.found.append(Binding("presence", vars(kind), name, False))
             return
         value = getattr_static(owner, name, _EMPTY)
         if isinstance(value, types.MemberDescriptorType):  # in slots
             value = getattr(owner, name, _EMPTY)
-        if value is not _EMPTY and (name in getattr(owner, "__dict__", ()) or not hasattr(value, "__get__")):
+        if value is _EMPTY:
+            return
+        own = getattr(owner, "__dict__", None)
+        if name in (own or ()) or not hasattr(value, "__get__"):
             self._bind("attribute", owner, name, value)
+        elif type(own) is dict and not hasattr(value, "__set__"):  # of the class, and may be hidden one day
+            self.found.append(Binding("presence", own, name, False))
+
+    def _users_bases(self, kind: type) -> list[type]:
+        """Return a class and those that it inherits from, as far as they are the user's."""
+        return [base for base in kind.__mro__ if self._is_users(base)]
 
     def _is_users(self, kind: type) -> bool:
         module = sys.modules.get(kind.__module__)

@@ -34,10 +34,38 @@ def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any
 
     def method(self: Any, other: Any) -> Any:
         if _is_weak(self) and _is_weak(other):
-            return _weakened(function(self, other), comparison(exact(plain(self)), exact(plain(other))))
+            number = comparison(exact(plain(self)), exact(plain(other)))
+            return _weakened(_exactly_compared(function, self, other), number)
         return NotImplemented if other is None or isinstance(other, str) else function(self, other)
 
     return method
+
+
+def _exactly_compared(function: Callable[..., Any], x: Any, y: Any) -> Any:
+    """Compare numbers as Python does; NumPy rounds an integer that it compares with a float."""
+    kinds = [_kind(x), _kind(y)]
+    if kinds not in (["i", "f"], ["f", "i"]):
+        return function(x, y)
+    integer, number = (x, y) if kinds[0] == "i" else (y, x)
+    if type(integer) is int and not 2**53 < abs(integer) < 2**63:  # up to 2**53 every integer is a float
+        return function(x, y)
+
+    def compared(integer: Any, number: Any) -> Any:
+        return function(*((integer, number) if kinds[0] == "i" else (number, integer)))
+
+    is_tie = ops.equal(ops.astype(integer, np.float64), number)
+    fits = ops.less(number, 2.0**63)  # which is larger than any integer of 64 bits, and may be a tie
+    whole = ops.astype(ops.where(ops.logical_and(is_tie, fits), number, 0.0), np.int64)
+    in_ties = ops.where(fits, compared(integer, whole), compared(-1, 0))
+    return ops.where(is_tie, in_ties, function(x, y))
+
+
+def _kind(number: Any) -> str:
+    return (
+        plain(number).dtype.kind
+        if isinstance(number, Handle)
+        else {int: "i", float: "f"}.get(type(number), "")
+    )
 
 
 def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any], Any]) -> Any:
