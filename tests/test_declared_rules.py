@@ -52,8 +52,8 @@ cofactors convolve correlate det digitize eig eig_like eigh eigvals eigvalsh exp
 flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft independent interp
 interpolation intersect1d interval inverse_of_basis irfft isin lexsort lstsq matrix_rank median nanargmax
 nanargmin nanmedian nanpercentile nanquantile nonzero of_full_rank over percentile pinv put_along_axis qr
-quantile rank residuals rfft searchsorted sign slogdet span svd svdvals trimmed unique unravel_index unwrap
-vanishing written_last
+quantile rank residuals rfft searchsorted sign slogdet sort span svd svdvals trimmed unique unravel_index
+unwrap vanishing written_last
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
@@ -77,7 +77,7 @@ count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnon
 interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul matrix_rank max
 max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
 nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized scatter
-searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none solve solve_triangular
+searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none solve solve_triangular sort
 standardized std sum sum_pool sum_to svd svdvals unique var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""

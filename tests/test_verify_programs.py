@@ -80,8 +80,8 @@ def test_slots_say_what_may_be_written_to():
 
 def test_large_programs_are_verified_whole():
     def chain(x):
-        for _ in range(3000):
-            x = np.sin(x) * 2.0
+        for k in range(3000):
+            x = np.sin(x) * 2.0 if k % 7 and k % 11 and k % 13 else np.cos(x)
         return x
 
     made = program(chain, np.ones(3))

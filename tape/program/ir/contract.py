@@ -40,6 +40,7 @@ def contract(ir: IR) -> int:
         return added
     if any(instruction.op == "matmul" for instruction in instructions):
         _move_scales(ir)
+        _merge_transposes(ir)
         added = _transpose_products(ir)
         instructions = ir.instructions
     uses = ir.uses()
@@ -174,6 +175,17 @@ def _products_of(
                 seen.append(reader)
             else:
                 yield reader if op == "matmul" else None
+
+
+def _merge_transposes(ir: IR) -> None:
+    """Let one transpose stand for all of a value: without its scale, a factor may be another one."""
+    first: dict[tuple[int, ...], int] = {}
+    same: dict[int, int] = {}
+    for id, instruction in enumerate(ir.instructions):
+        instruction.operands = tuple([same.get(x, x) for x in instruction.operands])
+        if _is_transpose(instruction) and first.setdefault(instruction.operands, id) != id:
+            same[id] = first[instruction.operands]
+    ir.outputs = [same.get(id, id) for id in ir.outputs]
 
 
 # ---- transposed products -----------------------------------------------------------------------------
