@@ -29,7 +29,7 @@ from tape.transforms.loops.likeness import Table
 from tape.transforms.loops.periods import Run, runs
 from tape.transforms.loops.sources import Sources
 
-LEAST_NODES = 1024
+LEAST_NODES = 4096
 """Nodes from which on a loop is rolled up: shorter ones run as fast or faster as they are."""
 _LEAST_STEPS = 8
 _DEPTH = 4
