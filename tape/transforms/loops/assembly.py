@@ -197,7 +197,7 @@ class BodyOfRun:
         run, table = self.loop.run, self.loop.table
         leaves = [table.nodes[run.start + j + k * run.period] for k in range(run.steps)]
         first = leaves[0].value
-        if all(leaf.value is first or are_same(leaf.value, first) for leaf in leaves):
+        if all(are_same(leaf.value, first) for leaf in leaves):
             key = ("value", Same(first))
             if key not in self.constants:
                 self.constants[key] = self._leaf((None, first))

@@ -7,7 +7,7 @@ then no tape, and the loop is recorded step by step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
 
@@ -64,8 +64,7 @@ class Body:
             if op is None:
                 found[id] = node.value
                 continue
-            pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
-            operands = [operand if parent is None else found[parent] for parent, operand in pairs]
+            operands = [operand if parent is None else found[parent] for parent, operand in _pairs(node)]
             is_recorded = any(isinstance(operand, Handle) for operand in operands)
             found[id] = (
                 op(*operands, **node.call.attrs) if is_recorded else op.compute(operands, node.call.attrs)
@@ -105,11 +104,22 @@ def extracted(nodes: Sequence[Node], inputs: Sequence[int], outputs: Sequence[in
         if node.call.op is None:
             made.append(Leaf(node.value, False, None))
             continue
-        renewed: list[Any] = []
-        for parent, operand in zip(node.inputs[::2], node.inputs[1::2], strict=True):
-            renewed += (None if parent is None else place[parent], operand)
-        made.append(Node(node.value, node.call, tuple(renewed)))
+        made.append(renumbered(node, place))
     return Body(made, [place[id] for id in inputs], [place[id] for id in outputs])
+
+
+def renumbered(node: Node, numbers: Sequence[int] | Mapping[int, int]) -> Node:
+    """Return a node whose parents have other numbers."""
+    inputs = node.inputs
+    for parent in inputs[::2]:
+        if parent is not None and numbers[parent] != parent:
+            break
+    else:
+        return node
+    renewed: list[Any] = []
+    for old, value in zip(inputs[::2], inputs[1::2], strict=True):
+        renewed += (None if old is None else numbers[old], value)
+    return Node(node.value, node.call, tuple(renewed))
 
 
 def ancestors(nodes: Sequence[Node], of: Sequence[int], up_to: Container[int]) -> set[int]:

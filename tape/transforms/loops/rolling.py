@@ -19,6 +19,7 @@ from tape.core.op import Op
 from tape.ops.structure.indexing import getitem_op
 from tape.ops.structure.joining import concatenate_op, stack_op
 from tape.transforms.loops.assembly import BodyOfRun
+from tape.transforms.loops.body import renumbered
 from tape.transforms.loops.elements import (
     Misfit,
     count_of_elements,
@@ -93,20 +94,6 @@ def _without_dead(tape: Sequence[Node], place: dict[int, int]) -> tuple[list[Nod
         if alive[id]:
             kept.append(renumbered(node, numbers))
     return kept, {id: numbers[at] for id, at in place.items()}
-
-
-def renumbered(node: Node, numbers: Sequence[int]) -> Node:
-    """Return a node whose parents have other numbers."""
-    inputs = node.inputs
-    for parent in inputs[::2]:
-        if parent is not None and numbers[parent] != parent:
-            break
-    else:
-        return node
-    renewed: list[Any] = []
-    for old, value in zip(inputs[::2], inputs[1::2], strict=True):
-        renewed += (None if old is None else numbers[old], value)
-    return Node(node.value, node.call, tuple(renewed))
 
 
 class Shorter:

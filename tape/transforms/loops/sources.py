@@ -15,15 +15,28 @@ from tape.transforms.loops.elements import MOST_STACKED, Misfit, is_like
 from tape.transforms.loops.likeness import Same, Table, are_same
 from tape.transforms.loops.periods import Run
 
+_INDEX = "an index moves otherwise than by one distance along the first axis"
+_ELSEWHERE = "a step reads values that are neither of an earlier one nor elements of an array"
+_CONSTANTS = "there is another number or plain array in each step"
+
 
 class Sources:
     """A run of nodes as a loop: where each operand of its body comes from.
 
     Attributes
     ----------
-    constants, states, arrays : dict
-        What the body reads of outside, with the number of the leaf. Constants are nodes or values; states are
-        pairs of a position in the body and how many steps ago; arrays are positions of an operand.
+    nodes : list of Node
+        Those of the first step, by position.
+    sources : list of list of tuple
+        For each operand of each position: ``("here", position)`` in the same step, ``("state", position,
+        lag)`` so many steps before, ``("node", id)`` the same node in all steps, ``("nodes", ids)`` another
+        one in each, ``("value", constant)``, ``("values", constants)`` or ``("numbers", array)``.
+    elements : dict
+        The positions that read an array by a counter: the array, the first index and the distance.
+    first : dict
+        The node that each state, a pair of position and lag, is before the first step.
+    alone : set of int
+        The positions of leaves.
     """
 
     def __init__(self, table: Table, run: Run) -> None:
@@ -67,19 +80,19 @@ class Sources:
             if len({index[axis] for index in indices if type(first[axis]) is int} or {0}) > 1
         ]
         if moving != [0]:
-            raise Misfit("an index moves otherwise than by one distance along the first axis")
+            raise Misfit(_INDEX)
         length = np.shape(node.inputs[1])[0]
         numbers = [index[0] % length for index in indices]
         step = numbers[1] - numbers[0]
         if not step or any(b - a != step for a, b in pairwise(numbers)):
-            raise Misfit("an index moves otherwise than by one distance along the first axis")
+            raise Misfit(_INDEX)
         parents, values = self.table.parents(run, j, 0), self.table.operands(run, j, 0)
         if any(p != parents[0] for p in parents):
-            raise Misfit("an index moves otherwise than by one distance along the first axis")
+            raise Misfit(_INDEX)
         if parents[0] is None and not all(are_same(value, values[0]) for value in values):
-            raise Misfit("an index moves otherwise than by one distance along the first axis")
+            raise Misfit(_INDEX)
         if (parents[0] is not None and parents[0] >= run.start) or len(node.inputs) != 2:
-            raise Misfit("an index moves otherwise than by one distance along the first axis")
+            raise Misfit(_INDEX)
         self.elements[j] = (parents[0] if parents[0] is not None else Same(values[0]), numbers[0], step)
 
     def _source(self, j: int, slot: int) -> tuple[Any, ...]:
@@ -90,7 +103,7 @@ class Sources:
         if first is None:
             return self._constant(j, slot)
         if all(parent == first for parent in parents):
-            return self._outside("node", first)
+            return self._outside(first)
         distances = [parent - run.start - k * run.period for k, parent in enumerate(parents)]  # type: ignore[operator]
         distance = distances[-1]
         lag = max(0, -(distance // run.period))
@@ -106,18 +119,20 @@ class Sources:
         return ("state", position, lag)
 
     def _first(self, position: int, lag: int, node: Any) -> None:
+        """Note what a state is before the first step, which must come from before the loop."""
         if node >= self.run.start or self.first.setdefault((position, lag), node) != node:
-            raise Misfit("a step reads values that are neither of an earlier one nor elements of an array")
+            raise Misfit(_ELSEWHERE)
 
-    def _outside(self, kind: str, node: Any) -> tuple[Any, ...]:
+    def _outside(self, node: Any) -> tuple[Any, ...]:
+        """Return the same node in all steps, from before the loop."""
         if node >= self.run.start:
-            raise Misfit("a step reads values that are neither of an earlier one nor elements of an array")
-        return (kind, node)
+            raise Misfit(_ELSEWHERE)
+        return ("node", node)
 
     def _separate(self, parents: Sequence[Any]) -> tuple[Any, ...]:
         """Return another node for each step, all of them from before the loop."""
         if max(parents) >= self.run.start or len(parents) > MOST_STACKED:
-            raise Misfit("a step reads values that are neither of an earlier one nor elements of an array")
+            raise Misfit(_ELSEWHERE)
         return ("nodes", tuple(parents))
 
     def _constant(self, j: int, slot: int) -> tuple[Any, ...]:
@@ -130,11 +145,11 @@ class Sources:
         if isinstance(first, (Handle, np.ndarray)) and all(is_like(value, first) for value in values):
             return ("values", Same(values))
         if len(kinds) > 1 or isinstance(first, (np.ndarray, Handle, bool, complex, Results)):
-            raise Misfit("there is another number or plain array in each step")
+            raise Misfit(_CONSTANTS)
         dtype = None
         if not isinstance(first, np.generic):  # a number of Python's, which does not widen the others
             others = {x.dtype for x in self.nodes[j].operands if hasattr(x, "dtype")}
             dtype = others.pop() if len(others) == 1 else None
             if dtype is None or dtype.kind != "f":
-                raise Misfit("there is another number or plain array in each step")
+                raise Misfit(_CONSTANTS)
         return ("numbers", Same(np.array(values, dtype)))
