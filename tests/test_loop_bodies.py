@@ -1,0 +1,381 @@
+"""What the body of a loop may do: write, read numbers, raise; compiled it is as in Python, or an error."""
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, tree
+from tests.naive_loops import PYTHON, TAPE
+from tests.test_loops import assert_alike, data, floats, has_loops
+from tests.tiers import some
+
+# ---- writing -------------------------------------------------------------------------------------------
+
+
+def outcome(f, *args):
+    try:
+        return f(*args)
+    except Exception as error:
+        return error
+
+
+def assert_the_same_or_an_error(f, *args):
+    """Twice compiled; eagerly it must work."""
+    copies = [np.array(x) for x in args]
+    expected = f(*copies)
+    compiled = tape.compile(f)
+    for _ in range(2):
+        copies = [np.array(x) for x in args]
+        found = outcome(compiled, *copies)
+        if isinstance(found, Exception):
+            assert isinstance(found, (errors.TapeError, ValueError)), repr(found)
+        else:
+            assert_alike(found, expected)
+            for before, after in zip(args, copies, strict=True):
+                np.testing.assert_array_equal(before, after)
+    return compiled
+
+
+def add_to_carry(x, w):
+    def step(c, e):
+        c += e
+        return c, c
+
+    return tape.scan(step, w, x), np.sum(w)
+
+
+def write_to_element(x, w):
+    def step(c, e):
+        e[0] = c[1]
+        return c + e, e
+
+    return tape.scan(step, w, x), np.sum(x)
+
+
+def write_to_outer(x, w):
+    total = w * 2
+
+    def step(c, e):
+        total[0] += e[0]
+        return c + e * total, None
+
+    return tape.scan(step, w, x)[0], total
+
+
+def write_to_array(x, w):
+    total = np.zeros(3)
+
+    def step(c, e):
+        total[0] += 1
+        return c + e * total, None
+
+    return tape.scan(step, w, x)[0], total
+
+
+def write_element_to_array(x, w):
+    total = np.zeros(3)
+
+    def step(c, e):
+        total[1] = e[0]
+        return c + e * total, None
+
+    return tape.scan(step, w, x)[0]
+
+
+def count_calls(x, w):
+    calls = []
+
+    def step(c, e):
+        calls.append(1)
+        return c + e * len(calls), None
+
+    return tape.scan(step, w, x)[0]
+
+
+def keep_a_value(x, w):
+    kept = [0]
+
+    def step(c, e):
+        kept[0] = c * e
+        return c + e, None
+
+    return tape.scan(step, w, x)[0] * kept[0]
+
+
+WRITERS = [
+    add_to_carry, write_to_element, write_to_outer, write_to_array, write_element_to_array, count_calls,
+    keep_a_value,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", WRITERS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("is_derivative", [False, True])
+def test_writing_in_a_body_is_right_or_an_error(f, n, is_derivative):
+    x, w = data(n)
+    if not is_derivative:
+        assert_the_same_or_an_error(f, x, w)
+        return
+
+    def loss(x, w):
+        return sum([np.sum(np.sin(leaf)) for leaf in tree.flatten(f(x, w))[0]])
+
+    if f is not write_element_to_array:  # a recorded value in a plain array
+        assert_the_same_or_an_error(tape.grad(loss, (0, 1)), x, w)
+
+
+@pytest.mark.parametrize("f", WRITERS[:2], ids=lambda f: f.__name__)
+def test_a_body_may_write_to_its_carry_and_elements(f):
+    x, w = data(3)
+    before = x.copy(), w.copy()
+    expected = f(x, w)
+    np.testing.assert_array_equal((x[0], w), (before[0][0], before[1]))
+    compiled = tape.compile(f)
+    for _ in range(2):
+        assert_alike(compiled(x, w), expected)
+    assert has_loops(compiled)
+    trace = tape.Trace()
+    recorded = f(trace.param(x), trace.param(w))
+    assert_alike([leaf.value for leaf in tree.flatten(recorded)[0]], tree.flatten(expected)[0])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_numbers_in_a_body_are_refused(seed):
+    rng = np.random.default_rng(seed)
+
+    def f(x):
+        return tape.scan(lambda c, x: (c + x * rng.normal(), None), 0.0, x)[0]
+
+    with pytest.raises(errors.UnsupportedError, match="each time"):
+        tape.compile(f)(np.ones(3))
+
+
+def test_writing_to_an_outer_variable_falls_back_to_python():
+    x, w = data(3)
+    compiled = tape.compile(write_to_outer)
+    for _ in range(2):
+        assert_alike(compiled(x, w), write_to_outer(x, w))
+    assert not has_loops(compiled)
+
+
+# ---- what cannot be recorded once ----------------------------------------------------------------------
+
+
+def branch(x, w):
+    return tape.scan(lambda c, x: (c + x if np.sum(c) > 0 else c - 2 * x, c[0] if c[1] > 0 else x[0]), w, x)
+
+
+def read_int(x, w):
+    return tape.map(lambda x: w * int(np.argmax(x)), x)
+
+
+def masked_sum(x, w):
+    return tape.scan(lambda c, x: (c * 0.5 + np.sum(x[x > 0]), c), w, x)
+
+
+def short_circuit(x, w):
+    return tape.scan(lambda c, x: (np.max(c) and c * x, not np.min(x)), w, x)
+
+
+def comparison_of_arrays(x, w):
+    return tape.map(lambda x: x * 2 if np.allclose(x, w) else x, x)
+
+
+def loop_over_elements(x, w):
+    def step(c, x):
+        for e in x:
+            if e > 0:
+                c = c + e
+        return c, None
+
+    return tape.scan(step, w, x)[0]
+
+
+def conditional(x, w):
+    return tape.scan(lambda c, x: (tape.cond(x[0] > 0, np.sin, lambda c: c * w, c), None), w, x)[0]
+
+
+def switched(x, w):
+    return tape.map(lambda x: tape.switch(np.argmax(x), [np.sin, np.cos, np.tanh], x), x)
+
+
+def inner_while(x, w):
+    return tape.map(lambda x: tape.while_loop(lambda v: np.sum(v * v) > 1, lambda v: v / 2, x), x)
+
+
+def unrolled_inside(x, w):
+    """The outer loop reads what the inner one does not."""
+
+    def step(c, x):
+        c = tape.fori_loop(0, 2, lambda i, c: np.sin(c) * x, c)
+        return c if c[0] > 0 else -c, None
+
+    return tape.scan(step, w, x)[0]
+
+
+READERS = [
+    branch, read_int, masked_sum, short_circuit, comparison_of_arrays, loop_over_elements, conditional,
+    switched, inner_while, unrolled_inside,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", READERS, ids=lambda f: f.__name__)
+def test_bodies_that_read_numbers_are_recorded_step_by_step(f):
+    compiled = tape.compile(f)
+    for seed in range(5):
+        x, w = data(3, seed)
+        assert_alike(compiled(x, w), f(x, w))
+    assert not any(program.bodies for program in compiled.programs.values() if f is not unrolled_inside)
+
+
+@pytest.mark.parametrize("f", some(READERS, every=4), ids=lambda f: f.__name__)
+def test_derivatives_of_bodies_that_read_numbers(f):
+    def loss(x, w):
+        return sum([np.sum(np.sin(leaf)) for leaf in floats(f(x, w))])
+
+    gradient = tape.grad(loss, (0, 1))
+    compiled = tape.compile(gradient)
+    for seed in range(3):
+        x, w = data(3, seed)
+        assert_alike(compiled(x, w), gradient(x, w))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: float(x[0]),
+        lambda x: x.item(0),
+        lambda x: np.sum(np.arange(np.count_nonzero(x > 0))),
+        lambda x: complex(x[0]),
+    ],
+)
+def test_what_a_compiled_function_refuses_it_refuses_in_a_loop(read):
+    x, w = data(3)
+
+    def f(loops, x, w):
+        return loops.scan(lambda c, x: (c * (1 + abs(read(x))), c), w, x)
+
+    assert_alike(f(TAPE, x, w), f(PYTHON, x, w))
+    for loops in (TAPE, PYTHON):
+        with pytest.raises(errors.ConversionError):
+            tape.compile(lambda x, w, loops=loops: f(loops, x, w))(x, w)
+
+
+# ---- errors --------------------------------------------------------------------------------------------
+
+
+class Refused(Exception):
+    pass
+
+
+def refuse(c, x):
+    raise Refused("no")
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        (refuse, Refused),
+        (lambda c, x: (c[:2], None), errors.ShapeError),
+        (lambda c, x: (c[None], None), errors.ShapeError),
+        (lambda c, x: (c.astype(np.float32), None), errors.DTypeError),
+        (lambda c, x: (c > 0, None), errors.DTypeError),
+        (lambda c, x: ((c, c), None), errors.ShapeError),
+        (lambda c, x: c, errors.ShapeError),
+        (lambda c, x: (c, c, c), errors.ShapeError),
+        (lambda c, x: None, errors.ShapeError),
+        (lambda c, x: (c, "text"), errors.DTypeError),
+        (lambda c, x: (c @ np.ones((4, 4)), None), errors.ShapeError),
+        (lambda c, x: (c[7] * c, None), IndexError),
+        (lambda c, x: (c * undefined, None), NameError),  # noqa: F821
+        (lambda c, x: (np.linalg.inv(np.zeros((3, 3)) * c), None), np.linalg.LinAlgError),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 3])
+def test_errors_in_a_body_are_the_same_eager_and_compiled(step, error, n):
+    x, w = data(n)
+
+    def f(x, w):
+        return tape.scan(step, w, x)
+
+    with pytest.raises((error, ValueError) if error is errors.ShapeError else error) as eager:
+        f(x, w)
+    with pytest.raises(type(eager.value)) as compiled:
+        tape.compile(f)(x, w)
+    if isinstance(eager.value, errors.TapeError) and isinstance(eager.value, error):
+        assert str(eager.value).split("[at")[0][:60] == str(compiled.value).split("[at")[0][:60]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda w: tape.scan(None, w, w), errors.TapeError),
+        (lambda w: tape.scan(lambda c, x: (c, x), w), errors.OptionError),
+        (lambda w: tape.scan(lambda c, x: (c, x), w, length=-1), errors.OptionError),
+        (lambda w: tape.scan(lambda c, x: (c, x), w, w, length=4), errors.ShapeError),
+        (lambda w: tape.scan(lambda c, x: (c, x), w, (w, w[:2])), errors.ShapeError),
+        (lambda w: tape.scan(lambda c, x: (c, x), w, (w, 1.0)), errors.ShapeError),
+        (lambda w: tape.scan(lambda c, x: (c, x), "text", w), errors.DTypeError),
+        (lambda w: tape.scan(lambda c, x: (c, x), w, np.array(["a"])), errors.TapeError),
+        (lambda w: tape.fori_loop(0, 2, None, w), errors.TapeError),
+        (lambda w: tape.fori_loop(0, 2.5, lambda i, c: c, w), TypeError),
+        (lambda w: tape.fori_loop(0, 2, lambda i, c: c[:1], w), errors.ShapeError),
+        (lambda w: tape.map(None, w), errors.TapeError),
+        (lambda w: tape.map(np.sin, w[0]), errors.ShapeError),
+        (lambda w: tape.map(np.sin, None), errors.OptionError),
+        (lambda w: tape.cond(True, None, np.sin, w), errors.TapeError),
+        (lambda w: tape.switch(0.5, [np.sin], w), TypeError),
+        (lambda w: tape.switch(0, [], w), (errors.TapeError, IndexError)),
+        (lambda w: tape.while_loop(None, np.sin, w), errors.TapeError),
+    ],
+)
+def test_wrong_arguments_are_errors_at_the_call(call, error):
+    w = np.ones(3)
+    for f in (call, tape.compile(call)):
+        with pytest.raises(error):
+            f(w)
+
+
+def test_a_singular_matrix_in_a_later_step_is_the_error_of_the_eager_call():
+    def f(a):
+        return tape.scan(lambda c, a: (c + np.linalg.solve(a, c), None), np.ones(2), a)[0]
+
+    compiled = tape.compile(f)
+    good = np.stack([np.eye(2), 2 * np.eye(2), 3 * np.eye(2)])
+    expected = f(good)
+    assert_alike(compiled(good), expected)
+    bad = good.copy()
+    bad[1] = 0
+    with pytest.raises(np.linalg.LinAlgError) as eager:
+        f(bad)
+    for _ in range(2):
+        with pytest.raises(type(eager.value)):
+            compiled(bad)
+        assert_alike(compiled(good), expected)
+    assert has_loops(compiled)
+
+
+def test_an_error_in_a_callback_leaves_the_function_usable():
+    limit = [5.0]
+
+    def checked(x):
+        if np.max(x) > limit[0]:
+            raise Refused("too large")
+        return np.sin(x)
+
+    op = tape.Op(checked, name="checked", data_dependent=False)
+
+    def f(x):
+        return tape.scan(lambda c, x: (c * 0.5 + op(x), c), np.zeros(3), x)
+
+    compiled = tape.compile(f)
+    x, _ = data(6)
+    expected = f(x)
+    assert_alike(compiled(x), expected)
+    wrong = x.copy()
+    wrong[4, 1] = 9.0
+    for _ in range(2):
+        with pytest.raises(Refused):
+            compiled(wrong)
+        assert_alike(compiled(x), expected)
+    assert has_loops(compiled)
