@@ -34,10 +34,11 @@ def numbers(rng, shape, dtype):
 
 def on_other_numbers(f, *shapes, dtype, seed, times=3):
     rng = np.random.default_rng(seed)
-    program = program_of(f, *[numbers(rng, shape, dtype) for shape in shapes])
-    for _ in range(times):
-        args = [numbers(rng, shape, dtype) for shape in shapes]
-        assert_same(program(*args), f(*args))
+    with np.errstate(invalid="ignore"):  # single precision: BLAS may compute with what lies behind a matrix
+        program = program_of(f, *[numbers(rng, shape, dtype) for shape in shapes])
+        for _ in range(times):
+            args = [numbers(rng, shape, dtype) for shape in shapes]
+            assert_same(program(*args), f(*args))
     return program
 
 

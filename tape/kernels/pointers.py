@@ -48,7 +48,7 @@ def _reader(kind: Any) -> Any:
     return read
 
 
-int64_at, int32_at = _reader(types.int64), _reader(types.int32)
+int64_at, int32_at, uint8_at = map(_reader, (types.int64, types.int32, types.uint8))
 
 
 @intrinsic

@@ -37,7 +37,7 @@ def loop_of(steps: Steps) -> Loop:
         fixed = [id for id, node in enumerate(body.nodes) if node.op is None and id not in inputs]
         recorded = Recorded(body.nodes, body.inputs, list(body.outputs), None, [], fixed=frozenset(fixed))
         ir = rewrite(recorded)
-        loop = Loop(ir, steps.length, steps.constants, steps.states, steps.is_backwards)
+        loop = Loop(ir, steps.length, steps.constants, steps.states, steps.is_backwards, steps.ends_by)
         _loops[steps] = loop
     return loop
 
@@ -52,7 +52,12 @@ def lower_steps(b: Builder, operands: Sequence[Any], steps: Steps) -> Value:
 
 def run_steps(steps: Steps, operands: Sequence[Any]) -> Results:
     """Return the results of a loop for plain operands."""
-    if steps.length * len(steps.body) < _WORTH_A_PROGRAM:
+    size = max(len(steps.body), 1)
+    if steps.ends_by == "flag" and _WORTH_A_PROGRAM < steps.length * size:
+        few = steps.run(operands, _WORTH_A_PROGRAM // size)
+        if not few[0]:
+            return few
+    elif (int(operands[-1]) if steps.ends_by == "count" else steps.length) * size < _WORTH_A_PROGRAM:
         return steps.run(operands)
     leaves = tuple([x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x)[()] for x in operands])
     runner = _runners.get(steps)

@@ -12,9 +12,10 @@ from tape.transforms.grad import elementwise_grad, grad, value_and_grad
 from tape.transforms.implicit import fixed_point, root
 from tape.transforms.jacobian import divergence, hessian, jacobian, laplacian
 from tape.transforms.jvp import directional_derivative, jvp, linearize
-from tape.transforms.loops.branches import cond, switch, while_loop
+from tape.transforms.loops.branches import cond, switch
 from tape.transforms.loops.mapping import map
 from tape.transforms.loops.scan import fori_loop, scan
+from tape.transforms.loops.while_loop import while_loop
 from tape.transforms.odeint import odeint
 from tape.transforms.products import gnvp, hvp, rop
 from tape.transforms.stop import no_grad, stop_gradient

@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tape.program.calls.calling import Leaf
 from tape.program.files.structures import Damaged, calling_of, is_short, list_of, require, structures_of
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
-from tape.program.ir.loops import Loop, all_ir
+from tape.program.ir.loops import Ending, Loop, all_ir
 from tape.program.record.recording import Constant
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
             return [instruction.attrs[1].hex()]
         if instruction.op == "loop":
             (loop,) = instruction.attrs
-            numbers_of_loop = [loop.length, loop.constants, loop.states, loop.is_backwards]
+            numbers_of_loop = [loop.length, loop.constants, loop.states, loop.is_backwards, loop.ends_by]
             return [*numbers_of_loop, described(loop.body), loop.body.inputs, loop.body.outputs]
         return _plain(instruction.attrs)
 
@@ -313,12 +313,13 @@ def _ir_of(entries: Any, inputs: list[Any], outputs: list[Any], arrays: list[np.
 
 
 def _loop(entry: Any, arrays: list[np.ndarray]) -> Loop:
-    length, constants, states, is_backwards, instructions, inputs, outputs = list_of(entry, 7)
+    length, constants, states, is_backwards, ends_by, instructions, inputs, outputs = list_of(entry, 8)
     require(all(_is_index(number, 1 << 40) for number in (length, constants, states)), "a loop has no length")
     require(type(is_backwards) is bool, "a loop has no direction")
+    require(ends_by in get_args(Ending), "a loop has no end")
     body = _ir_of(instructions, list_of(inputs), list_of(outputs), arrays)
     check(body)  # before anything asks what its inputs are
-    return Loop(body, length, constants, states, is_backwards)
+    return Loop(body, length, constants, states, is_backwards, ends_by)
 
 
 def _tuples(attrs: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tape.program.ir.values import Value
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
+Ending = Literal["length", "flag", "count"]
 ALIGNMENT = 64
 """Bytes: every part of a block begins at a multiple of that."""
 BYTES = np.dtype(np.uint8)
@@ -93,6 +94,11 @@ class Loop:
         How many inputs are constants, and how many belong to the state.
     is_backwards : bool
         Whether the last elements come first, and the last results are those of the first step.
+    ends_by : {"length", "flag", "count"}
+        When it ends: after `length` steps; or before a step in which the first state, a bool, is False; or
+        after as many steps as its last operand says, an int64 that the body does not see. There are never
+        more than `length` steps. What is collected has elements for all of them, and arbitrary values where
+        there was no step; backwards, the first step has element ``count - 1``.
     """
 
     body: IR
@@ -100,9 +106,16 @@ class Loop:
     constants: int
     states: int
     is_backwards: bool
+    ends_by: Ending = "length"
 
     def __repr__(self) -> str:
-        return f"{self.length} backwards" if self.is_backwards else f"{self.length}"
+        direction = " backwards" if self.is_backwards else ""
+        return f"{self.times}{direction}"
+
+    @property
+    def times(self) -> str:
+        """How often it runs, in words."""
+        return f"{self.length}" if self.ends_by == "length" else f"at most {self.length}"
 
     @property
     def inputs(self) -> list[Instruction | None]:

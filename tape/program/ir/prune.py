@@ -35,7 +35,8 @@ def _prune_loop(instructions: list[Instruction], id: int, outputs: Iterable[int]
     if len(kept) == len(loop.outputs) and len(needed) == len(loop.body.inputs):
         return
     smaller = _without(loop, kept, needed)
-    instruction.operands = tuple([instruction.operands[k] for k in needed])
+    count = instruction.operands[len(loop.body.inputs) :]
+    instruction.operands = (*[instruction.operands[k] for k in needed], *count)
     instruction.attrs = (smaller,)
     instruction.shape = (smaller.block.size,)
     places = dict(zip(kept, smaller.block.parts, strict=False))
@@ -49,7 +50,7 @@ def _prune_loop(instructions: list[Instruction], id: int, outputs: Iterable[int]
 
 def _kept(loop: Loop, wanted: set[int]) -> tuple[list[int], list[int]]:
     """Return the outputs of the body that are needed for some of them, and the inputs that these need."""
-    kept = set(wanted)
+    kept = wanted | {0} if loop.ends_by == "flag" else set(wanted)
     first = loop.constants
     while True:
         needed = _inputs_of(loop, kept)
@@ -102,4 +103,4 @@ def _without(loop: Loop, kept: list[int], needed: list[int]) -> Loop:
     first, last = loop.constants, loop.constants + loop.states
     constants = sum(k < first for k in needed)
     states = sum(first <= k < last for k in needed)
-    return Loop(body, loop.length, constants, states, loop.is_backwards)
+    return Loop(body, loop.length, constants, states, loop.is_backwards, loop.ends_by)

@@ -426,6 +426,12 @@ def loop(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
     stacked = len(inputs) - loop.constants - loop.states
     if min(loop.length, loop.constants, loop.states, stacked, len(outputs) - loop.states) < 0:
         refuse("it has fewer values than it says")
+    if loop.ends_by == "flag" and not (loop.states and outputs[0].shape == () and outputs[0].dtype == bool):
+        refuse("its first state does not say whether there is a next step")
+    if loop.ends_by == "count":
+        *operands, count = operands or refuse("it has no number of steps")
+        if (count.shape, count.dtype) != ((), _INT64):
+            refuse(f"its number of steps is {types_of([count])}")
     if len(operands) != len(inputs):
         refuse(f"its body has {len(inputs)} inputs, and it has {len(operands)} operands")
     for k, (x, input) in enumerate(zip(operands, inputs, strict=True)):

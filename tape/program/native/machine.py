@@ -27,12 +27,16 @@ from tape.kernels.pointers import (
     call13,
     int64_at,
     set_int64,
+    uint8_at,
 )
 from tape.program.native.binding import bind, bind_results
 from tape.program.native.opcodes import (
     AT,
     BETWEEN_STEPS,
     BODIES,
+    BY_COUNT,
+    BY_COUNT_BACK,
+    BY_FLAG,
     CODE,
     DATA,
     DONE,
@@ -360,9 +364,9 @@ def _by_index(row, frame, kernel, first, second, third):  # type: ignore[no-unty
 
 
 @inner
-def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
+def _bind_step(row, frame, body, step, first, stop):  # type: ignore[no-untyped-def]
     """Write the addresses of what the body of a loop reads and writes in a step into its frame."""
-    length, bindings, states = _field(row, 2), _field(row, 3), _field(row, 4)
+    bindings, states = _field(row, 3), _field(row, 4)
     other = row + _ROW
     for _ in range(bindings):
         slot = body + _SLOTS + 8 * _field(other, 1)
@@ -372,7 +376,7 @@ def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
     for _ in range(states):
         kind = _field(other, 0)
         if kind == _KEPT_STATE:
-            if not step:
+            if step == first:
                 target = _address(frame, _field(other, 4))
                 call3(do_move, (target, _address(frame, _field(other, 3)), _field(other, 2)))
                 set_int64(body + _SLOTS + 8 * _field(other, 1), target)
@@ -381,21 +385,21 @@ def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
         if kind == _STATE:
             # What the last step writes is the result; from there back, it and the spare one take turns.
             source, target = _address(frame, _field(other, 5)), _address(frame, _field(other, 6))
-            if (length - step) % 2:
+            if (stop - step) % 2:
                 source, target = target, source
-            if not step:
+            if step == first:
                 source = _address(frame, _field(other, 4))
         else:
             here = _address(frame, _field(other, 6)) + step * _field(other, 7)
             if _field(other, 8):
                 source, target = here, here + _field(other, 7)
-                if step == length - 1:
+                if step == stop - 1:
                     target = _address(frame, _field(other, 5))
-                if not step:
+                if step == first:
                     call3(do_move, (source, _address(frame, _field(other, 4)), _field(other, 3)))
             else:
                 source, target = here - _field(other, 7), here
-                if not step:
+                if step == first:
                     source = _address(frame, _field(other, 4))
         set_int64(body + _SLOTS + 8 * _field(other, 1), source)
         set_int64(body + _SLOTS + 8 * _field(other, 2), target)
@@ -403,21 +407,33 @@ def _bind_step(row, frame, body, step):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _finish_state(other, frame, length):  # type: ignore[no-untyped-def]
+def _finish_state(other, frame, first, step, stop):  # type: ignore[no-untyped-def]
     """Put the last state where the result is, if it is not there."""
     kind, do_move = _field(other, 0), int64_at(_field(frame, FUNCTIONS) + _DO_MOVE)
     if kind == _KEPT_STATE:
-        if not length:
+        if step == first:
             out = _address(frame, _field(other, 4))
             call3(do_move, (out, _address(frame, _field(other, 3)), _field(other, 2)))
         return
     source = _address(frame, _field(other, 4))
-    is_elsewhere = not length
-    if kind == _COLLECTED_STATE and length and not _field(other, 8):
-        source = _address(frame, _field(other, 6)) + (length - 1) * _field(other, 7)
-        is_elsewhere = True
+    is_elsewhere = True
+    if step != first:
+        if kind == _STATE:
+            source = _address(frame, _field(other, 6))
+            is_elsewhere = (stop - step) % 2 != 0
+        else:
+            is_before = _field(other, 8)
+            source = _address(frame, _field(other, 6)) + (step - 1 + is_before) * _field(other, 7)
+            is_elsewhere = not is_before or step != stop
     if is_elsewhere:
         call3(do_move, (_address(frame, _field(other, 5)), source, _field(other, 3)))
+
+
+@inner
+def _goes_on(row, body):  # type: ignore[no-untyped-def]
+    """Return whether the first state of a loop says that there is a next step."""
+    slot = _field(row + _ROW * (1 + _field(row, 3)), 1)
+    return uint8_at(int64_at(body + _SLOTS + 8 * slot)) != 0
 
 
 @inner
@@ -429,16 +445,25 @@ def _loop(row, frame):  # type: ignore[no-untyped-def]
     """
     table = _field(frame, FUNCTIONS)
     body = int64_at(_field(frame, BODIES) + 8 * _field(row, 1))
-    length, bindings, states = _field(row, 2), _field(row, 3), _field(row, 4)
+    last, bindings, states, ends = _field(row, 2), _field(row, 3), _field(row, 4), _field(row, 6)
+    first = 0
+    if ends == BY_COUNT or ends == BY_COUNT_BACK:
+        count = min(max(int64_at(_address(frame, _field(row, 7))), 0), last)
+        if ends == BY_COUNT:
+            last = count
+        else:
+            first = last - count
     begun = _field(frame, DONE)
-    step, at, is_inside = 0, 0, 0
+    step, at, is_inside = first, 0, 0
     if begun:
         step, at, is_inside = (begun - 1) // 2, _field(body, AT), (begun - 1) % 2
-    stop = min(step + _field(row, 5), length)
+    stop = min(step + _field(row, 5), last)
     do_run = int64_at(table + _DO_RUN)  # by address, as it runs this very function
     while step < stop:
         if not is_inside:  # else that was done before the machine stopped
-            _bind_step(row, frame, body, step)
+            _bind_step(row, frame, body, step, first, last)
+            if ends == BY_FLAG and not _goes_on(row, body):
+                break
         at = call2(do_run, (body, at))
         if at != _field(body, ROWS):
             set_int64(body + 8 * AT, at)
@@ -446,14 +471,14 @@ def _loop(row, frame):  # type: ignore[no-untyped-def]
             return False
         at, is_inside = 0, 0
         step += 1
-    if step < length:
+    if step == stop and step < last:
         set_int64(body + 8 * AT, BETWEEN_STEPS)
         set_int64(frame + 8 * DONE, 2 * step + 1)
         return False
     set_int64(frame + 8 * DONE, 0)
     other = row + _ROW * (1 + bindings)
     for _ in range(states):
-        _finish_state(other, frame, length)
+        _finish_state(other, frame, first, step, last)
         other += _ROW
     return True
 

@@ -29,6 +29,7 @@ DONE = 23
 # Where the addresses of the frames of the bodies of loops are.
 BODIES = 24
 SLOTS = 25
+BY_FLAG, BY_COUNT, BY_COUNT_BACK = 1, 2, 3  # how a loop ends: see its row
 BETWEEN_STEPS = -1  # in AT of such a frame: the machine has paused before the next step
 PLACE_BYTES = 64  # of what a thread is started with
 NO_ARRAYS = -(1 << 40)  # in AT: no set of arrays for results is free
@@ -88,7 +89,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     # address of a slot in a step is x + step times the number of the step. A state is read from one place
     # and written to the other; or it is overwritten; or it is read from and written to an array that collects
     # it, as it is before each step (before is 1) or after it. The last one goes to out.
-    "loop": ("body", "length", "bindings", "states", "portion"),
+    # It ends after its length (0), or before a step in which its first state is False (BY_FLAG), or after as
+    # many steps as x says (BY_COUNT; BY_COUNT_BACK if these are the last ones of its length).
+    "loop": ("body", "length", "bindings", "states", "portion", "ends", "x"),
     "binding": ("slot", "step", "bytes", "x"),
     "stacking": ("slot", "step", "bytes", "out"),
     "state": ("slot_in", "slot_out", "bytes", "first", "out", "spare"),

@@ -190,7 +190,7 @@ def explain(program: Program, profile: Profile | None = None) -> Explanation:
 def _described(loop: Loop) -> str:
     """Return how many instructions of a loop compute, and how often they run."""
     inner = [step.op not in SOURCES and step.op not in VIEWS for step in loop.body.instructions]
-    return f"{sum(inner)} instructions, {loop.length} times"
+    return f"{sum(inner)} instructions, {loop.times} times"
 
 
 def _moved(program: Program, id: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import Loop
-from tape.program.native.opcodes import packed
+from tape.program.native.opcodes import BY_COUNT, BY_COUNT_BACK, BY_FLAG, packed
 from tape.program.runtime.pauses import nanoseconds, portion
 from tape.program.runtime.writer import Writer
 
@@ -14,6 +14,8 @@ __all__ = ["loop"]
 def loop(w: Writer, id: int, instruction: Instruction) -> None:
     """Run the body of a loop once for each step."""
     (loop,), plan = instruction.attrs, w.bodies[id]
+    operands = instruction.operands[: len(plan.inputs)]
+    ends = {"length": 0, "flag": BY_FLAG, "count": BY_COUNT_BACK if loop.is_backwards else BY_COUNT}
     parts, place = loop.block.parts, w.place(id)
     results = [packed(place.slot, place.offset + part.offset) for part in parts]
     first, last = loop.constants, loop.constants + loop.states
@@ -21,9 +23,10 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
     head = len(w.rows)
     w.emit(
         "loop", body=list(w.bodies).index(id), length=loop.length, bindings=0, states=loop.states,
-        portion=portion(loop.length, nanoseconds(w.plan.instructions, id)),
+        portion=portion(loop.length, nanoseconds(w.plan.instructions, id)), ends=ends[loop.ends_by],
+        x=w.at(instruction.operands[-1]) if loop.ends_by == "count" else 0,
     )  # fmt: skip
-    for k, x in enumerate(instruction.operands):
+    for k, x in enumerate(operands):
         slot = plan.input_slots[k]
         if k < first:
             w.emit("binding", slot=slot, step=0, bytes=plan.slots[slot], x=w.at(x))
@@ -42,7 +45,7 @@ def loop(w: Writer, id: int, instruction: Instruction) -> None:
             w.emit("stacking", slot=slot, step=step, bytes=plan.slots[slot], out=start)
     w.rows[head][3] = len(w.rows) - head - 1
     for k in range(loop.states):
-        slot_in, before = plan.input_slots[first + k], w.at(instruction.operands[first + k])
+        slot_in, before = plan.input_slots[first + k], w.at(operands[first + k])
         if k in plan.donations:
             w.emit("kept_state", slot_in=slot_in, bytes=sizes[k], first=before, out=results[k])
         elif k in loop.collected_states:

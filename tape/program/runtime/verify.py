@@ -22,6 +22,9 @@ from tape.kernels.scans import SCANS, has_scan
 from tape.program.native.functions import blas_number, itemsizes, kernels_loaded, loop_number, matmul_number
 from tape.program.native.opcodes import (
     ARENA,
+    BY_COUNT,
+    BY_COUNT_BACK,
+    BY_FLAG,
     FIELDS,
     LITERALS,
     OFFSET_BITS,
@@ -476,6 +479,8 @@ class _Verifier:
         left = self.rows - 1 - group.numbers
         bindings = group.between("bindings", 0, left)
         states = group.between("states", 0, left - bindings)
+        ends = group.between("ends", 0, BY_COUNT_BACK)
+        self.claims.add(group, "x", 8, (ends == BY_COUNT) | (ends == BY_COUNT_BACK))
         for k, at in enumerate(group.numbers):
             body = self.bodies[numbers[k]]
             middle, stop = at + 1 + bindings[k], at + 1 + bindings[k] + states[k]
@@ -489,6 +494,12 @@ class _Verifier:
                 bound += [int(number) for number in words[row, 1 : 1 + slots]]
             if sorted(bound) != sorted([*body.inputs, *body.outputs]):
                 group.refuse(k, "bindings", "does not bind each slot of the body once")
+            if ends[k] == BY_FLAG and not (states[k] and self._size_of_state(words[middle]) == 1):
+                group.refuse(k, "ends", "is by the first state, which is not a bool")
+
+    @staticmethod
+    def _size_of_state(word: Column) -> int:
+        return int(word[1 + FIELDS[_NAMES[word[0]]].index("bytes")])
 
     def _bound(
         self, group: Rows, field: str, *, is_written: bool, is_kept: bool = False

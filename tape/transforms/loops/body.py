@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from tape import errors
+from tape import errors, ops
 from tape.core.interpreter import lift, recorder
 from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
@@ -147,9 +148,11 @@ class BodyTrace(Trace):
         The leaf that stands for each of them.
     refused : Unrolled or None
         Why it cannot be recorded, even if the function has caught that.
+    unfinished : list of Var
+        For each `while_loop` in it: whether it has run out of room.
     """
 
-    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused")
+    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "unfinished")
 
     def __init__(self, name: str) -> None:
         self._recorder = recorder()
@@ -158,6 +161,7 @@ class BodyTrace(Trace):
         self.captured: list[Any] = []
         self.captures: list[int] = []
         self.refused: Unrolled | None = None
+        self.unfinished: list[Any] = []
         self._leaves: dict[int, Any] = {}  # by the id of the node from outside
 
     var_type: ClassVar[type[Var]]
@@ -254,8 +258,8 @@ BodyTrace.var_type = BodyVar
 
 
 def record(
-    f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str, length: int
-) -> tuple[Body, list[Any]]:
+    f: Callable[..., Sequence[Any]], examples: Sequence[Any], states: int, name: str, length: int
+) -> tuple[Body, list[Any], int]:
     """Record a function once, as the body of a loop.
 
     It runs a second time, to see that it does the same: one that counts its calls, draws random numbers or
@@ -267,6 +271,8 @@ def record(
         From a list of Vars to a list of results.
     examples : sequence
         The plain values of the step that is recorded.
+    states : int
+        How many of them, and of the results, are the state, which comes first.
     name : str
         Of the loop, in messages.
     length : int
@@ -278,6 +284,8 @@ def record(
         Its inputs are the Vars that it closes over, and then those of the function.
     list of Var
         These Vars.
+    int
+        1 if the last state is one more: whether a `while_loop` in the body has run out of room. Otherwise 0.
 
     Raises
     ------
@@ -286,10 +294,10 @@ def record(
     UnsupportedError
         If it does something else each time.
     """
-    body, captured = _recorded(f, examples, name)
+    body, captured = _recorded(f, examples, states, name)
     if length > 1:
         before = [np.array(plain(value)) for value in captured]
-        again, others = _recorded(f, examples, name)
+        again, others = _recorded(f, examples, states, name)
         after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(
@@ -297,10 +305,12 @@ def record(
                 "records it once for all steps. Let it neither count its calls, nor draw random numbers, nor "
                 "write to what it closes over: pass that in the carry, or an element for each step in xs"
             )
-    return body, captured
+    return body, captured, len(body.inputs) - len(captured) - len(examples)
 
 
-def _recorded(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: str) -> tuple[Body, list[Any]]:
+def _recorded(
+    f: Callable[..., Sequence[Any]], examples: Sequence[Any], states: int, name: str
+) -> tuple[Body, list[Any]]:
     with BodyTrace(name) as trace:
         leaves = [trace.leaf(example) for example in examples]
         try:
@@ -312,6 +322,10 @@ def _recorded(f: Callable[..., Sequence[Any]], examples: Sequence[Any], name: st
                 raise trace.refused from error
             raise
         outputs = [trace.output(result) for result in results]
+        if trace.unfinished:
+            before = trace.leaf(np.False_)
+            leaves.insert(states, before)
+            outputs.insert(states, trace.output(reduce(ops.logical_or, trace.unfinished, before.again())))
     if trace.refused is not None:
         raise trace.refused
     return extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs), trace.captured

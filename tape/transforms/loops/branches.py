@@ -1,4 +1,4 @@
-"""`cond`, `switch` and `while_loop`: code that runs as numbers decide."""
+"""`cond` and `switch`: code that runs as a number decides."""
 
 from __future__ import annotations
 
@@ -69,38 +69,3 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     for branch in branches:
         check_callable(branch, "switch")
     return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
-
-
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
-    """Run ``state = body_fun(state)`` as long as ``cond_fun(state)`` is true.
-
-    In a compiled function each outcome is a guard, and each number of steps a path of its own, as with
-    Python's ``while``.
-
-    Parameters
-    ----------
-    cond_fun : callable
-        From a state to a bool, a number or a Var of shape ().
-    body_fun : callable
-        Plain NumPy code, from a state to the next one.
-    init : tree
-        The first state.
-
-    Returns
-    -------
-    tree
-        The first state for which ``cond_fun`` is false.
-
-    Examples
-    --------
-    >>> import tape
-    >>> halve = lambda x: tape.while_loop(lambda x: x > 1.0, lambda x: x / 2, x)
-    >>> halve(10.0), tape.grad(halve)(10.0)
-    (0.625, np.float64(0.0625))
-    """
-    check_callable(cond_fun, "while_loop")
-    check_callable(body_fun, "while_loop")
-    state = init
-    while cond_fun(state):
-        state = body_fun(state)
-    return state

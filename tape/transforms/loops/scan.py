@@ -11,11 +11,13 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.interpreter import recorder
-from tape.core.node import Handle, plain, snapshot
+from tape.core.node import plain
 from tape.core.results import unpack
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Unrolled, record
+from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
+from tape.transforms.loops.room import settle, with_room
 from tape.transforms.loops.steps import STEPS, Steps
 
 
@@ -130,7 +132,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     check_callable(body, "fori_loop")
     counters = np.arange(operator.index(lower), operator.index(upper))
     if not len(counters):
-        return tree.map_leaves(lambda leaf: _as_value(leaf, "the state"), init)
+        return tree.map_leaves(lambda leaf: as_value(leaf, "the state"), init)
 
     def step(state: Any, i: Any) -> tuple[Any, None]:
         return body(i, state), None
@@ -163,10 +165,9 @@ class _Loop:
         self.f = f
         self.is_recomputed = is_recomputed
         self.name = f"scan({name_of(f)})"
-        leaves, self._state = tree.flatten(init)
-        self.state = [_as_value(leaf, "the carry") for leaf in leaves]
+        self.carry = Carry(init, "carry", self.name)
         leaves, self._element = tree.flatten(xs)
-        self.arrays = [_as_value(leaf, "xs") for leaf in leaves]
+        self.arrays = [as_value(leaf, "xs") for leaf in leaves]
         self.length = self._counted(length)
         self.is_backwards = bool(reverse)
         self._result: Any = None  # the structure of what is collected
@@ -192,14 +193,13 @@ class _Loop:
         results = None
         if (program := recorder()) is not None:
             try:
-                results = self._as_one()
+                results = with_room(self._as_one)
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
         if results is None:
             results = self._unrolled()
-        count = len(self.state)
-        state, collected = results[:count], results[count:]
-        return tree.restore(self._state, state), tree.restore(self._result, collected)
+        count = len(self.carry)
+        return self.carry.restored(results[:count]), tree.restore(self._result, results[count:])
 
     def in_stretches(self, count: int) -> tuple[Any, Any]:
         """Run the loop in stretches, whose steps are computed again for derivatives."""
@@ -219,7 +219,7 @@ class _Loop:
             return scan(self.f, carry, part(first, first + rest), rest, self.is_backwards)
 
         stretch.__name__ = name_of(self.f)
-        state = tree.restore(self._state, self.state)
+        state = self.carry.restored(self.carry.leaves)
         collected = []
         if rest:
             state, ys = checkpoint(once)(state) if recorder() is None else once(state)
@@ -238,8 +238,8 @@ class _Loop:
 
     def step(self, values: Sequence[Any]) -> list[Any]:
         """Return the leaves of the next carry and of what is collected."""
-        count = len(self.state)
-        state = tree.restore(self._state, values[:count])
+        count = len(self.carry)
+        state = self.carry.restored(values[:count])
         f = checkpoint(self.f) if self.is_recomputed and recorder() is None else self.f
         returned = f(state, tree.restore(self._element, values[count:]))
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -247,76 +247,41 @@ class _Loop:
                 f"{self.name}: the function returned {errors.describe(returned)}. It must return a pair: the "
                 "next carry, and what is collected or None"
             )
-        after, structure = tree.flatten(returned[0])
-        if structure != self._state:
-            raise errors.ShapeError(
-                f"{self.name}: the next carry is a tree {tree.describe(structure)}, and the carry "
-                f"{tree.describe(self._state)}. It must keep the structure"
-            )
-        after = [_as_value(leaf, "the next carry") for leaf in after]
-        for k, (old, new) in enumerate(zip(values, after, strict=False)):
-            if np.shape(old) != np.shape(new) or _dtype(old) != _dtype(new):
-                raise (errors.ShapeError if np.shape(old) != np.shape(new) else errors.DTypeError)(
-                    f"{self.name}: {tree.names(self._state, 'carry')[k]} is {errors.describe(old)}, and "
-                    f"after a step {errors.describe(new)}. It must keep shape and dtype"
-                )
+        after = self.carry.after(returned[0], values)
         collected, self._result = tree.flatten(returned[1])
-        return [*after, *[_as_value(leaf, "a result") for leaf in collected]]
+        return [*after, *[as_value(leaf, "a result") for leaf in collected]]
 
     def _unrolled(self) -> list[Any]:
         """Record or compute step by step."""
-        count = len(self.state)
+        count = len(self.carry)
         order = range(self.length)
         collected: list[list[Any]] = []
-        state = self.state
+        state = self.carry.leaves
         for k in reversed(order) if self.is_backwards else order:
-            results = self.step([*map(_own, state), *[_own(array[k]) for array in self.arrays]])
+            results = self.step([*map(own, state), *[own(array[k]) for array in self.arrays]])
             state = results[:count]
             collected.append(results[count:])
         if not self.length:  # to know what would be collected
-            examples = [np.zeros(np.shape(x)[1:], _dtype(x), like=x)[()] for x in self.arrays]
-            results = self.step([*map(_own, state), *examples])
-            return [*state, *[np.zeros((0, *np.shape(x)), _dtype(x)) for x in results[count:]]]
+            examples = [np.zeros(np.shape(x)[1:], dtype_of(x), like=x)[()] for x in self.arrays]
+            results = self.step([*map(own, state), *examples])
+            return [*state, *[np.zeros((0, *np.shape(x)), dtype_of(x)) for x in results[count:]]]
         if self.is_backwards:
             collected.reverse()
         return [*state, *[ops.stack(column) for column in zip(*collected, strict=True)]]
 
     def _as_one(self) -> list[Any]:
         """Record as one operation."""
-        count = len(self.state)
+        count = len(self.carry)
         if self.length:
             first = self.length - 1 if self.is_backwards else 0
             elements = [np.asarray(plain(array))[first][()] for array in self.arrays]
         else:
-            elements = [np.zeros(np.shape(array)[1:], _dtype(array))[()] for array in self.arrays]
-        examples = [*map(_plain, self.state), *elements]
-        body, captured = record(self.step, examples, self.name, self.length)
-        steps = Steps(body, self.length, len(captured), count, self.is_backwards, self.is_recomputed)
-        return list(unpack(STEPS(*captured, *self.state, *self.arrays, steps=steps)))
-
-
-def _own(value: Any) -> Any:
-    """Return a value that the body may write to, without changing the original."""
-    return value.copy() if type(value) is np.ndarray else snapshot(value)
-
-
-def _plain(value: Any) -> Any:
-    return np.asarray(plain(value))[()]
-
-
-def _dtype(value: Any) -> np.dtype[Any]:
-    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-
-
-def _as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf as an array, a number of NumPy, or a Var of one of these."""
-    if isinstance(leaf, Handle):
-        is_weak = not isinstance(plain(leaf), (np.ndarray, np.generic))
-        return ops.reshape(leaf, ()) if is_weak else leaf
-    value = np.asarray(leaf)
-    if value.dtype.kind not in "biufc":
-        raise errors.DTypeError(
-            f"a leaf of {what} is {errors.describe(leaf)}. A loop carries arrays and numbers; the function "
-            "may close over anything else"
-        )
-    return value if value.ndim else value[()]
+            elements = [np.zeros(np.shape(array)[1:], dtype_of(array))[()] for array in self.arrays]
+        examples = [*map(example_of, self.carry.leaves), *elements]
+        body, captured, more = record(self.step, examples, count, self.name, self.length)
+        state = [*self.carry.leaves, *[np.False_] * more]
+        steps = Steps(body, self.length, len(captured), len(state), self.is_backwards, self.is_recomputed)
+        results = list(unpack(STEPS(*captured, *state, *self.arrays, steps=steps)))
+        if more:
+            settle(results.pop(count))
+        return results

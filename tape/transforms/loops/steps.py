@@ -10,13 +10,14 @@ of the forward sweep is collected by a loop that extends the first one: a progra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import islice
+from typing import Any, Literal
 
 import numpy as np
 
-from tape import ops
+from tape import errors, ops
 from tape.core.linear import part
 from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
@@ -26,6 +27,9 @@ from tape.core.trace import Trace
 from tape.interpreters.batching import Lanes
 from tape.transforms._expand import push_series
 from tape.transforms.loops.body import Body, BodyTrace, Unrolled, ancestors, extracted
+
+
+Ending = Literal["length", "flag", "count"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +42,18 @@ class Steps:
         Its inputs are constants, the state, and an element of each array; its outputs the next state, of the
         same types, and what is collected.
     length : int
-        How many steps.
+        How many steps; or how many at most.
     constants, states : int
         How many inputs are constants, and how many belong to the state.
     is_backwards : bool
         Whether the last element comes first.
     is_recomputed : bool
         Whether the reverse rule computes the values of each step again, in place of collecting them.
+    ends_by : {"length", "flag", "count"}
+        What ends it. By a flag: the first state, a bool, is whether there is a next step, and the second one
+        counts the steps. By a count: a last operand is the number of steps. Then what is collected has
+        elements for `length` steps, and arbitrary values where there was no step. Backwards, the first step
+        has element ``count - 1``.
     """
 
     body: Body
@@ -53,26 +62,37 @@ class Steps:
     states: int
     is_backwards: bool = False
     is_recomputed: bool = False
+    ends_by: Ending = "length"
 
     def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Return what belongs to constants, to the state and to arrays, of a list with one for each input."""
         first, last = self.constants, self.constants + self.states
-        return list(values[:first]), list(values[first:last]), list(values[last:])
+        return list(values[:first]), list(values[first:last]), list(values[last : len(self.body.inputs)])
 
-    def run(self, operands: Sequence[Any]) -> Results:
-        """Return the results for arrays, numbers or Vars, step by step."""
+    def count_in(self, operands: Sequence[Any]) -> list[Any]:
+        """Return the operand that is the number of steps, if there is one."""
+        return list(operands[len(self.body.inputs) :])
+
+    def run(self, operands: Sequence[Any], most: int | None = None) -> Results:
+        """Return the results for arrays, numbers or Vars, step by step; or those of so many steps at most."""
         constants, state, arrays = self.split(operands)
         rows: list[list[Any]] = []
-        order = range(self.length)
-        for k in reversed(order) if self.is_backwards else order:
+        order = range(int(operands[-1]) if self.ends_by == "count" else self.length)
+        for k in islice(reversed(order) if self.is_backwards else order, most):
+            if self.ends_by == "flag" and not state[0]:
+                break
             results = self.body.run([*constants, *state, *[array[k] for array in arrays]])
             state = results[: self.states]
             rows.append(results[self.states :])
-        if not rows:
-            examples = self.body.results()[self.states :]
-            return Results([*state, *[np.zeros((0, *x.shape), x.dtype) for x in examples]])
         if self.is_backwards:
             rows.reverse()
+        missing = self.length - len(rows)
+        if missing or not rows:
+            rest = [np.zeros((missing, *x.shape), x.dtype) for x in self.body.results()[self.states :]]
+            if not rows:
+                return Results([*state, *rest])
+            parts = [ops.stack(column) for column in zip(*rows, strict=True)]
+            return Results([*state, *[ops.concatenate(both) for both in zip(parts, rest, strict=True)]])
         return Results([*state, *[ops.stack(column) for column in zip(*rows, strict=True)]])
 
     @cached_property
@@ -185,6 +205,7 @@ class Reversal:
             steps.states,
             steps.is_backwards,
             steps.is_recomputed,
+            steps.ends_by,
         )
         fixed = [*captures, *[of_constants[k] for k in self._needed]]
         state = [leaf.id for leaf in [*totals, *[adjoints[k] for k in self._states]]]
@@ -199,6 +220,7 @@ class Reversal:
             len(fixed),
             len(state),
             not steps.is_backwards,
+            ends_by="length" if steps.ends_by == "length" else "count",
         )
 
     def pulled(self, g: Results, operands: Sequence[Any]) -> list[Any]:
@@ -207,6 +229,7 @@ class Reversal:
         constants, _, arrays = steps.split(operands)
         examples, results = steps.body.examples(), steps.body.results()
         collected = unpack(STEPS(*self.captured, *operands, steps=self.forward))
+        count = collected[1:2] if steps.ends_by == "flag" else steps.count_in(operands)
         found = unpack(
             STEPS(
                 *self.captured,
@@ -216,6 +239,7 @@ class Reversal:
                 *[arrays[k] for k in self._read],
                 *collected[len(g) :],
                 *[g[k] for k in self._collected],
+                *count,
                 steps=self.backward,
             )
         )
@@ -242,16 +266,14 @@ def _reached(
         found |= more
 
 
-def _moving(steps: Steps, tangents: Sequence[Any]) -> set[int]:
-    """Return the states that have a tangent in some step."""
+def _spread(steps: Steps, inputs: Sequence[bool], outputs: Sequence[bool]) -> set[int]:
+    """Return the states that some inputs of the body are, or reach in some step, by way of certain outputs."""
     body, first = steps.body, steps.constants
-    moving = {body.inputs[k] for k, tangent in enumerate(tangents) if tangent is not None}
+    moving = {id for id, moves in zip(body.inputs, inputs, strict=False) if moves}
     behind = [ancestors(body.nodes, [output], ()) for output in body.outputs[: steps.states]]
-    results = body.results()
-    found = {k for k in range(steps.states) if body.inputs[first + k] in moving}
+    found = {k for k in range(steps.states) if inputs[first + k]}
     while True:
-        others = (k for k in range(steps.states) if k not in found and is_float(results[k]))
-        more = {k for k in others if behind[k] & moving}
+        more = {k for k in range(steps.states) if k not in found and outputs[k] and behind[k] & moving}
         if not more:
             return found
         found |= more
@@ -350,7 +372,7 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
     body = steps.body
     examples, results = body.examples(), body.results()
     of_constants, of_states, of_arrays = steps.split(tangents)
-    in_motion = _moving(steps, tangents)
+    in_motion = _spread(steps, [t is not None for t in tangents], [is_float(x) for x in results])
     of_states = [
         _or_zeros(tangent, examples[steps.constants + k]) if k in in_motion else None
         for k, tangent in enumerate(of_states)
@@ -386,10 +408,11 @@ def _push_in_loop(tangents: Sequence[Any], operands: Sequence[Any], steps: Steps
         len(inputs[1]),
         steps.is_backwards,
         steps.is_recomputed,
+        steps.ends_by,
     )
     values, derivatives = steps.split(operands), (of_constants, of_states, of_arrays)
     doubles = [x for a, b in zip(values, derivatives, strict=True) for x in _both(a, b)]
-    found = unpack(STEPS(*trace.captured, *doubles, steps=doubled))
+    found = unpack(STEPS(*trace.captured, *doubles, *steps.count_in(operands), steps=doubled))
     last, moved_collected = (
         found[steps.states : len(state)],
         found[len(state) + len(results) - steps.states :],
@@ -431,17 +454,23 @@ def _batch(
 
 
 def _batch_in_loop(operands: Sequence[Any], is_batched: Sequence[bool], steps: Steps, size: int) -> Results:
-    """Run the loop once, with a batch as its state."""
+    """Run the loop once, with batches as those states that differ within the batch."""
     constants, states, arrays = steps.split(operands)
     batched_constants, batched_states, batched_arrays = steps.split(is_batched)
+    spread = _spread(steps, is_batched, [True] * steps.states)
+    if any(steps.count_in(is_batched)) or (steps.ends_by == "flag" and 0 in spread):
+        raise errors.UnsupportedError(
+            "a while_loop in a compiled function takes another number of steps for each element of a batch. "
+            "Call the function for one element after the other"
+        )
     states = [
-        x if inside else ops.broadcast_to(x, (size, *np.shape(x)))
-        for x, inside in zip(states, batched_states, strict=True)
+        ops.broadcast_to(x, (size, *np.shape(x))) if k in spread and not inside else x
+        for k, (x, inside) in enumerate(zip(states, batched_states, strict=True))
     ]
     arrays = [
         ops.moveaxis(x, 0, 1) if inside else x for x, inside in zip(arrays, batched_arrays, strict=True)
     ]
-    inside = [*batched_constants, *[True] * steps.states, *batched_arrays]
+    inside = [*batched_constants, *[k in spread for k in range(steps.states)], *batched_arrays]
     with BodyTrace("a batch of loops") as trace, np.errstate(all="ignore"):
         leaves = [
             trace.leaf(np.broadcast_to(example, (size, *example.shape)) if each else example)
@@ -451,11 +480,26 @@ def _batch_in_loop(operands: Sequence[Any], is_batched: Sequence[bool], steps: S
             results = steps.body.run(
                 [lanes.batch(leaf) if each else leaf for leaf, each in zip(leaves, inside, strict=True)]
             )
-            outputs = [trace.output(lanes.values(result)) for result in results]
+            is_spread = [k in spread for k in range(steps.states)]
+            is_spread += [isinstance(x, Handle) and x.trace_ref is lanes.ref for x in results[steps.states :]]
+            outputs = [
+                trace.output(lanes.values(result) if each else result)
+                for result, each in zip(results, is_spread, strict=True)
+            ]
     body = extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs)
-    batch = Steps(body, steps.length, len(trace.captures) + steps.constants, steps.states, steps.is_backwards)
-    found = unpack(STEPS(*trace.captured, *constants, *states, *arrays, steps=batch))
-    return Results([*found[: steps.states], *[ops.moveaxis(x, 0, 1) for x in found[steps.states :]]])
+    constants = [*trace.captured, *constants]
+    batch = replace(steps, body=body, constants=len(constants))
+    found = unpack(STEPS(*constants, *states, *arrays, *steps.count_in(operands), steps=batch))
+    return Results(
+        [
+            ops.broadcast_to(x, (size, *np.shape(x)))
+            if not each
+            else x
+            if k < steps.states
+            else ops.moveaxis(x, 0, 1)
+            for k, (x, each) in enumerate(zip(found, is_spread, strict=True))
+        ]
+    )
 
 
 STEPS = Op(

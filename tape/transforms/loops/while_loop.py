@@ -1,0 +1,126 @@
+"""`while_loop`: a loop that data end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tape import ops
+from tape.core.interpreter import recorder
+from tape.core.node import Handle, plain
+from tape.core.results import unpack
+from tape.transforms._record import check_callable, name_of
+from tape.transforms.loops.body import Unrolled, record
+from tape.transforms.loops.carry import Carry, as_value, example_of, own
+from tape.transforms.loops.room import Full, room, settle, with_room
+from tape.transforms.loops.steps import STEPS, Steps
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
+    """Run ``state = body_fun(state)`` as long as ``cond_fun(state)`` is true.
+
+    On arrays and Vars this is a Python loop. In a compiled function it is one instruction, which runs as often
+    as the data of each call decide, and so is its derivative.
+
+    Parameters
+    ----------
+    cond_fun : callable
+        From a state to a bool, a number or a Var of shape ().
+    body_fun : callable
+        Plain NumPy code, from a state to the next one. Arrays and Vars that the two functions close over are
+        constants of the loop, and are differentiated like arguments.
+    init : tree
+        The first state: arrays and numbers. Each step keeps its structure, shapes and dtypes.
+
+    Returns
+    -------
+    tree
+        The first state for which ``cond_fun`` is false.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        If a step changes the structure, a shape or a dtype of the state.
+    UnsupportedError
+        In compiled functions, where the number of steps depends on what an outer transform runs a batch of.
+
+    Notes
+    -----
+    A program has room for a number of steps, twice to sixteen times as many as were needed when it was
+    recorded and at least 256: for what the reverse sweep needs of each. A call that takes more is recorded
+    anew, with more room.
+
+    Where one of the functions reads a number in Python, as ``and`` and ``if`` do, a compiled function records
+    the loop step by step; write ``&`` for ``and``. Python numbers in a state become numbers of NumPy.
+
+    Examples
+    --------
+    >>> import tape
+    >>> halve = lambda x: tape.while_loop(lambda x: x > 1.0, lambda x: x / 2, x)
+    >>> halve(10.0), tape.grad(halve)(10.0)
+    (np.float64(0.625), np.float64(0.0625))
+    """
+    check_callable(cond_fun, "while_loop")
+    check_callable(body_fun, "while_loop")
+    return _While(cond_fun, body_fun, init).run()
+
+
+class _While:
+    """One call of `while_loop`."""
+
+    def __init__(self, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> None:
+        self.cond_fun = cond_fun
+        self.body_fun = body_fun
+        self.name = f"while_loop({name_of(body_fun)})"
+        self.carry = Carry(init, "state", self.name)
+
+    def run(self) -> Any:
+        """Run the loop: as one operation in a compiled function, and otherwise step by step."""
+        if (program := recorder()) is not None:
+            try:
+                return self.carry.restored(with_room(self._as_one))
+            except Unrolled as error:
+                program.notes.append(f"{self.name}: {error}")
+        state = self.carry.leaves
+        while self.cond_fun(self.carry.restored(state)):
+            state = self._step(list(map(own, state)))
+        return self.carry.restored(state)
+
+    def _step(self, state: Sequence[Any]) -> list[Any]:
+        return self.carry.after(self.body_fun(self.carry.restored(state)), state)
+
+    def _goes_on(self, state: Sequence[Any]) -> Any:
+        """Return whether there is a next step, as a bool or a Var of one."""
+        answer = self.cond_fun(self.carry.restored(state))
+        if not isinstance(answer, Handle) or answer.shape != ():
+            return np.bool_(bool(answer))
+        answer = as_value(answer, "the condition")
+        return answer if answer.dtype == bool else ops.not_equal(answer, 0)
+
+    def _as_one(self) -> list[Any]:
+        """Record as one operation."""
+
+        def step(values: Sequence[Any]) -> list[Any]:
+            _, count, *state = values
+            state = self._step(state)
+            return [self._goes_on(state), count + 1, *state]
+
+        goes_on = self._goes_on(self.carry.leaves)
+        first = [goes_on, np.int64(0), *self.carry.leaves]
+        try:
+            body, captured, more = record(step, list(map(example_of, first)), len(first), self.name, 2)
+        except (Full, Unrolled):
+            raise
+        except Exception as error:
+            if plain(goes_on):
+                raise
+            raise Unrolled(f"there was no step to record, and {error}") from error
+        first += [np.False_] * more
+        steps = Steps(body, room(), len(captured), len(first), ends_by="flag")
+        goes_on, _, *state = unpack(STEPS(*captured, *first, steps=steps))
+        settle(goes_on)
+        if more:
+            settle(state.pop())
+        return state
