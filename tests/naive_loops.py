@@ -43,8 +43,17 @@ def map(f: Callable, xs: Any) -> Any:
     return scan(lambda _, x: ((), f(x)), (), xs)[1]
 
 
-PYTHON = SimpleNamespace(scan=scan, fori_loop=fori_loop, map=map)
-TAPE = SimpleNamespace(scan=tape.scan, fori_loop=tape.fori_loop, map=tape.map)
+def while_loop(goes_on: Callable, body: Callable, state: Any) -> Any:
+    """`tape.while_loop` as a loop; numbers in its state are those of NumPy."""
+    leaves, structure = tree.flatten(state)
+    state = tree.restore(structure, [x if isinstance(x, tape.Var) else np.asarray(x)[()] for x in leaves])
+    while goes_on(state):
+        state = body(state)
+    return state
+
+
+PYTHON = SimpleNamespace(scan=scan, fori_loop=fori_loop, map=map, while_loop=while_loop)
+TAPE = SimpleNamespace(scan=tape.scan, fori_loop=tape.fori_loop, map=tape.map, while_loop=tape.while_loop)
 
 
 # ---- functions with loops: of the loops to use, x (n, 3) and w (3,) ------------------------------------
@@ -324,6 +333,62 @@ def no_elements(loops, x, w):
     return loops.scan(lambda c, _: (np.cos(c) * w, np.sum(c)), w, length=len(x))
 
 
+def newton(loops, x, w):
+    """A loop that data end, with numbers in its state."""
+
+    def step(s):
+        move = (s["root"] ** 2 - np.sum(w * w) - 1) / (2 * s["root"])
+        return {"root": s["root"] - move, "move": np.abs(move), "steps": s["steps"] + 1}
+
+    s = loops.while_loop(lambda s: s["move"] > 1e-6, step, {"root": 1.0, "move": 1.0, "steps": 0})
+    return s["root"] * x, s["steps"]
+
+
+def no_step(loops, x, w):
+    return loops.while_loop(lambda v: np.sum(v) > 1e9, lambda v: v * x[0], w * w)
+
+
+def until_all_are_small(loops, x, w):
+    """Constants of both functions, views and a state that is not read."""
+    return loops.while_loop(
+        lambda s: (s[0] * s[0] > x[0] ** 2).any(), lambda s: (s[0][::-1] * 0.5, s[0] * w, s[2]), (w, x[-1], x)
+    )
+
+
+def while_in_scan(loops, x, w):
+    def step(c, x):
+        c = loops.while_loop(lambda v: np.sum(v * v) > 0.5, lambda v: v * 0.7 + w * 0.01, c + x)
+        return c, np.sum(c)
+
+    return loops.scan(step, w, x)
+
+
+def scan_in_while(loops, x, w):
+    def step(s):
+        moved, sums = loops.scan(lambda c, x: (c * 0.8 + 0.01 * np.sin(c * x), np.sum(c)), s[0], x)
+        return moved, s[1] + np.sum(sums)
+
+    return loops.while_loop(lambda s: np.sum(s[0] * s[0]) > 0.1, step, (w, 0.0))
+
+
+def while_in_while(loops, x, w):
+    def step(v):
+        u = loops.while_loop(lambda u: np.sum(u * u) > 1, lambda u: u * 0.9, v + x[0] * 0.1)
+        return v * 0.5 + u * w * 0.01
+
+    return loops.while_loop(lambda v: np.max(np.abs(v)) > 0.1, step, w)
+
+
+def descent(loops, x, w):
+    """Steps along a derivative, until it is small."""
+    slope = tape.grad(lambda v: np.sum((v - w) ** 2 * (1 + x[0] ** 2)) + np.sum(np.cos(v)) * 0.1)
+    step = 0.3 / (1 + np.max(x[0] ** 2))
+    return loops.while_loop(lambda v: np.sum(slope(v) ** 2) > 1e-3, lambda v: v - step * slope(v), x[-1])
+
+
+WHILES = [
+    newton, no_step, until_all_are_small, while_in_scan, scan_in_while, while_in_while, descent,
+]  # fmt: skip
 CASES = [
     recurrence, reversed_recurrence, trees, swapped, passed_through, unused_carry, constant_carry,
     collected_as_is, some_results, last_unused, numbers, weak_numbers, other_dtypes, complex_carry,
@@ -331,5 +396,5 @@ CASES = [
     written_inside, views, counted, counted_from_elsewhere, counter_only, counter_writes, integer_state,
     mapped, mapped_tree, nested, nested_maps, one_after_another, sorts, determinants, derivative_inside,
     second_derivative_inside, derivative_of_a_loop_inside, chosen, reductions, stopped, checkpointed,
-    custom_rule, same_twice, no_elements,
+    custom_rule, same_twice, no_elements, *WHILES,
 ]  # fmt: skip

@@ -151,9 +151,12 @@ def _loop(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     (loop,) = attrs
     first, last = loop.constants, loop.constants + loop.states
     state = x[first:last]
+    *x, count = x if loop.ends_by == "count" else [*x, loop.length]
     parts = loop.block.parts[: len(loop.body.outputs)]
     stacked = [np.zeros(part.shape, part.dtype) for part in parts[loop.states :]]
-    for k in list(range(loop.length))[:: -1 if loop.is_backwards else 1]:
+    for k in list(range(count))[:: -1 if loop.is_backwards else 1]:
+        if loop.ends_by == "flag" and not state[0]:
+            break
         results = run(loop.body, [*x[:first], *state, *[array[k] for array in x[last:]]])
         state = results[: loop.states]
         for array, result in zip(stacked, results[loop.states :], strict=True):

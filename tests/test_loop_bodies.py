@@ -200,7 +200,10 @@ def switched(x, w):
 
 
 def inner_while(x, w):
-    return tape.map(lambda x: tape.while_loop(lambda v: np.sum(v * v) > 1, lambda v: v / 2, x), x)
+    def goes_on(v):
+        return np.sum(v * v) > 1 and v[0] < 5
+
+    return tape.map(lambda x: tape.while_loop(goes_on, lambda v: v / 2, x), x)
 
 
 def unrolled_inside(x, w):

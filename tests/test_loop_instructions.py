@@ -15,11 +15,22 @@ import tape
 from tape import errors, tree
 from tape.program.ir.check import check
 from tape.program.ir.loops import ALIGNMENT, Block, all_ir
-from tape.program.native.opcodes import ARENA, FIELDS, LITERALS, REGISTERS, WIDTH, opcode, packed
+from tape.program.native.opcodes import (
+    ARENA,
+    BY_COUNT,
+    BY_COUNT_BACK,
+    BY_FLAG,
+    FIELDS,
+    LITERALS,
+    REGISTERS,
+    WIDTH,
+    opcode,
+    packed,
+)
 from tape.program.runtime import pauses
 from tape.program.runtime.verify import Body, Slot, slots_of, verify
 from tests import naive_program
-from tests.naive_loops import CASES, TAPE
+from tests.naive_loops import CASES, TAPE, WHILES
 from tests.test_loops import COMPLEX, UNROLLED, assert_alike, data, loss_of
 from tests.tiers import grid, rounds, some
 
@@ -227,7 +238,7 @@ BODIES = [
 """A constant, a state, an element, a state that is overwritten, one that is collected; what states become and
 what is collected."""
 ROWS = [
-    ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2}),
+    ("loop", {"body": 0, "length": 4, "bindings": 3, "states": 3, "portion": 2, "ends": 0, "x": 0}),
     ("binding", {"slot": 3, "step": 0, "bytes": 24, "x": packed(INPUT, 488)}),
     ("binding", {"slot": 5, "step": -8, "bytes": 8, "x": packed(INPUT, 24)}),
     ("stacking", {"slot": 7, "step": 32, "bytes": 32, "out": packed(OUTPUT, 384)}),
@@ -273,7 +284,27 @@ def test_a_loop_that_fits_exactly_is_accepted():
     verified(*ROWS, *ROWS)
     verified(*changed(0, length=0))
     verified(*changed(0, length=1))
-    verified(("loop", {"body": 1, "length": 9, "bindings": 0, "states": 0, "portion": 1}))
+    verified(("loop", {**ROWS[0][1], "body": 1, "length": 9, "bindings": 0, "states": 0}))
+    for ends in (BY_COUNT, BY_COUNT_BACK):
+        verified(*changed(0, ends=ends, x=packed(INPUT, 504)))
+
+
+def test_a_flag_is_the_first_state_and_one_byte(monkeypatch):
+    body = Body({3: Slot(8, 8, False), 4: Slot(0, 8, False)}, {5: Slot(8, 8, True), 6: Slot(1, 1, True)})
+    monkeypatch.setitem(globals(), "BODIES", [body])
+    head = (
+        "loop",
+        {"body": 0, "length": 9, "bindings": 0, "states": 2, "portion": 1, "ends": BY_FLAG, "x": 0},
+    )
+    places = {"first": packed(INPUT, 0), "out": packed(OUTPUT, 0), "spare": packed(ARENA, 64)}
+    number = ("state", {"slot_in": 3, "slot_out": 5, "bytes": 8, **places})
+    flag = ("state", {"slot_in": 4, "slot_out": 6, "bytes": 1, **places})
+    verified(head, flag, number)
+    with pytest.raises(errors.ProgramError, match="ends"):
+        verified(head, number, flag)
+    monkeypatch.setitem(globals(), "BODIES", [Body({}, {})])
+    with pytest.raises(errors.ProgramError, match="ends"):
+        verified(("loop", {**head[1], "states": 0}))
 
 
 @pytest.mark.parametrize("size", [-1, -8, -(2**60)])
@@ -282,7 +313,7 @@ def test_a_state_of_no_bytes_has_no_negative_number_of_them(monkeypatch, size):
     empty = Body({3: Slot(0, 8, False)}, {4: Slot(0, 8, True)})
     monkeypatch.setitem(globals(), "BODIES", [empty])
     places = {"first": packed(INPUT, 0), "out": packed(OUTPUT, 0), "spare": packed(ARENA, 64)}
-    head = ("loop", {"body": 0, "length": 0, "bindings": 0, "states": 1, "portion": 1})
+    head = ("loop", {**ROWS[0][1], "length": 0, "bindings": 0, "states": 1})
     verified(head, ("state", {"slot_in": 3, "slot_out": 4, "bytes": 0, **places}))
     with pytest.raises(errors.ProgramError, match="bytes"):
         verified(head, ("state", {"slot_in": 3, "slot_out": 4, "bytes": size, **places}))
@@ -346,6 +377,10 @@ def test_operands_of_loops_stay_in_their_slots(k):
         changed(0, bindings=4, states=0),
         changed(0, bindings=0, states=0),
         changed(0, body=1),
+        changed(0, ends=BY_FLAG),
+        changed(0, ends=BY_COUNT, x=packed(INPUT, 508)),
+        changed(0, ends=BY_COUNT, x=packed(INPUT, 512)),
+        changed(0, ends=BY_COUNT_BACK, x=packed(len(MEMORY), 0)),
         changed(3, step=24),
         changed(3, step=0),
         changed(3, step=-24),
@@ -445,6 +480,16 @@ def test_a_listing_shows_the_body_of_each_loop_once():
     assert text.count("tanh(") == 1
     assert "steps=5" in text
     assert text.count("in0[k]") == 1
+
+
+@pytest.mark.parametrize("case", WHILES, ids=lambda case: case.__name__)
+def test_room_for_steps_that_were_not_taken_is_no_value(case):
+    """There are arbitrary numbers, of what used the memory before."""
+    program = program_of(gradient(case), X, W)
+    for leaves in data(5), (np.full_like(X, np.nan), W), data(5, 1):
+        program(*leaves)
+        expected = np.isfinite(leaves[0]).all()
+        assert not expected or not tape.find_nonfinite(program, *leaves)
 
 
 def test_nonfinite_values_are_found_in_programs_with_loops():

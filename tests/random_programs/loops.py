@@ -35,6 +35,25 @@ LOOPS: list[tuple[str, str]] = [
         "tape.while_loop(lambda s: s[0] < 4 and s[1] > {c}, lambda s: (s[0] + 1, s[1] / 2),"
         " (0, {number}))[1]",
     ),
+    (
+        "number",
+        "tape.while_loop(lambda s: (s[0] < 4) & (s[1] > {c}), lambda s: (s[0] + 1, s[1] / 2),"
+        " (0, {number} * 1.0))[1]",
+    ),
+    (
+        "vector",
+        "tape.while_loop(lambda s: np.sum(s * s) > {c} * {c} + 1, lambda s: s * 0.5 + {vector} * 0.01, {vector} * 1.0)",
+    ),
+    (
+        "number",
+        "tape.grad(lambda v: tape.while_loop(lambda s: s[1] < {count} % 5,"
+        " lambda s: (s[0] * v + {number}, s[1] + 1), (v * 1.0, 0))[0])({number})",
+    ),
+    (
+        "vector",
+        "tape.map(lambda e: tape.while_loop(lambda s: np.abs(s) > 1, lambda s: s * 0.6 + {number} * 0.01,"
+        " e * 1.0), {vector})",
+    ),
     ("number", "tape.scan(lambda s, e: (s + e if e > {c} else s * 0.5, None), {number} * 1.0, {vector})[0]"),
     ("any", "tape.scan(lambda s, e: (s, e if {test} else -e), {number}, {vector})"),
     ("vector", "tape.scan(lambda s, e: (tape.cond({test}, np.sin, np.cos, s), None), {vector}, {matrix})[0]"),

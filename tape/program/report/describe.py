@@ -93,7 +93,7 @@ class Names:
         given = [self.value(x) for x in instruction.operands]
         states = [f"state{k}" for k in range(loop.states)]
         first, last = loop.constants, loop.constants + loop.states
-        arrays = [f"{name}[k]" for name in given[last:]]
+        arrays = [f"{name}[k]" for name in given[last : len(loop.body.inputs)]]
         collected = {output for output, _ in loop.collected_states.values()}
         others = (k for k in range(loop.states, len(loop.outputs)) if k not in collected)
         stacked = [f"{self.value(id)}.{k}[k]" for k in others]

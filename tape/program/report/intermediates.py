@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tape import errors
-from tape.program.ir.instructions import IR
+from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.table import SOURCES
 from tape.program.runtime.run import Flip, Rerun, Runner
 
@@ -28,7 +28,8 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     -------
     dict of int to array
         By number, as ``print(program)`` shows them; arguments and constants are included, guards are not. Of
-        several results of one instruction there are the parts.
+        several results of one instruction there are the parts. What loops collect that data end is left out:
+        it has room for further steps, and arbitrary values there.
 
     Raises
     ------
@@ -47,10 +48,11 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
     """
     plan = program.plan
     blocks = {step.operands[0] for step in plan.instructions if step.op == "part"}
+    partial = _partial(plan.instructions)
     made = [
         id
         for id, step in enumerate(plan.instructions)
-        if step.op not in (*SOURCES, "guard", "loop") and id not in blocks
+        if step.op not in (*SOURCES, "guard", "loop") and id not in blocks and not partial[id]
     ]
     ir = IR(
         list(plan.instructions),
@@ -82,3 +84,16 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
         elif step.op == "literal":
             values[id] = step.number
     return dict(sorted(values.items()))
+
+
+def _partial(instructions: Sequence[Instruction]) -> bytearray:
+    """Return which values have arbitrary elements: what loops collect that data end, and what is made of it."""
+    partial = bytearray(len(instructions))
+    for id, step in enumerate(instructions):
+        if step.op == "part" and instructions[step.operands[0]].op == "loop":
+            (loop,) = instructions[step.operands[0]].attrs
+            collected = [part.offset for part in loop.block.parts[loop.states : len(loop.outputs)]]
+            partial[id] = loop.ends_by != "length" and step.attrs[0] in collected
+        elif step.op != "loop":
+            partial[id] = any(partial[x] for x in step.operands)
+    return partial

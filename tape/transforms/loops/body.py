@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -148,11 +147,11 @@ class BodyTrace(Trace):
         The leaf that stands for each of them.
     refused : Unrolled or None
         Why it cannot be recorded, even if the function has caught that.
-    unfinished : list of Var
-        For each `while_loop` in it: whether it has run out of room.
+    taken : list of tuple
+        For each loop in it that data end: its place, and a Var of the number of steps that it takes.
     """
 
-    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "unfinished")
+    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "taken")
 
     def __init__(self, name: str) -> None:
         self._recorder = recorder()
@@ -161,7 +160,7 @@ class BodyTrace(Trace):
         self.captured: list[Any] = []
         self.captures: list[int] = []
         self.refused: Unrolled | None = None
-        self.unfinished: list[Any] = []
+        self.taken: list[tuple[Any, Any]] = []
         self._leaves: dict[int, Any] = {}  # by the id of the node from outside
 
     var_type: ClassVar[type[Var]]
@@ -259,7 +258,7 @@ BodyTrace.var_type = BodyVar
 
 def record(
     f: Callable[..., Sequence[Any]], examples: Sequence[Any], states: int, name: str, length: int
-) -> tuple[Body, list[Any], int]:
+) -> tuple[Body, list[Any], list[Any]]:
     """Record a function once, as the body of a loop.
 
     It runs a second time, to see that it does the same: one that counts its calls, draws random numbers or
@@ -284,8 +283,8 @@ def record(
         Its inputs are the Vars that it closes over, and then those of the function.
     list of Var
         These Vars.
-    int
-        1 if the last state is one more: whether a `while_loop` in the body has run out of room. Otherwise 0.
+    list
+        The places of loops in the body that data end. The state ends with the largest number of steps of each.
 
     Raises
     ------
@@ -294,10 +293,10 @@ def record(
     UnsupportedError
         If it does something else each time.
     """
-    body, captured = _recorded(f, examples, states, name)
+    body, captured, places = _recorded(f, examples, states, name)
     if length > 1:
         before = [np.array(plain(value)) for value in captured]
-        again, others = _recorded(f, examples, states, name)
+        again, others, _ = _recorded(f, examples, states, name)
         after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(
@@ -305,12 +304,12 @@ def record(
                 "records it once for all steps. Let it neither count its calls, nor draw random numbers, nor "
                 "write to what it closes over: pass that in the carry, or an element for each step in xs"
             )
-    return body, captured, len(body.inputs) - len(captured) - len(examples)
+    return body, captured, places
 
 
 def _recorded(
     f: Callable[..., Sequence[Any]], examples: Sequence[Any], states: int, name: str
-) -> tuple[Body, list[Any]]:
+) -> tuple[Body, list[Any], list[Any]]:
     with BodyTrace(name) as trace:
         leaves = [trace.leaf(example) for example in examples]
         try:
@@ -322,13 +321,14 @@ def _recorded(
                 raise trace.refused from error
             raise
         outputs = [trace.output(result) for result in results]
-        if trace.unfinished:
-            before = trace.leaf(np.False_)
-            leaves.insert(states, before)
-            outputs.insert(states, trace.output(reduce(ops.logical_or, trace.unfinished, before.again())))
+        for k, (_, count) in enumerate(trace.taken):
+            most = trace.leaf(np.int64(0))
+            leaves.insert(states + k, most)
+            outputs.insert(states + k, trace.output(ops.maximum(most.again(), count)))
     if trace.refused is not None:
         raise trace.refused
-    return extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs), trace.captured
+    body = extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs)
+    return body, trace.captured, [place for place, _ in trace.taken]
 
 
 def _are_alike(a: Any, b: Any) -> bool:

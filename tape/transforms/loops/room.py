@@ -1,14 +1,15 @@
 """How many steps of a `while_loop` a program has room for, and what happens where it takes more.
 
-A program has a fixed size, so that loops that data end have room for a number of steps. One that has not
-ended by then gives an unfinished state: `settle` makes that a guard, so that the function is recorded anew, and
-while it is recorded, more room is tried. In the body of another loop it becomes a part of that one's state, up
-to the outermost loop.
+A program has a fixed size, so that a loop that data end has room for a number of steps. One that needs more in
+a later call is found by guards that `settle` makes, and the function is recorded anew; while it is recorded,
+more and more room is tried. In the body of another loop, the largest number of steps becomes a part of that
+one's state, up to the outermost loop, which knows each loop inside of it by its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -16,43 +17,87 @@ from tape.core.node import Handle, plain
 from tape.transforms.loops.body import BodyTrace
 
 T = TypeVar("T")
+Place = tuple[int, ...]
+"""Which loop of the body of which loop, from the outermost one on."""
 
-_FIRST, _GROWTH = 256, 8
-_room: ContextVar[int | None] = ContextVar("room", default=None)
+_FIRST, _GROWTH = 64, 4
 
 
 class Full(Exception):
-    """Raised while a loop is recorded that takes more steps than there is room for."""
+    """Raised while a loop is recorded in which one takes more steps than there is room for."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
 
 
-def room() -> int:
-    """Return the number of steps that loops have room for which are being recorded."""
-    return _room.get() or _FIRST
+class _Scope:
+    """The body of a loop that is being recorded."""
+
+    def __init__(self, rooms: dict[Place, int], place: Place) -> None:
+        self.rooms = rooms
+        self.place = place
+        self.count = 0
 
 
-def with_room(attempt: Callable[[], T]) -> T:
-    """Record a loop, and if it or a loop in it takes more steps than there is room for, with more room."""
-    if _room.get() is not None:  # in the body of another loop, which sees to that
-        return attempt()
-    size = _FIRST
+_scope: ContextVar[_Scope | None] = ContextVar("scope", default=None)
+
+
+@contextmanager
+def _inside(scope: _Scope) -> Iterator[None]:
+    token = _scope.set(scope)
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def with_room(attempt: Callable[[Place], T]) -> T:
+    """Record a loop, given its place; with more room as long as it or a loop in it needs more."""
+    outer = _scope.get()
+    if outer is not None:
+        outer.count += 1
+        return attempt((*outer.place, outer.count))
+    rooms: dict[Place, int] = {}
     while True:
-        token = _room.set(size)
         try:
-            return attempt()
-        except Full:
+            with _inside(_Scope(rooms, ())):
+                return attempt(())
+        except Full as full:
+            rooms[full.place] = _GROWTH * rooms.get(full.place, _FIRST)
+
+
+@contextmanager
+def body_of(place: Place) -> Iterator[None]:
+    """While the body of a loop is recorded: loops inside of it have places of their own."""
+    scope = _scope.get()
+    assert scope is not None
+    with _inside(_Scope(scope.rooms, place)):
+        yield
+
+
+def room(place: Place) -> int:
+    """Return for how many steps there is room."""
+    scope = _scope.get()
+    return _FIRST if scope is None else scope.rooms.get(place, _FIRST)
+
+
+def settle(taken: Sequence[tuple[Place, Any]]) -> None:
+    """Require that loops have ended, of which we have the number of steps that they took, or had to.
+
+    In a later call they may take another number: that they take more than the least room, than the next one
+    and so on are guards, by which the programs with different rooms are told apart.
+    """
+    for place, count in taken:
+        if plain(count) > room(place):
+            raise Full(place)
+    for place, count in taken:
+        inner = count
+        while isinstance(inner, Handle) and not isinstance(inner.trace, BodyTrace):
+            inner = inner.node.value
+        if isinstance(inner, Handle):
+            inner.trace.taken.append((place, inner))
+            continue
+        size = _FIRST
+        while bool(count > size):
             size *= _GROWTH
-        finally:
-            _room.reset(token)
-
-
-def settle(is_unfinished: Any) -> None:
-    """Require that a loop has ended: in this call, and by a guard in each later one."""
-    if plain(is_unfinished):
-        raise Full
-    inner = is_unfinished
-    while isinstance(inner, Handle):
-        if isinstance(inner.trace, BodyTrace):
-            inner.trace.unfinished.append(inner)
-            return
-        inner = inner.node.value
-    bool(is_unfinished)  # which is a guard

@@ -17,7 +17,7 @@ from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
-from tape.transforms.loops.room import settle, with_room
+from tape.transforms.loops.room import Place, body_of, settle, with_room
 from tape.transforms.loops.steps import STEPS, Steps
 
 
@@ -269,7 +269,7 @@ class _Loop:
             collected.reverse()
         return [*state, *[ops.stack(column) for column in zip(*collected, strict=True)]]
 
-    def _as_one(self) -> list[Any]:
+    def _as_one(self, place: Place) -> list[Any]:
         """Record as one operation."""
         count = len(self.carry)
         if self.length:
@@ -278,10 +278,11 @@ class _Loop:
         else:
             elements = [np.zeros(np.shape(array)[1:], dtype_of(array))[()] for array in self.arrays]
         examples = [*map(example_of, self.carry.leaves), *elements]
-        body, captured, more = record(self.step, examples, count, self.name, self.length)
-        state = [*self.carry.leaves, *[np.False_] * more]
+        with body_of(place):
+            body, captured, places = record(self.step, examples, count, self.name, self.length)
+        state = [*self.carry.leaves, *[np.int64(0)] * len(places)]
         steps = Steps(body, self.length, len(captured), len(state), self.is_backwards, self.is_recomputed)
         results = list(unpack(STEPS(*captured, *state, *self.arrays, steps=steps)))
-        if more:
-            settle(results.pop(count))
-        return results
+        stop = count + len(places)
+        settle(list(zip(places, results[count:stop], strict=True)))
+        return [*results[:count], *results[stop:]]

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops
+from tape.core.batch_rules import elementwise
 from tape.core.linear import part
 from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
@@ -193,8 +194,15 @@ class Reversal:
         self.captured, captures = trace.captured, trace.captures
         ids = [leaf.id for leaf in leaves]
         adjoint_ids = {leaf.id for leaf in [*adjoints.values(), *totals]}
-        kept = _kept(trace.nodes, 0 if steps.is_recomputed else count, ids, made, adjoint_ids)
-        of_constants, _, of_arrays = steps.split(ids)
+        of_constants, of_states, of_arrays = steps.split(ids)
+        kept = _kept(
+            trace.nodes,
+            0 if steps.is_recomputed else count,
+            ids,
+            made,
+            adjoint_ids,
+            {*of_states, *of_arrays},
+        )
         residuals = [id for id in kept if id not in of_constants and id not in of_arrays]
         self._needed = [k for k, id in enumerate(of_constants) if id in kept]
         self._read = [k for k, id in enumerate(of_arrays) if id in kept]
@@ -290,16 +298,21 @@ def _outside(trace: Trace, value: Any) -> Any:
 
 
 def _kept(
-    nodes: Sequence[Node], count: int, inputs: Sequence[int], results: Sequence[int], adjoints: set[int]
+    nodes: Sequence[Node],
+    count: int,
+    inputs: Sequence[int],
+    results: Sequence[int],
+    adjoints: set[int],
+    moving: set[int],
 ) -> list[int]:
     """Return the inputs, and the values of the forward sweep, that the backward sweep reads.
 
     These are values among the first ``count`` nodes, and of loops inside that have been extended for the
-    backward sweep. Views are made anew, of what they are views of. A count of 0 stands for inputs alone.
+    backward sweep. Computed anew are views, of what they are views of, and elementwise functions of what does
+    not move from step to step. A count of 0 stands for inputs alone.
     """
-    depends = bytearray(len(nodes))  # on an adjoint
-    for id, node in enumerate(nodes):
-        depends[id] = id in adjoints or any(depends[x] for x in node.inputs[::2] if x is not None)
+    depends = _behind(nodes, adjoints)
+    moves = _behind(nodes, moving)
     kept: set[int] = set()
     seen: set[int] = set()
     waiting = list(results)
@@ -310,6 +323,7 @@ def _kept(
         seen.add(id)
         op = nodes[id].call.op
         is_computed = op is not None and op.view is None and id < count
+        is_computed = is_computed and (moves[id] or op.batch is not elementwise)
         if is_computed or (count and op is part and not depends[id]):
             kept.add(id)
         elif op is None:
@@ -317,6 +331,14 @@ def _kept(
         else:
             waiting += [parent for parent in nodes[id].inputs[::2] if parent is not None]
     return sorted(kept)
+
+
+def _behind(nodes: Sequence[Node], some: set[int]) -> bytearray:
+    """Return which nodes are some of them, or depend on these."""
+    behind = bytearray(len(nodes))
+    for id, node in enumerate(nodes):
+        behind[id] = id in some or any(behind[x] for x in node.inputs[::2] if x is not None)
+    return behind
 
 
 # ---- the operation and its rules -----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tape.core.results import unpack
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
-from tape.transforms.loops.room import Full, room, settle, with_room
+from tape.transforms.loops.room import Full, Place, body_of, room, settle, with_room
 from tape.transforms.loops.steps import STEPS, Steps
 
 
@@ -48,9 +48,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Notes
     -----
-    A program has room for a number of steps, twice to sixteen times as many as were needed when it was
-    recorded and at least 256: for what the reverse sweep needs of each. A call that takes more is recorded
-    anew, with more room.
+    A program has room for 64 steps, or 4, 16, ... times as many if that is needed when it is recorded, because
+    the reverse sweep needs values of each. A call that takes more is recorded anew, with more room.
 
     Where one of the functions reads a number in Python, as ``and`` and ``if`` do, a compiled function records
     the loop step by step; write ``&`` for ``and``. Python numbers in a state become numbers of NumPy.
@@ -99,7 +98,7 @@ class _While:
         answer = as_value(answer, "the condition")
         return answer if answer.dtype == bool else ops.not_equal(answer, 0)
 
-    def _as_one(self) -> list[Any]:
+    def _as_one(self, place: Place) -> list[Any]:
         """Record as one operation."""
 
         def step(values: Sequence[Any]) -> list[Any]:
@@ -110,17 +109,17 @@ class _While:
         goes_on = self._goes_on(self.carry.leaves)
         first = [goes_on, np.int64(0), *self.carry.leaves]
         try:
-            body, captured, more = record(step, list(map(example_of, first)), len(first), self.name, 2)
+            with body_of(place):
+                body, captured, places = record(step, list(map(example_of, first)), len(first), self.name, 2)
         except (Full, Unrolled):
             raise
         except Exception as error:
             if plain(goes_on):
                 raise
             raise Unrolled(f"there was no step to record, and {error}") from error
-        first += [np.False_] * more
-        steps = Steps(body, room(), len(captured), len(first), ends_by="flag")
-        goes_on, _, *state = unpack(STEPS(*captured, *first, steps=steps))
-        settle(goes_on)
-        if more:
-            settle(state.pop())
-        return state
+        first += [np.int64(0)] * len(places)
+        steps = Steps(body, room(place), len(captured), len(first), ends_by="flag")
+        goes_on, count, *state = unpack(STEPS(*captured, *first, steps=steps))
+        stop = len(self.carry)
+        settle([(place, count + goes_on), *zip(places, state[stop:], strict=True)])
+        return state[:stop]
