@@ -53,7 +53,7 @@ def lower_steps(b: Builder, operands: Sequence[Any], steps: Steps) -> Value:
 def run_steps(steps: Steps, operands: Sequence[Any]) -> Results:
     """Return the results of a loop for plain operands."""
     size = max(len(steps.body), 1)
-    if steps.ends_by == "flag" and _WORTH_A_PROGRAM < steps.length * size:
+    if steps.ends_by == "flag" and steps.length * size > _WORTH_A_PROGRAM:
         few = steps.run(operands, _WORTH_A_PROGRAM // size)
         if not few[0]:
             return few

@@ -42,7 +42,8 @@ LOOPS: list[tuple[str, str]] = [
     ),
     (
         "vector",
-        "tape.while_loop(lambda s: np.sum(s * s) > {c} * {c} + 1, lambda s: s * 0.5 + {vector} * 0.01, {vector} * 1.0)",
+        "tape.while_loop(lambda s: np.sum(s * s) > {c} * {c} + 1, lambda s: s * 0.5 + {vector} * 0.01,"
+        " {vector} * 1.0)",
     ),
     (
         "number",

@@ -35,7 +35,6 @@ from tape.program.native.opcodes import (
     BETWEEN_STEPS,
     BODIES,
     BY_COUNT,
-    BY_COUNT_BACK,
     BY_FLAG,
     CODE,
     DATA,
@@ -447,12 +446,9 @@ def _loop(row, frame):  # type: ignore[no-untyped-def]
     body = int64_at(_field(frame, BODIES) + 8 * _field(row, 1))
     last, bindings, states, ends = _field(row, 2), _field(row, 3), _field(row, 4), _field(row, 6)
     first = 0
-    if ends == BY_COUNT or ends == BY_COUNT_BACK:
+    if ends > BY_FLAG:
         count = min(max(int64_at(_address(frame, _field(row, 7))), 0), last)
-        if ends == BY_COUNT:
-            last = count
-        else:
-            first = last - count
+        first, last = (0, count) if ends == BY_COUNT else (last - count, last)
     begun = _field(frame, DONE)
     step, at, is_inside = first, 0, 0
     if begun:

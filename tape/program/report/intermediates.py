@@ -87,7 +87,7 @@ def intermediates(program: Program, leaves: Sequence[Any]) -> dict[int, Any]:
 
 
 def _partial(instructions: Sequence[Instruction]) -> bytearray:
-    """Return which values have arbitrary elements: what loops collect that data end, and what is made of it."""
+    """Return which values have arbitrary elements: what loops collect that data end, and functions of it."""
     partial = bytearray(len(instructions))
     for id, step in enumerate(instructions):
         if step.op == "part" and instructions[step.operands[0]].op == "loop":

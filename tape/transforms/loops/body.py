@@ -284,7 +284,7 @@ def record(
     list of Var
         These Vars.
     list
-        The places of loops in the body that data end. The state ends with the largest number of steps of each.
+        The places of loops in the body that data end. The state ends with the most steps of each.
 
     Raises
     ------

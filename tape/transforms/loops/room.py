@@ -1,9 +1,9 @@
 """How many steps of a `while_loop` a program has room for, and what happens where it takes more.
 
-A program has a fixed size, so that a loop that data end has room for a number of steps. One that needs more in
-a later call is found by guards that `settle` makes, and the function is recorded anew; while it is recorded,
-more and more room is tried. In the body of another loop, the largest number of steps becomes a part of that
-one's state, up to the outermost loop, which knows each loop inside of it by its place.
+A program has a fixed size, so that a loop that data end has room for a number of steps. One that needs more
+in a later call is found by guards that `settle` makes, and the function is recorded anew; while it is
+recorded, more and more room is tried. In the body of another loop, the largest number of steps becomes a part
+of that one's state, up to the outermost loop, which knows each loop inside of it by its place.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ def settle(taken: Sequence[tuple[Place, Any]]) -> None:
         inner = count
         while isinstance(inner, Handle) and not isinstance(inner.trace, BodyTrace):
             inner = inner.node.value
-        if isinstance(inner, Handle):
-            inner.trace.taken.append((place, inner))
+        trace: Any = inner.trace if isinstance(inner, Handle) else None
+        if trace is not None:
+            trace.taken.append((place, inner))
             continue
         size = _FIRST
         while bool(count > size):

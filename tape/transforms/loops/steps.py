@@ -29,7 +29,6 @@ from tape.interpreters.batching import Lanes
 from tape.transforms._expand import push_series
 from tape.transforms.loops.body import Body, BodyTrace, Unrolled, ancestors, extracted
 
-
 Ending = Literal["length", "flag", "count"]
 
 
@@ -275,7 +274,7 @@ def _reached(
 
 
 def _spread(steps: Steps, inputs: Sequence[bool], outputs: Sequence[bool]) -> set[int]:
-    """Return the states that some inputs of the body are, or reach in some step, by way of certain outputs."""
+    """Return the states that some inputs of the body are, or reach in some step through certain outputs."""
     body, first = steps.body, steps.constants
     moving = {id for id, moves in zip(body.inputs, inputs, strict=False) if moves}
     behind = [ancestors(body.nodes, [output], ()) for output in body.outputs[: steps.states]]
@@ -323,7 +322,8 @@ def _kept(
         seen.add(id)
         op = nodes[id].call.op
         is_computed = op is not None and op.view is None and id < count
-        is_computed = is_computed and (moves[id] or op.batch is not elementwise)
+        if op is not None and op.batch is elementwise and not moves[id]:
+            is_computed = False
         if is_computed or (count and op is part and not depends[id]):
             kept.add(id)
         elif op is None:

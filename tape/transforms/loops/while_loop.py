@@ -21,8 +21,8 @@ from tape.transforms.loops.steps import STEPS, Steps
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
     """Run ``state = body_fun(state)`` as long as ``cond_fun(state)`` is true.
 
-    On arrays and Vars this is a Python loop. In a compiled function it is one instruction, which runs as often
-    as the data of each call decide, and so is its derivative.
+    On arrays and Vars this is a Python loop. In a compiled function it is one instruction, which runs as
+    often as the data of each call decide, and so is its derivative.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Notes
     -----
-    A program has room for 64 steps, or 4, 16, ... times as many if that is needed when it is recorded, because
-    the reverse sweep needs values of each. A call that takes more is recorded anew, with more room.
+    A program has room for 64 steps, or 4, 16, ... times as many if that is needed when it is recorded,
+    because the reverse sweep needs values of each. A call that takes more is recorded anew, with more room.
 
     Where one of the functions reads a number in Python, as ``and`` and ``if`` do, a compiled function records
     the loop step by step; write ``&`` for ``and``. Python numbers in a state become numbers of NumPy.
@@ -93,7 +93,7 @@ class _While:
     def _goes_on(self, state: Sequence[Any]) -> Any:
         """Return whether there is a next step, as a bool or a Var of one."""
         answer = self.cond_fun(self.carry.restored(state))
-        if not isinstance(answer, Handle) or answer.shape != ():
+        if not isinstance(answer, Handle) or np.shape(answer) != ():
             return np.bool_(bool(answer))
         answer = as_value(answer, "the condition")
         return answer if answer.dtype == bool else ops.not_equal(answer, 0)
