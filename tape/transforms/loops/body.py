@@ -147,11 +147,11 @@ class BodyTrace(Trace):
         The leaf that stands for each of them.
     refused : Unrolled or None
         Why it cannot be recorded, even if the function has caught that.
-    taken : list of tuple
+    step_counts : list of tuple
         For each loop in it that data end: its place, and a Var of the number of steps that it takes.
     """
 
-    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "taken")
+    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "step_counts")
 
     def __init__(self, name: str) -> None:
         self._recorder = recorder()
@@ -160,7 +160,7 @@ class BodyTrace(Trace):
         self.captured: list[Any] = []
         self.captures: list[int] = []
         self.refused: Unrolled | None = None
-        self.taken: list[tuple[Any, Any]] = []
+        self.step_counts: list[tuple[Any, Any]] = []
         self._leaves: dict[int, Any] = {}  # by the id of the node from outside
 
     var_type: ClassVar[type[Var]]
@@ -321,14 +321,14 @@ def _recorded(
                 raise trace.refused from error
             raise
         outputs = [trace.output(result) for result in results]
-        for k, (_, count) in enumerate(trace.taken):
+        for k, (_, count) in enumerate(trace.step_counts):
             most = trace.leaf(np.int64(0))
             leaves.insert(states + k, most)
             outputs.insert(states + k, trace.output(ops.maximum(most.again(), count)))
     if trace.refused is not None:
         raise trace.refused
     body = extracted(trace.nodes, [*trace.captures, *[leaf.id for leaf in leaves]], outputs)
-    return body, trace.captured, [place for place, _ in trace.taken]
+    return body, trace.captured, [place for place, _ in trace.step_counts]
 
 
 def _are_alike(a: Any, b: Any) -> bool:

@@ -97,7 +97,7 @@ def settle(taken: Sequence[tuple[Place, Any]]) -> None:
             inner = inner.node.value
         trace: Any = inner.trace if isinstance(inner, Handle) else None
         if trace is not None:
-            trace.taken.append((place, inner))
+            trace.step_counts.append((place, inner))
             continue
         size = _FIRST
         while bool(count > size):

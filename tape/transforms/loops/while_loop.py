@@ -9,8 +9,9 @@ import numpy as np
 
 from tape import ops
 from tape.core.interpreter import recorder
-from tape.core.node import Handle, plain
+from tape.core.node import plain
 from tape.core.results import unpack
+from tape.core.var import Var
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
@@ -93,7 +94,7 @@ class _While:
     def _goes_on(self, state: Sequence[Any]) -> Any:
         """Return whether there is a next step, as a bool or a Var of one."""
         answer = self.cond_fun(self.carry.restored(state))
-        if not isinstance(answer, Handle) or np.shape(answer) != ():
+        if not isinstance(answer, Var) or answer.ndim:
             return np.bool_(bool(answer))
         answer = as_value(answer, "the condition")
         return answer if answer.dtype == bool else ops.not_equal(answer, 0)
