@@ -161,6 +161,19 @@ def innermost(operands: Sequence[Any]) -> Any:
     TraceDroppedError
         If the trace of an operand is gone.
     """
+    found: Any = None
+    level, is_batched = -1, False
+    for operand in operands:
+        if isinstance(operand, Handle) and (found is None or operand.trace_ref is not found.ref):
+            trace = operand.trace_ref()
+            if trace is None or trace.level == level:
+                break
+            is_batched = is_batched or trace.is_batch
+            if trace.level > level:
+                found, level = trace, trace.level
+    else:
+        if not OPEN or is_batched or interceptor(level) is None:
+            return found
     if OPEN and (over := _interceptor_over(operands)):
         return over
     owner: Any = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.interpreter import OPEN, is_intercepted
+from tape.core.interpreter import OPEN, interceptor
 from tape.core.node import Call, Handle, Node
 from tape.core.op import NUMPY_ERRORS, Op, bind
 from tape.core.operands import FAST, as_operand, other_operand
@@ -72,12 +72,12 @@ def _unary(op: Op) -> Callable[..., Any]:
             return bind(op, (x,), _NO_ATTRS)
         ref = x.trace_ref
         trace = ref()
-        if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
+        if trace is None or not trace.is_plain or (OPEN and interceptor(trace.level)):
             return bind(op, (x,), _NO_ATTRS)
         parent = x.node
         a = parent.value
         if trace.level and isinstance(a, Handle):
-            value = record(a)
+            value = record(a) if type(a) is Var else bind(op, (a,), _NO_ATTRS)
         else:
             try:
                 value = forward(a)
@@ -113,8 +113,12 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
             x_id, a = None, x
         else:
             x_id, a = None, convert(x)
-            if a is NotImplemented or isinstance(a, Handle):
-                return a if a is NotImplemented else bind(op, (x, y), _NO_ATTRS)
+            if a is NotImplemented:
+                return a
+            if isinstance(a, Handle):
+                if not _is_outside(a, y):
+                    return bind(op, (x, y), _NO_ATTRS)
+                a = a.again()
         if type(y) is Var:
             parent, y_id = y.node, y.id
             b = parent.value
@@ -128,16 +132,20 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
             y_id, b = None, y
         else:
             y_id, b = None, convert(y)
-            if b is NotImplemented or isinstance(b, Handle):
-                return b if b is NotImplemented else bind(op, (x, y), _NO_ATTRS)
+            if b is NotImplemented:
+                return b
+            if isinstance(b, Handle):
+                if not _is_outside(b, x):
+                    return bind(op, (x, y), _NO_ATTRS)
+                b = b.again()
         if ref is None:
             is_simple = type(a) is type(b) is np.ndarray and not OPEN
             return op.compute((a, b), _NO_ATTRS) if is_simple else bind(op, (x, y), _NO_ATTRS)
         trace = ref()
-        if trace is None or not trace.is_plain or (OPEN and is_intercepted()):
+        if trace is None or not trace.is_plain or (OPEN and _is_intercepted(trace, x_id, a, y_id, b)):
             return bind(op, (x, y), _NO_ATTRS)
         if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):
-            value = record(a, b)
+            value = record(a, b) if type(a) is Var or type(b) is Var else bind(op, (a, b), _NO_ATTRS)
         else:
             try:
                 value = forward(a, b)
@@ -154,3 +162,17 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
         return var
 
     return record
+
+
+def _is_intercepted(trace: Any, x_id: int | None, x: Any, y_id: int | None, y: Any) -> bool:
+    """Return whether an interceptor is between, or an array from outside may belong to a program."""
+    is_outside = (x_id is None and type(x) is np.ndarray) or (y_id is None and type(y) is np.ndarray)
+    return is_outside or interceptor(trace.level) is not None
+
+
+def _is_outside(x: Handle, y: Any) -> bool:
+    """Return whether a Var belongs to a trace further out than that of another operand, a plain one."""
+    if type(y) is not Var:
+        return False
+    outer, trace = x.trace_ref(), y.trace_ref()
+    return outer is not None and trace is not None and outer.level < trace.level

@@ -164,7 +164,10 @@ class Recording(Nested):
             is_nested = is_nested or isinstance(value, Handle)
         values = inputs[1::2]
         try:
-            value = op(*values, **attrs) if is_nested else op.compute(values, attrs)
+            if is_nested:
+                value = interpreter.innermost(values).process(op, values, attrs)
+            else:
+                value = op.compute(values, attrs)
         except errors.TapeError as error:
             tell_places(error, operands)
             raise

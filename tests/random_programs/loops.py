@@ -42,8 +42,8 @@ LOOPS: list[tuple[str, str]] = [
     ),
     (
         "vector",
-        "tape.while_loop(lambda s: np.sum(s * s) > {c} * {c} + 1, lambda s: s * 0.5 + {vector} * 0.01,"
-        " {vector} * 1.0)",
+        "tape.while_loop(lambda s: (np.sum(s[0] * s[0]) > {c}) & (s[1] < 9),"
+        " lambda s: (s[0] * 0.5 + {vector} * 0.01, s[1] + 1), ({vector} * 1.0, 0))[0]",
     ),
     (
         "number",
@@ -52,8 +52,8 @@ LOOPS: list[tuple[str, str]] = [
     ),
     (
         "vector",
-        "tape.map(lambda e: tape.while_loop(lambda s: np.abs(s) > 1, lambda s: s * 0.6 + {number} * 0.01,"
-        " e * 1.0), {vector})",
+        "tape.map(lambda e: tape.while_loop(lambda s: (np.abs(s[0]) > 1) & (s[1] < 9),"
+        " lambda s: (s[0] * 0.6 + {number} * 0.01, s[1] + 1), (e * 1.0, 0))[0], {vector})",
     ),
     ("number", "tape.scan(lambda s, e: (s + e if e > {c} else s * 0.5, None), {number} * 1.0, {vector})[0]"),
     ("any", "tape.scan(lambda s, e: (s, e if {test} else -e), {number}, {vector})"),

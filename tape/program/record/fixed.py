@@ -10,10 +10,11 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
-from tape.core.node import Node
+from tape.core.node import Leaf, Node
 from tape.kernels.folds import DTYPE_CODES
 
 
@@ -68,6 +69,30 @@ def _plain_arrays(
                     arrays[id(operand)] = operand
     held.update(bases.values())
     return arrays, held
+
+
+def share_arrays(nodes: list[Node], unowned: Collection[int]) -> None:
+    """Let leaves that hold equal arrays without an owner hold the same array.
+
+    Code that runs in every step of a loop makes such an array in every step.
+
+    Parameters
+    ----------
+    nodes : list of Node
+        A tape, which is changed.
+    unowned : collection of int
+        The result of `unowned_arrays`.
+    """
+    known: dict[Any, np.ndarray] = {}
+    for number, node in enumerate(nodes):
+        value = node.value
+        if node.op is None and type(value) is np.ndarray and id(value) in unowned and value.size <= _SMALL:
+            same = known.setdefault((value.dtype.str, value.shape, value.tobytes()), value)
+            if same is not value:
+                nodes[number] = Leaf(same, False, None)
+
+
+_SMALL = 1024  # elements: comparing larger arrays takes longer than the loop saves
 
 
 def fixed_nodes(nodes: Sequence[Node], inputs: Collection[int], unowned: Collection[int]) -> frozenset[int]:

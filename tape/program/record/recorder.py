@@ -17,8 +17,10 @@ import numpy as np
 from tape import errors
 from tape.core.interpreter import OPEN, Interceptor
 from tape.core.node import Handle, Leaf, Node
+from tape.core.operands import as_operand, tell_places
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.inplace.aliases import note_view
 from tape.program.record.traced import Traced
 from tape.program.record.weak import weak
 
@@ -119,14 +121,28 @@ class Recorder(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
+        ref, inputs = self.ref, []
         self.is_computing, before = True, self.is_computing
         try:
-            return super().process(op, operands, attrs)
+            for operand in operands:
+                if not isinstance(operand, Handle):
+                    inputs += (None, as_operand(operand))
+                elif operand.trace_ref is ref:
+                    inputs += (operand.id, operand.node.value)
+                else:  # of a trace further out
+                    return super().process(op, operands, attrs)
+            value = op.compute(inputs[1::2], attrs)
         except Exception as error:
+            if isinstance(error, errors.TapeError):
+                tell_places(error, operands)
             self.caught = error
             raise
         finally:
             self.is_computing = before
+        var = self.push(Node(value, op.call(attrs, (False,) * len(operands)), tuple(inputs)))
+        if op.view is not None and inputs[0] is not None:
+            note_view(self, var, operands[0])
+        return var
 
     @contextmanager
     def raising(self) -> Iterator[None]:
@@ -146,14 +162,15 @@ class Recorder(Trace):
     def push(self, node: Node) -> Var:
         """Append a node; if its shape or dtype depends on data, they become a guard."""
         inputs = node.inputs
-        if None in inputs[::2]:
-            for parent, operand in zip(inputs[::2], inputs[1::2], strict=True):
-                if parent is None and type(operand) is np.ndarray:
-                    self._seen.see(operand)
+        for k in range(0, len(inputs), 2):
+            if inputs[k] is None and type(inputs[k + 1]) is np.ndarray:
+                self._seen.see(inputs[k + 1])
         var = super().push(node)
-        depends = node.op is not None and node.op.data_dependent
-        if depends is True or (depends and depends(*node.operands, **node.attrs)):
-            self._guard(var.id, "type", (var.dtype.str, *var.shape))
+        op = node.call.op
+        if op is not None and op.data_dependent:
+            depends = op.data_dependent
+            if depends is True or depends(*node.operands, **node.attrs):
+                self._guard(var.id, "type", (var.dtype.str, *var.shape))
         return var
 
     def _guard(self, node: int, kind: Literal["bool", "int", "type"], outcome: Outcome) -> None:

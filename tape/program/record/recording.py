@@ -16,7 +16,7 @@ from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.node import Handle, Node, plain
 from tape.kernels.availability import avoided
-from tape.program.record.fixed import fixed_nodes, unowned_arrays
+from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
 from tape.transforms.loops.rolling import rolled
@@ -149,6 +149,7 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     nodes = trace.release()
     count = len(nodes)
     roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
+    share_arrays(nodes, unowned_arrays(nodes, set(inputs)))
     found = rolled(nodes, inputs, roots, trace.notes)
     if found is not None:
         nodes.clear()  # so that nothing refers to arrays but the tape
