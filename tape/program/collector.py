@@ -1,7 +1,7 @@
-"""`collector_paused`: no garbage collection while a program is built.
+"""`collector_paused`: no garbage collection while a function is recorded and its program is built.
 
-Building allocates many objects that all stay alive. Each time their number has grown by a quarter, the
-collector would traverse all of them and find nothing: a third of the build time of long programs.
+Both allocate many objects that all stay alive. Each time their number has grown by a quarter, the
+collector would traverse all of them and find nothing: a third of the time that long programs take.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.node import Handle, Node, plain
 from tape.kernels.availability import avoided
+from tape.program.collector import collector_paused
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
@@ -86,6 +87,7 @@ class Recorded:
         ]
 
 
+@collector_paused()
 def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Recorded:
     """Run a function once, on traced arguments.
 
