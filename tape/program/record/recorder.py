@@ -7,7 +7,7 @@ over are leaves, read by reference in every call.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
@@ -27,6 +27,7 @@ from tape.program.record.weak import weak
 if TYPE_CHECKING:
     from tape.core.op import Op
 
+_new: Callable[[type], Any] = object.__new__
 
 Outcome = bool | int | tuple[str | int, ...]
 """A number that Python has read; or a dtype and a shape."""
@@ -121,12 +122,15 @@ class Recorder(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
-        ref, inputs = self.ref, []
+        ref, inputs, arrays = self.ref, [], []
         self.is_computing, before = True, self.is_computing
         try:
             for operand in operands:
                 if not isinstance(operand, Handle):
-                    inputs += (None, as_operand(operand))
+                    value = as_operand(operand)
+                    inputs += (None, value)
+                    if type(value) is np.ndarray:
+                        arrays.append(value)
                 elif operand.trace_ref is ref:
                     inputs += (operand.id, operand.node.value)
                 else:  # of a trace further out
@@ -139,7 +143,10 @@ class Recorder(Trace):
             raise
         finally:
             self.is_computing = before
-        var = self.push(Node(value, op.call(attrs, (False,) * len(operands)), tuple(inputs)))
+        node = _new(Node)
+        node.value, node.inputs = value, tuple(inputs)
+        node.call = op.call(attrs, (False,) * len(operands))
+        var = self._pushed(node, arrays)
         if op.view is not None and inputs[0] is not None:
             note_view(self, var, operands[0])
         return var
@@ -161,10 +168,12 @@ class Recorder(Trace):
 
     def push(self, node: Node) -> Var:
         """Append a node; if its shape or dtype depends on data, they become a guard."""
-        inputs = node.inputs
-        for k in range(0, len(inputs), 2):
-            if inputs[k] is None and type(inputs[k + 1]) is np.ndarray:
-                self._seen.see(inputs[k + 1])
+        pairs = zip(node.inputs[::2], node.inputs[1::2], strict=True)
+        return self._pushed(node, [x for parent, x in pairs if parent is None and type(x) is np.ndarray])
+
+    def _pushed(self, node: Node, arrays: Sequence[np.ndarray]) -> Var:
+        for array in arrays:
+            self._seen.see(array)
         var = super().push(node)
         op = node.call.op
         if op is not None and op.data_dependent:

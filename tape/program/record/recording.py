@@ -20,7 +20,7 @@ from tape.program.collector import collector_paused
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
-from tape.transforms.loops.rolling import rolled
+from tape.transforms.loops.rolling import LEAST_NODES, rolled, without_dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +150,11 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         outputs.append(out.id if isinstance(out, Handle) else Constant(out))
     nodes = trace.release()
     count = len(nodes)
-    roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
-    share_arrays(nodes, unowned_arrays(nodes, set(inputs)))
-    found = rolled(nodes, inputs, roots, trace.notes)
-    if found is not None:
+    for shorten in (without_dead, _with_loops) if count >= LEAST_NODES else ():
+        roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
+        shorter, place = shorten(nodes, inputs, roots, trace.notes)
         nodes.clear()  # so that nothing refers to arrays but the tape
-        nodes, place = found
+        nodes = shorter
         inputs = [place[id] for id in inputs]
         outputs = [place[out] if type(out) is int else out for out in outputs]
         trace.guards = _moved(trace.guards, place)
@@ -164,6 +163,15 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     guards = [guard for guard in trace.guards if guard.node not in fixed]
     notes = tuple(dict.fromkeys(trace.notes))
     return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes)
+
+
+def _with_loops(
+    nodes: list[Node], inputs: list[int], roots: list[int], notes: list[str]
+) -> tuple[list[Node], dict[int, int]]:
+    """Return a tape with loops in place of what repeats itself."""
+    share_arrays(nodes, unowned_arrays(nodes, set(inputs)))
+    found = rolled(nodes, inputs, roots, notes)
+    return found or (list(nodes), {id: id for id in (*inputs, *roots)})
 
 
 def _moved(guards: list[Guard], place: dict[int, int]) -> list[Guard]:

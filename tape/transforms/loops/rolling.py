@@ -61,7 +61,7 @@ def rolled(
     """
     if len(nodes) < LEAST_NODES:
         return None
-    tape, place = _without_dead(nodes, {id: id for id in {*inputs, *roots}})
+    tape, place = without_dead(nodes, inputs, roots)
     bodies: dict[Any, Any] = {}
     least = LEAST_NODES
     for _ in range(_DEPTH):
@@ -72,15 +72,18 @@ def rolled(
         if not shorter.count:
             break
         shorter.finish()
-        tape, place = _without_dead(shorter.nodes, {id: shorter.place[at] for id, at in place.items()})
+        tape, numbers = without_dead(shorter.nodes, [shorter.place[at] for at in place.values()])
+        place = {id: numbers[shorter.place[at]] for id, at in place.items()}
         least = LEAST_NODES // 8  # of which some are loops themselves
     return tape, place
 
 
-def _without_dead(tape: Sequence[Node], place: dict[int, int]) -> tuple[list[Node], dict[int, int]]:
-    """Drop nodes that nothing needs any more."""
+def without_dead(
+    tape: Sequence[Node], inputs: Collection[int], roots: Collection[int] = (), notes: Any = None
+) -> tuple[list[Node], dict[int, int]]:
+    """Return a tape without what neither inputs nor roots need, and where these are on it."""
     alive = bytearray(len(tape))
-    for id in place.values():
+    for id in (*inputs, *roots):
         alive[id] = 1
     for id in range(len(tape) - 1, -1, -1):
         if alive[id]:
@@ -93,7 +96,7 @@ def _without_dead(tape: Sequence[Node], place: dict[int, int]) -> tuple[list[Nod
         numbers.append(len(kept))
         if alive[id]:
             kept.append(renumbered(node, numbers))
-    return kept, {id: numbers[at] for id, at in place.items()}
+    return kept, {id: numbers[id] for id in (*inputs, *roots)}
 
 
 class Shorter:
