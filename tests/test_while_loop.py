@@ -8,7 +8,7 @@ import pytest
 import tape
 from tape import errors, tree
 from tape.interpreters.batching import Lanes
-from tape.transforms.loops.steps import STEPS
+from tape.transforms.loops.operation import STEPS
 from tests.test_loops import assert_alike
 
 

@@ -122,7 +122,9 @@ class Recorder(Trace):
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute, and append a node."""
-        ref, inputs, arrays = self.ref, [], []
+        ref = self.ref
+        inputs: list[Any] = []
+        arrays: list[np.ndarray] = []
         self.is_computing, before = True, self.is_computing
         try:
             for operand in operands:

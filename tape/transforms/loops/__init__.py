@@ -1,5 +1,11 @@
-"""Loops and branches as functions, with plain NumPy code in their bodies.
+"""Loops and branches as functions, and loops that are found on a tape, as one operation.
 
-`scan` and what is made of it run step by step on arrays and Vars. A program has them as one instruction:
-`body` records a step, `steps` is the operation, with its rules in both modes.
+=============================  =========================================================================
+scan, while_loop, mapping      the functions; `branches` has those without a loop
+carry, room                    what a loop hands from step to step; how many steps it has room for
+body                           a step, recorded once
+steps, operation               a loop as an operation, `reversal` and `pushing` being its rules
+rolling                        loops of Python, found on a tape: `periods`, `likeness`, `sources`,
+                               `elements` and `assembly` are its parts
+=============================  =========================================================================
 """

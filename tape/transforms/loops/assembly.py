@@ -15,8 +15,9 @@ from tape.ops.structure.joining import stack_op
 from tape.transforms.loops.body import Body
 from tape.transforms.loops.elements import MOST_BYTES, Misfit, elements_of, joined, slice_of
 from tape.transforms.loops.likeness import Hashable, Same, are_equal, are_same
+from tape.transforms.loops.operation import STEPS
 from tape.transforms.loops.sources import Sources
-from tape.transforms.loops.steps import STEPS, Steps
+from tape.transforms.loops.steps import Steps
 
 if TYPE_CHECKING:
     from tape.transforms.loops.rolling import Shorter

@@ -12,13 +12,12 @@ import numpy as np
 from tape import errors, ops, tree
 from tape.core.interpreter import recorder
 from tape.core.node import plain
-from tape.core.results import unpack
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
 from tape.transforms.loops.room import Place, body_of, settle, with_room
-from tape.transforms.loops.steps import STEPS, Steps
+from tape.transforms.loops.steps import Steps
 
 
 def scan(
@@ -282,7 +281,7 @@ class _Loop:
             body, captured, places = record(self.step, examples, count, self.name, self.length)
         state = [*self.carry.leaves, *[np.int64(0)] * len(places)]
         steps = Steps(body, self.length, len(captured), len(state), self.is_backwards, self.is_recomputed)
-        results = list(unpack(STEPS(*captured, *state, *self.arrays, steps=steps)))
+        results = list(steps(*captured, *state, *self.arrays))
         stop = count + len(places)
         settle(list(zip(places, results[count:stop], strict=True)))
         return [*results[:count], *results[stop:]]

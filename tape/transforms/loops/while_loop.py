@@ -10,13 +10,12 @@ import numpy as np
 from tape import ops
 from tape.core.interpreter import recorder
 from tape.core.node import plain
-from tape.core.results import unpack
 from tape.core.var import Var
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
 from tape.transforms.loops.room import Full, Place, body_of, room, settle, with_room
-from tape.transforms.loops.steps import STEPS, Steps
+from tape.transforms.loops.steps import Steps
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> Any:
@@ -120,7 +119,7 @@ class _While:
             raise Unrolled(f"there was no step to record, and {error}") from error
         first += [np.int64(0)] * len(places)
         steps = Steps(body, room(place), len(captured), len(first), ends_by="flag")
-        goes_on, count, *state = unpack(STEPS(*captured, *first, steps=steps))
+        goes_on, count, *state = steps(*captured, *first)
         stop = len(self.carry)
         settle([(place, count + goes_on), *zip(places, state[stop:], strict=True)])
         return state[:stop]
