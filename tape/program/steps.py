@@ -52,12 +52,12 @@ def lower_steps(b: Builder, operands: Sequence[Any], steps: Steps) -> Value:
 
 def run_steps(steps: Steps, operands: Sequence[Any]) -> Results:
     """Return the results of a loop for plain operands."""
-    size = max(len(steps.body), 1)
-    if steps.ends_by == "flag" and steps.length * size > _WORTH_A_PROGRAM:
-        few = steps.run(operands, _WORTH_A_PROGRAM // size)
+    work = max(steps.work, 1)
+    if steps.ends_by == "flag" and steps.length * work > _WORTH_A_PROGRAM:
+        few = steps.run(operands, _WORTH_A_PROGRAM // work)
         if not few[0]:
             return few
-    elif (int(operands[-1]) if steps.ends_by == "count" else steps.length) * size < _WORTH_A_PROGRAM:
+    elif (int(operands[-1]) if steps.ends_by == "count" else steps.length) * work < _WORTH_A_PROGRAM:
         return steps.run(operands)
     leaves = tuple([x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x)[()] for x in operands])
     runner = _runners.get(steps)

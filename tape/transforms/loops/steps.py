@@ -95,6 +95,12 @@ class Steps:
         return unpack(INTERNAL["scan"](*operands, steps=self))
 
     @cached_property
+    def work(self) -> int:
+        """How many operations a step is, those of loops in it included."""
+        inner = [node.attrs["steps"] for node in self.body.nodes if "steps" in node.attrs]
+        return len(self.body) + sum([steps.length * steps.work for steps in inner])
+
+    @cached_property
     def reversals(self) -> dict[tuple[bool, ...], Reversal]:
         """Its reverse rules so far, by which of the results have an adjoint."""
         return {}
