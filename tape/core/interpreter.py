@@ -46,6 +46,8 @@ class Interpreter:
         Nesting depth: the deepest interpreter among the operands processes an operation.
     is_batch : bool
         Whether its Vars stand for several values each.
+    is_program : bool
+        Whether it records a program: nothing on it is differentiated.
     is_plain : bool
         Whether to process an operation is to compute it and to append a node, so that the recorders that
         `tape.core.record` generates may do it.
@@ -55,6 +57,7 @@ class Interpreter:
 
     level: int
     is_batch: ClassVar[bool] = False
+    is_program: ClassVar[bool] = False
     is_plain: bool = False
 
     def process(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:

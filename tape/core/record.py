@@ -60,8 +60,55 @@ def recorder_of(op: Op, count: int, numpy: Callable[..., Any] | None = None) -> 
     return function
 
 
+def _for_programs(op: Op) -> Callable[..., Any]:
+    """Return a function of Vars of a program's recorder, where nothing is active, and scalars."""
+    forward = op.forward
+    call = Call(op, _NO_ATTRS, None)
+    if op.data_dependent:
+        return lambda *operands: bind(op, operands, _NO_ATTRS)
+
+    def record(*operands: Any) -> Any:
+        ref = None
+        inputs: list[Any] = []
+        for operand in operands:
+            if not isinstance(operand, Handle):
+                if type(operand) not in FAST:
+                    return bind(op, operands, _NO_ATTRS)
+                inputs += (None, operand)
+                continue
+            if operand.trace_ref is not ref:
+                if ref is not None:
+                    return bind(op, operands, _NO_ATTRS)
+                ref = operand.trace_ref
+            inputs += (operand.id, operand.node.value)
+        trace: Any = None if ref is None else ref()
+        if trace is None or not trace.is_program or trace.is_computing or trace.watching is not None:
+            return bind(op, operands, _NO_ATTRS)
+        if interceptor(trace.level) is not None:
+            return bind(op, operands, _NO_ATTRS)
+        trace.is_computing = True
+        try:
+            value = forward(*inputs[1::2])
+        except Exception:
+            value = None  # done again below, with an error that says more
+        finally:
+            trace.is_computing = False
+        if type(value) is not np.ndarray and not isinstance(value, np.generic):
+            return bind(op, operands, _NO_ATTRS)
+        node, nodes = _new(Node), trace.nodes
+        node.value, node.call, node.inputs = value, call, tuple(inputs)
+        var = _new(trace.var_type)
+        var.id = len(nodes)
+        var.trace_ref, var.node, var.share = ref, node, None
+        nodes.append(node)
+        return var
+
+    return record
+
+
 def _unary(op: Op) -> Callable[..., Any]:
     forward = op.forward
+    on_program = _for_programs(op)
     inactive = Call(op, _NO_ATTRS, None)
     active = Call(op, _NO_ATTRS, pull_unary(*op.vjp)) if op.vjp else inactive  # type: ignore[misc]
 
@@ -69,7 +116,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         if type(x) is not Var:
             if type(x) is np.ndarray and not OPEN and x.dtype.kind in "fiubc":
                 return op.compute((x,), _NO_ATTRS)
-            return bind(op, (x,), _NO_ATTRS)
+            return on_program(x)
         ref = x.trace_ref
         trace = ref()
         if trace is None or not trace.is_plain or (OPEN and interceptor(trace.level)):
@@ -77,7 +124,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         parent = x.node
         a = parent.value
         if trace.level and isinstance(a, Handle):
-            value = record(a) if type(a) is Var else bind(op, (a,), _NO_ATTRS)
+            value = record(a) if type(a) is Var else on_program(a)
         else:
             try:
                 value = forward(a)
@@ -98,6 +145,7 @@ def _unary(op: Op) -> Callable[..., Any]:
 def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[..., Any]:
     """Return a function of two operands; ``convert`` is for neither Vars nor common scalars."""
     forward = op.forward
+    on_program = _for_programs(op)
     pulls = pull_binary(op.widens, *op.vjp) if op.vjp else (None, None, None)  # type: ignore[misc]
     active_both, active_x, active_y = (Call(op, _NO_ATTRS, pull) for pull in pulls)
     inactive = Call(op, _NO_ATTRS, None)
@@ -117,7 +165,7 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
                 return a
             if isinstance(a, Handle):
                 if not _is_outside(a, y):
-                    return bind(op, (x, y), _NO_ATTRS)
+                    return on_program(a, y)
                 a = a.again()
         if type(y) is Var:
             parent, y_id = y.node, y.id
@@ -136,7 +184,7 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
                 return b
             if isinstance(b, Handle):
                 if not _is_outside(b, x):
-                    return bind(op, (x, y), _NO_ATTRS)
+                    return on_program(x, b)
                 b = b.again()
         if ref is None:
             is_simple = type(a) is type(b) is np.ndarray and not OPEN
@@ -145,7 +193,7 @@ def _binary(op: Op, convert: Callable[[Any], Any] = as_operand) -> Callable[...,
         if trace is None or not trace.is_plain or (OPEN and _is_intercepted(trace, x_id, a, y_id, b)):
             return bind(op, (x, y), _NO_ATTRS)
         if trace.level and (isinstance(a, Handle) or isinstance(b, Handle)):
-            value = record(a, b) if type(a) is Var or type(b) is Var else bind(op, (a, b), _NO_ATTRS)
+            value = record(a, b) if type(a) is Var or type(b) is Var else on_program(a, b)
         else:
             try:
                 value = forward(a, b)

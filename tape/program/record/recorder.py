@@ -73,6 +73,7 @@ class Recorder(Trace):
 
     __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing", "notes")
 
+    is_program = True
     var_type: ClassVar[type[Var]] = Traced
 
     def __init__(self, name: str | None = None) -> None:
