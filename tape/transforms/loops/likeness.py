@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tape.core.node import Handle, Node
+from tape.core.node import Handle, Node, plain
 from tape.core.op import Op
 from tape.ops.structure.indexing import getitem_op
 from tape.transforms.loops.periods import Run
@@ -20,19 +20,24 @@ class Table:
         self.nodes = nodes
         self.codes = np.empty(len(nodes), np.int64)
         self._known: dict[Any, int] = {}
-        self._calls: dict[int, Any] = {}
+        self._calls: dict[int, int] = {}
+        self._keys: dict[Any, int] = {}
         for id, node in enumerate(nodes):
             is_alone = id in inputs or (node.call.op is None and getattr(node, "is_param", False))
             self.codes[id] = -1 - id if is_alone else self._code(node)
 
     def _code(self, node: Node) -> int:
-        call, value = node.call, node.value
+        call, value, inputs = node.call, plain(node.value), node.inputs
         key = self._calls.get(id(call))
         if key is None:
-            key = self._calls[id(call)] = (call.op, call.pull is None, _key_of(call.op, call.attrs))
-        kinds = [None if parent is None else 1 for parent in node.inputs[::2]]
-        whole = (key, value.shape, value.dtype, *kinds)
-        return self._known.setdefault(whole, len(self._known))
+            whole = (call.op, call.pull is None, _key_of(call.op, call.attrs))
+            key = self._calls[id(call)] = self._keys.setdefault(whole, len(self._keys))
+        kinds: Any
+        if len(inputs) == 4:  # as most have, and this is done for every node
+            kinds = 2 * (inputs[0] is None) + (inputs[2] is None)
+        else:
+            kinds = tuple([parent is None for parent in inputs[::2]])
+        return self._known.setdefault((key, kinds, value.shape, value.dtype), len(self._known))
 
     def parents(self, run: Run, position: int, slot: int) -> list[int | None]:
         """Return the parent of one operand in all steps of a run."""

@@ -90,12 +90,13 @@ def without_dead(
             for parent in tape[id].inputs[::2]:
                 if parent is not None:
                     alive[parent] = 1
-    numbers: list[int] = []
-    kept: list[Node] = []
-    for id, node in enumerate(tape):
+    first = alive.find(0) % (len(tape) + 1)  # those before it keep their numbers
+    numbers = list(range(first))
+    kept = list(tape[:first])
+    for id in range(first, len(tape)):
         numbers.append(len(kept))
         if alive[id]:
-            kept.append(renumbered(node, numbers))
+            kept.append(renumbered(tape[id], numbers))
     return kept, {id: numbers[id] for id in (*inputs, *roots)}
 
 
