@@ -17,9 +17,10 @@ from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.checks import check_cotangent
 from tape.core.interpreter import OPEN, interceptor, lift, recorder, resolve
-from tape.core.node import Handle, snapshot
+from tape.core.node import Handle, Node, plain, snapshot
 from tape.core.trace import Trace
-from tape.transforms.loops.rolling import rolled
+from tape.transforms._merge import merged
+from tape.transforms.loops import rolling
 
 Argnums = int | tuple[int, ...] | list[int]
 
@@ -130,7 +131,7 @@ class Recording:
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
             if self.trace.watching is None and (program := recorder()) is not None:
-                self._roll(program)
+                self._shorten(program)
 
     # ---- what was recorded ---------------------------------------------------------------------
 
@@ -207,18 +208,32 @@ class Recording:
                     f"{self.transform}: {self._arg_names()[k]} is {errors.describe(param)}. {instead}"
                 )
 
-    def _roll(self, program: Any) -> None:
-        """Put loops in place of what repeats itself on the tape, which a program is about to hold."""
-        ours = [out for out in self.outs if self._is_ours(out)]
-        params = [param.id for param in self.params]
-        found = rolled(self.trace.nodes, params, [out.id for out in ours], program.notes)
-        if found is not None:
-            nodes, place = found
-            self.outs = [out.again() if self._is_ours(out) else out for out in self.outs]
-            for handle in [*self.params, *[out for out in self.outs if self._is_ours(out)]]:
-                handle.id = place[handle.id]
-                handle.node = nodes[handle.id]
-            self.trace.replace(nodes, place)
+    def _shorten(self, program: Any) -> None:
+        """Merge what is on the tape twice, and put loops in place of what repeats itself, for a program."""
+        if len(self.trace) >= rolling.LEAST_NODES:
+            shorter = merged(self.trace.nodes, self._kept())
+            # Otherwise loops first: what a step shares with the one before would become a state of the loop.
+            if shorter is not None and 2 * len(shorter[0]) < len(self.trace):
+                self._take(shorter)
+            params = [param.id for param in self.params]
+            outs = [out.id for out in self.outs if self._is_ours(out)]
+            self._take(rolling.rolled(self.trace.nodes, params, outs, program.notes))
+        self._take(merged(self.trace.nodes, self._kept()))
+
+    def _kept(self) -> list[int]:
+        """Return the nodes of params and results."""
+        return [handle.id for handle in [*self.params, *self.outs] if self._is_ours(handle)]
+
+    def _take(self, shorter: tuple[list[Node], dict[int, int]] | None) -> None:
+        """Go on with a shorter tape, if there is one."""
+        if shorter is None:
+            return
+        for out in self.outs:
+            plain(out)  # which a stale view refuses
+        nodes, place = shorter
+        self.trace.replace(nodes, place)
+        self.params = [self.trace[place[param.id]] for param in self.params]
+        self.outs = [self.trace[place[out.id]] if self._is_ours(out) else out for out in self.outs]
 
     # ---- sweeps ----------------------------------------------------------------------------------
 
