@@ -7,20 +7,16 @@ their sum for an adjoint.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
-
-from tape.core.node import Call, Handle, Node, plain
+from tape.core.node import Call, Handle, Node
 from tape.core.trace import Trace
-from tape.transforms.loops.likeness import Hashable, Same, is_immutable
+from tape.transforms.loops.likeness import Hashable
 
 
 def merge(trace: Trace, root: Any) -> Any:
     """Merge nodes of a trace, whose params come first; return where one of its Vars is then."""
-    plain(root)  # which a stale view refuses
     shorter = merged(trace.nodes, [*[param.id for param in trace.params], root.id])
     if shorter is None:
         return root
@@ -77,7 +73,7 @@ def _firsts(nodes: Sequence[Node]) -> list[int] | None:
     codes: dict[int, int] = {}  # of each call, by its identity: most nodes share theirs
     known: dict[tuple[Any, ...], int] = {}
     is_shorter = False
-    for id_, node in enumerate(nodes):
+    for at, node in enumerate(nodes):
         call = node.call
         code = codes.get(id(call))
         if code is None:
@@ -88,25 +84,19 @@ def _firsts(nodes: Sequence[Node]) -> list[int] | None:
         inputs = iter(node.inputs)
         for parent, value in zip(inputs, inputs, strict=True):
             key.append(_constant(value) if parent is None else firsts[parent])
-        first = known.setdefault(tuple(key), id_)
-        if first != id_ and type(plain(node.value)) is type(plain(nodes[first].value)):
-            firsts[id_], is_shorter = first, True
+        first = known.setdefault(tuple(key), at)
+        if first != at:
+            firsts[at], is_shorter = first, True
     return firsts if is_shorter else None
 
 
 def _code(call: Call, kinds: dict[Hashable, int]) -> int:
     """Return a number that is the same for calls alike; -1 if they may do something else each time."""
-    if call.op is None or call.op.lower is None or not all(map(is_immutable, call.attrs.values())):
+    if call.op is None or call.op.lower is None:
         return -1
     return kinds.setdefault(Hashable((call.op, *call.attrs.items())), len(kinds))
 
 
-def _constant(value: Any) -> Any:
-    """Return what equal constants share: the node of a Var, or the type of a number and its bits."""
-    if type(value) is float:
-        return float, value, math.copysign(1.0, value)
-    if isinstance(value, Handle):
-        return Same(value.node)
-    if isinstance(value, np.ndarray):
-        return object()  # it may have been written to since: equal to no other
-    return Hashable(value)
+def _constant(value: Any) -> Hashable:
+    """Return what equal constants have in common: the node of a Var, or the type of a number and its bits."""
+    return Hashable(value.node if isinstance(value, Handle) else value)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
 
 from tape.core.node import Handle, Node
 from tape.core.op import Op
-from tape.ops.structure.indexing import HOLE, getitem_op
+from tape.ops.structure.indexing import getitem_op
 from tape.transforms.loops.periods import Run
-
-_IMMUTABLE = (bool, int, float, complex, str, NoneType, EllipsisType, np.dtype, np.generic, type)
 
 
 class Table:
@@ -70,21 +67,12 @@ class Hashable:
         return hash(self._key)
 
 
-def is_immutable(value: Any) -> bool:
-    """Return whether a static argument is compared by its value, and so stays equal to what it was."""
-    if isinstance(value, tuple):
-        return all(map(is_immutable, value))
-    if isinstance(value, slice):
-        return all(map(is_immutable, (value.start, value.stop, value.step)))
-    return value is HOLE or isinstance(value, _IMMUTABLE)
-
-
 def _flat(value: Any) -> Any:
     if isinstance(value, tuple):
         return (tuple, *[_flat(item) for item in value])
     if isinstance(value, slice):
         return (slice, _flat(value.start), _flat(value.stop), _flat(value.step))
-    if isinstance(value, (bool, int, str, NoneType, np.dtype, type)):
+    if isinstance(value, (bool, int, str, type(None), np.dtype, type)):
         return (type(value), value)
     if isinstance(value, (float, complex, np.generic)):
         return (type(value), np.asarray(value).tobytes())
