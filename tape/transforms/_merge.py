@@ -97,6 +97,6 @@ def _code(call: Call, kinds: dict[Hashable, int]) -> int:
     return kinds.setdefault(Hashable((call.op, *call.attrs.items())), len(kinds))
 
 
-def _constant(value: Any) -> Hashable:
+def _constant(value: Any) -> Any:
     """Return what equal constants have in common: the node of a Var, or the type of a number and its bits."""
-    return Hashable(value.node if isinstance(value, Handle) else value)
+    return (None, id(value.node)) if isinstance(value, Handle) else Hashable(value)
