@@ -10,19 +10,28 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tape.core.node import Call, Handle, Node
+from tape.core.node import Call, Handle, Node, plain
 from tape.core.trace import Trace
 from tape.transforms.loops.likeness import Hashable
 
 
 def merge(trace: Trace, root: Any) -> Any:
-    """Merge nodes of a trace, whose params come first; return where one of its Vars is then."""
-    shorter = merged(trace.nodes, [*[param.id for param in trace.params], root.id])
+    """Merge nodes of a trace; return where one of its Vars is then."""
+    handles = [*trace.params, root]
+    return moved(trace, handles, merged(trace.nodes, [handle.id for handle in handles]))[-1]
+
+
+def moved(
+    trace: Trace, handles: Sequence[Any], shorter: tuple[list[Node], dict[int, int]] | None
+) -> Sequence[Any]:
+    """Let a trace have a shorter tape, if there is one; return where its Vars are then."""
     if shorter is None:
-        return root
+        return handles
+    for handle in handles:
+        plain(handle)  # which a stale view refuses
     nodes, place = shorter
     trace.replace(nodes, place)
-    return trace[place[root.id]]
+    return [trace[place[handle.id]] for handle in handles]
 
 
 def merged(nodes: Sequence[Node], roots: Collection[int]) -> tuple[list[Node], dict[int, int]] | None:

@@ -17,10 +17,9 @@ from tape import errors, tree
 from tape.conversion.foreign import complaint
 from tape.core.checks import check_cotangent
 from tape.core.interpreter import OPEN, interceptor, lift, recorder, resolve
-from tape.core.node import Handle, Node, plain, snapshot
+from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
-from tape.transforms._merge import merged
-from tape.transforms.loops import rolling
+from tape.transforms._shorten import shortened
 
 Argnums = int | tuple[int, ...] | list[int]
 
@@ -209,31 +208,13 @@ class Recording:
                 )
 
     def _shorten(self, program: Any) -> None:
-        """Merge what is on the tape twice, and put loops in place of what repeats itself, for a program."""
-        if len(self.trace) >= rolling.LEAST_NODES:
-            shorter = merged(self.trace.nodes, self._kept())
-            # Otherwise loops first: what a step shares with the one before would become a state of the loop.
-            if shorter is not None and 2 * len(shorter[0]) < len(self.trace):
-                self._take(shorter)
-            params = [param.id for param in self.params]
-            outs = [out.id for out in self.outs if self._is_ours(out)]
-            self._take(rolling.rolled(self.trace.nodes, params, outs, program.notes))
-        self._take(merged(self.trace.nodes, self._kept()))
-
-    def _kept(self) -> list[int]:
-        """Return the nodes of params and results."""
-        return [handle.id for handle in [*self.params, *self.outs] if self._is_ours(handle)]
-
-    def _take(self, shorter: tuple[list[Node], dict[int, int]] | None) -> None:
-        """Go on with a shorter tape, if there is one."""
-        if shorter is None:
-            return
-        for out in self.outs:
-            plain(out)  # which a stale view refuses
-        nodes, place = shorter
-        self.trace.replace(nodes, place)
-        self.params = [self.trace[place[param.id]] for param in self.params]
-        self.outs = [self.trace[place[out.id]] if self._is_ours(out) else out for out in self.outs]
+        """Go on with a shorter tape, of which a program is about to hold the sweep."""
+        ours = [k for k, out in enumerate(self.outs) if self._is_ours(out)]
+        roots = [self.outs[k] for k in ours]
+        found = shortened(self.trace, self.params, roots, program.notes)
+        self.params = list(found[: len(self.params)])
+        for k, root in zip(ours, found[len(self.params) :], strict=True):
+            self.outs[k] = root
 
     # ---- sweeps ----------------------------------------------------------------------------------
 
