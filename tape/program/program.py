@@ -186,8 +186,8 @@ class Program(Runner):
         Returns
         -------
         Profile
-            The figures, which add up to a call; printed, they are a table, with a ``~`` before the time of what
-            was timed together with others. `explain` includes the share of callbacks from now on.
+            The figures, which add up to a call; printed, they are a table, with a ``~`` before the times of
+            what was timed together with others. `explain` includes the share of callbacks from now on.
 
         Raises
         ------

@@ -174,6 +174,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
         parts = parts_of(runs, rows)
         runs.seconds(rows)
         timings.append(_timing(program, names, Part(rows, took, parts), 1, took, shared))
+    runs.release()
     return Profile(program.name, tuple(timings), whole, entry)
 
 
