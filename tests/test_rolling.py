@@ -261,7 +261,7 @@ def test_what_is_no_loop_is_explained():
             x = np.tanh(x[::-1] * np.ones(3)[k % 3] + np.full(3, float(k)))
         return np.sum(x)
 
-    compiled = tape.compile(tape.grad(lambda x: sum(x[k % 7] * x[(k * k) % 5] for k in range(60))))
+    compiled = tape.compile(tape.grad(lambda x: sum(k * x[k % 7] * x[(k * k) % 5] for k in range(60))))
     assert_alike(f, _H[:3])
     compiled(np.arange(8.0))
     (program,) = compiled.programs.values()

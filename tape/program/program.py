@@ -173,7 +173,7 @@ class Program(Runner):
         return explain(self, self._profile)
 
     def profile(self, *args: Any, repeats: int = 20) -> Profile:
-        """Measure the time of each instruction.
+        """Measure the time of each instruction, of the parts of groups and loops, and of what lies between.
 
         Parameters
         ----------
@@ -181,12 +181,13 @@ class Program(Runner):
             Arguments, or their dynamic leaves alone, those of keyword arguments last. Donated arrays are
             copied first.
         repeats : int
-            Number of runs of each instruction; the shortest time counts.
+            Number of runs; the shortest time of each instruction counts.
 
         Returns
         -------
         Profile
-            The figures; printed, they are a table. `explain` includes the share of callbacks from now on.
+            The figures, which add up to a call; printed, they are a table, with a ``~`` before the times of
+            what was timed together with others. `explain` includes the share of callbacks from now on.
 
         Raises
         ------

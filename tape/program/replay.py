@@ -16,6 +16,7 @@ from tape.core.var import Var
 from tape.program.program import Program
 from tape.program.record.recording import record
 from tape.program.runtime.run import Flip, Rerun
+from tape.transforms._merge import merge
 
 
 class TraceProgram(Program):
@@ -96,6 +97,7 @@ def compile_trace(trace: Trace, root: Var) -> TraceProgram:
                 for leaf, value in zip(leaves, values, strict=True)
             ]
         (again,) = rerun(trace.nodes, dict(zip(ids, made, strict=True)), [root.id], where=trace)
+        again = merge(inner, again)
         gradients = inner.backward_param_grads(again)
         return again.value, gradients
 

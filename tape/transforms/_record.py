@@ -19,7 +19,7 @@ from tape.core.checks import check_cotangent
 from tape.core.interpreter import OPEN, interceptor, lift, recorder, resolve
 from tape.core.node import Handle, snapshot
 from tape.core.trace import Trace
-from tape.transforms.loops.rolling import rolled
+from tape.transforms._shorten import shortened
 
 Argnums = int | tuple[int, ...] | list[int]
 
@@ -130,7 +130,7 @@ class Recording:
         if OPEN:
             self.outs = [resolve(out) for out in self.outs]
             if self.trace.watching is None and (program := recorder()) is not None:
-                self._roll(program)
+                self._shorten(program)
 
     # ---- what was recorded ---------------------------------------------------------------------
 
@@ -207,18 +207,14 @@ class Recording:
                     f"{self.transform}: {self._arg_names()[k]} is {errors.describe(param)}. {instead}"
                 )
 
-    def _roll(self, program: Any) -> None:
-        """Put loops in place of what repeats itself on the tape, which a program is about to hold."""
-        ours = [out for out in self.outs if self._is_ours(out)]
-        params = [param.id for param in self.params]
-        found = rolled(self.trace.nodes, params, [out.id for out in ours], program.notes)
-        if found is not None:
-            nodes, place = found
-            self.outs = [out.again() if self._is_ours(out) else out for out in self.outs]
-            for handle in [*self.params, *[out for out in self.outs if self._is_ours(out)]]:
-                handle.id = place[handle.id]
-                handle.node = nodes[handle.id]
-            self.trace.replace(nodes, place)
+    def _shorten(self, program: Any) -> None:
+        """Go on with a shorter tape, of which a program is about to hold the sweep."""
+        ours = [k for k, out in enumerate(self.outs) if self._is_ours(out)]
+        roots = [self.outs[k] for k in ours]
+        found = shortened(self.trace, self.params, roots, program.notes)
+        self.params = list(found[: len(self.params)])
+        for k, root in zip(ours, found[len(self.params) :], strict=True):
+            self.outs[k] = root
 
     # ---- sweeps ----------------------------------------------------------------------------------
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import Interceptor, resolve
+from tape.core.interpreter import OPEN, Interceptor, recorder, resolve
 from tape.core.node import Handle, plain, snapshot, traced
 from tape.core.op import Op
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.transforms._expand import push_series
+from tape.transforms._merge import merge
 from tape.transforms._record import dtype_of
 
 
@@ -303,13 +304,19 @@ def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tup
         operands = [resolve(operand) for operand in operands]
         params = [trace.param(operand) if is_float(operand) else None for operand in operands]
         out = run(*(o if p is None else snapshot(p) for o, p in zip(operands, params, strict=True)))
+    if OPEN and recorder() is not None and trace.is_plain and _is_on(trace, out):
+        out = merge(trace, out)
     return trace, params, out
+
+
+def _is_on(trace: Trace, value: Any) -> bool:
+    return isinstance(value, Handle) and value.trace_ref is trace.ref
 
 
 def pull_through(run: Callable[..., Any], g: Any, operands: Sequence[Any], name: str) -> list[Any]:
     """Return the contribution to each operand: the vjp of running again."""
     trace, params, out = recorded(run, operands, name)
-    if not isinstance(out, Handle) or out.trace_ref is not trace.ref:
+    if not _is_on(trace, out):
         return [None for _ in operands]
     gradients = iter(trace.pull_back({out.id: g}))
     return [None if param is None else next(gradients) for param in params]
@@ -318,7 +325,7 @@ def pull_through(run: Callable[..., Any], g: Any, operands: Sequence[Any], name:
 def push_through(run: Callable[..., Any], tangents: Sequence[Any], operands: Sequence[Any], name: str) -> Any:
     """Return the tangent of the result: the jvp of running again."""
     trace, params, out = recorded(run, operands, name)
-    if not isinstance(out, Handle) or out.trace_ref is not trace.ref:
+    if not _is_on(trace, out):
         return None
     seeds = {p.id: t for p, t in zip(params, tangents, strict=True) if p is not None and t is not None}
     (tangent,) = trace.push_forward(seeds, [out.id])
@@ -329,7 +336,7 @@ def expand_through(run: Callable[..., Any], out: Any, series: Sequence[Any], nam
     """Return the power series of the result: the Taylor rule of running again."""
     order = len(series[0]) - 1
     trace, params, result = recorded(run, [s[0] for s in series], name)
-    if not isinstance(result, Handle) or result.trace_ref is not trace.ref:
+    if not _is_on(trace, result):
         return [out, *[None] * order]
     seeds = {
         p.id: s

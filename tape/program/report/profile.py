@@ -1,62 +1,73 @@
-"""`profile`: the time of each instruction of a program, run one by one.
+"""`profile`: the time of each row of a program, of its groups and loops, and of what lies between.
 
-Instructions run in order, each on the results of those before it, as in a whole run. The time of entering and
-leaving the machine is measured as well, and subtracted.
+The times add up to that of a call. `tape.program.report.timing` measures those of rows, and
+`tape.program.report.parts` those of their parts.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tape import errors, tree
 from tape.inspect.listing import duration
 from tape.program.calls.calling import fitting
-from tape.program.native.opcodes import AT, ROWS, WIDTH, opcode
+from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.record.recording import is_dynamic, native
 from tape.program.report.describe import Names
-from tape.program.runtime.run import Rerun
-from tape.program.runtime.workspace import Workspace
+from tape.program.report.parts import Part, parts_of
+from tape.program.report.timing import Runs, segments_of, timed_rows
 
 if TYPE_CHECKING:
     from tape.program.program import Program
+    from tape.program.runtime.routine import Routine
 
-_BLOCKS, _CALLBACK = opcode("blocks"), opcode("callback")
+_CALLBACK, _LOOP, _PAUSE = map(opcode, ("callback", "loop", "pause"))
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The time of an instruction, or of a group that runs together.
+    """The time of an instruction, of a group that runs together, or of a part of these.
 
     Attributes
     ----------
     ids : tuple of int
         The numbers of its instructions, as ``print(program)`` shows them.
+    names : tuple of str
+        Their names, as ``print(program)`` shows them.
     text : tuple of str
         Text of each instruction, with dtype and shape.
     rows : range
-        Its rows in the machine.
+        Its rows in the machine; none for going from step to step of a loop.
     seconds : float
-        The shortest time.
+        The shortest time; in a loop, of all steps together.
     is_callback : bool
         Whether Python runs it.
+    is_share : bool
+        Whether it was timed together with others, which share the time: short rows in proportion to the
+        average of their kind, parts by what they add to those before. Printed, these have a ``~``.
+    steps : int
+        How often a call runs it.
+    parts : tuple of Timing
+        The members of a group, or the rows of the body of a loop, whose times add up to this one.
     """
 
     ids: tuple[int, ...]
+    names: tuple[str, ...]
     text: tuple[str, ...]
     rows: range
     seconds: float
-    is_callback: bool
+    is_callback: bool = False
+    is_share: bool = False
+    steps: int = 1
+    parts: tuple[Timing, ...] = ()
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The times of a program's instructions; printed, they are a table.
+    """The times of a program's rows; printed, they are a table.
 
     Attributes
     ----------
@@ -66,16 +77,24 @@ class Profile:
         In the order in which they run.
     whole : float
         Seconds of a whole run, binding of arguments and results included.
+    entry : float
+        Seconds of a run without its rows: of binding arguments and returning results.
     """
 
     name: str
     timings: tuple[Timing, ...]
     whole: float
+    entry: float
 
     @property
     def seconds(self) -> float:
-        """Seconds of all instructions together."""
+        """Seconds of all rows together."""
         return sum(timing.seconds for timing in self.timings)
+
+    @property
+    def between(self) -> float:
+        """Seconds of a whole run that are in none of these; less than 0 if rows were slower one by one."""
+        return self.whole - self.entry - self.seconds
 
     @property
     def callback_share(self) -> float:
@@ -84,25 +103,41 @@ class Profile:
         return called / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
-        total = self.seconds or 1.0
-        rows = []
-        for timing in self.timings:
-            share = f"{timing.seconds / total:6.1%}"
-            for k, (id, text) in enumerate(zip(timing.ids, timing.text, strict=True)):
-                first = (duration(timing.seconds), share) if not k else ("", "")
-                rows.append((*first, f"%{id}", text))
-        widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
-        lines = [
-            f"{took:>{widths[0]}}  {share:>{widths[1]}}  {name:<{widths[2]}}  {text}"
-            for took, share, name, text in rows
+        lines = [*_lines(self.timings, "")]
+        lines += [(_took(self.entry), self.entry, "", "", "arguments and results")]
+        lines += [(_took(self.between), self.between, "", "", "between rows")]
+        table = [
+            (took, f"{seconds / self.whole:6.1%}" if self.whole else "", *rest)
+            for took, seconds, *rest in lines
+        ]
+        widths = [max(len(row[k]) for row in table) for k in range(4)]
+        text = [
+            f"{took:>{widths[0]}}  {share:>{widths[1]}}  {times:>{widths[2]}}  {name:<{widths[3]}}  {made}"
+            for took, share, times, name, made in table
         ]
         head = f"{self.name}: {duration(self.whole)} a run, {duration(self.seconds)} in instructions"
         called = f", {self.callback_share:.1%} of it in callbacks" if self.callback_share else ""
-        return "\n".join([head + called, *lines])
+        return "\n".join([head + called, *text])
+
+
+def _took(seconds: float) -> str:
+    return duration(seconds) if seconds >= 0 else f"-{duration(-seconds)}"
+
+
+def _lines(timings: Sequence[Timing], margin: str) -> Iterator[tuple[str, float, str, str, str]]:
+    """Yield time, seconds, how often, name and text of each line."""
+    for timing in timings:
+        took = ("~" if timing.is_share else "") + _took(timing.seconds)
+        times = f"{timing.steps:,}x" if timing.steps > 1 else ""
+        name, text = "", f"{len(timing.ids)} in blocks:"
+        if len(timing.ids) < 2:
+            (name,), (text,) = timing.names, timing.text
+        yield took, timing.seconds, times, f"{margin}{name}", text
+        yield from _lines(timing.parts, margin + "  ")
 
 
 def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
-    """Time each instruction.
+    """Time each row, and the parts of those that have some.
 
     Parameters
     ----------
@@ -111,7 +146,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     args : sequence
         Arguments, or their dynamic leaves alone. Donated ones are copied.
     repeats : int
-        Number of runs of each instruction; the shortest time counts.
+        Number of runs; the shortest time of each row counts.
 
     Returns
     -------
@@ -129,27 +164,18 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise errors.OptionError(f"repeats is {repeats!r}. It is an int, 1 or more")
     program.need_machine()
-    leaves = leaves_for(program, args)
-    segments = list(_segments(program))
-    best = [float("inf")] * len(segments)
-    whole = overhead = float("inf")
-    workspace = Workspace(program)
-    for _ in range(repeats):
-        own = tuple([np.array(leaf) if k in program.donated else leaf for k, leaf in enumerate(leaves)])
-        workspace.frame[ROWS] = 0
-        program._enter(workspace, own)
-        overhead = min(overhead, _time(program, workspace, range(0)))
-        for k, rows in enumerate(segments):
-            best[k] = min(best[k], _run(program, workspace, own, rows))
-        begin = time.perf_counter()
-        program.run(own)
-        whole = min(whole, time.perf_counter() - begin)
+    runs = Runs(program, leaves_for(program, args))
+    segments = list(segments_of(program))
+    seconds, is_share, whole, entry = timed_rows(runs, segments, repeats)
     names = Names(program)
-    timings = [
-        _timing(program, names, rows, seconds - overhead)
-        for rows, seconds in zip(segments, best, strict=True)
-    ]
-    return Profile(program.name, tuple(timings), whole)
+    timings = []
+    runs.start()
+    for rows, took, shared in zip(segments, seconds, is_share, strict=True):
+        parts = parts_of(runs, rows)
+        runs.seconds(rows)
+        timings.append(_timing(program, names, Part(rows, took, parts), 1, took, shared))
+    runs.release()
+    return Profile(program.name, tuple(timings), whole, entry)
 
 
 def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -167,58 +193,33 @@ def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _segments(program: Program) -> Iterator[range]:
-    """Yield the rows of each instruction, or of each group."""
-    at = 0
-    while at < program.rows:
-        kind = program.code[at * WIDTH]
-        stop = at + 1
-        if kind == _BLOCKS:
-            stop += int(program.code[at * WIDTH + 1])
-        else:
-            while (
-                stop < program.rows
-                and program.origins[stop] == program.origins[at]
-                and program.code[stop * WIDTH] != _BLOCKS
-            ):
-                stop += 1
-        yield range(at, stop)
-        at = stop
-
-
-def _time(program: Program, workspace: Workspace, rows: range) -> float:
-    """Run some rows; return the seconds."""
-    frame = workspace.frame
-    frame[AT], frame[ROWS] = rows.start, rows.stop
-    begin = time.perf_counter()
-    program._call(frame)
-    return time.perf_counter() - begin
-
-
-def _run(program: Program, workspace: Workspace, leaves: Any, rows: range) -> float:
-    seconds = _time(program, workspace, rows)
-    frame = workspace.frame
-    while (at := int(frame[AT])) < rows.stop:
-        begin = time.perf_counter()
-        try:
-            flip = program.handle(program, workspace, leaves)
-        except Rerun:
-            raise errors.UnsupportedError(
-                f"{program.name}: the machine stops at {Names(program).made(program.origins[at])}: an index "
-                "is out of range, or a matrix singular. Give it other numbers"
-            ) from None
-        if flip is not None:
-            raise errors.UnsupportedError(
-                f"{program.name}: these arguments take another branch than this program, which has one path. "
-                "Profile the program of the other path"
-            )
-        program._call(frame)
-        seconds += time.perf_counter() - begin
-    return seconds
-
-
-def _timing(program: Program, names: Names, rows: range, seconds: float) -> Timing:
-    ids = tuple(dict.fromkeys(program.origins[at] for at in rows))
-    text = tuple([f"{names.made(id)}  {program.plan.instructions[id].type_text}" for id in ids])
-    is_callback = program.code[rows.start * WIDTH] == _CALLBACK
-    return Timing(ids, text, rows, max(seconds, 0.0), bool(is_callback))
+def _timing(routine: Routine, names: Names, part: Part, steps: int, seconds: float, is_share: bool) -> Timing:
+    """Return the time of a part, and of its own parts, which share it by their weights."""
+    rows, origins, instructions = part.rows, routine.origins, routine.plan.instructions
+    if not rows or routine.code[rows.start * WIDTH] == _PAUSE:
+        text = "a pause for signals" if rows else "from step to step"
+        return Timing((), ("",), (text,), rows, seconds, is_share=is_share, steps=steps)
+    ids = tuple(dict.fromkeys(origins[at] for at in rows))
+    inside, names_inside, times = routine, names, steps
+    if part.parts and routine.code[rows.start * WIDTH] == _LOOP:
+        inside = routine.bodies[int(routine.code[rows.start * WIDTH + 1])]
+        names_inside = names.of_body(ids[0], inside)
+        (loop,) = instructions[ids[0]].attrs
+        times = steps * loop.length
+    total = sum(one.weight for one in part.parts) or 1.0
+    return Timing(
+        ids,
+        tuple([names.value(id) for id in ids]),
+        tuple([f"{names.made(id)}  {instructions[id].type_text}" for id in ids]),
+        rows,
+        seconds,
+        bool(routine.code[rows.start * WIDTH] == _CALLBACK),
+        is_share,
+        steps,
+        tuple(
+            [
+                _timing(inside, names_inside, one, times, seconds * one.weight / total, True)
+                for one in part.parts
+            ]
+        ),
+    )

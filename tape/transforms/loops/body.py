@@ -19,6 +19,7 @@ from tape.core.node import Handle, Leaf, Node, plain, snapshot
 from tape.core.op import Op
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.transforms._merge import merged
 
 
 class Unrolled(errors.ConversionError):
@@ -91,7 +92,7 @@ def computing(program: Any) -> Iterator[None]:
 
 
 def extracted(nodes: Sequence[Node], inputs: Sequence[int], outputs: Sequence[int]) -> Body:
-    """Return what leads from some nodes of a tape to others, as a body."""
+    """Return what leads from some nodes of a tape to others, as a body; computed once what is there twice."""
     needed = ancestors(nodes, outputs, inputs)
     place: dict[int, int] = {}
     made: list[Node] = []
@@ -105,7 +106,12 @@ def extracted(nodes: Sequence[Node], inputs: Sequence[int], outputs: Sequence[in
             made.append(Leaf(node.value, False, None))
             continue
         made.append(renumbered(node, place))
-    return Body(made, [place[id] for id in inputs], [place[id] for id in outputs])
+    ins, outs = [place[id] for id in inputs], [place[id] for id in outputs]
+    shorter = merged(made, [*ins, *outs])
+    if shorter is None:
+        return Body(made, ins, outs)
+    made, place = shorter
+    return Body(made, [place[id] for id in ins], [place[id] for id in outs])
 
 
 def renumbered(node: Node, numbers: Sequence[int] | Mapping[int, int]) -> Node:

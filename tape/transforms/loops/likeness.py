@@ -72,15 +72,21 @@ class Hashable:
         return hash(self._key)
 
 
+_PLAIN = frozenset({bool, int, str, type(None)})
+
+
 def _flat(value: Any) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, value)
     if isinstance(value, tuple):
         return (tuple, *[_flat(item) for item in value])
     if isinstance(value, slice):
         return (slice, _flat(value.start), _flat(value.stop), _flat(value.step))
-    if isinstance(value, (bool, int, str, type(None), np.dtype, type)):
-        return (type(value), value)
+    if isinstance(value, (int, str, np.dtype, type)):
+        return (kind, value)
     if isinstance(value, (float, complex, np.generic)):
-        return (type(value), np.asarray(value).tobytes())
+        return (kind, np.asarray(value).tobytes())
     return (id(value), Same(value))
 
 

@@ -1,0 +1,320 @@
+"""Programs sweep each distinct value once: what a function computes twice is merged before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors
+from tape.core.op import Op
+from tape.transforms import _merge
+from tests.tiers import rounds
+
+
+def program_of(f: Callable[..., Any], *args: Any) -> Any:
+    """Return the one program of a compiled function, which computes what the function does."""
+    compiled = tape.compile(f)
+    for scale in (1.0, 0.8):
+        numbers = [scale * x for x in args]
+        found, expected = compiled(*numbers), f(*numbers)
+        for a, b in zip(_flat(found), _flat(expected), strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+    (program,) = compiled.programs.values()
+    return program
+
+
+def _flat(result: Any) -> list[Any]:
+    return [np.asarray(leaf) for leaf in tape.tree.flatten(result)[0]]
+
+
+def rows(program: Any) -> int:
+    """Return the rows of a program, those of the bodies of loops included."""
+    return program.rows + sum(map(rows, program.bodies))
+
+
+@pytest.fixture
+def unmerged(monkeypatch):
+    """Return what the program of a function was without merging."""
+
+    def program(f, *args):
+        with monkeypatch.context() as patch:
+            patch.setattr(_merge, "_firsts", lambda nodes: None)
+            return program_of(f, *args)
+
+    return program
+
+
+def determinant(a):
+    """Expand by minors, with a call for each: the same minors again and again."""
+
+    def minor(row, columns):
+        if len(columns) == 1:
+            return a[row, columns[0]]
+        total = 0.0
+        for k, column in enumerate(columns):
+            term = a[row, column] * minor(row + 1, columns[:k] + columns[k + 1 :])
+            total = total + term if k % 2 == 0 else total - term
+        return total
+
+    return minor(0, tuple(range(len(a))))
+
+
+def matrix(size: int) -> np.ndarray:
+    return np.random.default_rng(size).normal(size=(size, size))
+
+
+# ---- determinant by scalar recursion -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+def test_gradient_of_a_recursion_has_at_most_three_rows_a_row_of_value(size):
+    value, gradient = (program_of(f, matrix(size)) for f in (determinant, tape.grad(determinant)))
+    assert gradient.rows <= 3 * value.rows
+
+
+V = matrix(4) + 1
+
+NESTED = {
+    "jvp of grad": lambda a: tape.jvp(tape.grad(determinant), (a,), (V,))[1],
+    "grad of jvp": tape.grad(lambda a: tape.jvp(determinant, (a,), (V,))[1]),
+    "grad of grad": tape.grad(lambda a: np.sum(tape.grad(determinant)(a) * V)),
+    "vjp": lambda a: tape.vjp(determinant, a)[1](2.0),
+    "hvp": lambda a: tape.hvp(determinant)(a, V),
+    "hessian": tape.hessian(determinant),
+    "jacobian": tape.jacobian(tape.grad(determinant), mode="fwd"),
+    "checkpoint": tape.grad(lambda a: tape.checkpoint(determinant)(a) ** 2),
+    "scan": tape.grad(lambda a: tape.scan(lambda c, x: (c / 2 + determinant(a * x), c), 1.0, V[0])[0]),
+    "grad in a scan": lambda a: tape.scan(lambda c, x: (c - 0.1 * tape.grad(determinant)(x * c), x), a, V[0])[
+        0
+    ],
+    "map": lambda a: tape.map(tape.grad(determinant), np.stack([a, V])),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_all_levels_of_derivatives_are_merged(name, unmerged):
+    assert rows(program_of(NESTED[name], matrix(4))) < 0.85 * rows(unmerged(NESTED[name], matrix(4)))
+
+
+def test_compiled_trace_is_merged():
+    trace = tape.Trace()
+    a = trace.param(matrix(4))
+    root = determinant(a)
+    program = trace.compile(root)
+    value, (gradient,) = program.run()
+    assert program.rows <= 4 * program_of(determinant, matrix(4)).rows
+    np.testing.assert_allclose(value, determinant(matrix(4)))
+    np.testing.assert_allclose(gradient, tape.grad(determinant)(matrix(4)))
+
+
+def test_long_tapes_of_which_most_is_there_twice_are_merged_before_loops_are_looked_for():
+    def cyclic(x):
+        total = 0.0
+        for k in range(1500):
+            total = total * 0.9 + np.sin(x[k % 5]) * x[(k + 1) % 5]
+        return total
+
+    program = program_of(tape.grad(cyclic), matrix(5)[0])
+    assert not program.bodies
+    assert program.rows < 3500
+
+
+def test_loops_whose_steps_share_a_value_stay_loops():
+    def neighbours(x):
+        total = 0.0
+        for k in range(1000):
+            total = total + np.square(x[k + 1]) - x[k] * np.square(x[k])
+        return total
+
+    program = program_of(tape.grad(neighbours), np.linspace(0, 1, 1001))
+    assert len(program.bodies) == 2
+    assert rows(program) < 60
+
+
+# ---- random programs ---------------------------------------------------------------------------------------
+
+
+def turned(x):
+    return x[..., ::-1] if np.ndim(x) else x
+
+
+UNARY = (np.sin, np.tanh, np.square, np.negative, lambda x: 0.5 * x, turned)
+BINARY = (np.add, np.subtract, np.multiply, np.maximum, lambda x, y: np.where(x > y, x, 2.0 * y))
+
+
+def random_function(rng: np.random.Generator, count: int = 10) -> Callable[..., Any]:
+    """Return a function that computes each of its values anew wherever it is used, as recursions do."""
+    made: list[tuple[Any, ...]] = [(None, "xy"[k]) for k in range(2)]
+    for _ in range(count):
+        if rng.random() < 0.5:
+            made.append((rng.choice(UNARY), rng.integers(max(0, len(made) - 3), len(made))))
+        else:
+            made.append((rng.choice(BINARY), *rng.integers(max(0, len(made) - 4), len(made), 2)))
+
+    def f(x, y):
+        def value(k):
+            op, *operands = made[k]
+            return {"x": x, "y": y}[operands[0]] if op is None else op(*map(value, operands))
+
+        return np.sum(np.tanh(value(len(made) - 1)) + x * y)
+
+    return f
+
+
+@pytest.mark.parametrize("seed", range(rounds(60, plain=20)))
+def test_random_functions_have_no_more_rows_and_the_same_derivatives(seed, unmerged):
+    rng = np.random.default_rng(seed)
+    f = random_function(rng)
+    x, y = rng.normal(size=3), rng.normal(size=(2, 3)) if seed % 2 else rng.normal()
+    gradient = tape.grad(f, (0, 1))
+    program, before = program_of(gradient, x, y), unmerged(gradient, x, y)
+    signs = sum(instruction.op == "negative" for instruction in program.plan.instructions)
+    assert rows(program) - signs <= rows(before)  # minus signs cancel each other in each of the sums
+    assert program.explain().effects["needed"] <= before.explain().effects["needed"]
+    program_of(lambda x, v: tape.jvp(tape.grad(lambda x: f(x, y)), (x,), (v,)), x, rng.normal(size=3))
+
+
+# ---- what is not the same ------------------------------------------------------------------------------
+
+
+def compiled_is_eager(f: Callable[..., Any], *args: Any) -> None:
+    gradient = tape.value_and_grad(f)
+    for found, expected in zip(_flat(tape.compile(gradient)(*args)), _flat(gradient(*args)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12 if found.dtype != np.float32 else 1e-6)
+
+
+X = np.array([0.5, -1.5, 2.0])
+
+
+OTHERS = {
+    "signs of zeros": (lambda x: x, lambda z: np.copysign(1.0, z), 0.0, -0.0),
+    "bools and integers": (lambda x: x > 0, lambda z: z + z, True, 1),
+    "dtypes": (lambda x: x, lambda z: 1e9 * ((z + 1e-9) - z), 1.0, np.float64(1.0)),
+}
+"""An inner function, an outer one, and two numbers between them that do not do the same."""
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_numbers_of_other_types_and_signs_are_others(name):
+    inner, outer, a, b = OTHERS[name]
+
+    def f(x):
+        return np.sum(outer(inner(x) * a) * x + outer(inner(x) * b) * (3.0 * x))
+
+    compiled_is_eager(f, X.astype(np.float32))
+
+
+def test_static_arguments_of_other_types_and_values_are_others():
+    x = np.arange(12.0).reshape(3, 4) + 1
+
+    def f(x):
+        parts = [x[0], x[1], x[False, 0], x[0:2], x[0:3:2], x[..., 0], x[None, 0]]
+        parts += [np.sum(x, axis=0), np.sum(x, axis=1), np.sum(x, axis=0, keepdims=True), x.astype("f4"), x.T]
+        return sum((k + 1.0) * np.sum(part * part) for k, part in enumerate(parts) if part.size)
+
+    compiled_is_eager(f, x)
+
+
+def test_arrays_that_are_equal_are_others():
+    a, b = np.array([0, 1]), np.array([0, 1])
+
+    def f(x, a, b):
+        return np.sum(x[a] * x[b] + x[a] * np.array([1.0, 2.0]) * np.array([1.0, 2.0]))
+
+    compiled = tape.compile(tape.grad(f))
+    for other in (b, b + 1):
+        np.testing.assert_array_equal(compiled(X, a, other), tape.grad(f)(X, a, other))
+
+
+def test_writes_between_make_others():
+    def f(x):
+        y, z = x * 2, x * 2
+        before = y[0] * np.sin(y)
+        y[0] = 5.0
+        view = z[1:]
+        view *= x[0]
+        return np.sum(before + y[0] * np.sin(y) * np.sin(z) * z[0])
+
+    compiled_is_eager(f, X)
+
+
+def test_stale_views_stay_stale():
+    def f(x):
+        y = 1.0 * x + 1.0 * x
+        first, all_of_it = y[:2], y[:3]
+        all_of_it[0] = np.sum(x)
+        return first
+
+    for g in (lambda x: tape.vjp(f, x)[0], tape.jacobian(f)):
+        for each in (g, tape.compile(g)):
+            with pytest.raises(errors.InPlaceError, match="was used after another"):
+                each(X)
+
+
+def test_operations_of_ones_own_run_as_often_as_they_are_called():
+    drawn = iter(range(1, 100))
+    noise = Op(lambda x: x * next(drawn), name="noise", vjp=[lambda g, out, x: g * out / x])
+
+    def f(x):
+        return np.sum(noise(x) + noise(x))
+
+    gradient = tape.compile(tape.grad(f))
+    gradient(X)
+    (program,) = gradient.programs.values()
+    assert program.explain().callbacks == {"noise": 2}
+    count = next(drawn)
+    np.testing.assert_allclose(gradient(X), (count + 1) + (count + 2))
+
+
+def test_where_no_derivative_flows_is_another_value():
+    def f(x):
+        return np.sum(np.sin(x) * tape.stop_gradient(np.sin(x)) * np.sin(tape.stop_gradient(x)))
+
+    compiled_is_eager(f, X)
+
+
+def test_branches_on_merged_values_are_guarded():
+    def f(x):
+        if np.sum(x * x) > 4:
+            return np.sum(x * x) * 2
+        return np.sum(x * x * x)
+
+    gradient = tape.compile(tape.grad(f))
+    for x in (X, X / 4, X):
+        np.testing.assert_allclose(gradient(x), tape.grad(f)(x))
+
+
+def test_results_that_are_the_same_have_their_own_cotangents():
+    def both(x):
+        out, pull = tape.vjp(lambda x: (np.sin(x), np.sin(x), x, np.sin(x)[0]), x)
+        return out, pull((x, 2 * x, np.ones(3), np.float64(3.0)))
+
+    found, expected = tape.compile(both)(X), both(X)
+    for a, b in zip(_flat(found), _flat(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_several_results_are_merged():
+    def f(a):
+        q, r = np.linalg.qr(a)
+        again, _ = np.linalg.qr(a)
+        return np.sum(q * again @ r) * np.linalg.slogdet(a)[1] * np.linalg.slogdet(a)[1]
+
+    program_of(tape.grad(f), matrix(3))
+
+
+def test_eager_gradients_keep_their_tapes():
+    recorded = []
+
+    def f(x):
+        y = np.sin(x) * np.sin(x)
+        recorded.append(len(y.trace))
+        return np.sum(y)
+
+    tape.grad(f)(X)
+    assert recorded == [4]
