@@ -214,3 +214,17 @@ def test_what_a_profile_looks_like(clock):
         "0 ns 0.0% arguments and results",
         "0 ns 0.0% between rows",
     ]
+
+
+def test_profiles_of_loops_that_data_end_add_up():
+    """Parts are timed for a fixed number of steps; the results of calls stay what they are."""
+
+    def f(x, rate):
+        return tape.while_loop(lambda s: s[0] > 1.0, lambda s: (s[0] * rate, np.sin(s[1]) + s[0]), (x, x))[1]
+
+    program = program_of(tape.grad(f), 1e8, 0.9)
+    expected = program(1e8, 0.9)
+    profile = program.profile(1e8, 0.9, repeats=2)
+    assert_adds_up(profile)
+    assert any(timing.parts for timing in profile.timings)
+    assert program(1e8, 0.9) == expected == pytest.approx(tape.grad(f)(1e8, 0.9))

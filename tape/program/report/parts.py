@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tape.program.runtime.workspace import Frame
 
 _LOOP = opcode("loop")
-_LENGTH = 1 + FIELDS["loop"].index("length")
+_LENGTH, _ENDS = 1 + FIELDS["loop"].index("length"), 1 + FIELDS["loop"].index("ends")
 _COUNT = 1 + FIELDS["blocks"].index("count")
 _REPEATS = 9
 _LONGEST = 5e-4
@@ -91,6 +91,7 @@ def parts_of(runs: Runs, segment: range) -> list[Part]:
         enough = int(code[count] * _LONGEST / max(timed(segment.stop), _LONGEST))
         code[count] = min(int(code[count]), max(_LEAST[kind], enough))
         if kind == _LOOP:
+            code[at * WIDTH + _ENDS] = 0  # by its length, as parts of the body would not end it
             found = _parts_of_body(program, workspace, at, lambda: timed(segment.stop))
         else:
             found = _differences(code, members, timed, 0.0)

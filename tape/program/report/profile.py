@@ -49,7 +49,7 @@ class Timing:
         Whether it was timed together with others, which share the time: short rows in proportion to the
         average of their kind, parts by what they add to those before. Printed, these have a ``~``.
     steps : int
-        How often a call runs it.
+        How often a call runs it; in a loop that data end, how often a step does.
     parts : tuple of Timing
         The members of a group, or the rows of the body of a loop, whose times add up to this one.
     """
@@ -205,7 +205,7 @@ def _timing(routine: Routine, names: Names, part: Part, steps: int, seconds: flo
         inside = routine.bodies[int(routine.code[rows.start * WIDTH + 1])]
         names_inside = names.of_body(ids[0], inside)
         (loop,) = instructions[ids[0]].attrs
-        times = steps * loop.length
+        times = steps * loop.length if loop.ends_by == "length" else steps
     total = sum(one.weight for one in part.parts) or 1.0
     return Timing(
         ids,
