@@ -7,6 +7,7 @@ arguments, and in it a path for each way in which the function branches.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -18,14 +19,19 @@ import numpy as np
 from tape import errors, tree
 from tape.core.node import Handle
 from tape.program.calls.calling import unshared
+from tape.program.calls.integers import Integers, covers
 from tape.program.calls.names import Binding, Bindings
+from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.calls.statics import Form, is_stable
+from tape.program.growth import Growth
 from tape.program.native.code import is_available
 from tape.program.program import Program
+from tape.program.record.proxies import IntRead, Proxy
+from tape.program.record.recorder import Outcome
 from tape.program.record.recording import is_dynamic, native, record
 from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
+from tape.program.specialise import Key, Path, Specialisation, Waiting, signature_of, static_leaf
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
@@ -34,6 +40,9 @@ _MAX_KINDS = 1024
 
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
+
+_MOST_INT_PATHS = 16
+"""Number of paths from which on ints that paths depend on are static."""
 
 # Raised because values are traced: the plain function would not raise them.
 _REFUSALS = (
@@ -186,6 +195,8 @@ class Compiled:
         self._specialisations: dict[Any, Specialisation] = {}
         self._former: dict[Any, deque[Specialisation]] = {}  # for other bindings of names
         self._rebindings = 0
+        self._integers = Integers()
+        self._growth = Growth(self._name)
         self._latest: Specialisation | None = None
         self._has_warned = False
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
@@ -235,7 +246,7 @@ class Compiled:
 
         See `Program.profile`.
         """
-        self(*args)
+        self._found(None, args, {}, is_due=True)
         latest = self._latest
         if latest is None or not latest.paths:
             raise errors.UnsupportedError(
@@ -246,8 +257,17 @@ class Compiled:
 
     # ---- from arguments to a program -------------------------------------------------------------
 
-    def _found(self, known: Specialisation | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Find or make the specialisation for these arguments, and return the result."""
+    def _found(
+        self,
+        known: Specialisation | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_due: bool = False,
+    ) -> Any:
+        """Find or make the specialisation for these arguments, and return the result.
+
+        If a program is due, it is made at once.
+        """
         if not is_available():  # a warning has said so
             return self._f(*args, **kwargs)
         leaves = None if known is None else known.take(args, kwargs)
@@ -257,9 +277,10 @@ class Compiled:
             else:
                 everything, structure = tree.flatten((args, kwargs))
                 for leaf in everything:
-                    if isinstance(leaf, Handle):
+                    if isinstance(leaf, Handle) or type(leaf) is Proxy:
                         return self._f(*args, **kwargs)
-                form, leaves = self._form(structure, everything)
+                form = self._form(structure, everything)
+                leaves = dynamic_leaves(form, everything)
             known = self._specialised(form, leaves, args)
             leaves = tuple([native(leaf) for leaf in leaves])
         if known is not None and (changed := known.rebound()) is not None:
@@ -269,7 +290,7 @@ class Compiled:
         if not known.paths:
             if known.donated:
                 unshared(leaves, known.donated, self._name)  # for its errors
-            return self._recorded(known, args, kwargs)
+            return self._made(known, (), args, kwargs, is_due)
         self._latest = known
         path = known.paths[0]
         try:
@@ -299,7 +320,7 @@ class Compiled:
             fitting = (p for p in known.paths if id(p) not in tried and p.outcomes[: len(begin)] == begin)
             other = next(fitting, None)
             if other is None:
-                return self._recorded(known, args, kwargs)
+                return self._made(known, begin, args, kwargs)
             path = other
             tried.add(id(path))
             try:
@@ -312,27 +333,64 @@ class Compiled:
                 return path.restore(out)
             flip = out
 
+    def _made(
+        self,
+        known: Specialisation,
+        begin: tuple[Outcome, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_due: bool = False,
+    ) -> Any:
+        """Make a program for a path that begins with these outcomes, if that is worth it; return the result."""
+        ints = known.form.ints
+        if ints and known.reads_ints and len(known.paths) >= min(_MOST_INT_PATHS, self._max_paths):
+            self._integers.keep_static(known.form, ints)
+            return self._found(None, args, kwargs)
+        if len(known.paths) >= self._max_paths:
+            self._warn_of_paths(known)
+            return self._f(*args, **kwargs)
+        if known.is_plain:
+            return self._f(*args, **kwargs)
+        waiting = known.waiting.get(begin)
+        if waiting is None:
+            waiting = known.waiting[begin] = Waiting()
+            self._growth.want([*self._specialisations.values()])
+        if not is_due and not self._growth.is_due(waiting):
+            return waiting.run(self._f, args, kwargs)
+        try:
+            return self._recorded(known, args, kwargs)
+        except IntRead as read:
+            self._integers.keep_static(known.form, read.leaves)
+            return self._found(None, args, kwargs, is_due)
+        except _REFUSALS as error:
+            if ints or not waiting.calls:
+                raise
+            known.is_plain = True  # it has run so far, and goes on to do so
+            self._warn_of_refusal(error)
+            return self._f(*args, **kwargs)
+
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the call as a path of its own, and return the result."""
-        if len(known.paths) >= self._max_paths:
-            if not known.has_warned:
-                known.has_warned = True
-                errors.warn(
-                    f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
-                    "run as plain Python, which is slow. Choose with np.where in place of if, index a plain "
-                    "array with np.asarray(X, like=i)[i], or raise max_paths",
-                    errors.PathLimitWarning,
-                )
-            return self._f(*args, **kwargs)
+        start = time.perf_counter()
+        ints = known.form.ints
         before = Bindings(self._f, known.form.fixed.values())
+        if ints and before.reads_types:
+            raise IntRead(ints)
         try:
-            recorded = record(self._f, args, kwargs, self._name)
-        except errors.TapeError as error:
-            if not isinstance(error, _REFUSALS):
-                self._f(*args, **kwargs)  # which raises its own error, about plain arrays
-            error.add_note(f"while {self._name} was recorded by tape.compile")
+            recorded = record(
+                self._f, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
+            )
+        except Exception as error:
+            if ints:
+                return self._with_static_ints(known, args, kwargs)
+            if isinstance(error, errors.TapeError):
+                if not isinstance(error, _REFUSALS):
+                    self._f(*args, **kwargs)  # which raises its own error, about plain arrays
+                error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         if recorded.caught is not None:
+            if ints:
+                return self._with_static_ints(known, args, kwargs)
             self._warn_of_caught(recorded.caught)
             return self._f(*args, **kwargs)
         leaves = recorded.values()
@@ -343,16 +401,32 @@ class Compiled:
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 known.use(path, names)
+            known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
             self._latest = known
+            if ints:  # and no longer needs programs for single ints
+                kinds = self._specialisations.items()
+                self._specialisations = {key: kind for key, kind in kinds if not covers(known.form, kind.form)}
+        self._growth.add(time.perf_counter() - start)
         return path.restore(leaves)
 
-    def _form(self, structure: Any, leaves: Sequence[Any]) -> tuple[Form, tuple[Any, ...]]:
-        """Return the form of arguments, and their dynamic leaves."""
-        fixed, dynamic = {}, []
+    def _with_static_ints(
+        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Return the result of a call whose ints, being data, may be the reason of an error."""
+        self._integers.keep_static(known.form, known.form.ints)
+        try:
+            return self._found(None, args, kwargs, is_due=True)
+        except Exception:  # they are not
+            self._integers.make_data(known.form, known.form.ints)
+            raise
+
+    def _form(self, structure: Any, leaves: Sequence[Any]) -> Form:
+        """Return the form of arguments."""
+        fixed = {}
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
-                dynamic.append(leaf)
-            elif is_stable(leaf):
+                continue
+            if is_stable(leaf):
                 fixed[k] = static_leaf(leaf)
             else:
                 static_leaf(leaf)
@@ -361,7 +435,7 @@ class Compiled:
                     f"{self._name}: {place} is {errors.describe(leaf)}, of {type(leaf)}, which is no array "
                     "and cannot be hashed. Make it hashable, or close over it"
                 )
-        return Form(structure, fixed), tuple(dynamic)
+        return self._integers.form_of(Form(structure, fixed))
 
     def _specialised(self, form: Form, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation | None:
         """Return the specialisation for arguments, new if necessary; None if there are too many."""
@@ -372,7 +446,7 @@ class Compiled:
         if len(self._specialisations) >= _MAX_KINDS:
             self._warn_of_kinds(form)
             return None
-        donated = self._donated_leaves(args) if self._donate else frozenset()
+        donated = self._donated_leaves(form, args) if self._donate else frozenset()
         new = Specialisation(form, signatures, donated)
         with self._lock:
             return self._specialisations.setdefault((form, signatures), new)
@@ -409,6 +483,24 @@ class Compiled:
             errors.NotCompiledWarning,
         )
 
+    def _warn_of_paths(self, known: Specialisation) -> None:
+        """Warn that no further paths get a program, once for each kind of arguments."""
+        if not known.has_warned:
+            known.has_warned = True
+            errors.warn(
+                f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
+                "run as plain Python, which is slow. Choose with np.where in place of if, index a plain "
+                "array with np.asarray(X, like=i)[i], or raise max_paths",
+                errors.PathLimitWarning,
+            )
+
+    def _warn_of_refusal(self, error: Exception) -> None:
+        """Warn that a kind of arguments cannot be recorded that has run as plain Python."""
+        self._warn_once(
+            f"{self._name} cannot be recorded for arguments like these, which run as plain Python: {error}",
+            errors.NotCompiledWarning,
+        )
+
     def _warn_of_names(self, changed: Binding) -> None:
         """Warn that a name is rebound so often that no further program is worth it."""
         self._warn_once(
@@ -436,18 +528,21 @@ class Compiled:
 
     # ---- donated arrays --------------------------------------------------------------------------
 
-    def _donated_leaves(self, args: tuple[Any, ...]) -> frozenset[int]:
+    def _donated_leaves(self, form: Form, args: tuple[Any, ...]) -> frozenset[int]:
         """Return the dynamic leaves that are arrays of donated arguments."""
         if max(self._donate) >= len(args):
             raise errors.OptionError(
                 f"{self._name} was called with {len(args)} positional arguments, and donates argument "
                 f"{max(self._donate)}, counted from 0. Pass it by position"
             )
-        donated, number = [], 0
-        for position, arg in enumerate(args):
-            for leaf in tree.flatten(arg)[0]:
-                if is_dynamic(leaf):
-                    if position in self._donate and type(leaf) is np.ndarray:
-                        donated.append(number)
-                    number += 1
-        return frozenset(donated)
+        places = [
+            (position, leaf) for position, arg in enumerate(args) for leaf in tree.flatten(arg)[0]
+        ]
+        dynamic = [place for k, place in enumerate(places) if k not in form.fixed]
+        return frozenset(
+            [
+                number
+                for number, (position, leaf) in enumerate(dynamic)
+                if position in self._donate and type(leaf) is np.ndarray
+            ]
+        )

@@ -88,6 +88,11 @@ class Bindings:
     statics : iterable
         Its static arguments: their attributes are names as well.
 
+    Attributes
+    ----------
+    reads_types : bool
+        Whether it calls ``type``, to which no stand-in is what it stands for.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,6 +111,7 @@ class Bindings:
         walk = _Walk(f, statics)
         self.found = walk.found
         self._stored = walk.stored
+        self.reads_types = any(b.kind == "presence" and b.key == "type" for b in walk.found)
 
     def agree_with(self, others: Bindings) -> bool:
         """Return whether names have the same values in others; those that the function binds may differ."""
@@ -131,6 +137,7 @@ class Bindings:
             return self
         bindings = object.__new__(Bindings)
         bindings.found, bindings._stored = now, self._stored
+        bindings.reads_types = self.reads_types
         return bindings
 
     def conditions(self, bind: Callable[[Any], str]) -> list[str]:

@@ -19,6 +19,7 @@ from tape.core.interpreter import OPEN, Interceptor
 from tape.core.node import Handle, Leaf, Node
 from tape.core.trace import Trace
 from tape.core.var import Var
+from tape.program.record.proxies import LIMIT, Proxy
 from tape.program.record.traced import Traced
 from tape.program.record.weak import weak
 
@@ -44,16 +45,26 @@ class Guard:
         The number; or ``(dtype, *shape)``.
     position : int
         Number of nodes at that time.
+    place : str
+        The line of user code, if the recorder keeps places.
     """
 
     node: int
     kind: Literal["bool", "int", "type"]
     outcome: Outcome
     position: int
+    place: str = ""
 
 
 class Recorder(Trace):
     """The trace on which a function is recorded to become a program.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of the function.
+    keeps_places : bool
+        Whether guards know the lines of user code that have read them.
 
     Attributes
     ----------
@@ -66,20 +77,30 @@ class Recorder(Trace):
         Whether the value of an operation is being computed, which is not recorded.
     notes : list of str
         Why something that repeats itself was not rolled up, or recorded once.
+    int_guards : int
+        How many guards there are of ints which are data.
+    ints_guarded, ints_read : frozenset of int
+        The leaves of the arguments that these guards depend on, and those that Python has read, at which the
+        recording has ended.
     """
 
-    __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing", "notes")
+    __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_guarded", "ints_read",
+                 "is_computing", "keeps_places", "notes")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Traced
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, *, keeps_places: bool = False) -> None:
         super().__init__(name)
         self.is_plain = False
+        self.keeps_places = keeps_places
         self._seen = _Seen()
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
         self.is_computing = False
         self.notes: list[str] = []
+        self.int_guards = 0
+        self.ints_guarded: frozenset[int] = frozenset()
+        self.ints_read: frozenset[int] = frozenset()
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -96,6 +117,10 @@ class Recorder(Trace):
         if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
             value = weak(value)
         return self.push(Leaf(value, False, None))
+
+    def integer(self, value: int, leaf: int) -> Proxy:
+        """Append a leaf for an int argument which is data, number ``leaf`` among all leaves of the arguments."""
+        return Proxy(self.push(Leaf(weak(value), False, None)), frozenset((leaf,)), LIMIT)
 
     def constant(self, value: Any) -> Var:
         """Append a leaf for a plain value from outside; an array is read by reference in every call."""
@@ -160,7 +185,8 @@ class Recorder(Trace):
         count = len(self.nodes)
         while self.guards and self.guards[-1].position > count:  # of what was taken back after an error
             self.guards.pop()
-        self.guards.append(Guard(node, kind, outcome, count))
+        place = errors.user_place() if self.keeps_places else ""
+        self.guards.append(Guard(node, kind, outcome, count, place))
 
 
 class _Seen:

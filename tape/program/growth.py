@@ -1,0 +1,132 @@
+"""`Growth`: how many programs a function makes, when another one is worth its time, and the warning of many.
+
+A program takes as long to make as ten or twenty calls of the plain function. The first few are made at once.
+After that a call of a new kind, or on a new path, runs as plain Python until such calls have taken as long as
+recording does: so a function that never sees an argument twice takes about as long as plain Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tape import errors, tree
+from tape.program.calls.statics import key_of
+from tape.program.specialise import Path, Specialisation, Waiting
+
+_AT_ONCE = 4
+_MOST_CALLS = 16
+"""Number of calls after which a program is made in any case."""
+_MANY = 16
+
+
+class Growth:
+    """The programs of a function, counted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+
+    Attributes
+    ----------
+    made : int
+        How many programs have been made.
+    wanted : int
+        How many there would be if all had been made at once.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.made = 0
+        self.wanted = 0
+        self._seconds = 0.0
+        self._has_warned = False
+
+    def add(self, seconds: float) -> None:
+        """Count a program, which has taken so long to make."""
+        self.made += 1
+        self._seconds += seconds
+
+    def is_due(self, waiting: Waiting) -> bool:
+        """Return whether to make a program for calls that have waited."""
+        return (
+            self.made < _AT_ONCE
+            or waiting.calls >= _MOST_CALLS
+            or waiting.seconds * self.made >= self._seconds
+        )
+
+    @property
+    def needs_places(self) -> bool:
+        """Whether recordings are to keep the lines where Python reads numbers, for the warning."""
+        return self.wanted > _MANY // 2
+
+    def want(self, known: Iterable[Specialisation]) -> None:
+        """Count a kind of arguments or a path that is new; warn if there are many."""
+        self.wanted += 1
+        if self.wanted > _MANY and not self._has_warned:
+            self._has_warned = True
+            errors.warn(
+                f"{self._name} needs more than {_MANY} programs: {_difference(list(known))}. Further ones are "
+                "recorded when such calls have taken as long as that does, and run as plain Python until then",
+                errors.PathLimitWarning,
+            )
+
+
+def _difference(known: Sequence[Specialisation]) -> str:
+    """Describe what programs differ in most, with the cure."""
+    places: dict[tuple[str, str], dict[Any, str]] = {}  # kind and place -> what was there, by key
+    for each in known:
+        for kind, place, key, shown in _parts(each):
+            places.setdefault((kind, place), {})[key] = shown
+    branching = max(known, key=lambda each: len(each.paths))
+    (kind, place), found = max(places.items(), key=lambda item: len(item[1]), default=(("", ""), {}))
+    if len(branching.paths) >= max(len(found), 2):
+        return _of_paths(branching.paths)
+    if len(found) < 2:
+        return "names that it reads are bound to other objects. Pass what changes as an argument"
+    examples = ", ".join(list(found.values())[:3])
+    return f"{place} has {len(found)} {kind} ({examples}, ...). {_CURES[kind]}"
+
+
+_CURES = {
+    "values": "It is static: pass a float or an array for a number that is computed with; an int is data only "
+    "as long as Python does not read it, as range() and slices do: pad to few sizes, and mask the rest",
+    "shapes": "Pad it to few shapes, and mask the rest",
+    "types": "Convert it to one type",
+    "structures": "Pass one structure",
+}
+
+
+def _parts(known: Specialisation) -> Iterator[tuple[str, str, Any, str]]:
+    """Yield what may differ: its kind, its place, a key of it, and a short text."""
+    form = known.form
+    names = tree.names(form.structure, "(args, kwargs)")
+    yield "structures", "the tree of arguments", form.branch, f"of {len(names)} leaves"
+    signatures = iter(known.signatures)
+    for k, name in enumerate(names):
+        place = name.replace("(args, kwargs)[0]", "args").replace("(args, kwargs)[1]", "kwargs")
+        if k in form.fixed:
+            yield "values", place, key_of(form.fixed[k]), errors.describe(form.fixed[k])
+            continue
+        kind, dtype, shape = next(signatures)
+        yield "types", place, (kind, dtype), kind.__name__ if dtype is None else str(dtype)
+        if dtype is not None:
+            yield "shapes", place, shape, str(list(shape))
+
+
+def _of_paths(paths: Sequence[Path]) -> str:
+    """Describe where Python reads the numbers in which paths differ."""
+    latest, *others = paths
+    places: Counter[str] = Counter()
+    for other in others:
+        pairs = zip(latest.outcomes, other.outcomes, strict=False)
+        differing = [k for k, (a, b) in enumerate(pairs) if a != b]
+        if differing:
+            places[latest.places[differing[0]] or other.places[differing[0]]] += 1
+    where = next((f" at {place}" for place, _ in places.most_common() if place), "")
+    return (
+        f"Python reads numbers{where}, in {len(paths)} ways for arguments alike. Choose with np.where in place "
+        "of if, index a plain array with np.asarray(X, like=i)[i], and loop with tape.scan"
+    )
