@@ -353,6 +353,8 @@ class Compiled:
             return self._f(*args, **kwargs)
         waiting = known.waiting.get(begin)
         if waiting is None:
+            if len(known.waiting) >= _MAX_KINDS:
+                known.waiting.clear()
             waiting = known.waiting[begin] = Waiting()
             self._growth.want([*self._specialisations.values()])
         if not is_due and not self._growth.is_due(waiting):
@@ -361,6 +363,10 @@ class Compiled:
             return self._recorded(known, args, kwargs)
         except IntRead as read:
             self._integers.keep_static(known.form, read.leaves)
+            with self._lock:
+                if not known.paths:
+                    self._specialisations.pop((known.form, known.signatures), None)
+                    self._growth.drop(wanted=1)
             return self._found(None, args, kwargs, is_due)
         except _REFUSALS as error:
             if ints or not waiting.calls:
@@ -403,11 +409,17 @@ class Compiled:
                 known.use(path, names)
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
             self._latest = known
-            if ints:  # and no longer needs programs for single ints
-                kinds = self._specialisations.items()
-                self._specialisations = {key: kind for key, kind in kinds if not covers(known.form, kind.form)}
+            self._drop_covered(known)
         self._growth.add(time.perf_counter() - start)
         return path.restore(leaves)
+
+    def _drop_covered(self, known: Specialisation) -> None:
+        """Drop the programs for single ints that one for all of them makes superfluous."""
+        if known.form.ints:
+            for key, other in [*self._specialisations.items()]:
+                if covers(known.form, other.form):
+                    del self._specialisations[key]
+                    self._growth.drop(made=len(other.paths), wanted=len(other.waiting))
 
     def _with_static_ints(
         self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -15,10 +15,13 @@ from tape import errors, tree
 from tape.program.calls.statics import key_of
 from tape.program.specialise import Path, Specialisation, Waiting
 
-_AT_ONCE = 4
+AT_ONCE = 2
+"""Number of programs that are made at the first call."""
+
 _MOST_CALLS = 16
 """Number of calls after which a program is made in any case."""
-_MANY = 16
+MANY = 16
+"""Number of programs after which a function warns."""
 
 
 class Growth:
@@ -49,10 +52,15 @@ class Growth:
         self.made += 1
         self._seconds += seconds
 
+    def drop(self, made: int = 0, wanted: int = 0) -> None:
+        """Count no longer programs that are not needed any more."""
+        self.made -= made
+        self.wanted -= wanted
+
     def is_due(self, waiting: Waiting) -> bool:
         """Return whether to make a program for calls that have waited."""
         return (
-            self.made < _AT_ONCE
+            self.made < AT_ONCE
             or waiting.calls >= _MOST_CALLS
             or waiting.seconds * self.made >= self._seconds
         )
@@ -60,15 +68,15 @@ class Growth:
     @property
     def needs_places(self) -> bool:
         """Whether recordings are to keep the lines where Python reads numbers, for the warning."""
-        return self.wanted > _MANY // 2
+        return self.wanted > MANY // 2
 
     def want(self, known: Iterable[Specialisation]) -> None:
         """Count a kind of arguments or a path that is new; warn if there are many."""
         self.wanted += 1
-        if self.wanted > _MANY and not self._has_warned:
+        if self.wanted > MANY and not self._has_warned:
             self._has_warned = True
             errors.warn(
-                f"{self._name} needs more than {_MANY} programs: {_difference(list(known))}. Further ones are "
+                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further ones are "
                 "recorded when such calls have taken as long as that does, and run as plain Python until then",
                 errors.PathLimitWarning,
             )

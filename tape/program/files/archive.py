@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Built = TypeVar("Built")
 
-_FORMAT, _VERSION = "tape program", 1
+_FORMAT, _VERSION = "tape program", 2
 _DESCRIPTION = "program.json"
 _DTYPES = {
     np.dtype(name).newbyteorder("<").str: np.dtype(name)
@@ -93,6 +93,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "format": _FORMAT,
         "version": _VERSION,
         "name": program.name,
+        "ints": _dynamic_ints(program.calling.arguments),
         "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), leaf.shape] for leaf in program.leaves],
         "instructions": instructions,
         "inputs": ir.inputs,
@@ -103,7 +104,6 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "constants": len(constants),
         "known": known,
         "weak": program.calling.weak,
-        "ints": _dynamic_ints(program.calling.arguments),
         "trees": structures_of(program.calling),
     }, arrays
 
@@ -222,7 +222,7 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     donated = _numbers(description["donated"], len(leaves))
     require(all(leaves[k].is_array for k in donated), "a donated leaf is not an array")
     weak = tuple(_numbers(description["weak"], len(known)))
-    ints = frozenset(_numbers(description.get("ints", []), len(leaves)))
+    ints = frozenset(_numbers(description["ints"], len(leaves)))
     require(all(leaves[k].kind is np.int64 for k in ints), "an int is passed as something else")
     calling = calling_of(description["trees"], len(leaves), len(known), weak, ints)
     _check_weak(ir, known, weak)
