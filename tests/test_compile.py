@@ -42,7 +42,7 @@ def test_static_arguments_are_themselves():
         x = vectors()
         alike(compiled(x, n, mode, function=np.sin), f(x, n, mode, np.sin))
         seen.pop()
-    assert seen == [(2, "on"), (3, "on"), (3, "on"), (2, "off")]  # once to see that range() reads the second n
+    assert seen == [(2, "on"), (3, "on"), (3, "on"), (2, "off")]  # range() reads n: seen once
 
 
 def test_other_shapes_dtypes_and_structures_are_other_programs():

@@ -341,7 +341,7 @@ class Compiled:
         kwargs: dict[str, Any],
         is_due: bool = False,
     ) -> Any:
-        """Make a program for a path that begins with these outcomes, if that is worth it; return the result."""
+        """Return the result of a call for which there is no path, which begins with these outcomes."""
         ints = known.form.ints
         if ints and known.reads_ints and len(known.paths) >= min(_MOST_INT_PATHS, self._max_paths):
             self._integers.keep_static(known.form, ints)
@@ -383,9 +383,7 @@ class Compiled:
         if ints and before.reads_types:
             raise IntRead(ints)
         try:
-            recorded = record(
-                self._f, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places
-            )
+            recorded = record(self._f, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places)
         except Exception as error:
             if ints:
                 return self._with_static_ints(known, args, kwargs)
@@ -421,9 +419,7 @@ class Compiled:
                     del self._specialisations[key]
                     self._growth.drop(made=len(other.paths), wanted=len(other.waiting))
 
-    def _with_static_ints(
-        self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a call whose ints, being data, may be the reason of an error."""
         self._integers.keep_static(known.form, known.form.ints)
         try:
@@ -547,9 +543,7 @@ class Compiled:
                 f"{self._name} was called with {len(args)} positional arguments, and donates argument "
                 f"{max(self._donate)}, counted from 0. Pass it by position"
             )
-        places = [
-            (position, leaf) for position, arg in enumerate(args) for leaf in tree.flatten(arg)[0]
-        ]
+        places = [(position, leaf) for position, arg in enumerate(args) for leaf in tree.flatten(arg)[0]]
         dynamic = [place for k, place in enumerate(places) if k not in form.fixed]
         return frozenset(
             [

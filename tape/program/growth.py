@@ -76,8 +76,8 @@ class Growth:
         if self.wanted > MANY and not self._has_warned:
             self._has_warned = True
             errors.warn(
-                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further ones are "
-                "recorded when such calls have taken as long as that does, and run as plain Python until then",
+                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further calls run "
+                "as plain Python, until those alike have taken as long as making a program does",
                 errors.PathLimitWarning,
             )
 
@@ -99,8 +99,8 @@ def _difference(known: Sequence[Specialisation]) -> str:
 
 
 _CURES = {
-    "values": "It is static: pass a float or an array for a number that is computed with; an int is data only "
-    "as long as Python does not read it, as range() and slices do: pad to few sizes, and mask the rest",
+    "values": "Python reads it, as range() and slices do, or it is no number. Pass a float or an array where "
+    "it is computed with; for lengths, pad arrays to few shapes, and mask the rest",
     "shapes": "Pad it to few shapes, and mask the rest",
     "types": "Convert it to one type",
     "structures": "Pass one structure",
@@ -135,6 +135,6 @@ def _of_paths(paths: Sequence[Path]) -> str:
             places[latest.places[differing[0]] or other.places[differing[0]]] += 1
     where = next((f" at {place}" for place, _ in places.most_common() if place), "")
     return (
-        f"Python reads numbers{where}, in {len(paths)} ways for arguments alike. Choose with np.where in place "
-        "of if, index a plain array with np.asarray(X, like=i)[i], and loop with tape.scan"
+        f"Python reads numbers{where}, in {len(paths)} ways for arguments alike. Choose with np.where in "
+        "place of if, index a plain array with np.asarray(X, like=i)[i], and loop with tape.scan"
     )

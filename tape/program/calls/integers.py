@@ -16,8 +16,8 @@ _DATA, _STATIC = object(), object()
 class Integers:
     """What is known of the int arguments of a function.
 
-    An int is static as long as it is the same, as most are. Once it differs it is data, unless Python has read
-    it: then it is static for good.
+    An int is static as long as it is the same, as most are. Once it differs it is data, unless Python has
+    read it: then it is static for good.
 
     Examples
     --------

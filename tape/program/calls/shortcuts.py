@@ -89,7 +89,7 @@ def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, 
 def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
     """Generate code that finds the dynamic leaves, and returns for arguments of another form."""
     source.names |= {"key_of": key_of, "are_same": _are_same, "missed": missed, "int64": np.int64}
-    if Form(form.structure, form.fixed, form.ints) != form:  # what can change, as a list in a static field, has changed
+    if Form(form.structure, form.fixed, form.ints) != form:  # a list in a static field, say, has changed
         source.lines.append("return missed")
         return
     count = tree.size(form.structure)
@@ -108,9 +108,7 @@ def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
 
 def _taking(source: _Source, form: Form, count: int) -> list[str]:
     """Return the lines for a plain tree with this many leaves."""
-    marks = [
-        Static(form.fixed[k]) if k in form.fixed else Dynamic(k, k in form.ints) for k in range(count)
-    ]
+    marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k, k in form.ints) for k in range(count)]
     args, kwargs = tree.restore(form.structure, marks)
     leaves: dict[int, str] = {}
     _take_parts(source, leaves, "args", args)

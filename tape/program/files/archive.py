@@ -366,5 +366,6 @@ def _check_weak(ir: IR, known: Sequence[Constant | None], weak: Sequence[int]) -
         assert id is not None
         out = ir.instructions[id]
         require(
-            out.shape == () and out.dtype.kind in "bifc", "a Python number in the result is not a single number"
+            out.shape == () and out.dtype.kind in "bifc",
+            "a Python number in the result is not a single number",
         )

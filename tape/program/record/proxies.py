@@ -1,10 +1,10 @@
 """`Proxy`: an int argument that is data, and the numbers that a function computes from such arguments alone.
 
 To Python code it is that number: of its type to ``isinstance``, with its attributes and its exceptions. What
-can be done with any int is recorded: arithmetic and ufuncs. Where Python reads an int itself, as ``range(i)``, a
-string and a dict do, `IntRead` ends the recording: programs differ with that int, which becomes static. What
-Python reads of a comparison, a remainder or a quotient, as in ``names[i % 3]``, is a guard. After the recording
-a proxy is a number like any other.
+can be done with any int is recorded: arithmetic and ufuncs. Where Python reads an int itself, as ``range(i)``,
+strings and dicts do, `IntRead` ends the recording: programs differ with that int, which becomes static. What
+Python reads of a comparison, a remainder or a quotient, as in ``names[i % 3]``, is a guard. After the
+recording a proxy is a number like any other.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _AS_FLOAT = 2**53  # up to here every int is a float
 _MOST_GUARDS = 64
 """Number of guards from which on a function is taken to search for the int, or to count up to it."""
 _MOST_FACTORS = 64
-_UFUNCS = frozenset(
+_UFUNC_NAMES = (
     "add subtract multiply divide negative positive absolute fabs sqrt cbrt square exp exp2 expm1 log log2 "
     "log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh hypot arctan2 power "
-    "maximum minimum fmax fmin logaddexp less less_equal greater greater_equal equal not_equal".split()
+    "maximum minimum fmax fmin logaddexp less less_equal greater greater_equal equal not_equal"
 )
+_UFUNCS = frozenset(_UFUNC_NAMES.split())
 _OF_INTS = frozenset(("add", "subtract", "multiply", "divide"))
 """Those that do the same with every int beside an array of integers."""
 
@@ -104,13 +105,13 @@ def _multiplied(x: Any, times: int) -> Any:
     """Return a power by multiplication."""
     if times > _MOST_FACTORS:
         _refuse(x)
-    product = 1
+    product = None
     while times:
         if times % 2:
-            product = x * product
+            product = x if product is None else product * x
         times //= 2
         x = x * x if times else x
-    return product
+    return 1 if product is None else product
 
 
 def _comparison(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> bool:
@@ -277,7 +278,7 @@ class Proxy:
         """Return the number, which becomes a guard, or ends the recording."""
         if not self.is_recorded():
             return self.number
-        if self.is_whole or not isinstance(self, int):
+        if self.is_whole or not isinstance(self.number, int):
             _refuse(self)
         _holds(True, self)
         return self.var.trace.read(self.var, "int")
@@ -291,9 +292,10 @@ class Proxy:
     def check_beside(self, ufunc: Any, array: Any) -> None:
         """Read this unless a ufunc does the same with every number of its range beside such an array."""
         dtype = array.dtype
-        if dtype.kind in "iu" and isinstance(self, int):
-            if ufunc.__name__ not in _OF_INTS or dtype.kind == "u" or self.bound > np.iinfo(dtype).max:
-                _refuse(self)
+        if dtype.kind not in "iu" or not isinstance(self.number, int):
+            return
+        if ufunc.__name__ not in _OF_INTS or dtype.kind == "u" or self.bound > np.iinfo(dtype).max:
+            _refuse(self)
 
     def __tape_operand__(self, array: Any) -> Any:
         """Return the operand for an assignment like ``array += self``."""

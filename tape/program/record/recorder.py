@@ -119,7 +119,7 @@ class Recorder(Trace):
         return self.push(Leaf(value, False, None))
 
     def integer(self, value: int, leaf: int) -> Proxy:
-        """Append a leaf for an int argument which is data, number ``leaf`` among all leaves of the arguments."""
+        """Append a leaf for an int that is data: number ``leaf`` among the leaves of the arguments."""
         return Proxy(self.push(Leaf(weak(value), False, None)), frozenset((leaf,)), LIMIT)
 
     def constant(self, value: Any) -> Var:
