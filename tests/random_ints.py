@@ -40,7 +40,8 @@ OF_ARRAYS = [
     "tape.grad(lambda z: np.sum(z * {a} + z ** 2 * {f}))({x})", "np.full(3, {a}) + {x}", "written({x}, {a})",
     "added({x}, {f})", "k * {a} + {x}", "np.arange(3) * {f} + {x}", "({x} > {a}) * {x}",
     "np.clip({x}, 0, {a})",
-    "tape.vmap(lambda e: e * {a})({x})", "tape.scan(lambda c, e: (c * {f} + e, c), 0.0 * s, {x})[1]",
+    "tape.jacobian(lambda z: z * {a} + {f})({x})", "tape.hvp(lambda z: np.sum(z**3) * {a})({x}, {x})",
+    "tape.checkpoint(lambda z: z * {a})({x})", "tape.cond({a} > 3, np.sin, np.cos, {x})", "tape.scan(lambda c, e: (c * {f} + e, c), 0.0 * s, {x})[1]",
     "np.zeros(3) + {a} * {x}", "h * {a} + {x}", "h * {f} + {x}", "{x} // {a}", "{x} % {a}", "{a} / {x}",
     "tape.grad(lambda z: np.sum(z) ** 2 / {a})({x})", "np.roll({x}, {a})", "b * {a} + {x}",
 ]  # fmt: skip
