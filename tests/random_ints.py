@@ -41,7 +41,8 @@ OF_ARRAYS = [
     "added({x}, {f})", "k * {a} + {x}", "np.arange(3) * {f} + {x}", "({x} > {a}) * {x}",
     "np.clip({x}, 0, {a})",
     "tape.jacobian(lambda z: z * {a} + {f})({x})", "tape.hvp(lambda z: np.sum(z**3) * {a})({x}, {x})",
-    "tape.checkpoint(lambda z: z * {a})({x})", "tape.cond({a} > 3, np.sin, np.cos, {x})", "tape.scan(lambda c, e: (c * {f} + e, c), 0.0 * s, {x})[1]",
+    "tape.checkpoint(lambda z: z * {a})({x})", "tape.cond({a} > 3, np.sin, np.cos, {x})",
+    "tape.scan(lambda c, e: (c * {f} + e, c), 0.0 * s, {x})[1]",
     "np.zeros(3) + {a} * {x}", "h * {a} + {x}", "h * {f} + {x}", "{x} // {a}", "{x} % {a}", "{a} / {x}",
     "tape.grad(lambda z: np.sum(z) ** 2 / {a})({x})", "np.roll({x}, {a})", "b * {a} + {x}",
 ]  # fmt: skip
@@ -118,7 +119,7 @@ def is_same(found, wanted):
 
 
 def differences(seed, calls=9):
-    """The calls in which a random function, compiled, differs from the plain one: source, ints and outcomes."""
+    """The calls in which a random function differs from itself compiled: source, ints and outcomes."""
     rng = random.Random(seed)
     source = source_of(rng)
     space = {}

@@ -204,7 +204,7 @@ def test_ints_of_many_paths_are_static():
 # ---- reading ---------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def remembered(n):
     return n + 0.5
 
@@ -261,7 +261,7 @@ READERS = {
     "search": lambda x, i: [k for k in range(100) if k == i],
     "written": lambda x, i: np.put(y := x.copy(), 0, i) or y,
     "in place": lambda x, i: tape.numpy.asarray(x).copy().__iadd__(i),
-    "statistics": lambda x, i: sorted([i, 3, 1]) + [max(i, 3), min(i, 2), sum([i, 1])],
+    "statistics": lambda x, i: [*sorted([i, 3, 1]), max(i, 3), min(i, 2), sum([i, 1])],
     "switch": lambda x, i: tape.switch(i, [np.sin, np.cos, np.exp], x),
     "loop": lambda x, i: tape.fori_loop(0, i, lambda k, s: s * 1.5, x),
     "scan": lambda x, i: tape.scan(lambda c, e: (c + e * i, c), 0.0, x)[1],
@@ -302,7 +302,8 @@ def test_what_is_left_of_a_recording_is_a_number():
     alike(f, with_ints(3, 4))
     i, half, more = kept[-2]
     assert (i, half, more) == (4, 2.0, 5)
-    assert f"{i} {half!r}" == "4 2.0" and i * more == 20 and np.sqrt(i) == 2.0 and {4: "found"}[i] == "found"
+    assert f"{i} {half!r}" == "4 2.0"
+    assert [i * more, np.sqrt(i), {4: "found"}[i]] == [20, 2.0, "found"]
 
 
 def test_aliases_are_written_as_by_numpy():
@@ -344,11 +345,12 @@ def data_program(f=lambda x, i: [x * i, i + 1], args=(X, 3)):
 def test_a_program_is_called_with_ints():
     _, program = data_program()
     out, more = program(X, 9)
-    assert (out == X * 9).all() and (more, type(more)) == (10, int)
+    assert is_same([out, more], [X * 9, 10])
     for wrong in (2**31, 3.0, True, np.int64(3)):
         with pytest.raises(errors.DTypeError, match=r"args.*\[1\] is .*for an int between"):
             program(X, wrong)
-    assert "int64" in str(program) and program.explain().callbacks == {}
+    assert "int64" in str(program)
+    assert program.explain().callbacks == {}
 
 
 def test_profile_takes_ints():
@@ -362,7 +364,7 @@ def test_files_keep_ints(tmp_path):
     program.save(tmp_path / "f.tape")
     for loaded in (tape.load(tmp_path / "f.tape"), pickle.loads(pickle.dumps(program))):
         out, more = loaded(X, 9)
-        assert (out == X * 9).all() and (more, type(more)) == (10, int)
+        assert is_same([out, more], [X * 9, 10])
         with pytest.raises(errors.DTypeError):
             loaded(X, 9.0)
 
@@ -395,9 +397,8 @@ def test_threads_may_call_with_different_ints():
     compiled, failures = tape.compile(lambda x, i: x * 0.9**i + i), []
 
     def calls(start):
-        for i in range(start, start + 60):
-            if not np.allclose(compiled(X, i), X * 0.9**i + i):
-                failures.append(i)
+        numbers = range(start, start + 60)
+        failures.extend(i for i in numbers if not np.allclose(compiled(X, i), X * 0.9**i + i))
 
     threads = [threading.Thread(target=calls, args=(k,)) for k in range(4)]
     for thread in threads:

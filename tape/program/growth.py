@@ -76,8 +76,8 @@ class Growth:
         if self.wanted > MANY and not self._has_warned:
             self._has_warned = True
             errors.warn(
-                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further calls run "
-                "as plain Python, until those alike have taken as long as making a program does",
+                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further calls "
+                "run as plain Python, until those alike have taken as long as making a program does",
                 errors.PathLimitWarning,
             )
 

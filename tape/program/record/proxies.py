@@ -1,10 +1,10 @@
 """`Proxy`: an int argument that is data, and the numbers that a function computes from such arguments alone.
 
 To Python code it is that number: of its type to ``isinstance``, with its attributes and its exceptions. What
-can be done with any int is recorded: arithmetic and ufuncs. Where Python reads an int itself, as ``range(i)``,
-strings and dicts do, `IntRead` ends the recording: programs differ with that int, which becomes static. What
-Python reads of a comparison, a remainder or a quotient, as in ``names[i % 3]``, is a guard. After the
-recording a proxy is a number like any other.
+can be done with any int is recorded: arithmetic and ufuncs. Where Python reads an int itself, as
+``range(i)``, strings and dicts do, `IntRead` ends the recording: programs differ with that int, which becomes
+static. What Python reads of a comparison, a remainder or a quotient, as in ``names[i % 3]``, is a guard.
+After the recording a proxy is a number like any other.
 """
 
 from __future__ import annotations
