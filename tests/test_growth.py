@@ -112,7 +112,7 @@ def test_many_shapes_warn_once_with_the_argument():
 def test_many_values_warn_with_the_argument():
     compiled = tape.compile(lambda x, mode, n: x * len(range(n)))
     told = warned(compiled, [(2.0, "fast", n) for n in range(40)])
-    assert "args[2] has 17 values (0, 1, 2, ...). It is static" in told
+    assert "args[2] has 17 values (0, 1, 2, ...). Python reads it" in told
 
 
 def test_many_keyword_values_warn_with_their_name():

@@ -181,6 +181,36 @@ def test_caught_errors_are_those_of_the_number():
     alike(f, with_ints(3, 4, 5, 7, 6, 7))
 
 
+# ---- indices -----------------------------------------------------------------------------------------------
+
+
+def test_arrays_are_indexed_by_data():
+    def f(x, i):
+        y = x.copy()
+        row = y[i]
+        row += 1
+        y[i] *= 2
+        y[:, i] = 0.5
+        return [x[i], x[..., i], x[i, None], y, tape.grad(lambda x: np.sum(x[i] ** 2))(x)]
+
+    alike(f, [(np.arange(9.0).reshape(3, 3), i) for i in (0, 1, 2, -1, -3)], programs=1)
+
+
+def test_indices_out_of_bounds_raise():
+    compiled = alike(lambda x, i: x[i] * 2, with_ints(0, 1, 2, -3), programs=1)
+    for i in (3, -4, 2**40):
+        with pytest.raises(IndexError):
+            compiled(X, i)
+
+
+def test_an_index_with_other_positions_reads_the_int():
+    alike(
+        lambda x, i: [x[i, 0], x[0, i], x[i, i], x[[0, 1], i]],
+        [(np.eye(3), i) for i in (0, 1, 2)],
+        programs=3,
+    )
+
+
 # ---- guards ----------------------------------------------------------------------------------------------
 
 

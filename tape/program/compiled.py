@@ -67,15 +67,17 @@ def compile(
     """Return the function as a program that runs without Python: recorded at the first call, replayed later.
 
     It may contain anything that tape's operations compute: gradients, Hessians, whole training steps. The
-    first call with arguments of a new kind records.
+    first call records. So does the first call with arguments of another kind; further kinds, and paths, are
+    recorded once their calls as plain Python have taken as long as that does.
 
     *Dynamic*, other numbers in every call: arrays of numbers and bools, NumPy scalars, Python floats and
-    complex numbers. Operations on complex numbers, and others without instructions, are computed by Python.
+    complex numbers, and ints that are only computed with. Operations on complex numbers, and others without
+    instructions, are computed by Python.
 
-    *Static*, a new kind if they differ: shapes, dtypes, tree structures, order of keys, Python ints, bools,
-    strings and hashable objects. They differ if Python code can tell them apart: 1 is neither True nor 1.0,
-    and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand kinds get programs; further ones run
-    as plain Python.
+    *Static*, a new kind if they differ: shapes, dtypes, tree structures, order of keys, bools, strings,
+    hashable objects, and ints that Python reads, as ``range()`` does. They differ if Python code can tell
+    them apart: 1 is neither True nor 1.0, and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand
+    kinds get programs; further ones run as plain Python.
 
     *Branches.* ``if``, ``while``, ``bool()`` and ``int()`` may read values: a call that reads another number
     than was recorded takes, or records, the path that fits. Integers and bools may be read in any way, up to
@@ -124,10 +126,12 @@ def compile(
     Warns
     -----
     PathLimitWarning
-        When there are more paths than ``max_paths``, or more than a thousand kinds of arguments.
+        When more than 16 programs are needed, once; when there are more paths than ``max_paths``, or more
+        than a thousand kinds of arguments.
     NotCompiledWarning
         Once in a process, where compiled code cannot run: everything is computed by plain NumPy. Also when
-        ``f`` catches an exception of a traced value.
+        ``f`` catches an exception of a traced value, or cannot be recorded for a kind of arguments for which
+        it has run.
 
     Examples
     --------

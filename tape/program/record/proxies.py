@@ -304,6 +304,16 @@ class Proxy:
         self.check_beside(np.add, array)
         return self.var
 
+    def __tape_index__(self, parts: tuple[Any, ...]) -> Any:
+        """Return this part of an index as a Var, if there are slices but no other positions."""
+        if not self.is_recorded():
+            return self.number
+        others = [part for part in parts if part is not self]
+        is_simple = len(others) == len(parts) - 1 and all(
+            part is None or part is Ellipsis or type(part) is slice for part in others
+        )
+        return self.var if is_simple and isinstance(self.number, int) else self.read()
+
     def __bool__(self) -> bool:
         return _holds(self.var != 0, self) if self.is_recorded() else bool(self.number)
 

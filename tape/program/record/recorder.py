@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -53,7 +53,7 @@ class Guard:
     kind: Literal["bool", "int", "type"]
     outcome: Outcome
     position: int
-    place: str = ""
+    place: str = field(default="", repr=False, compare=False)
 
 
 class Recorder(Trace):
