@@ -26,7 +26,8 @@ from tape.program.calls.statics import Form, is_stable
 from tape.program.growth import Growth
 from tape.program.native.code import is_available
 from tape.program.program import Program
-from tape.program.record.proxies import IntRead, Proxy
+from tape.program.record.proxies import Proxy
+from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Outcome
 from tape.program.record.recording import is_dynamic, native, record
 from tape.program.report.profile import Profile
@@ -202,7 +203,6 @@ class Compiled:
         self._integers = Integers()
         self._growth = Growth(self._name)
         self._latest: Specialisation | None = None
-        self._has_warned = False
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
         self._lock = threading.Lock()
 
@@ -351,7 +351,7 @@ class Compiled:
             self._integers.keep_static(known.form, ints)
             return self._found(None, args, kwargs)
         if len(known.paths) >= self._max_paths:
-            self._warn_of_paths(known)
+            self._growth.warn_of_paths(known, self._max_paths)
             return self._f(*args, **kwargs)
         if known.is_plain:
             return self._f(*args, **kwargs)
@@ -376,7 +376,7 @@ class Compiled:
             if ints or not waiting.calls:
                 raise
             known.is_plain = True  # it has run so far, and goes on to do so
-            self._warn_of_refusal(error)
+            self._growth.warn_of_refusal(error)
             return self._f(*args, **kwargs)
 
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -399,7 +399,7 @@ class Compiled:
         if recorded.caught is not None:
             if ints:
                 return self._with_static_ints(known, args, kwargs)
-            self._warn_of_caught(recorded.caught)
+            self._growth.warn_of_caught(recorded.caught)
             return self._f(*args, **kwargs)
         leaves = recorded.values()
         path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
@@ -456,7 +456,7 @@ class Compiled:
         if known is not None:
             return known
         if len(self._specialisations) >= _MAX_KINDS:
-            self._warn_of_kinds(form)
+            self._growth.warn_of_kinds(form, _MAX_KINDS)
             return None
         donated = self._donated_leaves(form, args) if self._donate else frozenset()
         new = Specialisation(form, signatures, donated)
@@ -476,7 +476,7 @@ class Compiled:
         else:
             self._rebindings += 1
             if self._rebindings > self._max_paths:
-                self._warn_of_names(changed)
+                self._growth.warn_of_names(changed, self._max_paths)
                 return None
             known = Specialisation(old.form, old.signatures, old.donated)
         with self._lock:
@@ -485,58 +485,6 @@ class Compiled:
             former.append(old)
             self._specialisations[key] = known
         return known
-
-    def _warn_of_caught(self, error: Exception) -> None:
-        """Warn that a function catches exceptions of traced values."""
-        self._warn_once(
-            f"{self._name} has caught {type(error).__name__}: {error}. Whether it is raised may depend on "
-            "the numbers, so that calls like this one run as plain Python, which is slow. Test the numbers "
-            "with if, before",
-            errors.NotCompiledWarning,
-        )
-
-    def _warn_of_paths(self, known: Specialisation) -> None:
-        """Warn that no further paths get a program, once for each kind of arguments."""
-        if not known.has_warned:
-            known.has_warned = True
-            errors.warn(
-                f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
-                "run as plain Python, which is slow. Choose with np.where in place of if, index a plain "
-                "array with np.asarray(X, like=i)[i], or raise max_paths",
-                errors.PathLimitWarning,
-            )
-
-    def _warn_of_refusal(self, error: Exception) -> None:
-        """Warn that a kind of arguments cannot be recorded that has run as plain Python."""
-        self._warn_once(
-            f"{self._name} cannot be recorded for arguments like these, which run as plain Python: {error}",
-            errors.NotCompiledWarning,
-        )
-
-    def _warn_of_names(self, changed: Binding) -> None:
-        """Warn that a name is rebound so often that no further program is worth it."""
-        self._warn_once(
-            f"{self._name} reads {changed.key!r}, which has been bound to something else {self._max_paths} "
-            "times: each time there was another program. From now on plain Python runs, which is slow. Pass "
-            "it as an argument",
-            errors.PathLimitWarning,
-        )
-
-    def _warn_of_kinds(self, form: Form) -> None:
-        """Warn that no further kinds of arguments get a program."""
-        statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))
-        culprit = f" What is static ({statics}) may differ in every call: pass" if statics else " Pass"
-        self._warn_once(
-            f"{self._name} has programs for {_MAX_KINDS} kinds of arguments: further ones run as plain "
-            f"Python, which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes",
-            errors.PathLimitWarning,
-        )
-
-    def _warn_once(self, message: str, category: type[Warning]) -> None:
-        """Warn, unless this function has been the reason of a warning."""
-        if not self._has_warned:
-            self._has_warned = True
-            errors.warn(message, category)
 
     # ---- donated arrays --------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`Growth`: how many programs a function makes, when another one is worth its time, and the warning of many.
+"""`Growth`: how many programs a function makes, when another one is worth its time, and warnings of too many.
 
 A program takes as long to make as ten or twenty calls of the plain function. The first few are made at once.
 After that a call of a new kind, or on a new path, runs as plain Python until such calls have taken as long as
@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tape import errors, tree
-from tape.program.calls.statics import key_of
+from tape.program.calls.names import Binding
+from tape.program.calls.statics import Form, key_of
 from tape.program.specialise import Path, Specialisation, Waiting
 
 AT_ONCE = 2
@@ -46,6 +47,7 @@ class Growth:
         self.wanted = 0
         self._seconds = 0.0
         self._has_warned = False
+        self._has_warned_of_many = False
 
     def add(self, seconds: float) -> None:
         """Count a program, which has taken so long to make."""
@@ -73,13 +75,67 @@ class Growth:
     def want(self, known: Iterable[Specialisation]) -> None:
         """Count a kind of arguments or a path that is new; warn if there are many."""
         self.wanted += 1
-        if self.wanted > MANY and not self._has_warned:
-            self._has_warned = True
+        if self.wanted > MANY and not self._has_warned_of_many:
+            self._has_warned_of_many = True
             errors.warn(
                 f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further calls "
                 "run as plain Python, until those alike have taken as long as making a program does",
                 errors.PathLimitWarning,
             )
+
+    # ---- limits ----------------------------------------------------------------------------------
+
+    def warn_of_paths(self, known: Specialisation, most: int) -> None:
+        """Warn that no further paths get a program, once for each kind of arguments."""
+        if not known.has_warned:
+            known.has_warned = True
+            errors.warn(
+                f"{self._name} has branched in {most} ways for arguments alike: further ones run as plain "
+                "Python, which is slow. Choose with np.where in place of if, index a plain array with "
+                "np.asarray(X, like=i)[i], or raise max_paths",
+                errors.PathLimitWarning,
+            )
+
+    def warn_of_caught(self, error: Exception) -> None:
+        """Warn that the function catches exceptions of traced values."""
+        self._warn_once(
+            f"{self._name} has caught {type(error).__name__}: {error}. Whether it is raised may depend on "
+            "the numbers, so that calls like this one run as plain Python, which is slow. Test the numbers "
+            "with if, before",
+            errors.NotCompiledWarning,
+        )
+
+    def warn_of_refusal(self, error: Exception) -> None:
+        """Warn that a kind of arguments cannot be recorded that has run as plain Python."""
+        self._warn_once(
+            f"{self._name} cannot be recorded for arguments like these, which run as plain Python: {error}",
+            errors.NotCompiledWarning,
+        )
+
+    def warn_of_names(self, changed: Binding, most: int) -> None:
+        """Warn that a name is rebound so often that no further program is worth it."""
+        self._warn_once(
+            f"{self._name} reads {changed.key!r}, which has been bound to something else {most} times: each "
+            "time there was another program. From now on plain Python runs, which is slow. Pass it as an "
+            "argument",
+            errors.PathLimitWarning,
+        )
+
+    def warn_of_kinds(self, form: Form, most: int) -> None:
+        """Warn that no further kinds of arguments get a program."""
+        statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))
+        culprit = f" What is static ({statics}) may differ in every call: pass" if statics else " Pass"
+        self._warn_once(
+            f"{self._name} has programs for {most} kinds of arguments: further ones run as plain Python, "
+            f"which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes",
+            errors.PathLimitWarning,
+        )
+
+    def _warn_once(self, message: str, category: type[Warning]) -> None:
+        """Warn, unless this function has been the reason of such a warning."""
+        if not self._has_warned:
+            self._has_warned = True
+            errors.warn(message, category)
 
 
 def _difference(known: Sequence[Specialisation]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from tape import tree
 from tape.program.calls.names import Bindings
 from tape.program.calls.statics import Form, Static, is_stable, key_of
-from tape.program.record.proxies import LIMIT
+from tape.program.record.reading import LIMIT
 
 
 class Dynamic:

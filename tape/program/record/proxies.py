@@ -3,30 +3,35 @@
 To Python code it is that number: of its type to ``isinstance``, with its attributes and its exceptions. What
 can be done with any int is recorded: arithmetic and ufuncs. Where Python reads an int itself, as
 ``range(i)``, strings and dicts do, `IntRead` ends the recording: programs differ with that int, which becomes
-static. What Python reads of a comparison, a remainder or a quotient, as in ``names[i % 3]``, is a guard.
-After the recording a proxy is a number like any other.
+static: see `reading`. What Python reads of a comparison, a remainder or a quotient, as in ``names[i % 3]``,
+is a guard. After the recording a proxy is a number like any other.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tape import ops
-from tape.core.interpreter import OPEN, resolve
 from tape.core.node import Handle
-from tape.program.record.weak import exact, weak
-
-LIMIT = 2**31
-"""Ints from this magnitude on are static. Products of two smaller ones fit in 64 bits without a guard."""
+from tape.program.record.reading import (
+    Number,
+    as_float,
+    bound_of,
+    holds,
+    leaves_of,
+    need,
+    number_of,
+    operand_of,
+    refuse,
+)
+from tape.program.record.weak import weak
 
 _FITS = 2**62
 _AS_FLOAT = 2**53  # up to here every int is a float
-_MOST_GUARDS = 64
-"""Number of guards from which on a function is taken to search for the int, or to count up to it."""
 _MOST_FACTORS = 64
 _UFUNC_NAMES = (
     "add subtract multiply divide negative positive absolute fabs sqrt cbrt square exp exp2 expm1 log log2 "
@@ -38,20 +43,6 @@ _OF_INTS = frozenset(("add", "subtract", "multiply", "divide"))
 """Those that do the same with every int beside an array of integers."""
 
 
-class IntRead(BaseException):
-    """Raised where Python reads an int that was to be data: no function is to take it for its own error.
-
-    Parameters
-    ----------
-    leaves : frozenset of int
-        The positions of the ints among the leaves of the arguments.
-    """
-
-    def __init__(self, leaves: frozenset[int]) -> None:
-        super().__init__(leaves)
-        self.leaves = leaves
-
-
 # ---- Python's arithmetic -------------------------------------------------------------------------------
 
 
@@ -59,9 +50,9 @@ def _linear(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> An
     """Add, subtract or multiply two numbers."""
     if isinstance(x, float) or isinstance(y, float):
         return _made(ufunc, python, x, y)
-    bound = _bound(x) * _bound(y) if ufunc is np.multiply else _bound(x) + _bound(y)
+    bound = bound_of(x) * bound_of(y) if ufunc is np.multiply else bound_of(x) + bound_of(y)
     if bound > _FITS:
-        _need(abs(ufunc(_as_float(x), _as_float(y))) < float(_FITS), x, y)
+        need(abs(ufunc(as_float(x), as_float(y))) < float(_FITS), x, y)
         bound = _FITS
     is_whole = any(type(z) is Proxy and z.is_whole for z in (x, y))
     return _made(ufunc, python, x, y, bound=bound, is_whole=is_whole)
@@ -69,15 +60,15 @@ def _linear(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> An
 
 def _quotient(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     """Divide, or take the remainder."""
-    if type(y) is Proxy and not _holds(y.var != 0, y):
-        return python(_number(x), _number(y))  # raises
+    if type(y) is Proxy and not holds(y.var != 0, y):
+        return python(number_of(x), number_of(y))  # raises
     if ufunc is np.divide:
         for z in (x, y):
-            if _bound(z) > _AS_FLOAT:
-                _need(abs(_as_float(z)) <= float(_AS_FLOAT), z)
+            if bound_of(z) > _AS_FLOAT:
+                need(abs(as_float(z)) <= float(_AS_FLOAT), z)
     if ufunc is np.divide or isinstance(x, float) or isinstance(y, float):
         return _made(ufunc, python, x, y)
-    bound = _bound(y) if ufunc is np.remainder else _bound(x)
+    bound = bound_of(y) if ufunc is np.remainder else bound_of(x)
     return _made(ufunc, python, x, y, bound=bound, is_whole=False)
 
 
@@ -86,25 +77,27 @@ def _power(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> Any
     if isinstance(x, int) and isinstance(y, int) and y >= 0:  # which is a guard
         if type(y) is int:
             return _multiplied(x, y)
-        out = ufunc(_as_float(x), _as_float(y))
-        _need(abs(out) < 2.0**50, x, y)
-        return _proxy(ops.astype(ops.rint(out), np.int64), python(_number(x), _number(y)), x, y, bound=2**50)
+        out = ufunc(as_float(x), as_float(y))
+        need(abs(out) < 2.0**50, x, y)
+        return _proxy(
+            ops.astype(ops.rint(out), np.int64), python(number_of(x), number_of(y)), x, y, bound=2**50
+        )
     if type(x) is Proxy:
         if isinstance(y, float):  # of a negative number, the power is complex
-            _need(x.var >= 0 if type(y) is float and y > 0 else x.var > 0, x)
+            need(x.var >= 0 if type(y) is float and y > 0 else x.var > 0, x)
         elif type(y) is Proxy or y < 0:
-            _need(x.var != 0, x)
+            need(x.var != 0, x)
     elif x == 0 or (x < 0 and isinstance(y, float)):
-        _refuse(y)
-    out = ufunc(_as_float(x), _as_float(y))
-    _need(ops.isfinite(out), x, y)  # where it is not, Python raises
-    return _proxy(out, python(_number(x), _number(y)), x, y)
+        refuse(y)
+    out = ufunc(as_float(x), as_float(y))
+    need(ops.isfinite(out), x, y)  # where it is not, Python raises
+    return _proxy(out, python(number_of(x), number_of(y)), x, y)
 
 
 def _multiplied(x: Any, times: int) -> Any:
     """Return a power by multiplication."""
     if times > _MOST_FACTORS:
-        _refuse(x)
+        refuse(x)
     product = None
     while times:
         if times % 2:
@@ -115,63 +108,17 @@ def _multiplied(x: Any, times: int) -> Any:
 
 
 def _comparison(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> bool:
-    return _holds(python(_operand(x), _operand(y)), x, y)
+    return holds(python(operand_of(x), operand_of(y)), x, y)
 
 
 def _made(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any, **known: Any) -> Proxy:
     """Apply a ufunc, with the result that Python has."""
-    return _proxy(ufunc(_operand(x), _operand(y)), python(_number(x), _number(y)), x, y, **known)
+    return _proxy(ufunc(operand_of(x), operand_of(y)), python(number_of(x), number_of(y)), x, y, **known)
 
 
 def _proxy(out: Any, number: Any, x: Any, y: Any, **known: Any) -> Proxy:
     out.node.value = weak(number)
-    return Proxy(out, _leaves((x, y)), **known)
-
-
-# ---- operands: proxies and plain numbers ------------------------------------------------------------------
-
-
-def _operand(x: Any) -> Any:
-    return x.var if type(x) is Proxy else x
-
-
-def _number(x: Any) -> Any:
-    return x.number if type(x) is Proxy else x
-
-
-def _as_float(x: Any) -> Any:
-    return ops.astype(x.var, np.float64) if type(x) is Proxy else float(x)
-
-
-def _bound(x: Any) -> int:
-    return 0 if isinstance(x, float) else x.bound if type(x) is Proxy else abs(x)
-
-
-def _leaves(operands: tuple[Any, ...]) -> frozenset[int]:
-    return frozenset().union(*(x.leaves for x in operands if type(x) is Proxy))
-
-
-def _holds(condition: Any, *about: Any) -> bool:
-    """Return whether a condition holds, which becomes a guard."""
-    recorder = next(x for x in about if type(x) is Proxy).var.trace
-    recorder.ints_guarded |= _leaves(about)
-    recorder.int_guards += 1
-    if recorder.int_guards > _MOST_GUARDS:
-        _refuse(*about)
-    return bool(condition)
-
-
-def _need(condition: Any, *about: Any) -> None:
-    """Read the numbers if a condition does not hold, which is a guard."""
-    if not _holds(condition, *about):
-        _refuse(*about)
-
-
-def _refuse(*about: Any) -> NoReturn:
-    """End the recording: these ints are static."""
-    leaves = _leaves(about)
-    next(x for x in about if type(x) is Proxy).var.trace.ints_read |= leaves
-    raise IntRead(leaves)
+    return Proxy(out, leaves_of((x, y)), **known)
 
 
 # ---- the proxy --------------------------------------------------------------------------------------------
@@ -192,10 +139,10 @@ def _operator(ufunc: Any, python: Callable[[Any, Any], Any], rule: Callable[...,
 
     def apply(self: Proxy, other: Any, x: Any, y: Any) -> Any:
         if not self.is_recorded():
-            return python(_number(x), _number(y))
+            return python(number_of(x), number_of(y))
         if isinstance(other, Handle) or type(other) is np.ndarray:
             self.check_beside(ufunc, other)
-            return python(_operand(x), _operand(y))
+            return python(operand_of(x), operand_of(y))
         if type(other) is bool:
             other = int(other)
             x, y = (self, other) if x is self else (other, self)
@@ -204,7 +151,7 @@ def _operator(ufunc: Any, python: Callable[[Any, Any], Any], rule: Callable[...,
         if isinstance(x, np.floating) or isinstance(y, np.floating):
             return ufunc(x, y)
         if type(other) is int and abs(other) > _FITS:
-            _refuse(self)
+            refuse(self)
         return rule(ufunc, python, x, y)
 
     return lambda self, other: apply(self, other, self, other), lambda self, other: apply(
@@ -215,24 +162,13 @@ def _operator(ufunc: Any, python: Callable[[Any, Any], Any], rule: Callable[...,
 def _reader(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
     """Return an operator that reads its operands, and its reflection."""
     return (
-        lambda self, other: python(self.read(), _number(other)),
-        lambda self, other: python(_number(other), self.read()),
+        lambda self, other: python(self.read(), number_of(other)),
+        lambda self, other: python(number_of(other), self.read()),
     )
 
 
-class Proxy:
+class Proxy(Number):
     """A Python number, or a float of NumPy's, that is computed from int arguments alone.
-
-    Parameters
-    ----------
-    var : Traced
-        What stands for it on the tape.
-    leaves : frozenset of int
-        Which leaves of the arguments it is computed from.
-    bound : int
-        Of an int: no call has one of a larger magnitude.
-    is_whole : bool
-        Whether other arguments make another number, as far as one can tell.
 
     Examples
     --------
@@ -246,47 +182,12 @@ class Proxy:
     (['None', '<op divide>', '<op remainder>', '<op equal>'], [False])
     """
 
-    __slots__ = ("bound", "is_whole", "leaves", "var")
-
-    def __init__(self, var: Any, leaves: frozenset[int], bound: int = 0, is_whole: bool = True) -> None:
-        self.var = var
-        self.leaves = leaves
-        self.bound = bound
-        self.is_whole = is_whole
-
-    @property
-    def number(self) -> Any:
-        """The number in this call, for those who do not make the program depend on it."""
-        return exact(self.var.node.value)
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # which isinstance asks
-        return type(self.number)
-
-    # ---- reading -----------------------------------------------------------------------------------
-
-    def is_recorded(self) -> bool:
-        """Return whether operations on this are recorded; afterwards it is a plain number."""
-        recorder = self.var.trace_ref()
-        if recorder is None or recorder not in OPEN:
-            return False
-        if recorder.is_computing or resolve(self.var) is not self.var:
-            _refuse(self)  # in a function that is no part of the tape
-        return True
-
-    def read(self) -> Any:
-        """Return the number, which becomes a guard, or ends the recording."""
-        if not self.is_recorded():
-            return self.number
-        if self.is_whole or not isinstance(self.number, int):
-            _refuse(self)
-        _holds(True, self)
-        return self.var.trace.read(self.var, "int")
+    __slots__ = ()
 
     def reject(self, other: Any) -> Any:
         """Return what an operator returns that does not know the other operand; read this beside numbers."""
         if isinstance(other, (int, float, complex)):
-            _refuse(self)
+            refuse(self)
         return NotImplemented
 
     def check_beside(self, ufunc: Any, array: Any) -> None:
@@ -295,7 +196,7 @@ class Proxy:
         if dtype.kind not in "iu" or not isinstance(self.number, int):
             return
         if ufunc.__name__ not in _OF_INTS or dtype.kind == "u" or self.bound > np.iinfo(dtype).max:
-            _refuse(self)
+            refuse(self)
 
     def __tape_operand__(self, array: Any) -> Any:
         """Return the operand for an assignment like ``array += self``."""
@@ -314,63 +215,6 @@ class Proxy:
         )
         return self.var if is_simple and isinstance(self.number, int) else self.read()
 
-    def __bool__(self) -> bool:
-        return _holds(self.var != 0, self) if self.is_recorded() else bool(self.number)
-
-    def __index__(self) -> int:
-        return operator.index(self.read())
-
-    def __int__(self) -> int:
-        return int(self.read())
-
-    def __float__(self) -> float:
-        return float(self.read())
-
-    def __complex__(self) -> complex:
-        return complex(self.read())
-
-    def __hash__(self) -> int:
-        return hash(self.read())
-
-    def __str__(self) -> str:
-        return str(self.read())
-
-    def __repr__(self) -> str:
-        return repr(self.read())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.read(), spec)
-
-    def __round__(self, *digits: Any) -> Any:
-        return round(self.read(), *digits)
-
-    def __trunc__(self) -> int:
-        return self.read().__trunc__()
-
-    def __floor__(self) -> int:
-        return self.read().__floor__()
-
-    def __ceil__(self) -> int:
-        return self.read().__ceil__()
-
-    def __invert__(self) -> Any:
-        return ~self.read()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.read() if hasattr(type(self.number), name) else self.number, name)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.read(), dtype)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.read().__reduce_ex__(protocol)
-
-    def __copy__(self) -> Proxy:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Proxy:
-        return self
-
     # ---- arithmetic ----------------------------------------------------------------------------------
 
     __add__, __radd__ = _operator(np.add, operator.add, _linear)
@@ -381,6 +225,7 @@ class Proxy:
     __mod__, __rmod__ = _operator(np.remainder, operator.mod, _quotient)
     _pow, __rpow__ = _operator(np.power, operator.pow, _power)
 
+    __hash__ = Number.__hash__
     __lt__, _ = _operator(np.less, operator.lt, _comparison)
     __le__, _ = _operator(np.less_equal, operator.le, _comparison)
     __gt__, _ = _operator(np.greater, operator.gt, _comparison)
@@ -399,7 +244,7 @@ class Proxy:
     )
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return self._pow(other) if modulus is None else pow(self.read(), _number(other), _number(modulus))
+        return self._pow(other) if modulus is None else pow(self.read(), number_of(other), number_of(modulus))
 
     def __neg__(self) -> Any:
         return self._of_one(operator.neg)
@@ -419,21 +264,21 @@ class Proxy:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if not self.is_recorded():
-            return getattr(ufunc, method)(*map(_number, inputs), **kwargs)
+            return getattr(ufunc, method)(*map(number_of, inputs), **kwargs)
         if method != "__call__" or kwargs or ufunc.__name__ not in _UFUNCS:
-            _refuse(*inputs)
+            refuse(*inputs)
         proxies = [x for x in inputs if type(x) is Proxy]
         arrays = [x for x in inputs if isinstance(x, Handle) or type(x) is np.ndarray]
         if arrays:
             for x, array in zip(proxies, arrays, strict=True):
                 x.check_beside(ufunc, array)
-            return ufunc(*map(_operand, inputs))
+            return ufunc(*map(operand_of, inputs))
         if not all(type(x) in (Proxy, int, float, bool) or isinstance(x, np.floating) for x in inputs):
-            _refuse(*inputs)
-        number = ufunc(*map(_number, inputs))
+            refuse(*inputs)
+        number = ufunc(*map(number_of, inputs))
         if not isinstance(number, (np.float64, np.float32, np.bool_)):
-            _refuse(*inputs)
-        out = ufunc(*map(_operand, inputs))
+            refuse(*inputs)
+        out = ufunc(*map(operand_of, inputs))
         if isinstance(number, np.bool_):
-            return np.bool_(_holds(out, *inputs))
-        return Proxy(out, _leaves(inputs))
+            return np.bool_(holds(out, *inputs))
+        return Proxy(out, leaves_of(inputs))

@@ -19,7 +19,8 @@ from tape.core.interpreter import OPEN, Interceptor
 from tape.core.node import Handle, Leaf, Node
 from tape.core.trace import Trace
 from tape.core.var import Var
-from tape.program.record.proxies import LIMIT, Proxy
+from tape.program.record.proxies import Proxy
+from tape.program.record.reading import LIMIT
 from tape.program.record.traced import Traced
 from tape.program.record.weak import weak
 

@@ -17,7 +17,8 @@ from tape.conversion.foreign import complaint
 from tape.core.node import Handle, Node, plain
 from tape.kernels.availability import avoided
 from tape.program.record.fixed import fixed_nodes, unowned_arrays
-from tape.program.record.proxies import IntRead, Proxy
+from tape.program.record.proxies import Proxy
+from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
 from tape.transforms.loops.rolling import rolled
