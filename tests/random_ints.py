@@ -1,11 +1,16 @@
-"""Random functions of int arguments, compiled and called with ints of all kinds: ``differences(seed)``."""
+"""Random functions of int arguments, compiled and called with ints of all kinds.
+
+``python -m tests.random_ints 1000`` tries that many, and prints those whose results or exceptions differ.
+"""
 
 import random
+import sys
 import warnings
 
 import numpy as np
 
 import tape
+from tape.program import growth
 
 INTS = [0, 1, 2, 3, 4, 5, 7, 10, 12, 31, 64, 100, -1, -2, -3, -7, 1000, 12345, 2**31 - 1, 2**31, -(2**31),
         2**40, -(2**53) - 1, 10**20, True, False]  # fmt: skip
@@ -29,6 +34,7 @@ OF_FLOATS = [
     "1 - 0.99 ** {a}", "np.float32(0.5) ** {a}", "np.float64(2.0) * {a}", "min({f}, 1.0)", "s * {a}",
     "({f} if {a} % 2 == 0 else {g})", "round({f}, 2)", "float(f'{{{a} / 3:.3f}}')", "np.power({f}, 2)",
     "(1.0 if isinstance({a} / 2, float) else 2.0)", "({a} / 2).is_integer() + 0.0", "2.5 ** {f}", "{a} * s",
+    "({a} * (s > 0)) + 0.5", "((s > 0) + {a}) ** 7 * 1.0",
     "np.minimum({a}, {f})",
     "({f} > {g}) + 0.0", "s / {a}", "{a} % 2.5", "{a} // 0.5", "np.log1p({f})", "np.maximum({a}, {b}) * 1.0",
 ]  # fmt: skip
@@ -150,3 +156,10 @@ def differences(seed, calls=9):
         if not is_same(got, wanted, 1e-9 if dtype is np.float64 else 1e-3):
             found.append((source, args[-2:], wanted, got))
     return found
+
+
+if __name__ == "__main__":
+    growth.AT_ONCE = growth.MANY = 10**6
+    for seed in range(int(sys.argv[1])):
+        for difference in differences(seed):
+            print(f"seed {seed}", *difference, sep="\n", flush=True)

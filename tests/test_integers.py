@@ -211,6 +211,26 @@ def test_an_index_with_other_positions_reads_the_int():
     )
 
 
+def test_powers_at_zero_have_the_derivative_of_constant_exponents():
+    x = np.array([0.0, -1.0, 2.0])
+    alike(lambda x, i: tape.grad(lambda x: np.sum(x**i))(x), [(x, i) for i in (1, 2, 0, 3, 1)], programs=1)
+
+
+def test_ints_in_loops_that_are_rolled_up():
+    def f(x, i):
+        for _ in range(2500):
+            x = np.sin(x) * 0.9**i + 1 / i
+        return x
+
+    compiled = alike(f, with_ints(3, 4, 5), programs=1)
+    assert next(iter(compiled.programs.values())).explain().loops
+
+
+def test_truths_of_traced_numbers_beside_ints_are_ints():
+    f = lambda x, s, i: [i * (s > 0), ((s > 0) + i) ** 40 % 7, i == (s > 0)]  # noqa: E731
+    alike(f, [(X, s, i) for i in (3, 4, 1, 10**6) for s in (0.5, -0.5)])
+
+
 # ---- guards ----------------------------------------------------------------------------------------------
 
 

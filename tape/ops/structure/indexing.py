@@ -164,7 +164,7 @@ def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
     arrays: list[Any] = []
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
-        stands_for = getattr(type(part), "__tape_index__", None)
+        stands_for = getattr(type(part), "__tape_index__", None)  # an int that is recorded as a Var
         if stands_for is not None:
             part = stands_for(part, parts)
         if isinstance(part, slice):

@@ -28,7 +28,7 @@ from tape.program.record.reading import (
     operand_of,
     refuse,
 )
-from tape.program.record.weak import weak
+from tape.program.record.weak import WeakBool, weak
 
 _FITS = 2**62
 _AS_FLOAT = 2**53  # up to here every int is a float
@@ -140,23 +140,41 @@ def _operator(ufunc: Any, python: Callable[[Any, Any], Any], rule: Callable[...,
     def apply(self: Proxy, other: Any, x: Any, y: Any) -> Any:
         if not self.is_recorded():
             return python(number_of(x), number_of(y))
+        if type(other) is bool or (isinstance(other, Handle) and isinstance(other.node.value, WeakBool)):
+            other = int(bool(other))  # which Python computes with
+            x, y = (self, other) if x is self else (other, self)
         if isinstance(other, Handle) or type(other) is np.ndarray:
             self.check_beside(ufunc, other)
             return python(operand_of(x), operand_of(y))
-        if type(other) is bool:
-            other = int(other)
-            x, y = (self, other) if x is self else (other, self)
         if type(other) not in (int, float, Proxy) and not isinstance(other, np.floating):
             return self.reject(other)
         if isinstance(x, np.floating) or isinstance(y, np.floating):
             return ufunc(x, y)
         if type(other) is int and abs(other) > _FITS:
             refuse(self)
-        return rule(ufunc, python, x, y)
+        return _once(ufunc, (x, y), lambda: rule(ufunc, python, x, y))
 
     return lambda self, other: apply(self, other, self, other), lambda self, other: apply(
         self, other, other, self
     )
+
+
+def _scalar(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+    """Return what NumPy computes from numbers alone: a float, or a bool, which is read."""
+    number = ufunc(*map(number_of, inputs))
+    if not isinstance(number, (np.float64, np.float32, np.bool_)):
+        refuse(*inputs)
+    out = ufunc(*map(operand_of, inputs))
+    return np.bool_(holds(out, *inputs)) if isinstance(number, np.bool_) else Proxy(out, leaves_of(inputs))
+
+
+def _once(operation: Any, operands: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """Return a result, which is recorded once: so a loop that repeats it needs no guards in every step."""
+    known = next(x for x in operands if type(x) is Proxy).var.trace.ints_computed
+    key = operation, *((Proxy, x.var.id) if type(x) is Proxy else (type(x), repr(x)) for x in operands)
+    if key not in known:
+        known[key] = make()
+    return known[key]
 
 
 def _reader(python: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
@@ -275,10 +293,4 @@ class Proxy(Number):
             return ufunc(*map(operand_of, inputs))
         if not all(type(x) in (Proxy, int, float, bool) or isinstance(x, np.floating) for x in inputs):
             refuse(*inputs)
-        number = ufunc(*map(number_of, inputs))
-        if not isinstance(number, (np.float64, np.float32, np.bool_)):
-            refuse(*inputs)
-        out = ufunc(*map(operand_of, inputs))
-        if isinstance(number, np.bool_):
-            return np.bool_(holds(out, *inputs))
-        return Proxy(out, leaves_of(inputs))
+        return _once((ufunc, "NumPy"), inputs, lambda: _scalar(ufunc, inputs))

@@ -83,10 +83,12 @@ class Recorder(Trace):
     ints_guarded, ints_read : frozenset of int
         The leaves of the arguments that these guards depend on, and those that Python has read, at which the
         recording has ended.
+    ints_computed : dict
+        What has been computed from ints that are data, by operation and operands.
     """
 
-    __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_guarded", "ints_read",
-                 "is_computing", "keeps_places", "notes")  # fmt: skip
+    __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
+                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes")  # fmt: skip
 
     var_type: ClassVar[type[Var]] = Traced
 
@@ -102,6 +104,7 @@ class Recorder(Trace):
         self.int_guards = 0
         self.ints_guarded: frozenset[int] = frozenset()
         self.ints_read: frozenset[int] = frozenset()
+        self.ints_computed: dict[Any, Any] = {}
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -136,6 +139,7 @@ class Recorder(Trace):
     def release(self) -> list[Node]:
         """Return the tape, and drop all other references to arrays on it."""
         self._constants.clear()
+        self.ints_computed.clear()
         self._seen = _Seen()
         return self.nodes
 
