@@ -124,7 +124,9 @@ def is_same(found, wanted, tolerance=1e-9):
         return isinstance(found, type(wanted))
     if type(found) is not type(wanted):
         return False
-    if isinstance(wanted, list):
+    if isinstance(wanted, dict):
+        found, wanted = list(found.items()), list(wanted.items())
+    if isinstance(wanted, (list, tuple)):
         return len(found) == len(wanted) and all(
             is_same(one, other, tolerance) for one, other in zip(found, wanted, strict=True)
         )

@@ -7,6 +7,7 @@ import pickle
 import threading
 import warnings
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import IntEnum
 
 import numpy as np
@@ -278,6 +279,13 @@ def matched(n):
     return "other"
 
 
+def decimal_of(n):
+    try:
+        return str(Decimal(n))
+    except TypeError:
+        return "no int"
+
+
 READERS = {
     "range": lambda x, i: x * len(range(i)),
     "slice": lambda x, i: x[: i % 3] * 2,
@@ -318,6 +326,9 @@ READERS = {
     "jacobian": lambda x, i: tape.jacobian(lambda e: e**2 * i)(x),
     "checkpoint": lambda x, i: tape.grad(lambda x: np.sum(tape.checkpoint(lambda x, n: x**n)(x, i)))(x),
     "int arrays": lambda x, i: [x.astype(int) * i, x.astype(np.uint8) + i, x.astype(np.int32) // i],
+    "taken": lambda x, i: [np.take(x, i % 3), np.take(x, [i % 3, 0])],
+    "results": lambda x, i: [slice(i), {"n": (i, None)}, [x * i, i]],
+    "caught": lambda x, i: decimal_of(i),
     "half": lambda x, i: x.astype(np.float16) * i,
 }
 

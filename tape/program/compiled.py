@@ -384,7 +384,7 @@ class Compiled:
         start = time.perf_counter()
         ints = known.form.ints
         before = Bindings(self._f, known.form.fixed.values())
-        if ints and before.reads_types:
+        if ints and before.tells_types:
             raise IntRead(ints)
         try:
             recorded = record(self._f, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places)

@@ -23,6 +23,8 @@ from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
 from tape.transforms.loops.rolling import rolled
 
+_PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
@@ -171,6 +173,8 @@ def record(
                 outside.refuse(out)
             out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
         outputs.append(out.id if isinstance(out, Handle) else Constant(out))
+        if ints and not isinstance(out, (Handle, *_PLAIN)):
+            raise IntRead(frozenset(ints))  # there may be one in it
     nodes = trace.release()
     count = len(nodes)
     roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
