@@ -252,6 +252,21 @@ def test_ints_of_many_paths_are_static():
     assert len(compiled.programs) > 50
 
 
+def test_an_int_that_one_path_reads_is_static_from_then_on():
+    seen = []
+
+    def f(x, i):
+        seen.append(0)
+        return x * len(range(i)) if i > 10 else x * i
+
+    compiled = alike(f, with_ints(3, 4, 5, 11, 12))
+    assert not any("int" in repr(key) for key in compiled.programs)
+    del seen[:]
+    for i in (11, 12, 11):
+        compiled(X, i)
+    assert not seen
+
+
 # ---- reading ---------------------------------------------------------------------------------------------
 
 

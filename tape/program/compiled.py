@@ -348,7 +348,7 @@ class Compiled:
         """Return the result of a call for which there is no path, which begins with these outcomes."""
         ints = known.form.ints
         if ints and known.reads_ints and len(known.paths) >= min(_MOST_INT_PATHS, self._max_paths):
-            self._integers.keep_static(known.form, ints)
+            self._keep_static(known, ints)
             return self._found(None, args, kwargs)
         if len(known.paths) >= self._max_paths:
             self._growth.warn_of_paths(known, self._max_paths)
@@ -366,11 +366,7 @@ class Compiled:
         try:
             return self._recorded(known, args, kwargs)
         except IntRead as read:
-            self._integers.keep_static(known.form, read.leaves)
-            with self._lock:
-                if not known.paths:
-                    self._specialisations.pop((known.form, known.signatures), None)
-                    self._growth.drop(wanted=1)
+            self._keep_static(known, read.leaves)
             return self._found(None, args, kwargs, is_due)
         except _REFUSALS as error:
             if ints or not waiting.calls:
@@ -423,9 +419,18 @@ class Compiled:
                     del self._specialisations[key]
                     self._growth.drop(made=len(other.paths), wanted=len(other.waiting))
 
+    def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
+        """Make ints static that were data in this specialisation, which is not used any more."""
+        self._integers.keep_static(known.form, ints)
+        with self._lock:
+            if self._latest is known:
+                self._latest = None
+            if self._specialisations.pop((known.form, known.signatures), None) is not None:
+                self._growth.drop(made=len(known.paths), wanted=len(known.waiting))
+
     def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a call whose ints, being data, may be the reason of an error."""
-        self._integers.keep_static(known.form, known.form.ints)
+        self._keep_static(known, known.form.ints)
         try:
             return self._found(None, args, kwargs, is_due=True)
         except Exception:  # they are not
