@@ -25,11 +25,13 @@ def pytest_report_header(config):
     return "tier: full" if tiers.is_full() else "tier: plain; --full runs all combinations and long campaigns"
 
 
-@pytest.fixture(autouse=True)
-def programs_at_once(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def programs_at_once():
     """Compiled functions make as many programs as they need, at once; see `tests/test_growth.py`."""
-    monkeypatch.setattr(growth, "AT_ONCE", 10**6)
-    monkeypatch.setattr(growth, "MANY", 10**6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growth, "AT_ONCE", 10**6)
+        patch.setattr(growth, "MANY", 10**6)
+        yield
 
 
 @pytest.fixture

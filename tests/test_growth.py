@@ -14,7 +14,7 @@ FEW, MANY, MOST_CALLS = 2, 16, 16
 
 
 @pytest.fixture(autouse=True)
-def as_users_have_it(programs_at_once, monkeypatch):
+def as_users_have_it(monkeypatch):
     monkeypatch.setattr(growth, "AT_ONCE", FEW)
     monkeypatch.setattr(growth, "MANY", MANY)
 
