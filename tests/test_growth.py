@@ -145,6 +145,23 @@ def test_as_many_programs_as_are_allowed_do_not_warn():
                 compiled(np.ones(n))
 
 
+def test_calls_that_raise_are_no_programs():
+    def f(x, n):
+        if n > 3:
+            raise ValueError(n)
+        return x * n
+
+    compiled = tape.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in range(1, 60):
+            try:
+                compiled(2.0, n)
+            except ValueError as error:
+                assert error.args == (n,)  # noqa: PT017
+    assert len(compiled.programs) == 1
+
+
 def test_sixty_lengths_take_at_most_twice_as_long_as_plain_python():
     """Of a training loop whose episodes all have another length."""
     rng = np.random.default_rng(0)

@@ -368,8 +368,10 @@ class Compiled:
         except IntRead as read:
             self._keep_static(known, read.leaves)
             return self._found(None, args, kwargs, is_due)
-        except _REFUSALS as error:
-            if ints or not waiting.calls:
+        except Exception as error:
+            if ints or not waiting.calls or not isinstance(error, _REFUSALS):
+                known.waiting.pop(begin, None)
+                self._growth.drop(wanted=1)
                 raise
             known.is_plain = True  # it has run so far, and goes on to do so
             self._growth.warn_of_refusal(error)
@@ -430,12 +432,15 @@ class Compiled:
 
     def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a call whose ints, being data, may be the reason of an error."""
-        self._keep_static(known, known.form.ints)
+        ints = known.form.ints
+        self._integers.keep_static(known.form, ints)
         try:
-            return self._found(None, args, kwargs, is_due=True)
+            out = self._found(None, args, kwargs, is_due=True)
         except Exception:  # they are not
-            self._integers.make_data(known.form, known.form.ints)
+            self._integers.make_data(known.form, ints)
             raise
+        self._keep_static(known, ints)
+        return out
 
     def _form(self, structure: Any, leaves: Sequence[Any]) -> Form:
         """Return the form of arguments."""
