@@ -6,6 +6,7 @@ import json
 import pickle
 import threading
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
@@ -494,6 +495,10 @@ def test_random_functions_are_the_same_compiled():
 
 
 def test_nothing_warns():
+    compiled = tape.compile(lambda x, i: [x * (1 % (i - 7)), x * 10.0**i])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        for i in (3, 4, 7, 400):
+            with pytest.raises((ZeroDivisionError, OverflowError)) if i > 4 else nullcontext():
+                compiled(X, i)
         alike(lambda x, i: x * 0.9**i / (1 + i), with_ints(*range(40)), programs=1)

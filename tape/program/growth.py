@@ -18,7 +18,6 @@ from tape.program.specialise import Path, Specialisation, Waiting
 
 AT_ONCE = 2
 """Number of programs that are made at the first call."""
-
 _MOST_CALLS = 16
 """Number of calls after which a program is made in any case."""
 MANY = 16
@@ -45,6 +44,7 @@ class Growth:
         self._name = name
         self.made = 0
         self.wanted = 0
+        self._recordings = 0
         self._seconds = 0.0
         self._has_warned = False
         self._has_warned_of_many = False
@@ -52,6 +52,7 @@ class Growth:
     def add(self, seconds: float) -> None:
         """Count a program, which has taken so long to make."""
         self.made += 1
+        self._recordings += 1
         self._seconds += seconds
 
     def drop(self, made: int = 0, wanted: int = 0) -> None:
@@ -64,7 +65,7 @@ class Growth:
         return (
             self.made < AT_ONCE
             or waiting.calls >= _MOST_CALLS
-            or waiting.seconds * self.made >= self._seconds
+            or waiting.seconds * self._recordings >= self._seconds
         )
 
     @property

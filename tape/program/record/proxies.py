@@ -77,7 +77,7 @@ def _power(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> Any
     if isinstance(x, int) and isinstance(y, int) and y >= 0:  # which is a guard
         if type(y) is int:
             return _multiplied(x, y)
-        out = ufunc(as_float(x), as_float(y))
+        out = _quietly(ufunc, x, y)
         need(abs(out) < 2.0**50, x, y)
         return _proxy(
             ops.astype(ops.rint(out), np.int64), python(number_of(x), number_of(y)), x, y, bound=2**50
@@ -89,9 +89,15 @@ def _power(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -> Any
             need(x.var != 0, x)
     elif x == 0 or (x < 0 and isinstance(y, float)):
         refuse(y)
-    out = ufunc(as_float(x), as_float(y))
+    out = _quietly(ufunc, x, y)
     need(ops.isfinite(out), x, y)  # where it is not, Python raises
     return _proxy(out, python(number_of(x), number_of(y)), x, y)
+
+
+def _quietly(ufunc: Any, x: Any, y: Any) -> Any:
+    """Apply a ufunc to floats, without NumPy's warnings: Python has none."""
+    with np.errstate(all="ignore"):
+        return ufunc(as_float(x), as_float(y))
 
 
 def _multiplied(x: Any, times: int) -> Any:
@@ -113,7 +119,8 @@ def _comparison(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any) -
 
 def _made(ufunc: Any, python: Callable[[Any, Any], Any], x: Any, y: Any, **known: Any) -> Proxy:
     """Apply a ufunc, with the result that Python has."""
-    return _proxy(ufunc(operand_of(x), operand_of(y)), python(number_of(x), number_of(y)), x, y, **known)
+    number = python(number_of(x), number_of(y))  # raises what Python raises
+    return _proxy(ufunc(operand_of(x), operand_of(y)), number, x, y, **known)
 
 
 def _proxy(out: Any, number: Any, x: Any, y: Any, **known: Any) -> Proxy:
