@@ -183,7 +183,7 @@ class NotCompiledWarning(UserWarning):
 
 
 class PathLimitWarning(UserWarning):
-    """Warns that a compiled function has more paths than programs are allowed; the rest runs in Python."""
+    """Warns that a compiled function needs many programs, or more than it may have."""
 
 
 def is_foreign(filename: str) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 
 import tape
+from tape.program import growth
 from tests import tiers
 
 
@@ -22,6 +23,15 @@ def pytest_configure(config):
 
 def pytest_report_header(config):
     return "tier: full" if tiers.is_full() else "tier: plain; --full runs all combinations and long campaigns"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_at_once():
+    """Compiled functions make as many programs as they need, at once; see `tests/test_growth.py`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growth, "AT_ONCE", 10**6)
+        patch.setattr(growth, "MANY", 10**6)
+        yield
 
 
 @pytest.fixture

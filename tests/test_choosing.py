@@ -322,3 +322,9 @@ def test_functions_over_axes_are_called_with_the_axes_that_numpy_calls_them_with
             lambda a, axis, seen=seen: seen.append(axis) or np.sum(a, axis), np.ones((2, 3, 4)), [0, -1, -2]
         )
         assert seen == [0, 2, 1]
+
+
+@pytest.mark.parametrize("index", [1, np.int64(1), np.asarray(1)], ids=["int", "int64", "array"])
+def test_numbers_of_any_kind_are_taken_in_programs(index):
+    compiled = tape.compile(lambda x: np.take(x, index))
+    assert_same(compiled(np.arange(3.0)), np.float64(1.0))

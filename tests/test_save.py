@@ -353,7 +353,7 @@ def test_the_example_is_accepted(example_file, path):
 
 @pytest.mark.parametrize("change", mutated_files.CHANGES)
 def test_changed_files_are_refused_or_harmless(example_file, path, change):
-    rng = random.Random(0)
+    rng = random.Random(1)
     accepted = sum(check_harmless(path, change(rng, example_file)) for _ in range(rounds(300)))
     assert accepted > rounds(2, plain=0)  # names, numbers and such
 
@@ -440,7 +440,7 @@ def test_arrays_of_objects_are_no_arrays(example_file, path):
 
 def test_other_formats_and_versions(example_file, path):
     parts = parts_of(example_file)
-    for key, value, match in (("version", 2, "has version 2"), ("format", "else", "something else")):
+    for key, value, match in (("version", 3, "has version 3"), ("format", "else", "something else")):
         description = {**json.loads(parts["program.json"]), key: value}
         refused(path, zipped({**parts, "program.json": json.dumps(description)}), match)
     refused(path, zipped({"other": b""}), "KeyError")
@@ -597,7 +597,7 @@ def with_header(array, version=(1, 0)):
 
 def test_results_that_are_no_single_number_cannot_be_python_floats(path):
     args = np.ones(2), 1.5
-    saved(lambda x, s: (x * s, s * 2, np.sum(x > 0), np.sum(x), "text", s * 3), *args).save(path)
+    saved(lambda x, s: (x * s, s * 2, x > 0, np.sum(x), "text", s * 3), *args).save(path)
     parts = parts_of(path.read_bytes())
     description = json.loads(parts["program.json"])
     assert description["weak"] == [1, 5]

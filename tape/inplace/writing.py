@@ -117,7 +117,8 @@ def augmented(
     def method(self: Any, other: Any) -> Any:
         if self.trace.is_batch or not is_array(self):
             return NotImplemented  # scalars are immutable: Python binds the name to the sum
-        other = other_operand(other)
+        stands_for = getattr(type(other), "__tape_operand__", None)  # a number that is recorded as a Var
+        other = other_operand(other) if stands_for is None else stands_for(other, self)
         if other is NotImplemented:
             return other
         with writing(self):

@@ -7,6 +7,7 @@ arguments, and in it a path for each way in which the function branches.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -18,14 +19,20 @@ import numpy as np
 from tape import errors, tree
 from tape.core.node import Handle
 from tape.program.calls.calling import unshared
+from tape.program.calls.integers import Integers, covers
 from tape.program.calls.names import Binding, Bindings
+from tape.program.calls.shortcuts import dynamic_leaves
 from tape.program.calls.statics import Form, is_stable
+from tape.program.growth import Growth
 from tape.program.native.code import is_available
 from tape.program.program import Program
+from tape.program.record.proxies import Proxy
+from tape.program.record.reading import IntRead
+from tape.program.record.recorder import Outcome
 from tape.program.record.recording import is_dynamic, native, record
 from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
+from tape.program.specialise import Key, Path, Specialisation, Waiting, signature_of, static_leaf
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
@@ -34,6 +41,9 @@ _MAX_KINDS = 1024
 
 _FORMER = 3
 """Number of sets of bindings that are kept beside the present one, for each kind of arguments."""
+
+_MOST_INT_PATHS = 16
+"""Number of paths from which on ints that paths depend on are static."""
 
 # Raised because values are traced: the plain function would not raise them.
 _REFUSALS = (
@@ -58,15 +68,17 @@ def compile(
     """Return the function as a program that runs without Python: recorded at the first call, replayed later.
 
     It may contain anything that tape's operations compute: gradients, Hessians, whole training steps. The
-    first call with arguments of a new kind records.
+    first call records. So does the first call with arguments of another kind; further kinds, and paths, are
+    recorded once their calls as plain Python have taken as long as that does.
 
     *Dynamic*, other numbers in every call: arrays of numbers and bools, NumPy scalars, Python floats and
-    complex numbers. Operations on complex numbers, and others without instructions, are computed by Python.
+    complex numbers, and ints that are only computed with. Operations on complex numbers, and others without
+    instructions, are computed by Python.
 
-    *Static*, a new kind if they differ: shapes, dtypes, tree structures, order of keys, Python ints, bools,
-    strings and hashable objects. They differ if Python code can tell them apart: 1 is neither True nor 1.0,
-    and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand kinds get programs; further ones run
-    as plain Python.
+    *Static*, a new kind if they differ: shapes, dtypes, tree structures, order of keys, bools, strings,
+    hashable objects, and ints that Python reads, as ``range()`` does. They differ if Python code can tell
+    them apart: 1 is neither True nor 1.0, and ``Decimal("1.0")`` is not ``Decimal("1.00")``. About a thousand
+    kinds get programs; further ones run as plain Python.
 
     *Branches.* ``if``, ``while``, ``bool()`` and ``int()`` may read values: a call that reads another number
     than was recorded takes, or records, the path that fits. Integers and bools may be read in any way, up to
@@ -115,10 +127,12 @@ def compile(
     Warns
     -----
     PathLimitWarning
-        When there are more paths than ``max_paths``, or more than a thousand kinds of arguments.
+        When more than 16 programs are needed, once; when there are more paths than ``max_paths``, or more
+        than a thousand kinds of arguments.
     NotCompiledWarning
         Once in a process, where compiled code cannot run: everything is computed by plain NumPy. Also when
-        ``f`` catches an exception of a traced value.
+        ``f`` catches an exception of a traced value, or cannot be recorded for a kind of arguments for which
+        it has run.
 
     Examples
     --------
@@ -186,8 +200,9 @@ class Compiled:
         self._specialisations: dict[Any, Specialisation] = {}
         self._former: dict[Any, deque[Specialisation]] = {}  # for other bindings of names
         self._rebindings = 0
+        self._integers = Integers()
+        self._growth = Growth(self._name)
         self._latest: Specialisation | None = None
-        self._has_warned = False
         # Held while the tables change, not while a function is recorded: it may start threads that call it.
         self._lock = threading.Lock()
 
@@ -235,7 +250,7 @@ class Compiled:
 
         See `Program.profile`.
         """
-        self(*args)
+        self._found(None, args, {}, is_due=True)
         latest = self._latest
         if latest is None or not latest.paths:
             raise errors.UnsupportedError(
@@ -246,8 +261,17 @@ class Compiled:
 
     # ---- from arguments to a program -------------------------------------------------------------
 
-    def _found(self, known: Specialisation | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Find or make the specialisation for these arguments, and return the result."""
+    def _found(
+        self,
+        known: Specialisation | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_due: bool = False,
+    ) -> Any:
+        """Find or make the specialisation for these arguments, and return the result.
+
+        If a program is due, it is made at once.
+        """
         if not is_available():  # a warning has said so
             return self._f(*args, **kwargs)
         leaves = None if known is None else known.take(args, kwargs)
@@ -257,9 +281,10 @@ class Compiled:
             else:
                 everything, structure = tree.flatten((args, kwargs))
                 for leaf in everything:
-                    if isinstance(leaf, Handle):
+                    if isinstance(leaf, Handle) or type(leaf) is Proxy:
                         return self._f(*args, **kwargs)
-                form, leaves = self._form(structure, everything)
+                form = self._form(structure, everything)
+                leaves = dynamic_leaves(form, everything)
             known = self._specialised(form, leaves, args)
             leaves = tuple([native(leaf) for leaf in leaves])
         if known is not None and (changed := known.rebound()) is not None:
@@ -269,7 +294,7 @@ class Compiled:
         if not known.paths:
             if known.donated:
                 unshared(leaves, known.donated, self._name)  # for its errors
-            return self._recorded(known, args, kwargs)
+            return self._made(known, (), args, kwargs, is_due)
         self._latest = known
         path = known.paths[0]
         try:
@@ -299,7 +324,7 @@ class Compiled:
             fitting = (p for p in known.paths if id(p) not in tried and p.outcomes[: len(begin)] == begin)
             other = next(fitting, None)
             if other is None:
-                return self._recorded(known, args, kwargs)
+                return self._made(known, begin, args, kwargs)
             path = other
             tried.add(id(path))
             try:
@@ -312,28 +337,67 @@ class Compiled:
                 return path.restore(out)
             flip = out
 
+    def _made(
+        self,
+        known: Specialisation,
+        begin: tuple[Outcome, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        is_due: bool = False,
+    ) -> Any:
+        """Return the result of a call for which there is no path, which begins with these outcomes."""
+        ints = known.form.ints
+        if ints and known.reads_ints and len(known.paths) >= min(_MOST_INT_PATHS, self._max_paths):
+            self._keep_static(known, ints)
+            return self._found(None, args, kwargs)
+        if len(known.paths) >= self._max_paths:
+            self._growth.warn_of_paths(known, self._max_paths)
+            return self._f(*args, **kwargs)
+        if known.is_plain:
+            return self._f(*args, **kwargs)
+        waiting = known.waiting.get(begin)
+        if waiting is None:
+            if len(known.waiting) >= _MAX_KINDS:
+                known.waiting.clear()
+            waiting = known.waiting[begin] = Waiting()
+            self._growth.want([*self._specialisations.values()])
+        if not is_due and not self._growth.is_due(waiting):
+            return waiting.run(self._f, args, kwargs)
+        try:
+            return self._recorded(known, args, kwargs)
+        except IntRead as read:
+            self._keep_static(known, read.leaves)
+            return self._found(None, args, kwargs, is_due)
+        except Exception as error:
+            if ints or not waiting.calls or not isinstance(error, _REFUSALS):
+                known.waiting.pop(begin, None)
+                self._growth.drop(wanted=1)
+                raise
+            known.is_plain = True  # it has run so far, and goes on to do so
+            self._growth.warn_of_refusal(error)
+            return self._f(*args, **kwargs)
+
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the call as a path of its own, and return the result."""
-        if len(known.paths) >= self._max_paths:
-            if not known.has_warned:
-                known.has_warned = True
-                errors.warn(
-                    f"{self._name} has branched in {self._max_paths} ways for arguments alike: further ones "
-                    "run as plain Python, which is slow. Choose with np.where in place of if, index a plain "
-                    "array with np.asarray(X, like=i)[i], or raise max_paths",
-                    errors.PathLimitWarning,
-                )
-            return self._f(*args, **kwargs)
+        start = time.perf_counter()
+        ints = known.form.ints
         before = Bindings(self._f, known.form.fixed.values())
+        if ints and before.tells_types:
+            raise IntRead(ints)
         try:
-            recorded = record(self._f, args, kwargs, self._name)
-        except errors.TapeError as error:
-            if not isinstance(error, _REFUSALS):
-                self._f(*args, **kwargs)  # which raises its own error, about plain arrays
-            error.add_note(f"while {self._name} was recorded by tape.compile")
+            recorded = record(self._f, args, kwargs, self._name, ints, keeps_places=self._growth.needs_places)
+        except Exception as error:
+            if ints:
+                return self._with_static_ints(known, args, kwargs)
+            if isinstance(error, errors.TapeError):
+                if not isinstance(error, _REFUSALS):
+                    self._f(*args, **kwargs)  # which raises its own error, about plain arrays
+                error.add_note(f"while {self._name} was recorded by tape.compile")
             raise
         if recorded.caught is not None:
-            self._warn_of_caught(recorded.caught)
+            if ints:
+                return self._with_static_ints(known, args, kwargs)
+            self._growth.warn_of_caught(recorded.caught)
             return self._f(*args, **kwargs)
         leaves = recorded.values()
         path = Path(recorded, Program(recorded, known.donated, self._name, known.form))
@@ -343,16 +407,48 @@ class Compiled:
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
                 known.use(path, names)
+            known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
             self._latest = known
+            self._drop_covered(known)
+        self._growth.add(time.perf_counter() - start)
         return path.restore(leaves)
 
-    def _form(self, structure: Any, leaves: Sequence[Any]) -> tuple[Form, tuple[Any, ...]]:
-        """Return the form of arguments, and their dynamic leaves."""
-        fixed, dynamic = {}, []
+    def _drop_covered(self, known: Specialisation) -> None:
+        """Drop the programs for single ints that one for all of them makes superfluous."""
+        if known.form.ints:
+            for key, other in [*self._specialisations.items()]:
+                if covers(known.form, other.form):
+                    del self._specialisations[key]
+                    self._growth.drop(made=len(other.paths), wanted=len(other.waiting))
+
+    def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
+        """Make ints static that were data in this specialisation, which is not used any more."""
+        self._integers.keep_static(known.form, ints)
+        with self._lock:
+            if self._latest is known:
+                self._latest = None
+            if self._specialisations.pop((known.form, known.signatures), None) is not None:
+                self._growth.drop(made=len(known.paths), wanted=len(known.waiting))
+
+    def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call whose ints, being data, may be the reason of an error."""
+        ints = known.form.ints
+        self._integers.keep_static(known.form, ints)
+        try:
+            out = self._found(None, args, kwargs, is_due=True)
+        except Exception:  # they are not
+            self._integers.make_data(known.form, ints)
+            raise
+        self._keep_static(known, ints)
+        return out
+
+    def _form(self, structure: Any, leaves: Sequence[Any]) -> Form:
+        """Return the form of arguments."""
+        fixed = {}
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
-                dynamic.append(leaf)
-            elif is_stable(leaf):
+                continue
+            if is_stable(leaf):
                 fixed[k] = static_leaf(leaf)
             else:
                 static_leaf(leaf)
@@ -361,7 +457,7 @@ class Compiled:
                     f"{self._name}: {place} is {errors.describe(leaf)}, of {type(leaf)}, which is no array "
                     "and cannot be hashed. Make it hashable, or close over it"
                 )
-        return Form(structure, fixed), tuple(dynamic)
+        return self._integers.form_of(Form(structure, fixed))
 
     def _specialised(self, form: Form, leaves: Sequence[Any], args: tuple[Any, ...]) -> Specialisation | None:
         """Return the specialisation for arguments, new if necessary; None if there are too many."""
@@ -370,9 +466,9 @@ class Compiled:
         if known is not None:
             return known
         if len(self._specialisations) >= _MAX_KINDS:
-            self._warn_of_kinds(form)
+            self._growth.warn_of_kinds(form, _MAX_KINDS)
             return None
-        donated = self._donated_leaves(args) if self._donate else frozenset()
+        donated = self._donated_leaves(form, args) if self._donate else frozenset()
         new = Specialisation(form, signatures, donated)
         with self._lock:
             return self._specialisations.setdefault((form, signatures), new)
@@ -390,7 +486,7 @@ class Compiled:
         else:
             self._rebindings += 1
             if self._rebindings > self._max_paths:
-                self._warn_of_names(changed)
+                self._growth.warn_of_names(changed, self._max_paths)
                 return None
             known = Specialisation(old.form, old.signatures, old.donated)
         with self._lock:
@@ -400,54 +496,21 @@ class Compiled:
             self._specialisations[key] = known
         return known
 
-    def _warn_of_caught(self, error: Exception) -> None:
-        """Warn that a function catches exceptions of traced values."""
-        self._warn_once(
-            f"{self._name} has caught {type(error).__name__}: {error}. Whether it is raised may depend on "
-            "the numbers, so that calls like this one run as plain Python, which is slow. Test the numbers "
-            "with if, before",
-            errors.NotCompiledWarning,
-        )
-
-    def _warn_of_names(self, changed: Binding) -> None:
-        """Warn that a name is rebound so often that no further program is worth it."""
-        self._warn_once(
-            f"{self._name} reads {changed.key!r}, which has been bound to something else {self._max_paths} "
-            "times: each time there was another program. From now on plain Python runs, which is slow. Pass "
-            "it as an argument",
-            errors.PathLimitWarning,
-        )
-
-    def _warn_of_kinds(self, form: Form) -> None:
-        """Warn that no further kinds of arguments get a program."""
-        statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))
-        culprit = f" What is static ({statics}) may differ in every call: pass" if statics else " Pass"
-        self._warn_once(
-            f"{self._name} has programs for {_MAX_KINDS} kinds of arguments: further ones run as plain "
-            f"Python, which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes",
-            errors.PathLimitWarning,
-        )
-
-    def _warn_once(self, message: str, category: type[Warning]) -> None:
-        """Warn, unless this function has been the reason of a warning."""
-        if not self._has_warned:
-            self._has_warned = True
-            errors.warn(message, category)
-
     # ---- donated arrays --------------------------------------------------------------------------
 
-    def _donated_leaves(self, args: tuple[Any, ...]) -> frozenset[int]:
+    def _donated_leaves(self, form: Form, args: tuple[Any, ...]) -> frozenset[int]:
         """Return the dynamic leaves that are arrays of donated arguments."""
         if max(self._donate) >= len(args):
             raise errors.OptionError(
                 f"{self._name} was called with {len(args)} positional arguments, and donates argument "
                 f"{max(self._donate)}, counted from 0. Pass it by position"
             )
-        donated, number = [], 0
-        for position, arg in enumerate(args):
-            for leaf in tree.flatten(arg)[0]:
-                if is_dynamic(leaf):
-                    if position in self._donate and type(leaf) is np.ndarray:
-                        donated.append(number)
-                    number += 1
-        return frozenset(donated)
+        places = [(position, leaf) for position, arg in enumerate(args) for leaf in tree.flatten(arg)[0]]
+        dynamic = [place for k, place in enumerate(places) if k not in form.fixed]
+        return frozenset(
+            [
+                number
+                for number, (position, leaf) in enumerate(dynamic)
+                if position in self._donate and type(leaf) is np.ndarray
+            ]
+        )

@@ -5,6 +5,7 @@ Knows the forms of arguments and the outcomes of guards; `compiled` records and 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +48,9 @@ class Key:
     def __repr__(self) -> str:
         fixed, signatures = self.form.fixed, iter(self.signatures)
         count = tree.size(self.form.structure)
-        leaves = [fixed[k] if k in fixed else _Shown(next(signatures)) for k in range(count)]
+        leaves = [
+            fixed[k] if k in fixed else _Shown(next(signatures), k in self.form.ints) for k in range(count)
+        ]
         args, kwargs = tree.restore(self.form.structure, leaves)
         shown = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         read = f" reading {', '.join(map(repr, self.outcomes))}" if self.outcomes else ""
@@ -57,12 +60,37 @@ class Key:
 class _Shown:
     """A signature as short text."""
 
-    def __init__(self, signature: tuple[Any, ...]) -> None:
-        self.signature = signature
+    def __init__(self, signature: tuple[Any, ...], is_int: bool) -> None:
+        self.signature = (int, None, None) if is_int else signature
 
     def __repr__(self) -> str:
         kind, dtype, shape = self.signature
         return kind.__name__ if dtype is None else f"{dtype}{list(shape)}"
+
+
+class Waiting:
+    """Calls that have run as plain Python for want of a program.
+
+    Attributes
+    ----------
+    calls : int
+    seconds : float
+    """
+
+    __slots__ = ("calls", "seconds")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.seconds = 0.0
+
+    def run(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the result of the plain function, and count the call."""
+        start = time.perf_counter()
+        try:
+            return f(*args, **kwargs)
+        finally:
+            self.calls += 1
+            self.seconds += time.perf_counter() - start
 
 
 class Path:
@@ -72,6 +100,8 @@ class Path:
     ----------
     outcomes : tuple
         The numbers that its guards must read.
+    places : tuple of str
+        The lines of user code that read them, as far as they are known.
     """
 
     def __init__(self, recorded: Recorded, program: Program) -> None:
@@ -79,6 +109,7 @@ class Path:
         self._shortcut: tuple[Bindings, Callable[[tuple[Any, ...], dict[str, Any]], Any]] | None = None
         self.run = program.run
         self.outcomes = tuple(guard.outcome for guard in recorded.guards)
+        self.places = tuple(guard.place for guard in recorded.guards)
         self._structure = recorded.out_structure
         self._weak = recorded.weak
         self._constants = [
@@ -126,6 +157,12 @@ class Specialisation:
         The first path, and its shortcut; None until there is a path.
     names : Bindings or None
         The bindings of names; None until there is a path.
+    is_plain : bool
+        Whether it runs as plain Python, as it cannot be recorded.
+    reads_ints : bool
+        Whether paths depend on ints that are data.
+    waiting : dict
+        Calls that have run as plain Python for want of a path, by the outcomes with which it begins.
     """
 
     def __init__(self, form: Form, signatures: tuple[Any, ...], donated: frozenset[int]) -> None:
@@ -136,6 +173,9 @@ class Specialisation:
         self.front: tuple[Path, Callable[[tuple[Any, ...], dict[str, Any]], Any]] | None = None
         self.names: Bindings | None = None
         self.has_warned = False
+        self.is_plain = False
+        self.reads_ints = False
+        self.waiting: dict[tuple[Outcome, ...], Waiting] = {}
 
     @cached_property
     def take(self) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:

@@ -162,7 +162,11 @@ def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
     """
     static: list[Any] = []
     arrays: list[Any] = []
-    for part in index if isinstance(index, tuple) else (index,):
+    parts = index if isinstance(index, tuple) else (index,)
+    for part in parts:
+        stands_for = getattr(type(part), "__tape_index__", None)  # an int that is recorded as a Var
+        if stands_for is not None:
+            part = stands_for(part, parts)
         if isinstance(part, slice):
             static.append(slice(*(_bound(bound) for bound in (part.start, part.stop, part.step))))
         elif part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):

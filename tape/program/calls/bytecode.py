@@ -10,6 +10,7 @@ from typing import NamedTuple
 _READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _WRITES = ("STORE_GLOBAL", "STORE_NAME", "STORE_DEREF", "STORE_ATTR")
+_CATCHES = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH")
 _COLLECTS = frozenset({"append", "appendleft", "extend", "insert", "add"})
 """Methods that add to a collection, and read nothing of it."""
 
@@ -27,12 +28,15 @@ class Names(NamedTuple):
         Names of all kinds, except those of collections that it only adds to.
     stored : frozenset of str
         Names of all kinds that it binds, except local ones.
+    catches : bool
+        Whether it catches exceptions.
     """
 
     globals: tuple[str, ...]
     attributes: frozenset[str]
     read: frozenset[str]
     stored: frozenset[str]
+    catches: bool
 
 
 @lru_cache(maxsize=4096)
@@ -51,9 +55,11 @@ def names_in(code: CodeType) -> Names:
     attributes: set[str] = set()
     read: set[str] = set()
     stored: set[str] = set()
+    catches = False
     instructions = list(dis.get_instructions(code))
     for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
         opname, name = instruction.opname, instruction.argval
+        catches = catches or opname in _CATCHES
         if opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             found[name] = None
         elif opname in _ATTRIBUTE_READS:
@@ -71,4 +77,5 @@ def names_in(code: CodeType) -> Names:
             attributes |= inner.attributes
             read |= inner.read
             stored |= inner.stored
-    return Names(tuple(found), frozenset(attributes), frozenset(read), frozenset(stored))
+            catches = catches or inner.catches
+    return Names(tuple(found), frozenset(attributes), frozenset(read), frozenset(stored), catches)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tape import errors, tree
 from tape.kernels.headers import CONTIGUOUS_ALIGNED, WRITEABLE
-from tape.program.calls.shortcuts import taker
+from tape.program.calls.shortcuts import dynamic_leaves, may_be_data, taker
 from tape.program.calls.statics import Form, key_of
 from tape.program.record.recording import is_dynamic, native
 
@@ -42,6 +42,7 @@ class Leaf:
         if isinstance(value, np.ndarray) or np.result_type(value).itemsize > 8:
             return cls(np.ndarray, np.shape(value), np.dtype(np.result_type(value).str))
         kind = type(value) if isinstance(value, np.generic) else float
+        kind = np.int64 if isinstance(value, int) else kind  # as which an int is passed
         return cls(kind, (), np.dtype(kind))
 
     @property
@@ -81,9 +82,11 @@ class Calling:
     weak: tuple[int, ...]
 
     @classmethod
-    def of_leaves(cls, count: int, result: Any, weak: tuple[int, ...]) -> Calling:
+    def of_leaves(
+        cls, count: int, result: Any, weak: tuple[int, ...], ints: frozenset[int] = frozenset()
+    ) -> Calling:
         """Return the structures of a function whose positional arguments are the leaves."""
-        return cls(Form(tree.flatten(((0.0,) * count, {}))[1], {}), result, weak)
+        return cls(Form(tree.flatten(((0.0,) * count, {}))[1], {}, ints), result, weak)
 
     def leaves_of(self, args: Any, kwargs: Any, wanted: Sequence[Leaf], name: str) -> tuple[Any, ...]:
         """Return the dynamic leaves of arguments, which must be of the right types.
@@ -128,12 +131,18 @@ class Calling:
                     f"{_place(name, structure, k)} is {errors.describe(leaves[k])}, and this program is for "
                     f"{errors.describe(value)} only"
                 )
-        if Form(structure, fixed) != self.arguments:
+        if Form(structure, fixed, self.arguments.ints) != self.arguments:
             raise errors.OptionError(
                 f"{name} is a program for arguments {_shown(known)}, and was given {_shown(structure)}: "
                 "keys differ in order or type, or static fields differ"
             )
-        return tuple([leaf for k, leaf in enumerate(leaves) if k not in fixed])
+        for k in self.arguments.ints:
+            if not may_be_data(leaves[k]):
+                raise errors.DTypeError(
+                    f"{_place(name, structure, k)} is {errors.describe(leaves[k])}, of "
+                    f"{type(leaves[k]).__name__}, and this program is for an int between -2**31 and 2**31"
+                )
+        return dynamic_leaves(self.arguments, leaves)
 
     def restore(self, leaves: list[Any]) -> Any:
         """Build the result from the list of its leaves."""

@@ -88,6 +88,11 @@ class Bindings:
     statics : iterable
         Its static arguments: their attributes are names as well.
 
+    Attributes
+    ----------
+    tells_types : bool
+        Whether it calls ``type``, or catches exceptions, so that it can tell an int from an object like it.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,6 +111,7 @@ class Bindings:
         walk = _Walk(f, statics)
         self.found = walk.found
         self._stored = walk.stored
+        self.tells_types = walk.catches or any(b.kind == "presence" and b.key == "type" for b in walk.found)
 
     def agree_with(self, others: Bindings) -> bool:
         """Return whether names have the same values in others; those that the function binds may differ."""
@@ -131,6 +137,7 @@ class Bindings:
             return self
         bindings = object.__new__(Bindings)
         bindings.found, bindings._stored = now, self._stored
+        bindings.tells_types = self.tells_types
         return bindings
 
     def conditions(self, bind: Callable[[Any], str]) -> list[str]:
@@ -153,6 +160,7 @@ class _Walk:
 
     def __init__(self, f: Callable[..., Any], statics: Iterable[Any]) -> None:
         self.found: list[Binding] = []
+        self.catches = False
         self._home = _package_folder(f)
         self._kept: dict[int, Any] = {}  # what was seen, by id
         self._waiting: list[Any] = [f, *statics]
@@ -214,6 +222,7 @@ class _Walk:
             if getattr(function, name):
                 self._bind("attribute", function, name, getattr(function, name))
         names = names_in(code)
+        self.catches = self.catches or names.catches
         self._attributes |= names.attributes
         self._read |= names.read
         self.stored |= names.stored

@@ -10,16 +10,20 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tape import tree
 from tape.program.calls.names import Bindings
 from tape.program.calls.statics import Form, Static, is_stable, key_of
+from tape.program.record.reading import LIMIT
 
 
 class Dynamic:
-    """A placeholder for a dynamic leaf of a tree, with its number."""
+    """A placeholder for a dynamic leaf of a tree, with its number; ``is_int`` if it is an int."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, is_int: bool = False) -> None:
         self.number = number
+        self.is_int = is_int
 
 
 class _NotPlain(Exception):
@@ -84,12 +88,12 @@ def taker(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, 
 
 def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
     """Generate code that finds the dynamic leaves, and returns for arguments of another form."""
-    source.names |= {"key_of": key_of, "are_same": _are_same, "missed": missed}
-    if Form(form.structure, form.fixed) != form:  # what can change, as a list in a static field, has changed
+    source.names |= {"key_of": key_of, "are_same": _are_same, "missed": missed, "int64": np.int64}
+    if Form(form.structure, form.fixed, form.ints) != form:  # a list in a static field, say, has changed
         source.lines.append("return missed")
         return
     count = tree.size(form.structure)
-    if not form.fixed and form.structure == tree.flatten(((0.0,) * count, {}))[1]:
+    if not form.fixed and not form.ints and form.structure == tree.flatten(((0.0,) * count, {}))[1]:
         source.lines += ["if kwargs: return missed", "leaves = args"]  # the machine checks how many there are
         return
     try:
@@ -104,7 +108,7 @@ def _take_arguments(source: _Source, form: Form, missed: Any) -> None:
 
 def _taking(source: _Source, form: Form, count: int) -> list[str]:
     """Return the lines for a plain tree with this many leaves."""
-    marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k) for k in range(count)]
+    marks = [Static(form.fixed[k]) if k in form.fixed else Dynamic(k, k in form.ints) for k in range(count)]
     args, kwargs = tree.restore(form.structure, marks)
     leaves: dict[int, str] = {}
     _take_parts(source, leaves, "args", args)
@@ -114,14 +118,29 @@ def _taking(source: _Source, form: Form, count: int) -> list[str]:
     return ["try:", *(f"    {line}" for line in source.lines), differing, f"leaves = ({found})"]
 
 
+def may_be_data(leaf: Any) -> bool:
+    """Return whether a leaf is an int that programs take as data."""
+    return type(leaf) is int and -LIMIT < leaf < LIMIT
+
+
+def dynamic_leaves(form: Form, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """Return those of all leaves that are no static ones; ints as programs take them."""
+    ints, fixed = form.ints, form.fixed
+    return tuple([np.int64(leaf) if k in ints else leaf for k, leaf in enumerate(leaves) if k not in fixed])
+
+
 def _by_flattening(form: Form) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
     """Return what `taker` returns, for any tree."""
 
     def take(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         leaves, structure = tree.flatten((args, kwargs))
-        if structure != form.structure or Form(structure, {k: leaves[k] for k in form.fixed}) != form:
+        if structure != form.structure:
             return None
-        return tuple([leaf for k, leaf in enumerate(leaves) if k not in form.fixed])
+        if Form(structure, {k: leaves[k] for k in form.fixed}, form.ints) != form:
+            return None
+        if not all(may_be_data(leaves[k]) for k in form.ints):
+            return None
+        return dynamic_leaves(form, leaves)
 
     return take
 
@@ -138,6 +157,9 @@ def _take(source: _Source, leaves: dict[int, str], name: str, branch: Any) -> No
     """Generate code that flattens the tree of this name."""
     kind = type(branch)
     if kind is Dynamic:
+        if branch.is_int:
+            test = f"type({name}) is not int or not {-LIMIT} < {name} < {LIMIT}"
+            source.lines += [f"if {test}: return missed", f"{name} = int64({name})"]
         leaves[branch.number] = name
     elif kind is Static:
         _compare(source, name, branch)

@@ -207,7 +207,7 @@ class Static:
 
 
 class Form:
-    """The form of arguments: structure, order and types of keys, and static leaves.
+    """The form of arguments: structure, order and types of keys, static leaves, and which leaves are ints.
 
     Parameters
     ----------
@@ -215,6 +215,13 @@ class Form:
         The structure of the arguments, as `tree.flatten` returns it.
     fixed : dict of int to Any
         Static leaves, by position among all leaves.
+    ints : frozenset of int
+        The positions of ints which are data.
+
+    Attributes
+    ----------
+    branch : hashable
+        A key of the structure alone.
 
     Raises
     ------
@@ -230,16 +237,18 @@ class Form:
     (True, False)
     """
 
-    __slots__ = ("_hash", "_key", "fixed", "structure")
+    __slots__ = ("_hash", "_key", "branch", "fixed", "ints", "structure")
 
-    def __init__(self, structure: Any, fixed: dict[int, Any]) -> None:
+    def __init__(self, structure: Any, fixed: dict[int, Any], ints: frozenset[int] = frozenset()) -> None:
         self.structure = structure
         self.fixed = fixed
-        statics = tuple([(k, Static(value)) for k, value in fixed.items()])
+        self.ints = ints
         try:
-            self._key = (_branch(structure), statics)
+            self.branch = _branch(structure)
         except RecursionError:
             raise tree.too_deep() from None
+        statics = tuple([(k, Static(value)) for k, value in fixed.items()])
+        self._key = (self.branch, statics, ints)
         self._hash = hash(self._key)
 
     def __eq__(self, other: object) -> bool:
@@ -247,6 +256,14 @@ class Form:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def with_ints(self, ints: frozenset[int]) -> Form:
+        """Return the form of the same arguments in which these leaves are data, and all other ints static."""
+        return Form(self.structure, {k: value for k, value in self.fixed.items() if k not in ints}, ints)
+
+    def covers(self, other: Form) -> bool:
+        """Return whether all arguments of another form are of this one, too."""
+        return bool(self.ints) and self == other.with_ints(self.ints)
 
 
 def _branch(structure: Any) -> Hashable:

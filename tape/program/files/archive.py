@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 
 import numpy as np
 
-from tape import errors
+from tape import errors, tree
 from tape.program.calls.calling import Leaf
+from tape.program.calls.statics import Form
 from tape.program.files.structures import Damaged, calling_of, is_short, list_of, require, structures_of
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Built = TypeVar("Built")
 
-_FORMAT, _VERSION = "tape program", 1
+_FORMAT, _VERSION = "tape program", 2
 _DESCRIPTION = "program.json"
 _DTYPES = {
     np.dtype(name).newbyteorder("<").str: np.dtype(name)
@@ -92,6 +93,7 @@ def _described(program: Program) -> tuple[dict[str, Any], list[np.ndarray]]:
         "format": _FORMAT,
         "version": _VERSION,
         "name": program.name,
+        "ints": _dynamic_ints(program.calling.arguments),
         "leaves": [[_leaf_name(leaf), _dtype_name(leaf.dtype), leaf.shape] for leaf in program.leaves],
         "instructions": instructions,
         "inputs": ir.inputs,
@@ -133,6 +135,12 @@ def _array_kind(array: np.ndarray) -> list[Any]:
 
 def _leaf_name(leaf: Leaf) -> str:
     return "array" if leaf.is_array else "float" if leaf.kind is float else "scalar"
+
+
+def _dynamic_ints(form: Form) -> list[int]:
+    """Return which of the dynamic leaves are ints of Python."""
+    dynamic = [k for k in range(tree.size(form.structure)) if k not in form.fixed]
+    return [number for number, k in enumerate(dynamic) if k in form.ints]
 
 
 def _known(value: Any, arrays: list[np.ndarray]) -> list[Any]:
@@ -214,7 +222,9 @@ def _contents(file: BinaryIO) -> tuple[Any, ...]:
     donated = _numbers(description["donated"], len(leaves))
     require(all(leaves[k].is_array for k in donated), "a donated leaf is not an array")
     weak = tuple(_numbers(description["weak"], len(known)))
-    calling = calling_of(description["trees"], len(leaves), len(known), weak)
+    ints = frozenset(_numbers(description["ints"], len(leaves)))
+    require(all(leaves[k].kind is np.int64 for k in ints), "an int is passed as something else")
+    calling = calling_of(description["trees"], len(leaves), len(known), weak, ints)
     _check_weak(ir, known, weak)
     return ir, leaves, known, calling, frozenset(donated), name
 
@@ -357,5 +367,6 @@ def _check_weak(ir: IR, known: Sequence[Constant | None], weak: Sequence[int]) -
         assert id is not None
         out = ir.instructions[id]
         require(
-            out.shape == () and out.dtype.kind in "fc", "a Python number in the result is not a single number"
+            out.shape == () and out.dtype.kind in "bifc",
+            "a Python number in the result is not a single number",
         )

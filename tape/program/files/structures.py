@@ -82,7 +82,9 @@ def _branch(branch: Any) -> list[Any]:
     raise Damaged
 
 
-def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> Calling:
+def calling_of(
+    trees: Any, leaves: int, results: int, weak: tuple[int, ...], ints: frozenset[int] = frozenset()
+) -> Calling:
     """Return the `Calling` of a program with these structures.
 
     Parameters
@@ -93,6 +95,8 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
         Number of dynamic leaves of the arguments, and of leaves of the result.
     weak : tuple of int
         The leaves of the result that are Python numbers.
+    ints : frozenset of int
+        The dynamic leaves that are ints of Python.
 
     Returns
     -------
@@ -118,12 +122,13 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
     """
     if trees is None:
         result = tree.flatten([0.0] * results)[1]
-        return Calling.of_leaves(leaves, result, weak)
+        return Calling.of_leaves(leaves, result, weak, ints)
     arguments, result = list_of(trees, 2)
     marks, structure = tree.flatten(_tree(arguments))
     require(all(type(mark) is _Mark for mark in marks), "the tree of the arguments is malformed")
     fixed = {k: mark.mark[1] for k, mark in enumerate(marks) if mark.mark[0] == "fixed"}
-    require(len(marks) - len(fixed) == leaves, "the arguments have another number of leaves")
+    count = len(marks)
+    require(count - len(fixed) == leaves, "the arguments have another number of leaves")
     example = tree.restore(structure, marks)
     is_call = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
     require(is_call and all(type(key) is str for key in example[1]), "the arguments are not those of a call")
@@ -132,7 +137,9 @@ def calling_of(trees: Any, leaves: int, results: int, weak: tuple[int, ...]) -> 
         all(mark.mark == ["leaf"] for mark in marks) and len(marks) == results,
         "the tree of the result is malformed",
     )
-    return Calling(Form(structure, fixed), shape, weak)
+    dynamic = [k for k in range(count) if k not in fixed]
+    places = frozenset([k for number, k in enumerate(dynamic) if number in ints])
+    return Calling(Form(structure, fixed, places), shape, weak)
 
 
 def _tree(branch: Any) -> Any:

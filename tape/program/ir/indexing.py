@@ -60,7 +60,7 @@ class _Resolved:
             self.shape = tuple(result)
             return
         axes = [axis for axis, _ in arrays]
-        places = [k for k, part in enumerate(parts) if isinstance(part, (Value, np.ndarray, int))]
+        places = [k for k, part in enumerate(parts) if isinstance(part, (Value, np.ndarray, int, np.integer))]
         if places[-1] - places[0] != len(places) - 1 or len(places) != len(arrays):
             raise CannotLower("arrays and integers apart in an index")
         self.first, self.last = axes[0], axes[-1]

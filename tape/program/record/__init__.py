@@ -2,6 +2,6 @@
 
 Read `recording` first: it runs the function and returns the tape. Then `recorder`, the trace it runs on,
 which keeps what Python reads as guards; `traced`, the Var of that trace; `numbers` and `weak`, Python's
-arithmetic among them; `contents`, arrays read element by element; `fixed`, values on the tape that cannot
-change between calls.
+arithmetic among them; `proxies` and `reading`, int arguments that are data; `contents`, arrays read element
+by element; `fixed`, values on the tape that cannot change between calls.
 """

@@ -15,6 +15,7 @@ import numpy as np
 from tape import errors, ops
 from tape.core.node import Handle, plain
 from tape.core.op import Op
+from tape.program.record.proxies import Proxy
 from tape.program.record.weak import Weak, WeakBool, exact, weak
 
 
@@ -22,6 +23,8 @@ def weakly(function: Callable[..., Any], arithmetic: Callable[[Any, Any], Any]) 
     """Return an operator whose result is weak if both operands are, and the reflected one."""
 
     def method(self: Any, other: Any) -> Any:
+        if type(other) is Proxy:
+            return NotImplemented
         if _is_weak(self) and _is_weak(other):
             return _among_numbers(function, arithmetic, self, other)
         return function(self, other)
@@ -36,7 +39,8 @@ def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any
         if _is_weak(self) and _is_weak(other):
             number = comparison(exact(plain(self)), exact(plain(other)))
             return _weakened(_exactly_compared(function, self, other), number)
-        return NotImplemented if other is None or isinstance(other, str) else function(self, other)
+        is_theirs = other is None or type(other) is Proxy or isinstance(other, str)
+        return NotImplemented if is_theirs else function(self, other)
 
     return method
 
@@ -72,6 +76,8 @@ def weakly_logical(function: Callable[..., Any], operation: Callable[[Any, Any],
     """Return such an operator for ``&``, ``|`` and ``^``."""
 
     def method(self: Any, other: Any) -> Any:
+        if type(other) is Proxy:
+            return NotImplemented
         if _is_weak(self) and _is_weak(other):
             numbers = exact(plain(self)), exact(plain(other))
             if all(isinstance(number, bool) for number in numbers):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -21,6 +21,8 @@ from tape.core.operands import as_operand, tell_places
 from tape.core.trace import Trace
 from tape.core.var import Var
 from tape.inplace.aliases import note_view
+from tape.program.record.proxies import Proxy
+from tape.program.record.reading import LIMIT
 from tape.program.record.traced import Traced
 from tape.program.record.weak import weak
 
@@ -47,16 +49,26 @@ class Guard:
         The number; or ``(dtype, *shape)``.
     position : int
         Number of nodes at that time.
+    place : str
+        The line of user code, if the recorder keeps places.
     """
 
     node: int
     kind: Literal["bool", "int", "type"]
     outcome: Outcome
     position: int
+    place: str = field(default="", repr=False, compare=False)
 
 
 class Recorder(Trace):
     """The trace on which a function is recorded to become a program.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of the function.
+    keeps_places : bool
+        Whether guards know the lines of user code that have read them.
 
     Attributes
     ----------
@@ -69,21 +81,34 @@ class Recorder(Trace):
         Whether the value of an operation is being computed, which is not recorded.
     notes : list of str
         Why something that repeats itself was not rolled up, or recorded once.
+    int_guards : int
+        How many guards there are of ints which are data.
+    ints_guarded, ints_read : frozenset of int
+        The leaves of the arguments that these guards depend on, and those that Python has read, at which the
+        recording has ended.
+    ints_computed : dict
+        What has been computed from ints that are data, by operation and operands.
     """
 
-    __slots__ = ("_constants", "_seen", "caught", "guards", "is_computing", "notes")
+    __slots__ = ("_constants", "_seen", "caught", "guards", "int_guards", "ints_computed",
+                 "ints_guarded", "ints_read", "is_computing", "keeps_places", "notes")  # fmt: skip
 
     is_program = True
     var_type: ClassVar[type[Var]] = Traced
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(self, name: str | None = None, *, keeps_places: bool = False) -> None:
         super().__init__(name)
         self.is_plain = False
+        self.keeps_places = keeps_places
         self._seen = _Seen()
         self.guards: list[Guard] = []
         self.caught: Exception | None = None
         self.is_computing = False
         self.notes: list[str] = []
+        self.int_guards = 0
+        self.ints_guarded: frozenset[int] = frozenset()
+        self.ints_read: frozenset[int] = frozenset()
+        self.ints_computed: dict[Any, Any] = {}
         self._constants: dict[int, Var] = {}  # by the id of the array, which the Var keeps alive
 
     def __enter__(self) -> Recorder:
@@ -101,6 +126,10 @@ class Recorder(Trace):
             value = weak(value)
         return self.push(Leaf(value, False, None))
 
+    def integer(self, value: int, leaf: int) -> Proxy:
+        """Append a leaf for an int that is data: number ``leaf`` among the leaves of the arguments."""
+        return Proxy(self.push(Leaf(weak(value), False, None)), frozenset((leaf,)), LIMIT)
+
     def constant(self, value: Any) -> Var:
         """Append a leaf for a plain value from outside; an array is read by reference in every call."""
         if type(value) is not np.ndarray:
@@ -114,6 +143,7 @@ class Recorder(Trace):
     def release(self) -> list[Node]:
         """Return the tape, and drop all other references to arrays on it."""
         self._constants.clear()
+        self.ints_computed.clear()
         self._seen = _Seen()
         return self.nodes
 
@@ -189,7 +219,8 @@ class Recorder(Trace):
         count = len(self.nodes)
         while self.guards and self.guards[-1].position > count:  # of what was taken back after an error
             self.guards.pop()
-        self.guards.append(Guard(node, kind, outcome, count))
+        place = errors.user_place() if self.keeps_places else ""
+        self.guards.append(Guard(node, kind, outcome, count, place))
 
 
 class _Seen:

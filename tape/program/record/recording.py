@@ -6,8 +6,8 @@ backwards, lands on it. The values that were computed are the result of this cal
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,13 @@ from tape.core.node import Handle, Node, plain
 from tape.kernels.availability import avoided
 from tape.program.collector import collector_paused
 from tape.program.record.fixed import fixed_nodes, share_arrays, unowned_arrays
+from tape.program.record.proxies import Proxy
+from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
 from tape.transforms.loops.rolling import LEAST_NODES, rolled, without_dead
+
+_PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class Recorded:
         How many nodes were recorded, before loops were rolled up.
     notes : tuple of str
         Why something that repeats itself was not rolled up.
+    ints_guarded : frozenset of int
+        The leaves of the arguments that are ints of which guards depend.
     """
 
     nodes: list[Node]
@@ -70,6 +76,7 @@ class Recorded:
     fixed: frozenset[int] = frozenset()
     count: int = 0
     notes: tuple[str, ...] = ()
+    ints_guarded: frozenset[int] = frozenset()
 
     @property
     def weak(self) -> list[int]:
@@ -88,7 +95,15 @@ class Recorded:
 
 
 @collector_paused()
-def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Recorded:
+def record(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    name: str,
+    ints: Collection[int] = (),
+    *,
+    keeps_places: bool = False,
+) -> Recorded:
     """Run a function once, on traced arguments.
 
     Parameters
@@ -100,6 +115,10 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         other leaves are passed as they are.
     name : str
         Name of the function, for messages.
+    ints : collection of int
+        The positions of ints which are traced as well, among all leaves.
+    keeps_places : bool
+        Whether guards know the lines of user code that have read them.
 
     Returns
     -------
@@ -107,6 +126,8 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
 
     Raises
     ------
+    IntRead
+        If Python reads one of ``ints``.
     UnsupportedError
         If ``f`` uses or returns a Var from outside.
     ConversionError
@@ -130,17 +151,23 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     """
     leaves, structure = tree.flatten((args, kwargs))
     inputs: list[int] = []
-    with avoided(), Sealed(name) as outside, Recorder(name) as trace:
+    with avoided(), Sealed(name) as outside, Recorder(name, keeps_places=keeps_places) as trace:
         for k, leaf in enumerate(leaves):
             if is_dynamic(leaf):
                 leaves[k] = trace.argument(native(leaf))
                 inputs.append(leaves[k].id)
+            elif k in ints:
+                leaves[k] = trace.integer(leaf, k)
+                inputs.append(leaves[k].var.id)
         traced_args, traced_kwargs = tree.restore(structure, leaves)
         result = f(*traced_args, **traced_kwargs)
         outs, out_structure = tree.flatten(result)
+    if trace.ints_read:  # and something has caught what says so
+        raise IntRead(trace.ints_read)
     trace.check()
     outputs: list[int | Constant] = []
     for out in outs:
+        out = out.var if type(out) is Proxy else out
         plain(out)  # which a stale view refuses
         while isinstance(out, Handle) and out.trace_ref is not trace.ref:
             made_on = out.trace_ref()
@@ -148,6 +175,8 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
                 outside.refuse(out)
             out = out.node.value  # of a trace that was made in the function, and is gone or goes with it
         outputs.append(out.id if isinstance(out, Handle) else Constant(out))
+        if ints and not isinstance(out, (Handle, *_PLAIN)):
+            raise IntRead(frozenset(ints))  # there may be one in it
     nodes = trace.release()
     count = len(nodes)
     for shorten in (without_dead, _with_loops) if count >= LEAST_NODES else ():
@@ -162,7 +191,10 @@ def record(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     fixed = fixed_nodes(nodes, set(inputs), unowned)
     guards = [guard for guard in trace.guards if guard.node not in fixed]
     notes = tuple(dict.fromkeys(trace.notes))
-    return Recorded(nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes)
+    return Recorded(
+        nodes, inputs, outputs, out_structure, guards, trace.caught, unowned, fixed, count, notes,
+        trace.ints_guarded,
+    )  # fmt: skip
 
 
 def _with_loops(
@@ -180,7 +212,7 @@ def _moved(guards: list[Guard], place: dict[int, int]) -> list[Guard]:
     for guard in guards:
         node = place[guard.node]
         position = max(node + 1, moved[-1].position if moved else 0)
-        moved.append(Guard(node, guard.kind, guard.outcome, position))
+        moved.append(replace(guard, node=node, position=position))
     return moved
 
 
@@ -188,7 +220,7 @@ def is_dynamic(leaf: Any) -> bool:
     """Return whether a leaf of the arguments is dynamic: traced, and another number in every call."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind in "biufc"
-    return isinstance(leaf, (float, complex))
+    return isinstance(leaf, (float, complex)) and type(leaf) is not Proxy
 
 
 def native(leaf: Any) -> Any:

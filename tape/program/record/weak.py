@@ -1,4 +1,4 @@
-"""`WeakFloat`, `WeakComplex`, `WeakBool`: Python numbers as values on a tape."""
+"""`WeakFloat`, `WeakComplex`, `WeakInt`, `WeakBool`: Python numbers as values on a tape."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ def weak(number: Any) -> Any:
     """Return a Python number or a NumPy scalar as a value on a tape that does not widen other dtypes."""
     if isinstance(number, (bool, np.bool_)):
         return WeakBool(number)
+    if isinstance(number, (int, np.integer)):
+        return WeakInt(number)
     kind = WeakComplex if isinstance(number, (complex, np.complexfloating)) else WeakFloat
     return kind(number)
 
@@ -116,6 +118,15 @@ class WeakComplex(Weak, complex):
 
     dtype = np.dtype(complex)
     number = property(complex)
+
+
+class WeakInt(Weak, int):
+    """A Python int on a tape, of 64 bits."""
+
+    __slots__ = ()
+
+    dtype = np.dtype(np.int64)
+    number = property(int)
 
 
 class WeakBool(Weak, int):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tape import errors, tree
 from tape.inspect.listing import duration
 from tape.program.calls.calling import fitting
+from tape.program.calls.shortcuts import may_be_data
 from tape.program.native.opcodes import WIDTH, opcode
 from tape.program.record.recording import is_dynamic, native
 from tape.program.report.describe import Names
@@ -180,7 +181,7 @@ def profile(program: Program, args: Sequence[Any], repeats: int) -> Profile:
 
 def leaves_for(program: Program, args: Sequence[Any]) -> tuple[Any, ...]:
     """Return the dynamic leaves of arguments, as a program takes them."""
-    leaves = [native(leaf) for leaf in tree.flatten(tuple(args))[0] if is_dynamic(leaf)]
+    leaves = [native(leaf) for leaf in _dynamic(program, tree.flatten(tuple(args))[0])]
     if len(leaves) != len(program.leaves):
         raise errors.ShapeError(
             f"{program.name} takes {len(program.leaves)} arrays and numbers, and was given {len(leaves)}"
@@ -223,3 +224,16 @@ def _timing(routine: Routine, names: Names, part: Part, steps: int, seconds: flo
             ]
         ),
     )
+
+
+def _dynamic(program: Program, leaves: list[Any]) -> list[Any]:
+    """Return the dynamic ones of all leaves of arguments, or all if there are no others."""
+    form = program.calling.arguments
+    places = [k for k in range(tree.size(form.structure)) if k not in form.fixed]
+    if not form.ints or len(leaves) not in (len(places), tree.size(form.structure)):
+        return [leaf for leaf in leaves if is_dynamic(leaf)]
+    given = leaves if len(leaves) == len(places) else [leaves[k] for k in places]
+    return [
+        np.int64(leaf) if k in form.ints and may_be_data(leaf) else leaf
+        for k, leaf in zip(places, given, strict=True)
+    ]

@@ -1,0 +1,197 @@
+"""`Growth`: how many programs a function makes, when another one is worth its time, and warnings of too many.
+
+A program takes as long to make as ten or twenty calls of the plain function. The first few are made at once.
+After that a call of a new kind, or on a new path, runs as plain Python until such calls have taken as long as
+recording does: so a function that never sees an argument twice takes about as long as plain Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tape import errors, tree
+from tape.program.calls.names import Binding
+from tape.program.calls.statics import Form, key_of
+from tape.program.specialise import Path, Specialisation, Waiting
+
+AT_ONCE = 2
+"""Number of programs that are made at the first call."""
+_MOST_CALLS = 16
+"""Number of calls after which a program is made in any case."""
+MANY = 16
+"""Number of programs after which a function warns."""
+
+
+class Growth:
+    """The programs of a function, counted.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+
+    Attributes
+    ----------
+    made : int
+        How many programs have been made.
+    wanted : int
+        How many there would be if all had been made at once.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.made = 0
+        self.wanted = 0
+        self._recordings = 0
+        self._seconds = 0.0
+        self._has_warned = False
+        self._has_warned_of_many = False
+
+    def add(self, seconds: float) -> None:
+        """Count a program, which has taken so long to make."""
+        self.made += 1
+        self._recordings += 1
+        self._seconds += seconds
+
+    def drop(self, made: int = 0, wanted: int = 0) -> None:
+        """Count no longer programs that are not needed any more."""
+        self.made -= made
+        self.wanted -= wanted
+
+    def is_due(self, waiting: Waiting) -> bool:
+        """Return whether to make a program for calls that have waited."""
+        return (
+            self.made < AT_ONCE
+            or waiting.calls >= _MOST_CALLS
+            or waiting.seconds * self._recordings >= self._seconds
+        )
+
+    @property
+    def needs_places(self) -> bool:
+        """Whether recordings are to keep the lines where Python reads numbers, for the warning."""
+        return self.wanted > MANY // 2
+
+    def want(self, known: Iterable[Specialisation]) -> None:
+        """Count a kind of arguments or a path that is new; warn if there are many."""
+        self.wanted += 1
+        if self.wanted > MANY and not self._has_warned_of_many:
+            self._has_warned_of_many = True
+            errors.warn(
+                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further calls "
+                "run as plain Python, until those alike have taken as long as making a program does",
+                errors.PathLimitWarning,
+            )
+
+    # ---- limits ----------------------------------------------------------------------------------
+
+    def warn_of_paths(self, known: Specialisation, most: int) -> None:
+        """Warn that no further paths get a program, once for each kind of arguments."""
+        if not known.has_warned:
+            known.has_warned = True
+            errors.warn(
+                f"{self._name} has branched in {most} ways for arguments alike: further ones run as plain "
+                "Python, which is slow. Choose with np.where in place of if, index a plain array with "
+                "np.asarray(X, like=i)[i], or raise max_paths",
+                errors.PathLimitWarning,
+            )
+
+    def warn_of_caught(self, error: Exception) -> None:
+        """Warn that the function catches exceptions of traced values."""
+        self._warn_once(
+            f"{self._name} has caught {type(error).__name__}: {error}. Whether it is raised may depend on "
+            "the numbers, so that calls like this one run as plain Python, which is slow. Test the numbers "
+            "with if, before",
+            errors.NotCompiledWarning,
+        )
+
+    def warn_of_refusal(self, error: Exception) -> None:
+        """Warn that a kind of arguments cannot be recorded that has run as plain Python."""
+        self._warn_once(
+            f"{self._name} cannot be recorded for arguments like these, which run as plain Python: {error}",
+            errors.NotCompiledWarning,
+        )
+
+    def warn_of_names(self, changed: Binding, most: int) -> None:
+        """Warn that a name is rebound so often that no further program is worth it."""
+        self._warn_once(
+            f"{self._name} reads {changed.key!r}, which has been bound to something else {most} times: each "
+            "time there was another program. From now on plain Python runs, which is slow. Pass it as an "
+            "argument",
+            errors.PathLimitWarning,
+        )
+
+    def warn_of_kinds(self, form: Form, most: int) -> None:
+        """Warn that no further kinds of arguments get a program."""
+        statics = ", ".join(sorted({type(value).__name__ for value in form.fixed.values()}))
+        culprit = f" What is static ({statics}) may differ in every call: pass" if statics else " Pass"
+        self._warn_once(
+            f"{self._name} has programs for {most} kinds of arguments: further ones run as plain Python, "
+            f"which is slow.{culprit} numbers as floats or arrays, and arrays padded to few shapes",
+            errors.PathLimitWarning,
+        )
+
+    def _warn_once(self, message: str, category: type[Warning]) -> None:
+        """Warn, unless this function has been the reason of such a warning."""
+        if not self._has_warned:
+            self._has_warned = True
+            errors.warn(message, category)
+
+
+def _difference(known: Sequence[Specialisation]) -> str:
+    """Describe what programs differ in most, with the cure."""
+    places: dict[tuple[str, str], dict[Any, str]] = {}  # kind and place -> what was there, by key
+    for each in known:
+        for kind, place, key, shown in _parts(each):
+            places.setdefault((kind, place), {})[key] = shown
+    branching = max(known, key=lambda each: len(each.paths))
+    (kind, place), found = max(places.items(), key=lambda item: len(item[1]), default=(("", ""), {}))
+    if len(branching.paths) >= max(len(found), 2):
+        return _of_paths(branching.paths)
+    if len(found) < 2:
+        return "names that it reads are bound to other objects. Pass what changes as an argument"
+    examples = ", ".join(list(found.values())[:3])
+    return f"{place} has {len(found)} {kind} ({examples}, ...). {_CURES[kind]}"
+
+
+_CURES = {
+    "values": "Python reads it, as range() and slices do, or it is no number. Pass a float or an array where "
+    "it is computed with; for lengths, pad arrays to few shapes, and mask the rest",
+    "shapes": "Pad it to few shapes, and mask the rest",
+    "types": "Convert it to one type",
+    "structures": "Pass one structure",
+}
+
+
+def _parts(known: Specialisation) -> Iterator[tuple[str, str, Any, str]]:
+    """Yield what may differ: its kind, its place, a key of it, and a short text."""
+    form = known.form
+    names = tree.names(form.structure, "(args, kwargs)")
+    yield "structures", "the tree of arguments", form.branch, f"of {len(names)} leaves"
+    signatures = iter(known.signatures)
+    for k, name in enumerate(names):
+        place = name.replace("(args, kwargs)[0]", "args").replace("(args, kwargs)[1]", "kwargs")
+        if k in form.fixed:
+            yield "values", place, key_of(form.fixed[k]), errors.describe(form.fixed[k])
+            continue
+        kind, dtype, shape = next(signatures)
+        yield "types", place, (kind, dtype), kind.__name__ if dtype is None else str(dtype)
+        if dtype is not None:
+            yield "shapes", place, shape, str(list(shape))
+
+
+def _of_paths(paths: Sequence[Path]) -> str:
+    """Describe where Python reads the numbers in which paths differ."""
+    latest, *others = paths
+    places: Counter[str] = Counter()
+    for other in others:
+        pairs = zip(latest.outcomes, other.outcomes, strict=False)
+        differing = [k for k, (a, b) in enumerate(pairs) if a != b]
+        if differing:
+            places[latest.places[differing[0]] or other.places[differing[0]]] += 1
+    where = next((f" at {place}" for place, _ in places.most_common() if place), "")
+    return (
+        f"Python reads numbers{where}, in {len(paths)} ways for arguments alike. Choose with np.where in "
+        "place of if, index a plain array with np.asarray(X, like=i)[i], and loop with tape.scan"
+    )
