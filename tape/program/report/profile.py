@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tape import errors, tree
 from tape.inspect.listing import duration
 from tape.program.calls.calling import fitting
