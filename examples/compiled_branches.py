@@ -1,11 +1,10 @@
-"""Kepler's equation by Newton's method, compiled: a program for each number of steps that often comes.
+"""Kepler's equation by Newton's method, compiled: a loop becomes a program for each number of steps it takes.
 
     python examples/compiled_branches.py --output compiled_branches.png
 
 Where a planet is on its orbit at a given time follows from M = E - e sin(E), solved for E. How many steps
 that takes depends on M and e, and so does where to begin. What Python's `if` and `while` have read is a
-guard in the program; a call that reads something else goes to another program. A path that is new gets one
-when calls on it have taken as long as recording does. Needs
+guard in the program; a call that reads something else goes to another program. Needs
 ``pip install '.[examples]'``.
 """
 

@@ -7,7 +7,6 @@ arguments, and in it a path for each way in which the function branches.
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -32,7 +31,7 @@ from tape.program.record.recorder import Outcome
 from tape.program.record.recording import is_dynamic, native, record
 from tape.program.report.profile import Profile
 from tape.program.runtime.run import MISSED, Flip, Rerun
-from tape.program.specialise import Key, Path, Specialisation, Waiting, signature_of, static_leaf
+from tape.program.specialise import Key, Path, Specialisation, signature_of, static_leaf
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
 
@@ -68,8 +67,8 @@ def compile(
     """Return the function as a program that runs without Python: recorded at the first call, replayed later.
 
     It may contain anything that tape's operations compute: gradients, Hessians, whole training steps. The
-    first call records. So does the first call with arguments of another kind; further kinds, and paths, are
-    recorded once their calls as plain Python have taken as long as that does.
+    first call records. So does the first call with arguments of another kind; from the fourth kind on, plain
+    Python runs until a kind has come sixteen times.
 
     *Dynamic*, other numbers in every call: arrays of numbers and bools, NumPy scalars, Python floats and
     complex numbers, and ints that are only computed with. Operations on complex numbers, and others without
@@ -355,21 +354,22 @@ class Compiled:
             return self._f(*args, **kwargs)
         if known.is_plain:
             return self._f(*args, **kwargs)
-        waiting = known.waiting.get(begin)
-        if waiting is None:
+        calls = known.waiting.get(begin)
+        if calls is None:
             if len(known.waiting) >= _MAX_KINDS:
                 known.waiting.clear()
-            waiting = known.waiting[begin] = Waiting()
+            calls = known.waiting[begin] = 0
             self._growth.want([*self._specialisations.values()])
-        if not is_due and not self._growth.is_due(waiting):
-            return waiting.run(self._f, args, kwargs)
+        if not (is_due or known.paths or self._growth.is_due(calls)):
+            known.waiting[begin] = calls + 1
+            return self._f(*args, **kwargs)
         try:
             return self._recorded(known, args, kwargs)
         except IntRead as read:
             self._keep_static(known, read.leaves)
             return self._found(None, args, kwargs, is_due)
         except Exception as error:
-            if ints or not waiting.calls or not isinstance(error, _REFUSALS):
+            if ints or not calls or not isinstance(error, _REFUSALS):
                 known.waiting.pop(begin, None)
                 self._growth.drop(wanted=1)
                 raise
@@ -379,7 +379,6 @@ class Compiled:
 
     def _recorded(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record the call as a path of its own, and return the result."""
-        start = time.perf_counter()
         ints = known.form.ints
         before = Bindings(self._f, known.form.fixed.values())
         if ints and before.tells_types:
@@ -406,11 +405,11 @@ class Compiled:
             return path.restore(leaves)
         with self._lock:
             if all(path.outcomes != other.outcomes for other in known.paths):  # no thread was faster
+                self._growth.kinds += not known.paths
                 known.use(path, names)
             known.reads_ints = known.reads_ints or bool(recorded.ints_guarded)
             self._latest = known
             self._drop_covered(known)
-        self._growth.add(time.perf_counter() - start)
         return path.restore(leaves)
 
     def _drop_covered(self, known: Specialisation) -> None:
@@ -419,7 +418,7 @@ class Compiled:
             for key, other in [*self._specialisations.items()]:
                 if covers(known.form, other.form):
                     del self._specialisations[key]
-                    self._growth.drop(made=len(other.paths), wanted=len(other.waiting))
+                    self._growth.drop(kinds=bool(other.paths), wanted=len(other.waiting))
 
     def _keep_static(self, known: Specialisation, ints: frozenset[int]) -> None:
         """Make ints static that were data in this specialisation, which is not used any more."""
@@ -428,7 +427,7 @@ class Compiled:
             if self._latest is known:
                 self._latest = None
             if self._specialisations.pop((known.form, known.signatures), None) is not None:
-                self._growth.drop(made=len(known.paths), wanted=len(known.waiting))
+                self._growth.drop(kinds=bool(known.paths), wanted=len(known.waiting))
 
     def _with_static_ints(self, known: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a call whose ints, being data, may be the reason of an error."""

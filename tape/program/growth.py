@@ -1,8 +1,9 @@
 """`Growth`: how many programs a function makes, when another one is worth its time, and warnings of too many.
 
-A program takes as long to make as ten or twenty calls of the plain function. The first few are made at once.
-After that a call of a new kind, or on a new path, runs as plain Python until such calls have taken as long as
-recording does: so a function that never sees an argument twice takes about as long as plain Python.
+A program takes as long to make as ten or twenty calls of the plain function. The first kinds of arguments get
+theirs at once. A further kind runs as plain Python until it has come so often: so a function that never sees
+an argument twice takes about as long as plain Python. It is calls that count, not their time: programs round
+otherwise than NumPy, so that time would show in the last digits of results.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 from tape import errors, tree
 from tape.program.calls.names import Binding
 from tape.program.calls.statics import Form, key_of
-from tape.program.specialise import Path, Specialisation, Waiting
+from tape.program.specialise import Path, Specialisation
 
-AT_ONCE = 2
-"""Number of programs that are made at the first call."""
-_MOST_CALLS = 16
-"""Number of calls after which a program is made in any case."""
+AT_ONCE = 3
+"""Number of kinds of arguments for which the first call makes a program."""
+CALLS = 16
+"""Number of calls as plain Python after which a further kind gets one."""
 MANY = 16
 """Number of programs after which a function warns."""
 
@@ -34,39 +35,27 @@ class Growth:
 
     Attributes
     ----------
-    made : int
-        How many programs have been made.
+    kinds : int
+        How many kinds of arguments have programs.
     wanted : int
-        How many there would be if all had been made at once.
+        How many programs there would be if all had been made at once.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self.made = 0
+        self.kinds = 0
         self.wanted = 0
-        self._recordings = 0
-        self._seconds = 0.0
         self._has_warned = False
         self._has_warned_of_many = False
 
-    def add(self, seconds: float) -> None:
-        """Count a program, which has taken so long to make."""
-        self.made += 1
-        self._recordings += 1
-        self._seconds += seconds
-
-    def drop(self, made: int = 0, wanted: int = 0) -> None:
-        """Count no longer programs that are not needed any more."""
-        self.made -= made
+    def drop(self, kinds: int = 0, wanted: int = 0) -> None:
+        """Count no longer what is not needed any more."""
+        self.kinds -= kinds
         self.wanted -= wanted
 
-    def is_due(self, waiting: Waiting) -> bool:
-        """Return whether to make a program for calls that have waited."""
-        return (
-            self.made < AT_ONCE
-            or waiting.calls >= _MOST_CALLS
-            or waiting.seconds * self._recordings >= self._seconds
-        )
+    def is_due(self, calls: int) -> bool:
+        """Return whether to make the first program for a kind that has run so often as plain Python."""
+        return self.kinds < AT_ONCE or calls >= CALLS
 
     @property
     def needs_places(self) -> bool:
@@ -79,8 +68,8 @@ class Growth:
         if self.wanted > MANY and not self._has_warned_of_many:
             self._has_warned_of_many = True
             errors.warn(
-                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further calls "
-                "run as plain Python, until those alike have taken as long as making a program does",
+                f"{self._name} needs more than {MANY} programs: {_difference(list(known))}. Further kinds "
+                f"of arguments run as plain Python until they have come {CALLS} times",
                 errors.PathLimitWarning,
             )
 

@@ -5,7 +5,6 @@ Knows the forms of arguments and the outcomes of guards; `compiled` records and 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,31 +65,6 @@ class _Shown:
     def __repr__(self) -> str:
         kind, dtype, shape = self.signature
         return kind.__name__ if dtype is None else f"{dtype}{list(shape)}"
-
-
-class Waiting:
-    """Calls that have run as plain Python for want of a program.
-
-    Attributes
-    ----------
-    calls : int
-    seconds : float
-    """
-
-    __slots__ = ("calls", "seconds")
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.seconds = 0.0
-
-    def run(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result of the plain function, and count the call."""
-        start = time.perf_counter()
-        try:
-            return f(*args, **kwargs)
-        finally:
-            self.calls += 1
-            self.seconds += time.perf_counter() - start
 
 
 class Path:
@@ -175,7 +149,7 @@ class Specialisation:
         self.has_warned = False
         self.is_plain = False
         self.reads_ints = False
-        self.waiting: dict[tuple[Outcome, ...], Waiting] = {}
+        self.waiting: dict[tuple[Outcome, ...], int] = {}
 
     @cached_property
     def take(self) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, ...] | None]:
