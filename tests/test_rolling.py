@@ -244,6 +244,57 @@ def test_an_array_closed_over_is_read_anew():
     np.testing.assert_allclose(compiled(_H[:3]), tape.grad(f)(_H[:3]))
 
 
+def made_in_every_step(x):
+    for _ in range(40):
+        x = x - 0.1 * np.sin(x * np.array([1.0, 2.0, 3.0])) + np.zeros(3)
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, tape.grad, tape.hessian])
+def test_arrays_made_in_every_step_are_one(transform):
+    compiled = tape.compile(transform(made_in_every_step))
+    for k in range(3):
+        x = np.linspace(0.1, 1.0, 3) + k
+        np.testing.assert_allclose(compiled(x), transform(made_in_every_step)(x), rtol=1e-12, atol=1e-14)
+    (program,) = compiled.programs.values()
+    assert program.bodies
+
+
+@pytest.mark.parametrize("is_view", [False, True])
+def test_equal_arrays_that_somebody_owns_are_not_one(is_view):
+    """Each may be written to later."""
+    whole = np.ones((40, 3))
+    arrays = [row if is_view else row.copy() for row in whole]
+
+    def f(x):
+        for k in range(40):
+            x = x - 0.1 * np.sin(x * arrays[k])
+        return np.sum(x)
+
+    compiled, x = tape.compile(tape.grad(f)), np.linspace(0.1, 1.0, 3)
+    for k in (0, 7, 39, 20):
+        np.testing.assert_allclose(compiled(x), tape.grad(f)(x), rtol=1e-12)
+        arrays[k] *= 1.5
+    np.testing.assert_allclose(compiled(x), tape.grad(f)(x), rtol=1e-12)
+
+
+def test_guards_in_every_step_are_in_loops():
+    """What ends a loop of Python depends on data; the steps are one loop all the same."""
+
+    def f(x):
+        count = 0
+        while np.sum(x * x) > 1e-3:
+            x, count = x - 0.1 * np.sin(x), count + 1
+        return np.sum(np.cos(x)) * count
+
+    compiled = tape.compile(tape.value_and_grad(f))
+    for scale in (1.0, 0.5, 1.5, 0.01):
+        x = np.linspace(0.1, 1.0, 3) * scale
+        np.testing.assert_allclose(compiled(x)[0], f(x), rtol=1e-12)
+        np.testing.assert_allclose(compiled(x)[1], tape.grad(f)(x), rtol=1e-10)
+    assert any(program.bodies for program in compiled.programs.values())
+
+
 def test_numbers_of_python_do_not_widen_others():
     def f(a, v):
         x, kept = a, []

@@ -22,7 +22,7 @@ from tape.program.record.proxies import Proxy
 from tape.program.record.reading import IntRead
 from tape.program.record.recorder import Guard, Recorder, Sealed
 from tape.program.record.weak import Weak, exact
-from tape.transforms.loops.rolling import LEAST_NODES, rolled, without_dead
+from tape.transforms.loops import rolling
 
 _PLAIN = (int, float, complex, str, bytes, np.generic, np.ndarray)
 
@@ -179,7 +179,7 @@ def record(
             raise IntRead(frozenset(ints))  # there may be one in it
     nodes = trace.release()
     count = len(nodes)
-    for shorten in (without_dead, _with_loops) if count >= LEAST_NODES else ():
+    for shorten in (rolling.without_dead, _with_loops) if count >= rolling.LEAST_NODES else ():
         roots = [*[out for out in outputs if type(out) is int], *[guard.node for guard in trace.guards]]
         shorter, place = shorten(nodes, inputs, roots, trace.notes)
         nodes.clear()  # so that nothing refers to arrays but the tape
@@ -202,7 +202,7 @@ def _with_loops(
 ) -> tuple[list[Node], dict[int, int]]:
     """Return a tape with loops in place of what repeats itself."""
     share_arrays(nodes, unowned_arrays(nodes, set(inputs)))
-    found = rolled(nodes, inputs, roots, notes)
+    found = rolling.rolled(nodes, inputs, roots, notes)
     return found or (list(nodes), {id: id for id in (*inputs, *roots)})
 
 
