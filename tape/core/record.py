@@ -1,8 +1,8 @@
 """Recorders: functions that record one operation by the shortest way there is.
 
 Half of eager's time goes into recording. These functions do what `Recording.process` in `tape.core.recording`
-does, for Vars of a plain trace. They are made once for an operation, so that a call decides nothing anew.
-Everything else goes through `tape.core.op.bind`.
+does, for Vars of a plain trace and, below it, of a program's recorder. They are made once for an operation,
+so that a call decides nothing anew. Everything else goes through `tape.core.op.bind`.
 """
 
 from __future__ import annotations
