@@ -11,7 +11,6 @@ import pytest
 import tape
 from tape import tree
 from tape.transforms.loops import rolling
-from tape.transforms.loops.periods import Run, runs
 
 
 @pytest.fixture(autouse=True)
@@ -330,28 +329,3 @@ def test_random_loops(seed):
     args = rng.normal(), rng.normal(size=3), rng.normal(size=(30, 3))
     assert_alike(f, *args)
     assert_alike(tape.value_and_grad(f, argnums=(0, 1, 2)), *args, tolerance=1e-8)
-
-
-# ---- periods ---------------------------------------------------------------------------------------------
-
-
-def test_runs_are_found_whatever_is_around():
-    codes = np.array([7, 8, *[1, 2, 2, 3] * 9, 9, 9, 1, *[4, 5] * 20, 6])
-    found = runs(codes, 4, 16)
-    assert Run(2, 4, 9) in found
-    assert any(run.period == 2 and run.steps == 20 for run in found)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_runs_repeat_and_do_not_overlap(seed):
-    rng = np.random.default_rng(seed)
-    parts = [np.tile(rng.integers(0, 4, size=rng.integers(1, 12)), rng.integers(1, 15)) for _ in range(8)]
-    codes = np.concatenate(parts)
-    stop = 0
-    for run in runs(codes, 3, 9):
-        assert run.start >= stop
-        stop = run.stop
-        rows = codes[run.start : stop].reshape(run.steps, run.period)
-        assert (rows == rows[0]).all()
-        assert run.steps >= 3
-        assert stop <= len(codes)
