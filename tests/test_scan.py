@@ -1,0 +1,113 @@
+"""Scans in stretches: the same numbers in every transform, fewer carries kept, and steps that run again."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tape
+from tape import errors, tree
+from tests.naive_loops import CASES, PYTHON
+from tests.test_loops import NAMES, assert_alike, data, transformed
+from tests.tiers import grid
+
+LENGTHS = [1, 2, 5, 12]
+CHECKPOINTS = ["sqrt", 1, 2, 3, 100]
+
+
+def in_stretches(checkpoint):
+    """Loops of which scans are divided in stretches."""
+    return SimpleNamespace(
+        scan=partial(tape.scan, checkpoint=checkpoint), fori_loop=tape.fori_loop, map=tape.map
+    )
+
+
+SCANNING = [case for case in CASES if "scan" in case.__code__.co_names]
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@grid(
+    ids=lambda value: getattr(value, "__name__", str(value)), times=2, case=SCANNING, name=NAMES, n=LENGTHS,
+    checkpoint=CHECKPOINTS,
+)  # fmt: skip
+def test_stretches_change_no_number(case, name, n, checkpoint):
+    python, eager = (transformed(name, case, loops) for loops in (PYTHON, in_stretches(checkpoint)))
+    compiled = tape.compile(eager)
+    tolerance = 1e-5 if case.__name__ == "other_dtypes" else 1e-8
+    for seed in range(2):
+        x, w = data(n, seed)
+        expected = [np.asarray(leaf) for leaf in tree.flatten(python(x, w))[0]]
+        for f in (eager, compiled):
+            assert_alike(tree.flatten(f(x, w))[0], expected, tolerance)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 7, 12])
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
+def test_values_collected_in_stretches_stand_in_order(n, checkpoint, reverse):
+    x, w = data(n)
+
+    def f(x, w, **options):
+        def step(carry, e):
+            return {"c": carry["c"] * e["x"] + e["k"]}, (carry["c"], {"k": e["k"], "none": None})
+
+        return tape.scan(step, {"c": w}, {"x": x, "k": np.arange(n)}, reverse=reverse, **options)
+
+    expected = f(x, w)
+    for g in (f, tape.compile(f)):
+        assert_alike(g(x, w, checkpoint=checkpoint), expected)
+
+
+def step(c, x):
+    return np.tanh(c * x) + np.sin(c), None
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "stretches"), [(1, 1), (2, 2), (5, 5), (7, 8), (30, 30), (31, 30), ("sqrt", 5)]
+)
+def test_a_tape_has_a_node_for_each_stretch_and_one_for_the_steps_left_over(checkpoint, stretches):
+    """Seven stretches of four steps leave two over. Each step runs once more in the reverse sweep."""
+    calls = []
+
+    def counted(c, x):
+        calls.append(1)
+        return step(c, x)
+
+    trace = tape.Trace()
+    w = trace.param(np.ones(3))
+    before = len(trace.nodes)
+    end = tape.scan(counted, w, np.ones((30, 3)), checkpoint=checkpoint)[0]
+    assert len(trace.nodes) - before == stretches
+    assert len(calls) == 30
+    trace.backward_param_grads(np.sum(end))
+    assert len(calls) == 60
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_program_keeps_the_square_root_of_the_carries(reverse):
+    x = np.linspace(-1, 1, 400 * 100).reshape(400, 100)
+    carry = x[0].nbytes
+
+    def memory(checkpoint):
+        def end(w, x):
+            return np.sum(tape.scan(step, w, x, reverse=reverse, checkpoint=checkpoint)[0])
+
+        compiled = tape.compile(tape.grad(end))
+        compiled(x[0], x)
+        (program,) = compiled.programs.values()
+        return sum(body.plan.slots[0] for body in program.bodies) + program.plan.slots[0]
+
+    assert memory(None) >= 400 * carry
+    assert memory("sqrt") <= 150 * carry
+    assert 2 * memory("sqrt") < memory(2)
+
+
+@pytest.mark.parametrize("checkpoint", [0, -1, True, False, 2.0, 1.5, "square", "sqr", ()])
+def test_another_checkpoint_is_an_error(checkpoint):
+    def f(x, w):
+        return tape.scan(step, w, x, checkpoint=checkpoint)
+
+    for g in (f, tape.compile(f)):
+        with pytest.raises(errors.OptionError, match="checkpoint is"):
+            g(*data(4))
