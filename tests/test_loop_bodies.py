@@ -6,8 +6,8 @@ import pytest
 import tape
 from tape import errors, tree
 from tests.naive_loops import PYTHON, TAPE
-from tests.test_loops import assert_alike, data, floats, has_loops
-from tests.tiers import some
+from tests.test_loops import NAMES, assert_alike, data, floats, has_loops, transformed
+from tests.tiers import grid, some
 
 # ---- writing -------------------------------------------------------------------------------------------
 
@@ -238,6 +238,53 @@ def test_derivatives_of_bodies_that_read_numbers(f):
     for seed in range(3):
         x, w = data(3, seed)
         assert_alike(compiled(x, w), gradient(x, w))
+
+
+def turned(x):
+    return x * (1.0 if x[0] > 0 else -1.0)
+
+
+READING_RULES = {
+    "reverse": {"vjp": lambda g, out, x: [turned_like(g, x)]},
+    "forward": {"jvp": lambda tangents, out, x: turned_like(tangents[0], x)},
+    "both": {
+        "vjp": lambda g, out, x: [turned_like(g, x)],
+        "jvp": lambda tangents, out, x: turned_like(tangents[0], x),
+    },
+    "batches": {"vjp": lambda g, out, x: [np.where(x[0] > 0, g, -g)]},
+}
+
+
+def turned_like(derivative, x):
+    """A rule of `turned` that reads a number."""
+    return derivative * (1.0 if x[0] > 0 else -1.0)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@grid(rules=READING_RULES, name=NAMES, n=[0, 1, 3], reverse=[False, True])
+def test_rules_that_read_numbers_are_recorded_step_by_step(rules, name, n, reverse):
+    op = tape.Op(turned, name="turned", data_dependent=False, **READING_RULES[rules])
+
+    def case(loops, x, w):
+        def step(c, x):
+            c, other = c
+            return (np.tanh(op(c) * x + w), other), (op(x) * w, np.sum(op(c * w)), c, c)
+
+        return loops.scan(step, (w, w), x, reverse=reverse)
+
+    eager = transformed(name, case, TAPE)
+    compiled = tape.compile(eager)
+    for seed in range(3):
+        x, w = data(n, seed)
+        expected = outcome(eager, x, w)
+        found = outcome(compiled, x, w)
+        if isinstance(expected, Exception):  # a rule in the other mode
+            assert type(found) is type(expected)
+        else:
+            assert_alike(tree.flatten(found)[0], tree.flatten(expected)[0])
+            if n:
+                python = transformed(name, case, PYTHON)
+                assert_alike(tree.flatten(expected)[0], tree.flatten(python(x, w))[0])
 
 
 @pytest.mark.parametrize(
