@@ -158,6 +158,50 @@ def by_floats_of_python(a):
     return x
 
 
+def only_two_steps_back(x):
+    states = [x, 2 * x]
+    for _ in range(60):
+        states.append(np.sin(states[-2]) * 1.1)
+    return states[-1] + states[-2]
+
+
+def a_number_becomes_an_array(x):
+    y = x
+    for _ in range(60):
+        y = np.tanh(y * _H + 0.5)
+    return np.sum(y)
+
+
+def made_and_written_to(x):
+    y = x * _H
+    for _ in range(60):
+        z = np.zeros(4, like=y)
+        z[1] = np.sum(y)
+        y = np.tanh(y + z)
+    return np.sum(y)
+
+
+def descent(x):
+    y = x
+    for _ in range(60):
+        y = y - 0.1 * tape.grad(lambda z: np.sin(z * x) * z)(y)
+    return y
+
+
+def counters(x):
+    y = x * _H
+    for k in range(60):
+        y = np.tanh(y + k)
+    return np.sum(y)
+
+
+def some_of_an_array(x):
+    y = x
+    for _ in range(60):
+        y = np.tanh(y + np.sum(_H[_H > 0] * y))
+    return y
+
+
 _ROLLED = {
     pendulum: (1.0,),
     recurrent: (_W, _U, _H, _XS),
@@ -170,6 +214,12 @@ _ROLLED = {
     numbers: (0.3,),
     powers_of_a_matrix: (_W,),
     used_in_the_middle: (0.7,),
+    only_two_steps_back: (0.3,),
+    a_number_becomes_an_array: (0.3,),
+    made_and_written_to: (0.3,),
+    descent: (0.3,),
+    counters: (0.3,),
+    some_of_an_array: (0.3,),
 }
 _OTHERS = {
     rows_of_an_array: (_H[:3],),
@@ -267,6 +317,71 @@ def test_what_is_no_loop_is_explained():
     (program,) = compiled.programs.values()
     assert any("operations:" in note for note in program.notes)
     assert "no loops" in str(program.explain())
+
+
+# ---- what is no loop -----------------------------------------------------------------------------------
+
+
+def large_arrays(x):
+    y = x * np.ones(4000)
+    for _ in range(60):
+        y = np.tanh(y + 0.5)
+    return np.sum(y)
+
+
+def other_shapes(x):
+    parts = [x * np.ones(k % 3 + 1) for k in range(60)]
+    for part in parts:
+        x = np.tanh(x + np.sum(part))
+    return x
+
+
+def large_parts(x):
+    parts = [np.sin(x * np.ones(600) + k) for k in range(60)]
+    for part, other in zip(parts, parts[::-1], strict=True):
+        x = np.tanh(x + np.sum(part * other))
+    return x
+
+
+def flags(x):
+    for k in range(60):
+        x = np.tanh(x + (k % 7 == 3))
+    return x
+
+
+def floats_in_another_order(x):
+    factors = [x * float(k) for k in range(60)]
+    for k in range(60):
+        x = np.tanh(x * factors[k * 7 % 60])
+    return x
+
+
+def arrays_made_anew(x):
+    for k in range(60):
+        x = np.tanh(x + np.sum(np.arange(700.0 + k % 2)[:600] * x))
+    return x
+
+
+_REFUSED = {
+    large_arrays: "large arrays",
+    other_shapes: "shape or dtype",
+    large_parts: "another large array",
+    flags: "another number or plain array",
+    floats_in_another_order: "another float",
+    arrays_made_anew: "another number or plain array",
+}
+
+
+@pytest.mark.parametrize("f", _REFUSED, ids=named)
+def test_what_is_no_loop_stays_as_it_is_and_says_why(f):
+    assert_alike(f, 0.3, loops=0)
+    assert_alike(tape.value_and_grad(f), 0.3)
+    assert_alike(tape.grad(tape.grad(f)), 0.3, tolerance=1e-7)
+    assert_alike(lambda x: tape.jvp(f, (x,), (1.0,)), 0.3)
+    compiled = tape.compile(f)
+    compiled(0.3)
+    (program,) = compiled.programs.values()
+    assert any(_REFUSED[f] in note for note in program.notes)
 
 
 # ---- indices -------------------------------------------------------------------------------------------
