@@ -80,6 +80,29 @@ def test_segments_run_in_python_and_may_read_floats(name):
         check(SEGMENTS[name](ask), CALLS[:4])
 
 
+@pytest.mark.parametrize("dtype", [None, float, np.float32, int])
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_segments_make_plain_arrays_as_numpy_does(dtype, copy):
+    """Also where that takes a copy, which may be forbidden."""
+
+    def outcome(k):
+        try:
+            found = np.asarray(k, dtype, copy=copy)
+        except ValueError:
+            return "a copy is needed"
+        return found.dtype, found.tolist()
+
+    k = np.array([1.25, 2.5])
+    found = []
+
+    def f(x, k):
+        return tape.checkpoint(lambda x: x * len(found.append(outcome(k)) or "one"))(x)
+
+    tape.compile(f)(X, k)
+    assert found
+    assert all(each == outcome(k) for each in found)
+
+
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivatives_are_recorded_and_may_not(name):
     for how, ask in EXACT.items():
