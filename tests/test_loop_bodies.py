@@ -1,5 +1,7 @@
 """What the body of a loop may do: write, read numbers, raise; compiled it is as in Python, or an error."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -150,6 +152,52 @@ def test_random_numbers_in_a_body_are_refused(seed):
         tape.compile(f)(np.ones(3))
 
 
+M = np.arange(9.0).reshape(3, 3) / 9
+DIFFERENT = {
+    "a number": lambda k, c, x: c * (2.0 + k),
+    "the type of a number": lambda k, c, x: c * (2 if k else 2.0),
+    "the dtype of an array": lambda k, c, x: c * np.ones(3, np.int64 if k else np.float64),
+    "the sign of zero": lambda k, c, x: c + (0.0 if k else -0.0),
+    "an array": lambda k, c, x: c * np.array([1.0, 2.0, 3.0 + k]),
+    "an operation": lambda k, c, x: (np.cos if k else np.sin)(c),
+    "its order": lambda k, c, x: c - x if k else x - c,
+    "how many": lambda k, c, x: np.sin(c) * x if k else np.sin(np.sin(c)) * x,
+    "an axis": lambda k, c, x: np.sum(M * c, axis=k),
+    "an index": lambda k, c, x: c * x[k],
+    "a slice": lambda k, c, x: c * np.sum(x[k:]),
+    "an option": lambda k, c, x: c + np.sum(M * x, axis=0, keepdims=bool(k)).reshape(3),
+    "what it returns": lambda k, c, x: (np.sin(c), np.cos(c))[k],
+    "a loop": lambda k, c, x: tape.fori_loop(0, 3, lambda i, c: np.sin(c) * (1.0 + k), c),
+    "the steps of a loop": lambda k, c, x: tape.fori_loop(0, 3 + k, lambda i, c: np.sin(c), c),
+    "the direction of a loop": lambda k, c, x: (
+        tape.scan(lambda c, m: (c * m, None), c, M, reverse=bool(k))[0] + x
+    ),
+}
+
+
+def scanned(step):
+    return lambda x, w: tape.scan(lambda c, x: (step(c, x), None), w, x)[0]
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_from_call_to_call_is_refused(name):
+    """In a loop of several steps: of one step, a single call says it all."""
+    calls = []
+
+    def different(c, x):
+        calls.append(1)
+        return DIFFERENT[name](len(calls) % 2, c, x)
+
+    x, w = data(3)
+    with pytest.raises(errors.UnsupportedError, match="each time"):
+        tape.compile(scanned(different))(x, w)
+    calls.clear()
+    assert_alike(tape.compile(scanned(different))(x[:1], w), DIFFERENT[name](1, w, x[0]))
+    for k in (0, 1):
+        f = scanned(partial(DIFFERENT[name], k))
+        assert_alike(tape.compile(f)(x, w), f(x, w))
+
+
 def test_writing_to_an_outer_variable_falls_back_to_python():
     x, w = data(3)
     compiled = tape.compile(write_to_outer)
@@ -287,6 +335,26 @@ def test_rules_that_read_numbers_are_recorded_step_by_step(rules, name, n, rever
                 assert_alike(tree.flatten(expected)[0], tree.flatten(python(x, w))[0])
 
 
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_batch_rules_that_read_numbers_run_step_by_step(mode, n):
+    def batch(op, operands, is_batched, attrs, size):
+        return np.stack([turned(operands[0][k]) for k in range(size)])
+
+    rules = {"vjp": lambda g, out, x: [op(g)], "jvp": lambda tangents, out, x: op(tangents[0])}
+    op = tape.Op(turned, name="turned", data_dependent=False, batch=batch, **rules)
+
+    def f(loops, x, w):
+        c, (ys, zs) = loops.scan(lambda c, x: (op(c) * np.sin(x), (op(c * x), op(x))), w, x)
+        return [c, ys, zs]
+
+    compiled = tape.compile(tape.jacobian(lambda x, w: f(TAPE, x, w), (0, 1), mode=mode))
+    for seed in range(3):
+        x, w = data(n, seed)
+        expected = tape.jacobian(lambda x, w: f(PYTHON, x, w), (0, 1), mode=mode)(x, w)
+        assert_alike(tree.flatten(compiled(x, w))[0], tree.flatten(expected)[0])
+
+
 @pytest.mark.parametrize(
     "read",
     [
@@ -400,6 +468,24 @@ def test_a_singular_matrix_in_a_later_step_is_the_error_of_the_eager_call():
             compiled(bad)
         assert_alike(compiled(good), expected)
     assert has_loops(compiled)
+
+
+@pytest.mark.parametrize("n", [10, 3000])
+def test_the_error_of_a_step_is_raised_at_the_first_call_too(n):
+    """Where long loops run as programs while they are recorded."""
+
+    def f(a):
+        return tape.scan(lambda c, a: (c + 0.1 * np.sin(np.linalg.solve(a, c)), None), np.ones(2), a)[0]
+
+    a = np.stack([np.eye(2) * (1 + k % 3) for k in range(n)])
+    compiled, good = tape.compile(f), a.copy()
+    a[n // 2] = 0
+    with pytest.raises(np.linalg.LinAlgError) as eager:
+        f(a)
+    with pytest.raises(type(eager.value)):
+        compiled(a)
+    for _ in range(2):
+        assert_alike(compiled(good), f(good))
 
 
 def test_an_error_in_a_callback_leaves_the_function_usable():
