@@ -103,6 +103,38 @@ def test_a_program_keeps_the_square_root_of_the_carries(reverse):
     assert 2 * memory("sqrt") < memory(2)
 
 
+KEPT = {
+    "nothing of a sum": (0, lambda c, x, w: c + x),
+    "nothing of what is linear": (0, lambda c, x, w: 2.0 * c - x * c[::-1]),
+    "nothing of views": (0, lambda c, x, w: c.reshape(8, 8).T.reshape(64)[::-1] * 2.0),
+    "nothing of constants": (0, lambda c, x, w: c * 0.5 + np.sin(w) * w),
+    "nothing of elements": (0, lambda c, x, w: c + x * w),
+    "the carry": (1, lambda c, x, w: np.sin(c) * 0.5),
+    "the carry, where views of it are read": (1, lambda c, x, w: np.sin(c[::-1]) + np.cos(c)),
+    "a result": (1, lambda c, x, w: np.tanh(c * x + x)),
+    "a factor": (1, lambda c, x, w: c * w),
+    "each carry of a loop inside": (2, lambda c, x, w: tape.fori_loop(0, 2, lambda i, d: np.sin(d), c)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_derivative_keeps_no_more_of_each_step_than_it_reads(name, reverse):
+    arrays, body = KEPT[name]
+
+    def end(w, x):
+        return np.sum(tape.scan(lambda c, x: (body(c, x, w), None), w, x, reverse=reverse)[0])
+
+    w, memory = np.linspace(0.1, 1, 64), []
+    for n in (100, 200):
+        x = np.sin(np.arange(n * 64.0)).reshape(n, 64)
+        compiled = tape.compile(tape.grad(end))
+        np.testing.assert_allclose(compiled(w, x), tape.grad(end)(w, x), rtol=1e-8, atol=1e-8)
+        (program,) = compiled.programs.values()
+        memory.append(sum(body.plan.slots[0] for body in program.bodies) + program.plan.slots[0])
+    assert memory[1] - memory[0] == arrays * 100 * w.nbytes
+
+
 @pytest.mark.parametrize("checkpoint", [0, -1, True, False, 2.0, 1.5, "square", "sqr", ()])
 def test_another_checkpoint_is_an_error(checkpoint):
     def f(x, w):
