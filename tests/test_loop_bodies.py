@@ -198,6 +198,23 @@ def test_what_differs_from_call_to_call_is_refused(name):
         assert_alike(tape.compile(f)(x, w), f(x, w))
 
 
+def test_what_is_written_after_a_loop_does_not_change_it():
+    def f(x, w):
+        outer = w * 2.0
+        c, ys = tape.scan(lambda c, x: (c * outer + x, c), w, x)
+        outer[0] = 5.0
+        outer *= c
+        return np.sum(c) + np.sum(ys * outer)
+
+    x, w = data(4)
+    for g in (f, tape.grad(f, (0, 1)), tape.grad(lambda x, w: np.sum(tape.grad(f, 1)(x, w) ** 2), 1)):
+        expected = g(x.copy(), w.copy())
+        compiled = tape.compile(g)
+        for _ in range(2):
+            assert_alike(compiled(x, w), expected)
+        assert has_loops(compiled)
+
+
 def test_writing_to_an_outer_variable_falls_back_to_python():
     x, w = data(3)
     compiled = tape.compile(write_to_outer)
@@ -273,7 +290,38 @@ def test_bodies_that_read_numbers_are_recorded_step_by_step(f):
     for seed in range(5):
         x, w = data(3, seed)
         assert_alike(compiled(x, w), f(x, w))
-    assert not any(program.bodies for program in compiled.programs.values() if f is not unrolled_inside)
+    programs = compiled.programs.values()
+    assert not any(program.bodies for program in programs if f is not unrolled_inside)
+    for program in programs:
+        assert any("in the body of a loop" in note for note in program.notes)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32])
+def test_integers_that_python_reads_in_a_body_are_read_anew(dtype):
+    """The counter, an element and the carry as indices of lists, in ranges and as keys."""
+    table = [0.5, 1.5, 2.5, 3.5]
+
+    def f(w, k):
+        def step(c, k):
+            c, n = c
+            return (c * table[k] + len(range(n)) * {0: 1.0, 1: 2.0, 2: 3.0}[int(k)], k), c
+
+        return tape.scan(step, (w, k[0]), k)
+
+    compiled = tape.compile(f)
+    for k in ([0, 1, 2], [2, 1, 1], [0, 1, 2]):
+        k = np.array(k, dtype)
+        assert_alike(compiled(np.ones(3), k), f(np.ones(3), k))
+
+
+@pytest.mark.parametrize("read", [lambda x: range(x), lambda x: [1.0, 2.0][x], lambda x: "a" * x])
+def test_floats_are_no_integers_in_a_body_either(read):
+    def f(x):
+        return tape.map(lambda x: x * len(read(x)), x)
+
+    for g in (f, tape.compile(f)):
+        with pytest.raises(TypeError):
+            g(np.ones(2))
 
 
 @pytest.mark.parametrize("f", some(READERS, every=4), ids=lambda f: f.__name__)
@@ -374,6 +422,33 @@ def test_what_a_compiled_function_refuses_it_refuses_in_a_loop(read):
     for loops in (TAPE, PYTHON):
         with pytest.raises(errors.ConversionError):
             tape.compile(lambda x, w, loops=loops: f(loops, x, w))(x, w)
+
+
+_FACTORS = np.array([0.5, -0.3, 0.8])
+weighed = tape.Op(
+    lambda x: np.sin(x) * _FACTORS,
+    name="weighed",
+    vjp=[lambda g, out, x: g * np.cos(x) * _FACTORS],
+    data_dependent=False,
+)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@grid(name=NAMES, n=[1, 3])
+def test_rules_may_close_over_arrays(name, n):
+    def case(loops, x, w):
+        return loops.scan(lambda c, x: (weighed(c * x) + w, weighed(x)), w, x)
+
+    python, eager = transformed(name, case, PYTHON), transformed(name, case, TAPE)
+    compiled = tape.compile(eager)
+    for seed in range(2):
+        x, w = data(n, seed)
+        expected = outcome(python, x, w)
+        if isinstance(expected, Exception):  # of series: it has no rule for them
+            assert type(outcome(eager, x, w)) is type(outcome(compiled, x, w)) is type(expected)
+            continue
+        for f in (eager, compiled):
+            assert_alike(tree.flatten(f(x, w))[0], [np.asarray(leaf) for leaf in tree.flatten(expected)[0]])
 
 
 # ---- errors --------------------------------------------------------------------------------------------
