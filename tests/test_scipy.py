@@ -1,5 +1,6 @@
 """Solvers of SciPy over trees: they converge, with exact derivatives, and give trees back."""
 
+import inspect
 import subprocess
 import sys
 from itertools import product
@@ -10,7 +11,7 @@ from scipy import optimize
 from scipy.sparse.linalg import LinearOperator
 
 import tape
-from tape import errors
+from tape import errors, tree
 from tape.scipy import curve_fit, least_squares, minimize, root
 
 FREE = ["Nelder-Mead", "Powell", "COBYLA", "COBYQA"]
@@ -216,6 +217,23 @@ def test_callbacks_get_the_tree(method):
     minimize(quadratic, START, method=method, callback=lambda p: seen.append(p["b"][0].shape) and None)
     assert seen
     assert set(seen) == {(2, 1)}
+
+
+@pytest.mark.skipif(
+    "callback" not in inspect.signature(optimize.least_squares).parameters, reason="this SciPy has none"
+)
+def test_callbacks_of_least_squares_get_the_tree():
+    seen = []
+    for solve in (
+        lambda callback: least_squares(rosenbrock_residuals, NEAR, callback=callback),
+        lambda callback: curve_fit(
+            lambda x, p: p["a"] * np.exp(-p["b"][0] * x), np.arange(4.0), np.ones(4),
+            {"a": 0.5, "b": [0.1]}, method="trf", callback=callback,
+        ),
+    ):  # fmt: skip
+        seen.clear()
+        solve(lambda p: seen.append(tree.flatten(p)[1]) and None)
+        assert seen
 
 
 def test_callbacks_get_what_else_there_is():

@@ -100,6 +100,22 @@ def test_derivatives_are_not_asked_for(name):
         minimize(lambda x: x**2, 1.0, **{name: lambda x: 2 * x})
 
 
+DERIVATIVES = [
+    (root, ["jac"]),
+    (least_squares, ["jac", "diff_step", "jac_sparsity", "workers"]),
+    (lambda f, start, **options: curve_fit(decay, T, Y, {"scale": 1.0, "rate": start}, **options),
+     ["jac", "diff_step", "jac_sparsity", "workers", "Dfun"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("solver", "name"), [(solver, name) for solver, names in DERIVATIVES for name in names]
+)
+def test_nor_is_how_others_find_them(solver, name):
+    with refused(errors.OptionError, f": {name} was given", "exact already"):
+        solver(lambda x: x, np.ones(2), **{name: 1})
+
+
 def test_derivatives_are_not_asked_for_elsewhere():
     constraint = {"type": "eq", "fun": circle, "jac": circle}
     for call in (
