@@ -551,6 +551,23 @@ def test_programs_do_not_grow_with_the_steps_of_a_loop(made, is_gradient):
     assert sizes[0] == sizes[1]
 
 
+def test_reports_count_what_was_recorded():
+    def effects(steps):
+        def f(x):
+            for _ in range(steps):
+                x = np.sin(x) + 0.5 * x
+            return x
+
+        compiled = tape.compile(f)
+        compiled(0.3)
+        (program,) = compiled.programs.values()
+        return program.explain().effects
+
+    few, more = effects(40), effects(100)
+    assert more["recorded"] - few["recorded"] == 60 * 3
+    assert more["needed"] == few["needed"] < 20
+
+
 # ---- random loops ----------------------------------------------------------------------------------------
 
 _UNARY = (np.sin, np.cos, np.tanh, lambda x: x * 0.5, lambda x: 1.0 / (2.0 + x * x), np.square)
