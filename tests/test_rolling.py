@@ -551,6 +551,31 @@ def test_programs_do_not_grow_with_the_steps_of_a_loop(made, is_gradient):
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.parametrize("first", range(5))
+def test_a_loop_begins_where_the_fewest_values_are_carried(first):
+    """Wherever Python's loop begins: between four of its five operations several values are."""
+
+    def f(x):
+        v = [x, np.exp(x), np.tanh(x), x * x, x + 0.5][: first + 1]
+        step = [
+            lambda: v.append(np.sin(v[0])),
+            lambda: v.append(np.cos(v[0])),
+            lambda: v.append(v[1] + v[2]),
+            lambda: v.append(v[3] * v[1]),
+            lambda: v.__setitem__(slice(None), [v[4] * v[2]]),
+        ]
+        for k in range(first, first + 200):
+            step[k % 5]()
+        return sum(v)
+
+    compiled = tape.compile(f)
+    np.testing.assert_allclose(compiled(0.3), f(0.3), rtol=1e-12)
+    (program,) = compiled.programs.values()
+    (loop,) = [i.attrs[0] for i in program.ir.instructions if i.op == "loop"]
+    assert loop.states == 1
+    assert loop.length >= 38
+
+
 def test_reports_count_what_was_recorded():
     def effects(steps):
         def f(x):
