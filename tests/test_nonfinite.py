@@ -442,6 +442,16 @@ def test_what_was_infinite_already_passes() -> None:
     tr.backward_param_grads(y)
 
 
+def test_what_is_given_along_or_back_is_no_origin_either() -> None:
+    """A tangent or an adjoint that is infinite to begin with."""
+    tr = tape.Trace(check=True)
+    x = tr.param(np.array([1.0, 2.0]))
+    y = np.sin(x) * x
+    assert not np.isfinite(tr.jvp(y, {x: np.array([np.inf, 0.0])})).all()
+    (gradient,) = tr.pull_back({y.id: np.array([0.0, np.inf])})
+    assert not np.isfinite(gradient).all()
+
+
 def test_nan_made_out_of_infinities_is_an_origin() -> None:
     tr = tape.Trace(check=True)
     x = tr.param(np.array([np.inf]))

@@ -121,3 +121,20 @@ def test_integers_are_read_exactly(ask, number):
     compiled = tape.compile(lambda x, n: x + ask(n) % 1000)
     for n in (number, number + 2, number):
         assert compiled(0.0, np.array(n)) == n % 1000
+
+
+@pytest.mark.parametrize("ask", [int, math.floor, math.ceil, round, math.trunc, operator.index])
+@pytest.mark.parametrize("number", [3, np.int32(-7), np.uint8(200), np.int64(2**40), np.float64(2.5), 2.5])
+def test_what_is_read_is_an_int(ask, number):
+    """Of floats, where Python has an answer."""
+    if ask in (math.trunc, operator.index) and isinstance(number, float):
+        return
+    found = []
+
+    def f(n):
+        found.append(ask(n))
+        return n
+
+    tape.compile(f)(number)
+    assert set(map(type, found)) == {int}
+    assert set(found) == {ask(int(number) if isinstance(number, np.integer) else number)}

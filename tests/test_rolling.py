@@ -280,6 +280,25 @@ def test_other_dtypes(dtype):
     assert_alike(lambda x: np.real(numbers(x)), x, tolerance=1e-5)
 
 
+def test_results_may_be_constants_and_come_twice():
+    table = np.arange(3.0)
+
+    def f(x):
+        kept = x
+        for _ in range(60):
+            x = np.sin(x) + 0.1 * kept
+        return {"end": x, "again": x, "start": kept, "number": 3.0, "array": table, "none": None}
+
+    compiled = tape.compile(f)
+    for x in (0.3, 0.7):
+        found, expected = compiled(x), f(x)
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value)
+    (program,) = compiled.programs.values()
+    assert program.bodies
+
+
 def test_an_array_closed_over_is_read_anew():
     rows = np.array(_CLOSED_OVER)
 
