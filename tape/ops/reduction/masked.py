@@ -226,7 +226,8 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
 
     def forward(x: Any, where: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
         options = {"initial": initial[0]} if initial else {}
-        return function(x, axis=axis, keepdims=keepdims, where=where, **options)
+        chosen = where if np.ndim(where) else bool(where)  # NumPy takes an array for a mask, a bool for none
+        return function(x, axis=axis, keepdims=keepdims, where=chosen, **options)
 
     def lower(b: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
         if initial:
