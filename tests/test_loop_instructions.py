@@ -446,6 +446,25 @@ def test_loops_that_do_not_belong_together_are_refused(rows):
         verified(*rows)
 
 
+@pytest.mark.parametrize(
+    ("k", "changes", "written", "other"),
+    [
+        (4, {"first": packed(OUTPUT, 0)}, "out", "first"),
+        (4, {"first": packed(OUTPUT, 8)}, "out", "first"),
+        (4, {"spare": packed(OUTPUT, 8)}, "out", "spare"),
+        (4, {"first": packed(ARENA, 1000)}, "spare", "first"),
+        (5, {"first": packed(OUTPUT, 40)}, "out", "first"),
+        (6, {"first": packed(OUTPUT, 56)}, "out", "first"),
+        (6, {"first": packed(ARENA, 1016)}, "array", "first"),
+        (6, {"array": packed(OUTPUT, 48)}, "array", "out"),
+    ],
+)
+def test_what_states_write_lies_apart(k, changes, written, other):
+    """And the message names what is written."""
+    with pytest.raises(errors.ProgramError, match=rf"{written}: it overlaps {other}"):
+        verified(*changed(k, **changes))
+
+
 @pytest.mark.parametrize("case", some(LOOPED, every=5), ids=lambda case: case.__name__)
 def test_words_of_loops_in_programs_are_checked(case):
     """Every word of every row of a loop, changed to numbers that fit nowhere."""
