@@ -181,6 +181,38 @@ def test_what_is_used_at_several_depths_is_pruned_at_all():
     assert (outer.states, len(outer.outputs)) == (inner.states, len(inner.outputs)) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("results", "count"),
+    [
+        (lambda c, after: (), 0),
+        (lambda c, after: (c[0],), 1),
+        (lambda c, after: (after[0],), 1),
+        (lambda c, after: (c[0], c[0]), 1),
+        (lambda c, after: (c[1], c[0]), 2),
+        (lambda c, after: (after[0], c[1]), 2),
+        (lambda c, after: (after[0], after[1]), 2),
+        (lambda c, after: (c[0] * 2.0, after[1]), 1),
+    ],
+)
+@pytest.mark.parametrize("is_one", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_states_that_are_collected_are_written_where_they_are_collected(results, count, is_one, reverse):
+    """Each of them once; the same numbers in two states are two."""
+
+    def f(x, w):
+        def step(c, x):
+            after = np.tanh(c[0] * x), np.sin(c[1] + x)
+            after = (after[0], after[0]) if is_one else after
+            return after, results(c, after)
+
+        return tape.scan(step, (w, w * 0.5), x, reverse=reverse)
+
+    program = program_of(f, X, W)
+    assert_alike(program(X, W), f(X, W))
+    kinds = program.code[: program.rows * WIDTH : WIDTH].tolist()
+    assert kinds.count(opcode("collected_state")) == count
+
+
 def test_blocks_lie_apart_and_aligned():
     block = Block(
         [((3,), np.dtype("f4")), ((), np.dtype("?")), ((0, 2), np.dtype("f8")), ((9,), np.dtype("f8"))]
