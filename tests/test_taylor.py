@@ -253,6 +253,13 @@ def test_fractional_powers_at_zero_as_far_as_they_are_finite():
         assert tape.taylor(lambda x: x**1.5, 0.0, 1.0, 2)[2] == np.inf
 
 
+def test_powers_of_zero_by_large_exponents_overflow_nowhere():
+    exponents = np.array([5000.0, 5000.0])
+    with np.errstate(all="raise"):
+        found = tape.taylor(lambda b: np.array([0.0, 1.0]) ** b, exponents, np.ones(2), 2)
+    np.testing.assert_array_equal(found, [[0, 1], [0, 0], [0, 0]])
+
+
 def test_powers_of_negative_numbers():
     found = tape.taylor(lambda x: x ** np.array([2, 3]), np.array([-1.5, -0.5]), np.ones(2), 4)
     expected = [[2.25, -0.125], [-3, 0.75], [2, -3], [0, 6], [0, 0]]
