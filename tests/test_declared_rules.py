@@ -3,12 +3,15 @@
 So no result would tell; the lists here do.
 """
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from tape import Trace, ops
 from tape.core import rules
 from tape.inspect.costs import flops
+from tape.interpreters.batching import Lanes
 from tests.op_table import CASES, TWO_OF_EACH
 from tests.oracles import is_float
 from tests.test_program import gradient
@@ -20,6 +23,13 @@ of_conjugates of_full_rank rank residuals singular_values softmax_cross_entropy_
 softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess span stays trimmed unique unravel_index
 """
 """Operations that do a batch one element at a time."""
+GROWING = """
+add_at argwhere bincount convolve correlate dot embedding flatnonzero getitem hashing_order histogram
+histogram_bin_edges histogramdd interp intersect1d isin lexsort lstsq matrix_rank nanmax nanmin nanquantile
+nanstd nanvar nonzero of_full_rank percentile prod quantile rank residuals searchsorted set_at singular_values
+softmax_cross_entropy_mean softmax_cross_entropy_none span sum take trimmed unique unravel_index var
+"""
+"""Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
 angle apply arccos arccosh arcsin arcsinh arctan2 arctanh beta betainc betaincc betaincinv betaln
 binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt cholesky cofactors cosh cosm1
@@ -139,3 +149,19 @@ def test_rules_are_declared(declared, expected, lacks):
 def test_costs_are_declared(declared, expected, is_such):
     """Where none is, an operation costs one for each element of its result."""
     assert {name for name, calls in declared.items() if is_such(calls)} == set(expected.split())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_batches_of_any_size_take_as_many_operations():
+    found = set()
+    for case in TWO_OF_EACH:
+        counts = []
+        for size in (2, 4):
+            trace = Trace()
+            stacked = [np.stack([a] * size) for a in case.args()]
+            args = [trace.param(a) if is_float(a) else trace.input(a) for a in stacked]
+            with Lanes(size) as lanes, np.errstate(all="ignore"):
+                case.on(ops)(*[lanes.batch(a) for a in args])
+            counts.append(Counter(node.op.name for node in trace.nodes if node.op is not None))
+        found |= set(counts[1] - counts[0])
+    assert found == set(GROWING.split())
