@@ -438,3 +438,16 @@ def test_adding_to_a_part_is_one_sum_at_an_index(by_name, factor):
         x[1:3] += factor * np.array([2.0, 3.0])  # the part, and then an assignment of it
     assert [node.op.name for node in trace.nodes[before:]] == ["getitem", "add_at", "getitem"]
     assert_same(x.value, factor * np.array([0.0, 3.0, 5.0, 3.0]))
+
+
+@pytest.mark.parametrize("index", [(), ..., None, True])
+def test_writing_to_a_number_leaves_a_number(index):
+    """Of NumPy's scalars, as all results without axes are."""
+    trace = tape.Trace()
+    x, v = trace.param(2.0), trace.param(3.0)
+    for operands in ((x, v), (x, 3.0), (2.0, 3.0), (np.array(2.0), np.float64(3.0))):
+        for function in (tape.ops.set_at, tape.ops.add_at):
+            made = function(*operands, index)
+            value = made.value if isinstance(made, tape.Var) else made
+            assert type(value) is np.float64
+            assert value == (3.0 if function is tape.ops.set_at else 5.0)

@@ -138,3 +138,14 @@ def test_what_is_read_is_an_int(ask, number):
     tape.compile(f)(number)
     assert set(map(type, found)) == {int}
     assert set(found) == {ask(int(number) if isinstance(number, np.integer) else number)}
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.uint64, bool])
+def test_integers_of_all_dtypes_are_keys(dtype):
+    def f(x, n):
+        return x * {0: 2.0, 1: 3.0}[n] + (n in {1, 5}) + len({n, 1})
+
+    compiled = tape.compile(f)
+    for n in (0, 1, 0):
+        number = np.array(n, dtype)
+        assert compiled(0.5, number) == f(0.5, n)

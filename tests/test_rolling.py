@@ -595,6 +595,26 @@ def test_a_loop_begins_where_the_fewest_values_are_carried(first):
     assert loop.length >= 38
 
 
+def test_loops_alike_have_one_body():
+    def f(x, y):
+        for _ in range(60):
+            x = np.sin(x) * np.sum(x, axis=0) + 0.1
+        y = np.arctan(y)
+        for _ in range(60):
+            y = np.sin(y) * np.sum(y, axis=0) + 0.1
+        x = np.arctan(x)
+        for _ in range(60):
+            x = np.sin(x) * np.sum(x, axis=0) + 0.2
+        return x * y
+
+    x = np.linspace(-1, 1, 3)
+    compiled = tape.compile(f)
+    np.testing.assert_allclose(compiled(x, x + 1), f(x, x + 1), rtol=1e-12)
+    (program,) = compiled.programs.values()
+    first, second, other = [i.attrs[0] for i in program.ir.instructions if i.op == "loop"]
+    assert first is second is not other
+
+
 def test_reports_count_what_was_recorded():
     def effects(steps):
         def f(x):

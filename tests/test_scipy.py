@@ -13,6 +13,8 @@ from scipy.sparse.linalg import LinearOperator
 import tape
 from tape import errors, tree
 from tape.scipy import curve_fit, least_squares, minimize, root
+from tape.scipy._functions import Residuals
+from tape.scipy._layout import Unknowns
 
 FREE = ["Nelder-Mead", "Powell", "COBYLA", "COBYQA"]
 GRADIENT = ["CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP"]
@@ -255,6 +257,30 @@ def test_a_method_of_ones_own():
         return optimize.OptimizeResult(x=x, fun=fun(x), success=True)
 
     assert_tree_near(minimize(quadratic, START, method=steepest).x, ONES, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["operator", "curvature"])
+def test_operators_multiply_when_they_are_asked_to_and_not_before(name):
+    """SciPy would multiply once more, to see of which dtype the products are."""
+    calls = []
+
+    def f(p):
+        calls.append(1)
+        return np.stack([p["a"] ** 3, p["a"] * p["b"]])
+
+    unknowns = Unknowns({"a": 1.0, "b": 2.0}, "a test")
+    residuals = Residuals(f, unknowns)
+    x, weights, v = unknowns.start, np.array([1.0, 10.0]), np.array([3.0, 5.0])
+    made = residuals.operator(x) if name == "operator" else residuals.curvature(x, weights)
+    assert made.dtype == np.float64
+    before = len(calls)
+    assert name == "operator" or before == 0
+    matrix = [[3.0, 0.0], [2.0, 1.0]] if name == "operator" else [[6.0, 10.0], [10.0, 0.0]]
+    np.testing.assert_allclose(made.matvec(v), matrix @ v)
+    np.testing.assert_allclose(made.matvec(v[:, None])[:, 0], matrix @ v)
+    if name == "operator":
+        np.testing.assert_allclose(made.rmatvec(v), v @ matrix)
+        assert len(calls) == before
 
 
 # ---- least squares and roots -------------------------------------------------------------------------

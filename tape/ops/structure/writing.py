@@ -226,7 +226,7 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
 
 def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
     out = _own(x)
-    if not arrays:  # no position occurs twice
+    if not arrays and not any(isinstance(part, bool) for part in index):  # no position occurs twice
         part = out[index if Ellipsis in index else (*index, ...)]  # a view, also of a single element
         part += v
         return _result(out)
