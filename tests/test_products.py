@@ -161,3 +161,12 @@ def test_inner_products_are_taken_along_any_axis(function, axis):
         found = record(lambda a, b: function(a, b, axis=axis), [a, b])[2].value
         assert_close(found, expected, 1e-14)
         assert_close(expected, np.sum(a.conj() * b, axis=axis), 1e-14)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_a_kronecker_product_with_a_number_is_a_product(shape):
+    a, b = drawn((), shape)
+    for operands in ((a, b), (b, a)):
+        trace, _, out = record(np.kron, operands)
+        assert_same(out.value, np.kron(*operands))
+        assert [node.op.name for node in trace.nodes if node.op is not None] == ["multiply"]

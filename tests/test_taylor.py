@@ -464,3 +464,11 @@ def test_orders_whose_factorial_does_not_fit_are_refused(dtype, most):
     assert np.isfinite(tape.taylor(np.exp, x, x, most)).all()
     with pytest.raises(errors.OptionError, match=f"order of at most {most}"):
         tape.taylor(np.exp, x, x, most + 1)
+
+
+@pytest.mark.parametrize("ddof", [3, 4])
+def test_variances_without_freedom_are_nan_in_every_order(ddof):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = tape.taylor(lambda x: np.var(x, ddof=ddof), np.array([1.0, 2.0, 4.0]), np.ones(3), 2)
+    assert not np.isfinite(found).any()
