@@ -472,3 +472,15 @@ def test_variances_without_freedom_are_nan_in_every_order(ddof):
         warnings.simplefilter("ignore")
         found = tape.taylor(lambda x: np.var(x, ddof=ddof), np.array([1.0, 2.0, 4.0]), np.ones(3), 2)
     assert not np.isfinite(found).any()
+
+
+STEP = Op(np.floor, name="step", jvp=[lambda t, out, x: np.zeros(np.shape(x))])
+TWICE = Op(lambda x: 2.0 * x, name="twice", jvp=[lambda t, out, x: 2.0 * t])
+
+
+@pytest.mark.parametrize(("op", "expected"), [(STEP, [1.25, 1.0, 0.0, 0.0]), (TWICE, [2.5, 4.5, 4.0, 0.0])])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_series_are_as_long_whether_or_not_a_rule_follows_the_tangent(op, expected, order):
+    found = tape.taylor(lambda x: op(x) * (x + 0.25), np.ones(2), np.ones(2), order)
+    assert found.shape == (order + 1, 2)
+    assert_close(found[:, 0], expected[: order + 1], 1e-14)
