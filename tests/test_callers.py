@@ -1,5 +1,7 @@
 """Callers: errors about plain numbers name the call that takes them, and what records in its place."""
 
+import cmath
+import importlib
 import math
 import operator
 import re
@@ -114,3 +116,17 @@ def test_counterparts_exist():
     for name in dir(math):
         advice = callers.counterpart_of(f"math.{name}")
         assert not advice or "np." in advice or "scipy.special." in advice
+
+
+def test_what_has_a_counterpart_exists():
+    newer = {"sumprod"}  # than the oldest Python
+    assert set(callers._RENAMED) <= {*dir(math), *dir(cmath), *newer}
+    for name in callers._RENAMED:
+        assert callers._RENAMED[name] in callers.counterpart_of(f"math.{name}")
+    for title, advice in callers._ADVICE.items():
+        assert callers.counterpart_of(title) == advice
+        top, *rest = title.split(".") if "." in title else ("builtins", title)
+        found = np if top == "np" else importlib.import_module(top)
+        for part in rest:
+            found = getattr(found, part)
+        assert callable(found), title

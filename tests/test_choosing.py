@@ -146,6 +146,7 @@ def test_pieces_do_not_see_the_elements_of_others():
         ([True, False, True], [5.0, 7.0]),
         (np.array([[True, False, True], [False, True, True]]), [lambda v: -v, np.exp]),
         ([[1, 0, 1], [0, 0, 0]], [1.5, lambda v: v / 0]),
+        ([[1, 0, 1], [0, 0, 0]], [1.5, lambda v: v.max()]),  # which has no answer for nothing
         ([1, 0, 1], [2.0]),
         (np.array([True, False, True]), [np.mean]),
         ([True, False, True], [lambda v: [5, 7]]),

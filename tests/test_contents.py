@@ -147,3 +147,26 @@ def test_every_element_is_read_whatever_the_range_is(base):
         if place is not None:
             i[place] = (i[place] + 1) % base
         assert compiled(1.0, i) == f(1.0, i), place
+
+
+@pytest.mark.parametrize(
+    ("content", "guards"),
+    [
+        ([], 0),
+        ([7], 1),
+        ([[-3]], 1),
+        ([True], 1),
+        ([True, False, True], 1),
+        ([4, 4, 4], 2),  # of the smallest and of the largest
+        ([0, 1, 2], 3),
+        ([True] * 63, 2),
+        ([0, 2**40], 4),
+    ],
+)
+def test_few_guards_say_all_of_a_content(content, guards):
+    """As many elements as fit are digits of one number."""
+    array = np.array(content, bool if content[:1] == [True] else int)
+    compiled = tape.compile(lambda n: np.asarray(n).size + n)
+    np.testing.assert_array_equal(compiled(array), array.size + array)
+    (program,) = compiled.programs.values()
+    assert program.explain().guards == guards

@@ -3,38 +3,49 @@
 So no result would tell; the lists here do.
 """
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from tape import Trace, ops
 from tape.core import rules
 from tape.inspect.costs import flops
-from tests.op_table import TWO_OF_EACH
+from tape.interpreters.batching import Lanes
+from tests.op_table import CASES, TWO_OF_EACH
 from tests.oracles import is_float
 from tests.test_program import gradient
 
 ONE_BY_ONE = """
 argwhere bincount bins_of convolve correlate extreme_positions flatnonzero hashing_order histogram
 histogram_bin_edges histogramdd interp interpolation intersect1d lexsort lstsq matrix_rank nonzero
-of_full_rank rank residuals singular_values softmax_cross_entropy_mean softmax_cross_entropy_none
-softmax_excess span stays trimmed unique unravel_index
+of_conjugates of_full_rank rank residuals singular_values softmax_cross_entropy_mean
+softmax_cross_entropy_none softmax_cross_entropy_sum softmax_excess span stays trimmed unique unravel_index
 """
 """Operations that do a batch one element at a time."""
+GROWING = """
+add_at argwhere bincount convolve correlate dot embedding flatnonzero getitem hashing_order histogram
+histogram_bin_edges histogramdd interp intersect1d isin lexsort lstsq matrix_rank nanmax nanmin nanquantile
+nanstd nanvar nonzero of_full_rank percentile prod quantile rank residuals searchsorted set_at singular_values
+softmax_cross_entropy_mean softmax_cross_entropy_none span sum take trimmed unique unravel_index var
+"""
+"""Operations that some batches take more of the more elements they have."""
 THROUGH_RULES = """
 angle apply arccos arccosh arcsin arcsinh arctan2 arctanh beta betainc betaincc betaincinv betaln
-binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt cholesky cofactors cosh
-cosm1 cumprod dawsn det eigenvalues eigenvectors eigvals eigvalsh elu elu_slope entr erfc erfcinv erfcx
-erfi erfinv exp1 exp10 exp2 expi expit expm expm1 exprel exprel_derivative float_power gamma gammainc
-gammaincc gammainccinv gammaincinv gammaln gelu gelu_slope geomspace hardswish hardswish_slope hazard
-huber huber_loss huber_loss_slope hypot i0 i0e i1 i1e interp interpolation inv inv_boxcox inv_boxcox1p
-inverse_of_basis iv ive j0 j1 jv jve k0 k0e k1 k1e kl_div kn kv kve left_singular_vectors log10 log1p log2
-log_expit log_ndtr log_odds_against logabsdet logaddexp logaddexp2 logcumsumexp loggamma logistic logit
-logsigmoid logsigmoid_slope lstsq median mish mish_slope multigammaln nanmedian nanpercentile nanquantile
-nanstd nanvar ndtr ndtri ndtri_exp negative_entropy norm over percentile pinv poch polygamma polyval prelu
-prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma right_singular_vectors
-rms_normalized rms_normalized_scale sign silu silu_slope sinc singular_values sinh
-softmax_cross_entropy_mean softmax_cross_entropy_none softmax_excess softsign softsign_slope
-solve_triangular standardized standardized_scale std svdvals vander var xlog1py xlogy y0 y1 yn yv yve zeta
+binary_cross_entropy binary_cross_entropy_with_logits binom boxcox boxcox1p cbrt cholesky cofactors cosh cosm1
+cumprod dawsn det eigenvalues eigenvectors eigvals eigvalsh elu elu_slope entr erfc erfcinv erfcx erfi erfinv
+exp1 exp10 exp2 expi expit expm expm1 exprel exprel_derivative float_power gamma gammainc gammaincc
+gammainccinv gammaincinv gammaln gelu gelu_slope gelu_tanh geomspace hardswish hardswish_slope hazard huber
+huber_loss huber_loss_slope hypot i0 i0e i1 i1e interp interpolation inv inv_boxcox inv_boxcox1p
+inverse_of_basis inverse_or_zero iv ive j0 j1 jv jve k0 k0e k1 k1e kl_div kn kv kve left_singular_vectors
+log10 log1p log2 log_expit log_ndtr log_odds_against logabsdet logaddexp logaddexp2 logcumsumexp loggamma
+logistic logit logsigmoid logsigmoid_slope lstsq median mish mish_slope multigammaln nanmedian nanpercentile
+nanquantile nanstd nanvar ndtr ndtri ndtri_exp negative_entropy norm over percentile pinv poch polygamma
+polyval prelu prod pseudo_huber psi q_of_qr quantile r_of_qr recurrence rel_entr residuals rgamma riemann_zeta
+right_singular_vectors rms_normalized rms_normalized_scale sign sign_of_slogdet silu silu_slope sinc
+singular_values sinh softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum
+softmax_excess softsign softsign_slope solve_triangular standardized standardized_scale std svdvals vander var
+xlog1py xlogy y0 y1 yn yv yve zeta
 """
 """Operations whose power series come from their forward rule."""
 VIEWS = """
@@ -43,46 +54,50 @@ broadcast_to diagonal einsum expand_dims getitem imag real reshape squeeze swapa
 """Operations whose results may be views."""
 OF_DATA = """
 argwhere bincount eig eig_like eigvals flatnonzero getitem hashing_order histogram histogram_bin_edges
-intersect1d nonzero residuals span trimmed unique
+intersect1d nonzero of_conjugates residuals span trimmed unique
 """
 """Operations of which some calls make shapes or dtypes that depend on elements."""
 BY_CALLBACK = """
-alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count
-cofactors convolve correlate det digitize eig eig_like eigh eigvals eigvalsh expm exprel_derivative fft
-flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft independent interp
-interpolation intersect1d interval inverse_of_basis irfft isin lexsort lstsq matrix_rank median nanargmax
-nanargmin nanmedian nanpercentile nanquantile nonzero of_full_rank over percentile pinv put_along_axis qr
-quantile rank residuals rfft searchsorted sign slogdet sort span svd svdvals trimmed unique unravel_index
-unwrap vanishing written_last
+alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count cofactors
+convolve correlate det digitize eig eig_like eigh eigvals eigvalsh expm exprel_derivative fft flatnonzero
+frexp hashing_order histogram histogram_bin_edges histogramdd ifft independent interp interpolation
+intersect1d interval inverse_of_basis inverse_or_zero irfft isin lexsort linspace lstsq matrix_power
+matrix_rank median nanargmax nanargmin nanmedian nanpercentile nanquantile nonzero norm of_conjugates
+of_full_rank over percentile pinv put_along_axis qr quantile rank residuals rfft searchsorted sign slogdet
+sort span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
 """
 """Operations that programs call Python for."""
 TRANSPOSED = """
 
 """
 """Operations whose forward rule is the transpose of the reverse one."""
+FORWARDS = """
+
+"""
+"""Operations whose reverse rule is the transpose of the forward one."""
 UNEXPLAINED = """
 alike apply independent
 """
 """Operations whose errors stay what they are."""
 FREE = """
-beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal
-embedding expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet one_hot pick
+beside broadcast_to choose concatenate cond copy diagonal eigenvalues eigenvectors embedded_diagonal embedding
+expand_dims fftshift gathered getitem ifftshift imag left_singular_vectors logabsdet matrix_power one_hot pick
 place put_along_axis q_of_qr r_of_qr rank real reshape residuals resized right_singular_vectors roll rows
 set_at sign_of_slogdet singular_values squeeze stack swapaxes take take_along_axis transpose unfold
 """
 """Operations that only move elements, or that unpack results."""
 COSTLY = """
-all any argmax argmin argpartition argsort bincount conv conv_input conv_weight convolve correlate
+add_at all any argmax argmin argpartition argsort bincount conv conv_input conv_weight convolve correlate
 count_nonzero det digitize dot eig eigh eigvals eigvalsh einsum expm fft flatnonzero fold histogram ifft
-interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul matrix_rank max
-max_pool max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile
-nanquantile nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized scatter
-searchsorted slogdet softmax softmax_cross_entropy_mean softmax_cross_entropy_none solve solve_triangular sort
-standardized std sum sum_pool sum_to svd svdvals unique var vecdot
+interp intersect1d interval inv irfft isin lexsort log_softmax logsumexp lstsq matmul matrix_rank max max_pool
+max_pool_vjp mean median min nanargmax nanargmin nanmax nanmean nanmedian nanmin nanpercentile nanquantile
+nanstd nanvar norm percentile pinv polyval prod qr quantile rfft rms_normalized scatter searchsorted slogdet
+softmax softmax_cross_entropy_mean softmax_cross_entropy_none softmax_cross_entropy_sum solve solve_triangular
+sort standardized std sum sum_pool sum_to svd svdvals unique var vecdot
 """
 """Operations with calls that take more than one floating-point operation for each element of the result."""
 CHEAP = """
-add_along_axis add_at argwhere nonzero scatter
+add_along_axis add_at argwhere cholesky nonzero scatter unique
 """
 """Operations whose calls together take less, but something."""
 
@@ -91,8 +106,9 @@ add_along_axis add_at argwhere nonzero scatter
 def declared():
     """All operations that the table runs, and what their gradients run, with their costs, by their names."""
     found = {}
-    for case in TWO_OF_EACH:
-        for f in (case.on(ops), gradient(case)) if case.has_derivative else (case.on(ops),):
+    with_gradient = {case for case in TWO_OF_EACH if case.has_derivative}
+    for case in CASES:
+        for f in (case.on(ops), gradient(case)) if case in with_gradient else (case.on(ops),):
             trace = Trace()
             f(*[trace.param(a) if is_float(a) else trace.input(a) for a in case.args()])
             for node in trace.nodes:
@@ -110,10 +126,11 @@ def declared():
         (VIEWS, lambda op: op.view is not None),
         (OF_DATA, lambda op: op.data_dependent is not False),
         (BY_CALLBACK, lambda op: op.lower is None),
+        (FORWARDS, lambda op: op.jvp is not None and op.vjp is None),
         (TRANSPOSED, lambda op: getattr(op.jvp, "func", None) is rules._transposed_vjp),
         (UNEXPLAINED, lambda op: not op.explains_errors),
     ],
-    ids=["batch", "taylor", "view", "data_dependent", "lower", "jvp", "explains_errors"],
+    ids=["batch", "taylor", "view", "data_dependent", "lower", "vjp", "jvp", "explains_errors"],
 )
 def test_rules_are_declared(declared, expected, lacks):
     found = {name for name, calls in declared.items() if any(lacks(op) for op, _, _ in calls)}
@@ -132,3 +149,19 @@ def test_rules_are_declared(declared, expected, lacks):
 def test_costs_are_declared(declared, expected, is_such):
     """Where none is, an operation costs one for each element of its result."""
     assert {name for name, calls in declared.items() if is_such(calls)} == set(expected.split())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_batches_of_any_size_take_as_many_operations():
+    found = set()
+    for case in TWO_OF_EACH:
+        counts = []
+        for size in (2, 4):
+            trace = Trace()
+            stacked = [np.stack([a] * size) for a in case.args()]
+            args = [trace.param(a) if is_float(a) else trace.input(a) for a in stacked]
+            with Lanes(size) as lanes, np.errstate(all="ignore"):
+                case.on(ops)(*[lanes.batch(a) for a in args])
+            counts.append(Counter(node.op.name for node in trace.nodes if node.op is not None))
+        found |= set(counts[1] - counts[0])
+    assert found == set(GROWING.split())

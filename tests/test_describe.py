@@ -13,6 +13,7 @@ from tape import errors, ops
 from tape.program.ir.table import INSTRUCTIONS, VIEWS
 from tape.program.program import Program
 from tape.program.record.recording import record
+from tape.program.report.profile import Profile, Timing
 from tests.compiled import called_back
 from tests.op_table import TWO_OF_EACH
 from tests.oracles import gradient_of_sines
@@ -348,6 +349,15 @@ def test_the_report_of_a_function_joins_those_of_its_programs():
 
 
 # ---- the profile -------------------------------------------------------------------------------------
+
+
+def test_a_profile_of_no_time_has_no_shares():
+    """A clock may be too coarse for short instructions."""
+    timing = Timing((0,), ("exp(x)",), range(1), 0.0, is_callback=True)
+    found = Profile("f", (timing, timing), 0.0)
+    assert str(found).count("0.0%") == 2
+    assert (found.seconds, found.callback_share) == (0.0, 0.0)
+    assert str(Profile("f", (), 0.0)).startswith("f: ")
 
 
 def test_every_row_is_timed_once_and_in_order():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tape
-from tape import errors
+from tape import errors, tree
 from tests.oracles import assert_close, assert_same
 
 
@@ -438,3 +438,47 @@ def test_adding_to_a_part_is_one_sum_at_an_index(by_name, factor):
         x[1:3] += factor * np.array([2.0, 3.0])  # the part, and then an assignment of it
     assert [node.op.name for node in trace.nodes[before:]] == ["getitem", "add_at", "getitem"]
     assert_same(x.value, factor * np.array([0.0, 3.0, 5.0, 3.0]))
+
+
+@pytest.mark.parametrize("index", [(), ..., None, True])
+def test_writing_to_a_number_leaves_a_number(index):
+    """Of NumPy's scalars, as all results without axes are."""
+    trace = tape.Trace()
+    x, v = trace.param(2.0), trace.param(3.0)
+    for operands in ((x, v), (x, 3.0), (2.0, 3.0), (np.array(2.0), np.float64(3.0))):
+        for function in (tape.ops.set_at, tape.ops.add_at):
+            made = function(*operands, index)
+            value = made.value if isinstance(made, tape.Var) else made
+            assert type(value) is np.float64
+            assert value == (3.0 if function is tape.ops.set_at else 5.0)
+
+
+BOOLS = [
+    True, False, np.True_, (None, True), (True, 0), (0, True), (np.True_, ...), (slice(1, 3), True),
+    (True, [0, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", BOOLS, ids=str)
+def test_a_bool_in_an_index_is_a_mask_without_axes(index):
+    """NumPy reads by it what is no view."""
+    x = np.arange(6.0).reshape(3, 2)
+    v = np.full(np.shape(x[index]), 10.0) + np.arange(np.size(x[index])).reshape(np.shape(x[index]))
+    written, added = x.copy(), x.copy()
+    written[index] = v
+    np.add.at(added, index, v)
+
+    def both(x, v):
+        y = x * 1.0
+        y[index] += v
+        return tape.ops.set_at(x, v, index), tape.ops.add_at(x, v, index), y
+
+    for f in (both, tape.compile(both)):
+        for found, expected in zip(f(x, v), (written, added, added), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    by_both = [tape.jacobian(lambda x, v: both(x, v)[:2], (0, 1), mode=mode)(x, v) for mode in ("fwd", "rev")]
+    for a, b in zip(*(tree.flatten(each)[0] for each in by_both), strict=True):
+        np.testing.assert_array_equal(a, b)
+    of_set, of_add = by_both[0]
+    np.testing.assert_array_equal(np.sum(of_add[1]), np.size(v))
+    np.testing.assert_array_equal(np.sum(of_set[0]), x.size - np.size(v))

@@ -1,6 +1,6 @@
 """Joining, taking apart and editing: equal to NumPy, undone in reverse, and what does not fit."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -151,6 +151,35 @@ def test_delete_anything(data, shape, axis):
 @pytest.mark.parametrize(("shape", "axis"), [((13,), 0), ((2, 13), 1), ((13, 2), 0), ((2, 13), -1)])
 def test_delete_leaves_many_pieces(shape, axis):
     check(lambda x: np.delete(x, np.s_[1::2], axis), *numbered(shape))
+
+
+KINDS = {
+    "one": 0,
+    "one in a list": [0],
+    "two": [0, -1],
+    "slice": np.s_[::2],
+    "mask": lambda length: np.arange(length) % 2 == 1,
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", ["delete", "insert"])
+def test_edited_arrays_lie_in_memory_as_numpys_do(kind, change):
+    """Along each axis, in each order of the axes, also of one element."""
+    for shape, order in product([(3, 2, 4, 2), (2, 1, 3, 2)], permutations(range(4))):
+        x = np.arange(float(np.prod(shape))).reshape([shape[k] for k in order]).transpose(np.argsort(order))
+        for axis in range(4):
+            obj = KINDS[kind](shape[axis]) if callable(KINDS[kind]) else KINDS[kind]
+            rest = (0.5,) if change == "insert" else ()
+
+            def f(x, obj=obj, rest=rest, axis=axis):
+                return getattr(np, change)(x, obj, *rest, axis=axis)
+
+            expected, found = f(x), record(f, [x])[2].value
+            assert_same(found, expected)
+            long = [k for k in range(4) if expected.shape[k] > 1 and expected.size]
+            assert [found.strides[k] for k in long] == [expected.strides[k] for k in long], (axis, order)
 
 
 def test_an_integer_var_names_one_position():

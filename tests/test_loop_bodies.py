@@ -1,13 +1,15 @@
 """What the body of a loop may do: write, read numbers, raise; compiled it is as in Python, or an error."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import tape
 from tape import errors, tree
 from tests.naive_loops import PYTHON, TAPE
-from tests.test_loops import assert_alike, data, floats, has_loops
-from tests.tiers import some
+from tests.test_loops import NAMES, assert_alike, data, floats, has_loops, transformed
+from tests.tiers import grid, some
 
 # ---- writing -------------------------------------------------------------------------------------------
 
@@ -150,6 +152,69 @@ def test_random_numbers_in_a_body_are_refused(seed):
         tape.compile(f)(np.ones(3))
 
 
+M = np.arange(9.0).reshape(3, 3) / 9
+DIFFERENT = {
+    "a number": lambda k, c, x: c * (2.0 + k),
+    "the type of a number": lambda k, c, x: c * (2 if k else 2.0),
+    "the dtype of an array": lambda k, c, x: c * np.ones(3, np.int64 if k else np.float64),
+    "the sign of zero": lambda k, c, x: c + (0.0 if k else -0.0),
+    "an array": lambda k, c, x: c * np.array([1.0, 2.0, 3.0 + k]),
+    "an operation": lambda k, c, x: (np.cos if k else np.sin)(c),
+    "its order": lambda k, c, x: c - x if k else x - c,
+    "how many": lambda k, c, x: np.sin(c) * x if k else np.sin(np.sin(c)) * x,
+    "an axis": lambda k, c, x: np.sum(M * c, axis=k),
+    "an index": lambda k, c, x: c * x[k],
+    "a slice": lambda k, c, x: c * np.sum(x[k:]),
+    "an option": lambda k, c, x: c + np.sum(M * x, axis=0, keepdims=bool(k)).reshape(3),
+    "what it returns": lambda k, c, x: (np.sin(c), np.cos(c))[k],
+    "a loop": lambda k, c, x: tape.fori_loop(0, 3, lambda i, c: np.sin(c) * (1.0 + k), c),
+    "the steps of a loop": lambda k, c, x: tape.fori_loop(0, 3 + k, lambda i, c: np.sin(c), c),
+    "the direction of a loop": lambda k, c, x: (
+        tape.scan(lambda c, m: (c * m, None), c, M, reverse=bool(k))[0] + x
+    ),
+}
+
+
+def scanned(step):
+    return lambda x, w: tape.scan(lambda c, x: (step(c, x), None), w, x)[0]
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_from_call_to_call_is_refused(name):
+    """In a loop of several steps: of one step, a single call says it all."""
+    calls = []
+
+    def different(c, x):
+        calls.append(1)
+        return DIFFERENT[name](len(calls) % 2, c, x)
+
+    x, w = data(3)
+    with pytest.raises(errors.UnsupportedError, match="each time"):
+        tape.compile(scanned(different))(x, w)
+    calls.clear()
+    assert_alike(tape.compile(scanned(different))(x[:1], w), DIFFERENT[name](1, w, x[0]))
+    for k in (0, 1):
+        f = scanned(partial(DIFFERENT[name], k))
+        assert_alike(tape.compile(f)(x, w), f(x, w))
+
+
+def test_what_is_written_after_a_loop_does_not_change_it():
+    def f(x, w):
+        outer = w * 2.0
+        c, ys = tape.scan(lambda c, x: (c * outer + x, c), w, x)
+        outer[0] = 5.0
+        outer *= c
+        return np.sum(c) + np.sum(ys * outer)
+
+    x, w = data(4)
+    for g in (f, tape.grad(f, (0, 1)), tape.grad(lambda x, w: np.sum(tape.grad(f, 1)(x, w) ** 2), 1)):
+        expected = g(x.copy(), w.copy())
+        compiled = tape.compile(g)
+        for _ in range(2):
+            assert_alike(compiled(x, w), expected)
+        assert has_loops(compiled)
+
+
 def test_writing_to_an_outer_variable_falls_back_to_python():
     x, w = data(3)
     compiled = tape.compile(write_to_outer)
@@ -228,7 +293,38 @@ def test_bodies_that_read_numbers_are_recorded_step_by_step(f):
     for seed in range(5):
         x, w = data(3, seed)
         assert_alike(compiled(x, w), f(x, w))
-    assert not any(program.bodies for program in compiled.programs.values() if f is not unrolled_inside)
+    programs = compiled.programs.values()
+    assert not any(program.bodies for program in programs if f is not unrolled_inside)
+    for program in programs:
+        assert any("in the body of a loop" in note for note in program.notes)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int32])
+def test_integers_that_python_reads_in_a_body_are_read_anew(dtype):
+    """The counter, an element and the carry as indices of lists, in ranges and as keys."""
+    table = [0.5, 1.5, 2.5, 3.5]
+
+    def f(w, k):
+        def step(c, k):
+            c, n = c
+            return (c * table[k] + len(range(n)) * {0: 1.0, 1: 2.0, 2: 3.0}[int(k)], k), c
+
+        return tape.scan(step, (w, k[0]), k)
+
+    compiled = tape.compile(f)
+    for k in ([0, 1, 2], [2, 1, 1], [0, 1, 2]):
+        k = np.array(k, dtype)
+        assert_alike(compiled(np.ones(3), k), f(np.ones(3), k))
+
+
+@pytest.mark.parametrize("read", [lambda x: range(x), lambda x: [1.0, 2.0][x], lambda x: "a" * x])
+def test_floats_are_no_integers_in_a_body_either(read):
+    def f(x):
+        return tape.map(lambda x: x * len(read(x)), x)
+
+    for g in (f, tape.compile(f)):
+        with pytest.raises(TypeError):
+            g(np.ones(2))
 
 
 @pytest.mark.parametrize("f", some(READERS, every=4), ids=lambda f: f.__name__)
@@ -241,6 +337,73 @@ def test_derivatives_of_bodies_that_read_numbers(f):
     for seed in range(3):
         x, w = data(3, seed)
         assert_alike(compiled(x, w), gradient(x, w))
+
+
+def turned(x):
+    return x * (1.0 if x[0] > 0 else -1.0)
+
+
+READING_RULES = {
+    "reverse": {"vjp": lambda g, out, x: [turned_like(g, x)]},
+    "forward": {"jvp": lambda tangents, out, x: turned_like(tangents[0], x)},
+    "both": {
+        "vjp": lambda g, out, x: [turned_like(g, x)],
+        "jvp": lambda tangents, out, x: turned_like(tangents[0], x),
+    },
+    "batches": {"vjp": lambda g, out, x: [np.where(x[0] > 0, g, -g)]},
+}
+
+
+def turned_like(derivative, x):
+    """A rule of `turned` that reads a number."""
+    return derivative * (1.0 if x[0] > 0 else -1.0)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@grid(rules=READING_RULES, name=NAMES, n=[0, 1, 3], reverse=[False, True])
+def test_rules_that_read_numbers_are_recorded_step_by_step(rules, name, n, reverse):
+    op = tape.Op(turned, name="turned", data_dependent=False, **READING_RULES[rules])
+
+    def case(loops, x, w):
+        def step(c, x):
+            c, other = c
+            return (np.tanh(op(c) * x + w), other), (op(x) * w, np.sum(op(c * w)), c, c)
+
+        return loops.scan(step, (w, w), x, reverse=reverse)
+
+    eager = transformed(name, case, TAPE)
+    compiled = tape.compile(eager)
+    for seed in range(3):
+        x, w = data(n, seed)
+        expected = outcome(eager, x, w)
+        found = outcome(compiled, x, w)
+        if isinstance(expected, Exception):  # a rule in the other mode
+            assert type(found) is type(expected)
+        else:
+            assert_alike(tree.flatten(found)[0], tree.flatten(expected)[0])
+            if n:
+                python = transformed(name, case, PYTHON)
+                assert_alike(tree.flatten(expected)[0], tree.flatten(python(x, w))[0])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+def test_batch_rules_that_read_numbers_run_step_by_step(mode, n):
+    def batch(op, operands, is_batched, attrs, size):
+        return np.stack([turned(operands[0][k]) for k in range(size)])
+
+    rules = {"vjp": lambda g, out, x: [op(g)], "jvp": lambda tangents, out, x: op(tangents[0])}
+    op = tape.Op(turned, name="turned", data_dependent=False, batch=batch, **rules)
+
+    def f(loops, x, w):
+        c, (ys, zs) = loops.scan(lambda c, x: (op(c) * np.sin(x), (op(c * x), op(x))), w, x)
+        return [c, ys, zs]
+
+    compiled = tape.compile(tape.jacobian(lambda x, w: f(TAPE, x, w), (0, 1), mode=mode))
+    for seed in range(3):
+        x, w = data(n, seed)
+        expected = tape.jacobian(lambda x, w: f(PYTHON, x, w), (0, 1), mode=mode)(x, w)
+        assert_alike(tree.flatten(compiled(x, w))[0], tree.flatten(expected)[0])
 
 
 @pytest.mark.parametrize(
@@ -262,6 +425,33 @@ def test_what_a_compiled_function_refuses_it_refuses_in_a_loop(read):
     for loops in (TAPE, PYTHON):
         with pytest.raises(errors.ConversionError):
             tape.compile(lambda x, w, loops=loops: f(loops, x, w))(x, w)
+
+
+_FACTORS = np.array([0.5, -0.3, 0.8])
+weighed = tape.Op(
+    lambda x: np.sin(x) * _FACTORS,
+    name="weighed",
+    vjp=[lambda g, out, x: g * np.cos(x) * _FACTORS],
+    data_dependent=False,
+)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@grid(name=NAMES, n=[1, 3])
+def test_rules_may_close_over_arrays(name, n):
+    def case(loops, x, w):
+        return loops.scan(lambda c, x: (weighed(c * x) + w, weighed(x)), w, x)
+
+    python, eager = transformed(name, case, PYTHON), transformed(name, case, TAPE)
+    compiled = tape.compile(eager)
+    for seed in range(2):
+        x, w = data(n, seed)
+        expected = outcome(python, x, w)
+        if isinstance(expected, Exception):  # of series: it has no rule for them
+            assert type(outcome(eager, x, w)) is type(outcome(compiled, x, w)) is type(expected)
+            continue
+        for f in (eager, compiled):
+            assert_alike(tree.flatten(f(x, w))[0], [np.asarray(leaf) for leaf in tree.flatten(expected)[0]])
 
 
 # ---- errors --------------------------------------------------------------------------------------------
@@ -356,6 +546,24 @@ def test_a_singular_matrix_in_a_later_step_is_the_error_of_the_eager_call():
             compiled(bad)
         assert_alike(compiled(good), expected)
     assert has_loops(compiled)
+
+
+@pytest.mark.parametrize("n", [10, 3000])
+def test_the_error_of_a_step_is_raised_at_the_first_call_too(n):
+    """Where long loops run as programs while they are recorded."""
+
+    def f(a):
+        return tape.scan(lambda c, a: (c + 0.1 * np.sin(np.linalg.solve(a, c)), None), np.ones(2), a)[0]
+
+    a = np.stack([np.eye(2) * (1 + k % 3) for k in range(n)])
+    compiled, good = tape.compile(f), a.copy()
+    a[n // 2] = 0
+    with pytest.raises(np.linalg.LinAlgError) as eager:
+        f(a)
+    with pytest.raises(type(eager.value)):
+        compiled(a)
+    for _ in range(2):
+        assert_alike(compiled(good), f(good))
 
 
 def test_an_error_in_a_callback_leaves_the_function_usable():

@@ -7,13 +7,16 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import tape
 from tape import errors, tree
+from tape.program.ir.builder import Builder
 from tape.program.ir.check import check
+from tape.program.ir.instructions import Instruction
 from tape.program.ir.loops import ALIGNMENT, Block, all_ir
 from tape.program.native.opcodes import (
     ARENA,
@@ -90,6 +93,70 @@ def loops_of(program):
     return [i.attrs[0] for ir in all_ir(program.ir) for i in ir.instructions if i.op == "loop"]
 
 
+def _without_operand(loop):
+    loop.operands = loop.operands[1:]
+
+
+def _with_attrs(make):
+    def tamper(instruction):
+        instruction.attrs = make(*instruction.attrs)
+
+    return tamper
+
+
+WRONG_LOOPS = {
+    "no attribute": _with_attrs(lambda loop: ()),
+    "two": _with_attrs(lambda loop: (loop, loop)),
+    "a number": _with_attrs(lambda loop: (5,)),
+    "a negative length": _with_attrs(lambda loop: (replace(loop, length=-1),)),
+    "another length": _with_attrs(lambda loop: (replace(loop, length=loop.length + 1),)),
+    "a length that no memory has": _with_attrs(lambda loop: (replace(loop, length=2**60),)),
+    "a constant less": _with_attrs(lambda loop: (replace(loop, constants=loop.constants - 1),)),
+    "a constant more": _with_attrs(lambda loop: (replace(loop, constants=loop.constants + 1),)),
+    "negative constants": _with_attrs(lambda loop: (replace(loop, constants=-1),)),
+    "a state less": _with_attrs(lambda loop: (replace(loop, states=loop.states - 1),)),
+    "more states": _with_attrs(lambda loop: (replace(loop, states=9),)),
+    "negative states": _with_attrs(lambda loop: (replace(loop, states=-1),)),
+    "an operand less": _without_operand,
+}
+
+
+@pytest.mark.parametrize("name", WRONG_LOOPS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loops_that_do_not_fit_their_body_are_refused(name, reverse):
+    def f(x, w):
+        return tape.scan(lambda c, x: (np.tanh(c * w + x[:2]), c[0]), w * 2, x, reverse=reverse)
+
+    program = program_of(f, X, W[:2])
+    check(program.ir)
+    (loop,) = [i for i in program.ir.instructions if i.op == "loop"]
+    WRONG_LOOPS[name](loop)
+    with pytest.raises(errors.ProgramError):
+        check(program.ir)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "changes"),
+    [
+        ((), {}), ((0, 0), {}), (("0",), {}), ((True,), {}), ((-64,), {}), ((1,), {}), ((32,), {}),
+        ((64,), {"shape": (9,)}), ((2**40,), {}), ((0,), {"shape": (2**40,)}),
+        ((0,), {"operands": (0,)}), ((0,), {"operands": (1,)}),
+    ],
+)  # fmt: skip
+def test_parts_lie_in_a_block_of_bytes_at_what_they_are_aligned_to(attrs, changes):
+    b = Builder()
+    number, bytes = b.input((), np.dtype(float)), b.input((2, 64), np.dtype(np.uint8))
+    block = b.input((128,), np.dtype(np.uint8))
+    for offset, size in ((0, 16), (64, 8), (0, 1), (64, 0)):
+        b.ir.instructions.append(Instruction("part", (block.id,), (offset,), (size,), np.dtype(float)))
+    check(b.ir)
+    fields = {"operands": (block.id,), "shape": (1,), "dtype": np.dtype(float), **changes}
+    b.ir.instructions.append(Instruction(op="part", attrs=attrs, **fields))
+    assert (number.id, bytes.id) == (0, 1)
+    with pytest.raises(errors.ProgramError, match="part"):
+        check(b.ir)
+
+
 def test_results_that_nothing_uses_are_not_computed():
     def f(x, w):
         (a, _), (_, _, zs) = tape.scan(
@@ -123,6 +190,38 @@ def test_what_is_used_at_several_depths_is_pruned_at_all():
 
     outer, inner = loops_of(program_of(f, X, W))
     assert (outer.states, len(outer.outputs)) == (inner.states, len(inner.outputs)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("results", "count"),
+    [
+        (lambda c, after: (), 0),
+        (lambda c, after: (c[0],), 1),
+        (lambda c, after: (after[0],), 1),
+        (lambda c, after: (c[0], c[0]), 1),
+        (lambda c, after: (c[1], c[0]), 2),
+        (lambda c, after: (after[0], c[1]), 2),
+        (lambda c, after: (after[0], after[1]), 2),
+        (lambda c, after: (c[0] * 2.0, after[1]), 1),
+    ],
+)
+@pytest.mark.parametrize("is_one", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_states_that_are_collected_are_written_where_they_are_collected(results, count, is_one, reverse):
+    """Each of them once; the same numbers in two states are two."""
+
+    def f(x, w):
+        def step(c, x):
+            after = np.tanh(c[0] * x), np.sin(c[1] + x)
+            after = (after[0], after[0]) if is_one else after
+            return after, results(c, after)
+
+        return tape.scan(step, (w, w * 0.5), x, reverse=reverse)
+
+    program = program_of(f, X, W)
+    assert_alike(program(X, W), f(X, W))
+    kinds = program.code[: program.rows * WIDTH : WIDTH].tolist()
+    assert kinds.count(opcode("collected_state")) == count
 
 
 def test_blocks_lie_apart_and_aligned():
@@ -412,6 +511,25 @@ def test_operands_of_loops_stay_in_their_slots(k):
 def test_loops_that_do_not_belong_together_are_refused(rows):
     with pytest.raises(errors.ProgramError):
         verified(*rows)
+
+
+@pytest.mark.parametrize(
+    ("k", "changes", "written", "other"),
+    [
+        (4, {"first": packed(OUTPUT, 0)}, "out", "first"),
+        (4, {"first": packed(OUTPUT, 8)}, "out", "first"),
+        (4, {"spare": packed(OUTPUT, 8)}, "out", "spare"),
+        (4, {"first": packed(ARENA, 1000)}, "spare", "first"),
+        (5, {"first": packed(OUTPUT, 40)}, "out", "first"),
+        (6, {"first": packed(OUTPUT, 56)}, "out", "first"),
+        (6, {"first": packed(ARENA, 1016)}, "array", "first"),
+        (6, {"array": packed(OUTPUT, 48)}, "array", "out"),
+    ],
+)
+def test_what_states_write_lies_apart(k, changes, written, other):
+    """And the message names what is written."""
+    with pytest.raises(errors.ProgramError, match=rf"{written}: it overlaps {other}"):
+        verified(*changed(k, **changes))
 
 
 @pytest.mark.parametrize("case", some(LOOPED, every=5), ids=lambda case: case.__name__)

@@ -421,6 +421,24 @@ def test_scatter_add_is_add_at(data, dtype, before, length, count, row_items):
     np.testing.assert_array_equal(total.done(), expected)
 
 
+@pytest.mark.parametrize("itemsize", [8, 4])
+@pytest.mark.parametrize("row_items", [1, 2])
+@pytest.mark.parametrize("value", [2**40 + 2**8, -(2**40) - 2**8])
+def test_indices_that_change_while_they_are_read_name_no_other_memory(itemsize, row_items, value):
+    """As another thread may change them: here what is taken or added lands in the indices that come later."""
+    count, later, source = 1200, 600, np.full(8, value)
+    index = np.zeros(count + later + count * row_items, np.int64)
+    assert not _take(
+        itemsize, address(source), 3, row_items, address(index), count, 1, address(index) + 8 * later
+    )
+    index = np.zeros(count, np.int64)
+    values = np.full(count * row_items, value, np.int64)
+    kind = FLOATS[itemsize == 4]
+    assert not _scatter_add(
+        code(kind), address(index) + 8 * later, 3, row_items, address(index), count, 1, address(values)
+    )
+
+
 # ---- single numbers ------------------------------------------------------------------------------
 
 numbers = st.floats() | st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 1e-300, 710.0, -745.0])

@@ -45,6 +45,19 @@ FAR_OUT = {  # the value and the slope, on both sides; the second derivative is 
 }  # fmt: skip
 
 
+BETWEEN_KINKS = np.array([-7.3, -2.4, -1.3, -0.71, -0.2, 0.13, 0.62, 1.4, 2.2, 4.5, 6.6])
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_each_derivative_is_the_slope_of_the_one_before(name):
+    f, step = FAR_OUT[name][0], 1e-4
+    for order in range(3):
+        g = derivative(f, order)
+        weights = {-2: 1, -1: -8, 1: 8, 2: -1}  # a formula of fourth order
+        slope = sum(weight * g(BETWEEN_KINKS + k * step) for k, weight in weights.items()) / (12 * step)
+        np.testing.assert_allclose(derivative(f, order + 1)(BETWEEN_KINKS), slope, rtol=1e-8, atol=1e-9)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", FAR_OUT)
 def test_values_and_derivatives_far_out_are_the_limits(name, dtype):

@@ -70,24 +70,25 @@ def test_shared_heads_are_those_of_torch(dtype, tolerance):
 
 
 @DTYPES
-@pytest.mark.parametrize("is_self", [False, True])
-def test_multi_head_attention_is_that_of_torch(dtype, tolerance, is_self):
+@pytest.mark.parametrize("sources", [(0, 0, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0), (0, 1, 2)])
+def test_multi_head_attention_is_that_of_torch(dtype, tolerance, sources):
+    """Whichever of query, key and value are one array."""
     E, heads = 6, 3
-    x, memory = normal(2, 4, E, dtype=dtype), normal(2, 5, E, dtype=dtype)
+    arrays = [normal(2, length, E, dtype=dtype) for length in (4, 5 if sources == (0, 1, 1) else 4, 4)]
     params = [normal(*shape, dtype=dtype) for shape in ((3 * E, E), (3 * E,), (E, E), (E,))]
 
-    def in_torch(F, x, memory, w, b, w_out, b_out):
-        q, k = x.transpose(0, 1), (x if is_self else memory).transpose(0, 1)
+    def in_torch(F, x, y, z, w, b, w_out, b_out):
+        q, k, v = ((x, y, z)[source].transpose(0, 1) for source in sources)
         out, _ = F.multi_head_attention_forward(
-            q, k, k, E, heads, w, b, None, None, False, 0.0, w_out, b_out, need_weights=False
+            q, k, v, E, heads, w, b, None, None, False, 0.0, w_out, b_out, need_weights=False
         )
-        return out.transpose(0, 1) + 0 * memory.sum()
+        return out.transpose(0, 1) + 0 * (x.sum() + y.sum() + z.sum())
 
-    def in_tape(x, memory, *params):
-        k = x if is_self else memory
-        return nn.multi_head_attention(x, k, k, heads, *params) + 0 * np.sum(memory)
+    def in_tape(x, y, z, *params):
+        given = [(x, y, z)[source] for source in sources]
+        return nn.multi_head_attention(*given, heads, *params) + 0 * (np.sum(x) + np.sum(y) + np.sum(z))
 
-    assert_as_torch(in_tape, in_torch, [x, memory, *params], tolerance)
+    assert_as_torch(in_tape, in_torch, [*arrays, *params], tolerance)
 
 
 # ---- masks ---------------------------------------------------------------------------------------

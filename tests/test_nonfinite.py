@@ -442,6 +442,37 @@ def test_what_was_infinite_already_passes() -> None:
     tr.backward_param_grads(y)
 
 
+def test_operations_with_several_results_are_looked_at() -> None:
+    """Their tangents and adjoints are several, too."""
+    op = tape.Op(
+        lambda x: (np.sin(x), np.sqrt(x)),
+        name="several",
+        vjp=lambda g, out, x: [sum(part * d for part, d in zip(g, (np.cos(x), 0.5 / out[1]), strict=True))],
+        jvp=lambda tangents, out, x: (tangents[0] * np.cos(x), tangents[0] * 0.5 / out[1]),
+    )
+    for start, is_finite in ((1.0, True), (0.0, False)):
+        tr = tape.Trace(check=True)
+        x = tr.param(np.array([start, 2.0]))
+        a, b = op(x)
+        y = np.sum(a * b) + np.sum(b)
+        for derivative in (lambda: tr.jvp(y, {x: np.ones(2)}), lambda: tr.backward_param_grads(y)[0]):  # noqa: B023
+            if is_finite:
+                assert np.isfinite(derivative()).all()
+            else:
+                with pytest.raises(NonFiniteError, match="several"), np.errstate(all="ignore"):
+                    derivative()
+
+
+def test_what_is_given_along_or_back_is_no_origin_either() -> None:
+    """A tangent or an adjoint that is infinite to begin with."""
+    tr = tape.Trace(check=True)
+    x = tr.param(np.array([1.0, 2.0]))
+    y = np.sin(x) * x
+    assert not np.isfinite(tr.jvp(y, {x: np.array([np.inf, 0.0])})).all()
+    (gradient,) = tr.pull_back({y.id: np.array([0.0, np.inf])})
+    assert not np.isfinite(gradient).all()
+
+
 def test_nan_made_out_of_infinities_is_an_origin() -> None:
     tr = tape.Trace(check=True)
     x = tr.param(np.array([np.inf]))

@@ -5,6 +5,7 @@ Each argument of each operation is replaced by others, one at a time. NumPy says
 
 import re
 from collections.abc import Iterator
+from inspect import isfunction
 
 import numpy as np
 import pytest
@@ -153,3 +154,24 @@ def test_both_modes_agree_on_odd_operands(case):
         ahead, back = inner([seed], [moved]), inner(gradients, tangents)
         if np.isfinite(ahead) and np.isfinite(back):
             assert ahead == pytest.approx(back, rel=1e-9, abs=1e-9), what
+
+
+# ---- numbers of Python ---------------------------------------------------------------------------------
+
+AXES = [{}, {"axis": 0}, {"axis": -1}, {"axis": (0,)}, {"axis": 3}]
+ALONG_AXES = [name for name, function in vars(ops).items() if isfunction(function) and name[0] != "_"]
+
+
+@quietly
+@pytest.mark.parametrize("name", ALONG_AXES)
+def test_numbers_of_python_are_operands_as_those_of_numpy_are(name):
+    """Along axes that a number has not, too: the same, or the same error."""
+    function = getattr(ops, name)
+    for number in (2.0, 3, True, 1j):
+        for options in AXES:
+            expected = outcome(lambda x: function(x, **options), [np.asarray(number)[()]])  # noqa: B023
+            found = outcome(lambda x: function(x, **options), [number])  # noqa: B023
+            if isinstance(expected, Exception):
+                assert type(found) is type(expected), (number, options)
+            else:
+                np.testing.assert_array_equal(found, expected)

@@ -120,6 +120,20 @@ def test_jacobians(mode):
         assert_close(tape.jacobian(f, 1, mode=mode)(*AT), tape.jacobian(by_hand, 1)(*AT), 1e-8)
 
 
+@pytest.mark.parametrize("mode", ["fwd", "rev"])
+@pytest.mark.parametrize("size", [1, 2])
+def test_jacobians_of_few_unknowns(mode, size):
+    """Of one, too: a batch of one."""
+    y0, t = np.linspace(0.5, 1.0, size), np.array([0.0, 0.3])
+
+    def end(y0, rate):
+        return tape.odeint(lambda y, t: -rate * y, y0, t)[-1]
+
+    by_y0, by_rate = tape.jacobian(end, (0, 1), mode=mode)(y0, np.array([2.0]))
+    assert_close(by_y0, np.exp(-0.6) * np.eye(size), 1e-6)
+    assert_close(by_rate, -0.3 * np.exp(-0.6) * y0[:, None], 1e-6)
+
+
 # ---- second order --------------------------------------------------------------------------------
 
 SECOND = {

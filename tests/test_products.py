@@ -150,3 +150,23 @@ def test_cross_products_lie_along_any_axis(axisc, lengths):
 def test_inner_products_take_lists():
     assert tape.ops.inner([1.0, 2.0], [3.0, 4.0]) == 11.0
     assert tape.ops.inner(np.ones(2), [3.0, 4.0]) == 7.0
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("function", [np.vecdot, np.linalg.vecdot])
+def test_inner_products_are_taken_along_any_axis(function, axis):
+    x, y = drawn((2, 3, 4), (2, 3, 4), dtype=complex)
+    for a, b in ((x.real, y.real), (x, y)):
+        expected = function(a, b, axis=axis)
+        found = record(lambda a, b: function(a, b, axis=axis), [a, b])[2].value
+        assert_close(found, expected, 1e-14)
+        assert_close(expected, np.sum(a.conj() * b, axis=axis), 1e-14)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_a_kronecker_product_with_a_number_is_a_product(shape):
+    a, b = drawn((), shape)
+    for operands in ((a, b), (b, a)):
+        trace, _, out = record(np.kron, operands)
+        assert_same(out.value, np.kron(*operands))
+        assert [node.op.name for node in trace.nodes if node.op is not None] == ["multiply"]

@@ -80,6 +80,29 @@ def test_segments_run_in_python_and_may_read_floats(name):
         check(SEGMENTS[name](ask), CALLS[:4])
 
 
+@pytest.mark.parametrize("dtype", [None, float, np.float32, int])
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_segments_make_plain_arrays_as_numpy_does(dtype, copy):
+    """Also where that takes a copy, which may be forbidden."""
+
+    def outcome(k):
+        try:
+            found = np.asarray(k, dtype, copy=copy)
+        except ValueError:
+            return "a copy is needed"
+        return found.dtype, found.tolist()
+
+    k = np.array([1.25, 2.5])
+    found = []
+
+    def f(x, k):
+        return tape.checkpoint(lambda x: x * len(found.append(outcome(k)) or "one"))(x)
+
+    tape.compile(f)(X, k)
+    assert found
+    assert all(each == outcome(k) for each in found)
+
+
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_derivatives_are_recorded_and_may_not(name):
     for how, ask in EXACT.items():
@@ -98,3 +121,31 @@ def test_integers_are_read_exactly(ask, number):
     compiled = tape.compile(lambda x, n: x + ask(n) % 1000)
     for n in (number, number + 2, number):
         assert compiled(0.0, np.array(n)) == n % 1000
+
+
+@pytest.mark.parametrize("ask", [int, math.floor, math.ceil, round, math.trunc, operator.index])
+@pytest.mark.parametrize("number", [3, np.int32(-7), np.uint8(200), np.int64(2**40), np.float64(2.5), 2.5])
+def test_what_is_read_is_an_int(ask, number):
+    """Of floats, where Python has an answer."""
+    if ask in (math.trunc, operator.index) and isinstance(number, float):
+        return
+    found = []
+
+    def f(n):
+        found.append(ask(n))
+        return n
+
+    tape.compile(f)(number)
+    assert set(map(type, found)) == {int}
+    assert set(found) == {ask(int(number) if isinstance(number, np.integer) else number)}
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint8, np.uint64, bool])
+def test_integers_of_all_dtypes_are_keys(dtype):
+    def f(x, n):
+        return x * {0: 2.0, 1: 3.0}[n] + (n in {1, 5}) + len({n, 1})
+
+    compiled = tape.compile(f)
+    for n in (0, 1, 0):
+        number = np.array(n, dtype)
+        assert compiled(0.5, number) == f(0.5, n)

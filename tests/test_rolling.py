@@ -11,7 +11,6 @@ import pytest
 import tape
 from tape import tree
 from tape.transforms.loops import rolling
-from tape.transforms.loops.periods import Run, runs
 
 
 @pytest.fixture(autouse=True)
@@ -158,6 +157,50 @@ def by_floats_of_python(a):
     return x
 
 
+def only_two_steps_back(x):
+    states = [x, 2 * x]
+    for _ in range(60):
+        states.append(np.sin(states[-2]) * 1.1)
+    return states[-1] + states[-2]
+
+
+def a_number_becomes_an_array(x):
+    y = x
+    for _ in range(60):
+        y = np.tanh(y * _H + 0.5)
+    return np.sum(y)
+
+
+def made_and_written_to(x):
+    y = x * _H
+    for _ in range(60):
+        z = np.zeros(4, like=y)
+        z[1] = np.sum(y)
+        y = np.tanh(y + z)
+    return np.sum(y)
+
+
+def descent(x):
+    y = x
+    for _ in range(60):
+        y = y - 0.1 * tape.grad(lambda z: np.sin(z * x) * z)(y)
+    return y
+
+
+def counters(x):
+    y = x * _H
+    for k in range(60):
+        y = np.tanh(y + k)
+    return np.sum(y)
+
+
+def some_of_an_array(x):
+    y = x
+    for _ in range(60):
+        y = np.tanh(y + np.sum(_H[_H > 0] * y))
+    return y
+
+
 _ROLLED = {
     pendulum: (1.0,),
     recurrent: (_W, _U, _H, _XS),
@@ -170,6 +213,12 @@ _ROLLED = {
     numbers: (0.3,),
     powers_of_a_matrix: (_W,),
     used_in_the_middle: (0.7,),
+    only_two_steps_back: (0.3,),
+    a_number_becomes_an_array: (0.3,),
+    made_and_written_to: (0.3,),
+    descent: (0.3,),
+    counters: (0.3,),
+    some_of_an_array: (0.3,),
 }
 _OTHERS = {
     rows_of_an_array: (_H[:3],),
@@ -180,8 +229,8 @@ _OTHERS = {
 _ALL = _ROLLED | _OTHERS
 
 
-def named(f: Any) -> str:
-    return f.__name__
+def named(value: Any) -> str:
+    return getattr(value, "__name__", str(value))
 
 
 @pytest.mark.parametrize("f", _ALL, ids=named)
@@ -228,6 +277,25 @@ def test_other_dtypes(dtype):
     x = dtype(0.3)
     assert_alike(numbers, x, tolerance=1e-5)
     assert_alike(lambda x: np.real(numbers(x)), x, tolerance=1e-5)
+
+
+def test_results_may_be_constants_and_come_twice():
+    table = np.arange(3.0)
+
+    def f(x):
+        kept = x
+        for _ in range(60):
+            x = np.sin(x) + 0.1 * kept
+        return {"end": x, "again": x, "start": kept, "number": 3.0, "array": table, "none": None}
+
+    compiled = tape.compile(f)
+    for x in (0.3, 0.7):
+        found, expected = compiled(x), f(x)
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value)
+    (program,) = compiled.programs.values()
+    assert program.bodies
 
 
 def test_an_array_closed_over_is_read_anew():
@@ -381,28 +449,3 @@ def test_random_loops(seed):
     args = rng.normal(), rng.normal(size=3), rng.normal(size=(30, 3))
     assert_alike(f, *args)
     assert_alike(tape.value_and_grad(f, argnums=(0, 1, 2)), *args, tolerance=1e-8)
-
-
-# ---- periods ---------------------------------------------------------------------------------------------
-
-
-def test_runs_are_found_whatever_is_around():
-    codes = np.array([7, 8, *[1, 2, 2, 3] * 9, 9, 9, 1, *[4, 5] * 20, 6])
-    found = runs(codes, 4, 16)
-    assert Run(2, 4, 9) in found
-    assert any(run.period == 2 and run.steps == 20 for run in found)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_runs_repeat_and_do_not_overlap(seed):
-    rng = np.random.default_rng(seed)
-    parts = [np.tile(rng.integers(0, 4, size=rng.integers(1, 12)), rng.integers(1, 15)) for _ in range(8)]
-    codes = np.concatenate(parts)
-    stop = 0
-    for run in runs(codes, 3, 9):
-        assert run.start >= stop
-        stop = run.stop
-        rows = codes[run.start : stop].reshape(run.steps, run.period)
-        assert (rows == rows[0]).all()
-        assert run.steps >= 3
-        assert stop <= len(codes)

@@ -1,5 +1,7 @@
 """What rules read: values that no rule needs are not needed for a gradient, and a Program lets go of them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,13 @@ def test_a_program_keeps_what_rules_read_until_they_have_and_nothing_else(step, 
 
     _, program = compiled_for(tape.grad(f), x)
     assert program.explain().arena_bytes <= (kept * steps + 3) * x.nbytes
+
+
+@pytest.mark.parametrize("dtypes", list(product([np.float64, np.float32], repeat=2)))
+@pytest.mark.parametrize("f", [np.add, np.multiply, np.divide, np.arctan2, np.maximum, np.power, np.hypot])
+def test_gradients_by_numbers_have_the_dtypes_of_the_numbers(f, dtypes):
+    """Of each of two operands, whatever the other one is."""
+    trace = tape.Trace()
+    x, y = (trace.param(dtype(number)) for dtype, number in zip(dtypes, (1.5, 0.5), strict=True))
+    gradients = trace.backward_param_grads(f(x, y))
+    assert [gradient.dtype for gradient in gradients] == list(dtypes)

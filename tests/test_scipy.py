@@ -1,5 +1,6 @@
 """Solvers of SciPy over trees: they converge, with exact derivatives, and give trees back."""
 
+import inspect
 import subprocess
 import sys
 from itertools import product
@@ -10,8 +11,10 @@ from scipy import optimize
 from scipy.sparse.linalg import LinearOperator
 
 import tape
-from tape import errors
+from tape import errors, tree
 from tape.scipy import curve_fit, least_squares, minimize, root
+from tape.scipy._functions import Residuals
+from tape.scipy._layout import Unknowns
 
 FREE = ["Nelder-Mead", "Powell", "COBYLA", "COBYQA"]
 GRADIENT = ["CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP"]
@@ -218,6 +221,23 @@ def test_callbacks_get_the_tree(method):
     assert set(seen) == {(2, 1)}
 
 
+@pytest.mark.skipif(
+    "callback" not in inspect.signature(optimize.least_squares).parameters, reason="this SciPy has none"
+)
+def test_callbacks_of_least_squares_get_the_tree():
+    seen = []
+    for solve in (
+        lambda callback: least_squares(rosenbrock_residuals, NEAR, callback=callback),
+        lambda callback: curve_fit(
+            lambda x, p: p["a"] * np.exp(-p["b"][0] * x), np.arange(4.0), np.ones(4),
+            {"a": 0.5, "b": [0.1]}, method="trf", callback=callback,
+        ),
+    ):  # fmt: skip
+        seen.clear()
+        solve(lambda p: seen.append(tree.flatten(p)[1]) and None)
+        assert seen
+
+
 def test_callbacks_get_what_else_there_is():
     states, results = [], []
     minimize(quadratic, START, method="trust-constr", callback=lambda p, state: states.append(state.nit))
@@ -237,6 +257,30 @@ def test_a_method_of_ones_own():
         return optimize.OptimizeResult(x=x, fun=fun(x), success=True)
 
     assert_tree_near(minimize(quadratic, START, method=steepest).x, ONES, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["operator", "curvature"])
+def test_operators_multiply_when_they_are_asked_to_and_not_before(name):
+    """SciPy would multiply once more, to see of which dtype the products are."""
+    calls = []
+
+    def f(p):
+        calls.append(1)
+        return np.stack([p["a"] ** 3, p["a"] * p["b"]])
+
+    unknowns = Unknowns({"a": 1.0, "b": 2.0}, "a test")
+    residuals = Residuals(f, unknowns)
+    x, weights, v = unknowns.start, np.array([1.0, 10.0]), np.array([3.0, 5.0])
+    made = residuals.operator(x) if name == "operator" else residuals.curvature(x, weights)
+    assert made.dtype == np.float64
+    before = len(calls)
+    assert name == "operator" or before == 0
+    matrix = [[3.0, 0.0], [2.0, 1.0]] if name == "operator" else [[6.0, 10.0], [10.0, 0.0]]
+    np.testing.assert_allclose(made.matvec(v), matrix @ v)
+    np.testing.assert_allclose(made.matvec(v[:, None])[:, 0], matrix @ v)
+    if name == "operator":
+        np.testing.assert_allclose(made.rmatvec(v), v @ matrix)
+        assert len(calls) == before
 
 
 # ---- least squares and roots -------------------------------------------------------------------------

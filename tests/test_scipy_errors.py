@@ -1,5 +1,6 @@
 """What the solvers over trees refuse, and how they say it."""
 
+import inspect
 import re
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import optimize
 
 import tape
 from tape import errors
-from tape.scipy import curve_fit, least_squares, minimize, root
+from tape.scipy import _curve_fit, _least_squares, curve_fit, least_squares, minimize, root
 from tests.test_scipy import FREE, GRADIENT, HESS, HESSP, START, T, Y, circle, decay, quadratic
 
 
@@ -98,6 +99,36 @@ def test_unknown_methods_are_refused(solver, method):
 def test_derivatives_are_not_asked_for(name):
     with refused(errors.OptionError, name, "exact already"):
         minimize(lambda x: x**2, 1.0, **{name: lambda x: 2 * x})
+
+
+DERIVATIVES = [
+    (root, ["jac"]),
+    (least_squares, ["jac", "diff_step", "jac_sparsity", "workers"]),
+    (lambda f, start, **options: curve_fit(decay, T, Y, {"scale": 1.0, "rate": start}, **options),
+     ["jac", "diff_step", "jac_sparsity", "workers", "Dfun"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("solver", "name"), [(solver, name) for solver, names in DERIVATIVES for name in names]
+)
+def test_nor_is_how_others_find_them(solver, name):
+    with refused(errors.OptionError, f": {name} was given", "exact already"):
+        solver(lambda x: x, np.ones(2), **{name: 1})
+
+
+def test_all_other_options_of_least_squares_are_taken():
+    """Those that SciPy has: if it has more, we take them or say why not."""
+    ours = {"fun", "x0", "bounds", "args", "kwargs", *DERIVATIVES[1][1]}
+    theirs = set(inspect.signature(optimize.least_squares).parameters) - ours
+    newer = {"callback"}
+    assert theirs <= set(_least_squares.OPTIONS) <= theirs | newer
+    of_leastsq = set(inspect.signature(optimize.leastsq).parameters)
+    assert set(_curve_fit._OPTIONS) <= {*_least_squares.OPTIONS, *of_leastsq, "check_finite"}
+    assert set(DERIVATIVES[2][1]) - set(DERIVATIVES[1][1]) <= of_leastsq
+    for name in theirs - newer:
+        default = inspect.signature(optimize.least_squares).parameters[name].default
+        least_squares(lambda x: x - 1, np.ones(2), **{name: default})
 
 
 def test_derivatives_are_not_asked_for_elsewhere():

@@ -183,6 +183,12 @@ def test_the_polynomial_of_one_root():
     assert ops.poly([]) == 1.0
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (0, 2), (2, 3), (2, 2, 2), (3, 2, 3), (1, 1, 1)])
+def test_poly_takes_a_vector_or_a_square_matrix(shape):
+    with pytest.raises(errors.ShapeError, match="poly of shape"):
+        ops.poly(np.ones(shape))
+
+
 @pytest.mark.parametrize("p", [[], [0.0], [0.0, 0.0], [2.0], [0.0, 3.0, 0.0, 0.0]])
 def test_polynomials_without_roots_of_their_own(p):
     p, trace = np.array(p), tape.Trace()

@@ -231,6 +231,8 @@ def test_huge_complex_and_negative_arguments_of_polygamma():
         np.testing.assert_allclose(ops.polygamma(n, z.conj()), ops.polygamma(n, z).conj(), rtol=1e-12)
         x = np.array([0.1, 0.7, -2.3, 30.0])
         np.testing.assert_allclose(ops.polygamma(n, x + 0j), special.polygamma(n, x), rtol=1e-12)
+        for order in (float(n), np.float64(n), np.array(n), np.array(float(n))):
+            assert_close(ops.polygamma(order, z), ops.polygamma(n, z), 0)
     (along,) = [np.exp(1j * np.arange(5))]
     assert_close(jvp(ops.digamma, [z[:3]], [along[:3]]) / along[:3], ops.polygamma(1, z[:3]), 1e-14)
     with pytest.raises(errors.DTypeError, match="one order"):

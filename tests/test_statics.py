@@ -180,6 +180,25 @@ def test_what_python_can_tell_apart_has_different_keys(family):
         assert len({key_of(wrapped(value)) for value in family}) == len(family)
 
 
+def test_members_of_enumerations_and_classes_are_told_apart_though_they_are_equal():
+    """As those are that are numbers or text, and those whose kind says so."""
+    kinds = [
+        enum.IntEnum("A", ["x"]),
+        enum.IntEnum("B", ["x"]),
+        enum.StrEnum("C", ["x"]),
+        enum.StrEnum("D", ["x"]),
+    ]
+    members = [kind.x for kind in kinds]
+    assert members[0] == members[1] == 1
+    assert members[2] == members[3] == "x"
+    equal = type("Equal", (type,), {"__eq__": lambda self, other: True, "__hash__": lambda self: 0})
+    classes = [equal("E", (), {}), equal("F", (), {})]
+    assert classes[0] == classes[1]
+    values = [*members, *classes, 1, "x"]
+    assert len({key_of(value) for value in values}) == len(values)
+    assert [key_of(value) for value in values] == [key_of(value) for value in values]
+
+
 @pytest.mark.parametrize("make", TWINS)
 def test_what_python_cannot_tell_apart_has_one_key(make):
     assert key_of(make()) == key_of(make())

@@ -253,6 +253,13 @@ def test_fractional_powers_at_zero_as_far_as_they_are_finite():
         assert tape.taylor(lambda x: x**1.5, 0.0, 1.0, 2)[2] == np.inf
 
 
+def test_powers_of_zero_by_large_exponents_overflow_nowhere():
+    exponents = np.array([5000.0, 5000.0])
+    with np.errstate(all="raise"):
+        found = tape.taylor(lambda b: np.array([0.0, 1.0]) ** b, exponents, np.ones(2), 2)
+    np.testing.assert_array_equal(found, [[0, 1], [0, 0], [0, 0]])
+
+
 def test_powers_of_negative_numbers():
     found = tape.taylor(lambda x: x ** np.array([2, 3]), np.array([-1.5, -0.5]), np.ones(2), 4)
     expected = [[2.25, -0.125], [-3, 0.75], [2, -3], [0, 6], [0, 0]]
@@ -457,3 +464,23 @@ def test_orders_whose_factorial_does_not_fit_are_refused(dtype, most):
     assert np.isfinite(tape.taylor(np.exp, x, x, most)).all()
     with pytest.raises(errors.OptionError, match=f"order of at most {most}"):
         tape.taylor(np.exp, x, x, most + 1)
+
+
+@pytest.mark.parametrize("ddof", [3, 4])
+def test_variances_without_freedom_are_nan_in_every_order(ddof):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = tape.taylor(lambda x: np.var(x, ddof=ddof), np.array([1.0, 2.0, 4.0]), np.ones(3), 2)
+    assert not np.isfinite(found).any()
+
+
+STEP = Op(np.floor, name="step", jvp=[lambda t, out, x: np.zeros(np.shape(x))])
+TWICE = Op(lambda x: 2.0 * x, name="twice", jvp=[lambda t, out, x: 2.0 * t])
+
+
+@pytest.mark.parametrize(("op", "expected"), [(STEP, [1.25, 1.0, 0.0, 0.0]), (TWICE, [2.5, 4.5, 4.0, 0.0])])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_series_are_as_long_whether_or_not_a_rule_follows_the_tangent(op, expected, order):
+    found = tape.taylor(lambda x: op(x) * (x + 0.25), np.ones(2), np.ones(2), order)
+    assert found.shape == (order + 1, 2)
+    assert_close(found[:, 0], expected[: order + 1], 1e-14)

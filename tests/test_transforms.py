@@ -1,7 +1,9 @@
 """Derivatives as functions: values, trees, dtypes, and what may be differentiated."""
 
 import functools
+import gc
 import math
+import weakref
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -364,3 +366,18 @@ def test_jacobians_are_taken_in_the_mode_that_takes_fewer_sweeps(inputs, outputs
     )
     np.testing.assert_array_equal(tape.jacobian(product)(np.ones(inputs)), a)
     assert seen == {mode}
+
+
+def test_a_linear_map_keeps_nothing_that_it_does_not_multiply_with():
+    kept, x = [], np.linspace(0, 1, 100)
+
+    def f(x):
+        y = x + 1.0
+        z = np.sin(y)
+        kept.extend(weakref.ref(each.value) for each in (y, z))
+        return 2.0 * (z + 3.0)
+
+    _, linear_map = tape.linearize(f, x)
+    gc.collect()
+    assert [ref() is None for ref in kept] == [True, True]
+    assert_close(linear_map(np.ones(100)), 2 * np.cos(x + 1), 1e-14)

@@ -289,3 +289,31 @@ def test_the_derivative_of_a_constant_integer_is_zero():
     for method in ("forward", "double_lop"):
         assert tape.rop(lambda x: 3, 1.0, 1.0, method=method) == 0
         assert tape.rop(lambda x: (x, 3), 1.0, 1.0, method=method) == (1, 0)
+
+
+@pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p: np.sin(p["a"]),
+        lambda p: (np.sin(p["a"]), p["b"] * p["a"]),
+        lambda p: np.sin(p["b"]),
+        lambda p: (np.floor(p["b"]) * p["a"], np.ones(2)),
+    ],
+)
+@pytest.mark.parametrize("method", ["forward", "double_lop"])
+def test_products_with_a_jacobian_are_differentiated_where_some_of_it_is_zero(f, method):
+    """To what nothing flows zeros flow, on the tape around, whose numbers are others."""
+    a, b = np.array([0.3, 0.4]), np.array([1.5, 2.25])
+
+    def product(a, b):
+        moved = tape.rop(f, {"a": a, "b": b}, {"a": a * 2, "b": b * b}, method=method)
+        return sum(np.sum(np.sin(leaf)) for leaf in tape.tree.flatten(moved)[0])
+
+    found, step = tape.grad(product, (0, 1))(a, b), 1e-5
+    for k, gradient in enumerate(found):
+        for i in range(2):
+            along = [np.zeros(2), np.zeros(2)]
+            along[k][i] = step
+            slope = (product(a + along[0], b + along[1]) - product(a - along[0], b - along[1])) / (2 * step)
+            np.testing.assert_allclose(gradient[i], slope, rtol=1e-8, atol=1e-9)

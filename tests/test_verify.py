@@ -1,5 +1,7 @@
 """The rules of the verifier, one by one, on rows written by hand."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -403,6 +405,14 @@ BAD = {
 )
 def test_a_row_that_breaks_a_rule_is_refused(name, field, changes):
     refused(name, field, **{key: value() if callable(value) else value for key, value in changes.items()})
+
+
+@pytest.mark.parametrize(("name", "field"), [*NUMBERS, *HARMLESS])
+def test_small_numbers_are_accepted_or_refused(name, field):
+    """Those of kinds and of dtypes are looked up in tables, which end somewhere."""
+    for value in range(-2, 100):
+        with suppress(errors.ProgramError):
+            check(row(name, **{field: value}))
 
 
 def in_block(*rows, **changes):

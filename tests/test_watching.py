@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.inspect import watching
 from tape.inspect.watching import OPEN, Watch, Watching, watched
 from tests.op_table import TWO_OF_EACH, by_operation
 from tests.oracles import is_float, record, unit_directions
@@ -166,3 +167,13 @@ def test_a_block_in_a_generator_ends_on_whichever_thread_closes_it() -> None:
         pool.submit(generator.close).result()
     assert type(tape.Trace().nodes) is list
     assert not OPEN
+
+
+def test_blocks_do_not_pile_up():
+    before = watching._around.get()
+    for _ in range(3):
+        with tape.debug():
+            assert len(watching._around.get()) == len(before) + 1
+            with tape.debug(check=True):
+                assert len(watching._around.get()) == len(before) + 2
+    assert watching._around.get() == before

@@ -91,3 +91,20 @@ def test_integers_and_floats_are_compared_exactly(name):
                 assert both(a, b) is compare(a, b), (a, b)
                 assert left(b) is compare(a, b), (a, b)
                 assert right(b) is compare(b, a), (a, b)
+
+
+LARGE = [0, 1, 2**53 - 1, 2**53, 2**53 + 1, 2**62 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64, 10**25]
+
+
+@pytest.mark.parametrize("number", [*LARGE, *[-number for number in LARGE[1:]]])
+def test_floats_are_compared_with_integers_of_any_size_as_in_python(number):
+    """Exactly, though NumPy would round the integer."""
+    operators = [operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt]
+
+    def compared(x):
+        return [1 if compare(a, b) else 0 for compare in operators for a, b in ((x, number), (number, x))]
+
+    compiled = tape.compile(lambda x: [x * holds for holds in compared(x)])
+    near = float(number)
+    for x in (near, math.nextafter(near, math.inf), math.nextafter(near, -math.inf), 0.5):
+        assert compiled(x) == [x * holds for holds in compared(x)]

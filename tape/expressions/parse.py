@@ -207,8 +207,8 @@ class _Writer:
         return left if slot is None else slot
 
     def call(self, node: ast.Call) -> int:
-        if not isinstance(node.func, ast.Name) or node.keywords:
-            self.refuse("only functions can be called, with arguments in order", node)
+        if not isinstance(node.func, ast.Name):
+            self.refuse("only functions can be called", node)
         name = node.func.id
         function = self.functions.get(name)
         if name in CONSTANTS or name in self.variables or name in self.assigned:

@@ -37,7 +37,7 @@ def forward_steps(steps: int, states: int) -> int:
     (37976, 6)
     """
     r = repetitions(steps, states)
-    return r * steps - comb(states + r, states + 1) if steps > 1 else 0
+    return r * steps - comb(states + r, states + 1)
 
 
 def split(steps: int, states: int) -> int:

@@ -105,7 +105,6 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     roots = [part.id for part, moves in zip(moved, is_moving, strict=True) if moves]
     recording.forget()
     forward.forget_values(linear.nodes)
-    moved = [None if moves else part for part, moves in zip(moved, is_moving, strict=True)]
 
     def linear_map(*tangents: Any) -> Any:
         checked = recording.tangents(tangents)

@@ -11,9 +11,9 @@ Run from the root of the repository::
 2. `operators` lists the mutants of every module, of which `sample` draws some at random; another seed,
    another sample. Modules that are compiled (`tape.kernels`, the machine) take a minute each to compile anew,
    so only one mutant in twenty is theirs; coverage does not see inside of them, so all tests that use the
-   module are tried, and those of kernels and of programs. Nor does it see who relies on what a cache keeps;
-   where there are caches, all tests of the same files are tried. Nor who reads a table; where something is
-   declared, the tests that read the table are tried first.
+   module are tried, and those of kernels, programs and loops. Nor does it see who relies on what a cache
+   keeps; where there are caches, all tests of the same files are tried. Nor who reads a table; where
+   something is declared, the tests that read the table are tried first.
 3. `selection` says which tests are tried, and in which order: files that mirror the module first, quick tests
    and those that execute few modules first, a little of each file before more of any, and longer where many
    tests execute the line.

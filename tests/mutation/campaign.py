@@ -25,7 +25,9 @@ Result = dict[str, Any]
 """A ``mutant``; its ``verdict``: "caught", "crashed", "timed out", "survived", or "untested" if no test
 executes the line; ``by`` which test; how many tests ``ran`` ``of`` those that execute it; and ``seconds``."""
 
-_TESTS_OF_COMPILED = tuple(f"tests/test_{name}" for name in ("kernels", "machine", "compile", "program"))
+_TESTS_OF_COMPILED = tuple(
+    f"tests/test_{name}" for name in ("kernels", "machine", "compile", "program", "loop", "signals")
+)
 """Beginnings of the names of the test files for code that coverage does not see."""
 _SECONDS_TO_COMPILE = 240.0
 _SECONDS_FOR_A_FILE = 1800.0

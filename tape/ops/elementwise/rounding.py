@@ -71,7 +71,6 @@ _ldexp = Op(
     np.ldexp,
     vjp=[lambda d, out, x, n: ldexp(d, n), None],
     linear=True,
-    taylor=series.linear,
     batch=batch_rules.elementwise,
     lower=lambda b, x, n: b.elementwise("ldexp", x, n),
 )

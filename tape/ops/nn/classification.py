@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tape.core import series
 from tape.core.node import Handle, plain
 from tape.core.op import Op
 from tape.core.operands import as_operand
@@ -135,7 +134,6 @@ _pick: Op = Op(  # not take_along_axis, in which classes may count from the end
     name="pick",
     vjp=[lambda g, out, x, target: _place(g, target, classes=x.shape[-1]), None],
     linear=True,
-    taylor=series.linear,
     batch=_batch,
     lower=_lower_picked,
     doc="The element of each row, along the last axis, that the target names.",
@@ -159,7 +157,6 @@ _place: Op = Op(
     name="place",
     vjp=[lambda d, out, g, target, classes: _pick(d, target), None],
     linear=True,
-    taylor=series.linear,
     batch=_batch,
     lower=_lower_placed,
     doc="The transpose of `pick`: rows of zeros, except for the element that the target names.",

@@ -85,7 +85,6 @@ _max_pool_vjp: Op = _pooling(
     None,
     None,
     linear=True,
-    taylor=series.linear,
 )
 
 _max_pool_jvp: Op = _pooling(
@@ -96,7 +95,6 @@ _max_pool_jvp: Op = _pooling(
     None,
     None,
     linear=True,
-    taylor=series.linear,
 )
 
 _sum_pool: Op = _pooling(

@@ -229,7 +229,7 @@ def histogramdd(
     elif isinstance(sample, (list, tuple)):
         sample = np.atleast_2d(sample).T
     sample = as_operand(sample)
-    if np.ndim(sample) == 1:
+    if np.ndim(sample) < 2:
         sample = reshape(sample, (-1, 1))
     dims = sample.shape[1]
     chosen = _each("bins", bins, dims) if is_list(bins) else [bins] * dims

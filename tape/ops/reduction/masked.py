@@ -226,7 +226,9 @@ def _extremes(name: str, function: Callable[..., Any], ufunc: str, *, skips_nan:
 
     def forward(x: Any, where: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
         options = {"initial": initial[0]} if initial else {}
-        return function(x, axis=axis, keepdims=keepdims, where=where, **options)
+        # NumPy takes any array for a mask, which needs an initial value.
+        chosen = where if where is True or np.ndim(where) else bool(where)
+        return function(x, axis=axis, keepdims=keepdims, where=chosen, **options)
 
     def lower(b: Any, x: Any, counts: Any, *initial: Any, axis: Reduced | None, keepdims: bool) -> Any:
         if initial:

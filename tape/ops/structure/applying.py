@@ -42,7 +42,7 @@ def _conditions(x: Any, condlist: Any) -> list[Any]:
         is_list_of_arrays = any(isinstance(part, (list, tuple, np.ndarray, Handle)) for part in condlist)
         is_single = np.ndim(x) != 0 and not is_list_of_arrays
     else:
-        is_single = np.ndim(as_operand(condlist)) <= min(1, np.ndim(x))
+        is_single = np.ndim(condlist) <= min(1, np.ndim(x))
     parts = [condlist] if is_single else [condlist[k] for k in range(len(condlist))]
     conditions = [as_operand(part) for part in parts]
     for k, part in enumerate(conditions):

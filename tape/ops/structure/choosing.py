@@ -268,7 +268,6 @@ _trimmed: Op = Op(
         None,
     ],
     linear=True,
-    taylor=series.linear,
     view=lambda x, part, span, axis: set_at(x, part, (*(slice(None),) * axis, span)),
     lower=lambda b, x, span, axis: b.read(x, (*(slice(None),) * axis, span)),
 )

@@ -77,7 +77,6 @@ _take_along_axis: Op = Op(
         None,
     ],
     linear=True,
-    taylor=series.linear,
     batch=_batch_along,
     lower=lambda b, x, indices, axis: b.read(x, _along(indices, x.shape, axis)),
 )
@@ -87,7 +86,6 @@ add_along_axis: Op = Op(
     name="add_along_axis",
     vjp=[lambda g, out, x, indices, shape, axis: _take_along_axis(g, indices, axis=axis), None],
     linear=True,
-    taylor=series.linear,
     batch=_batch_along,
     lower=lambda b, g, indices, shape, axis: b.written(g, _along(indices, shape, axis), shape),
 )
@@ -162,7 +160,6 @@ _take: Op = Op(
     name="take",
     vjp=[_take_vjp, None],
     linear=True,
-    taylor=series.linear,
     batch=_batch_take,
     lower=lambda b, x, indices, axis: b.read(x, (*(slice(None),) * axis, indices)),
 )

@@ -226,10 +226,11 @@ def set_at(x: Any, v: Any, index: Any) -> Any:
 
 def _added(x: Any, v: Any, *arrays: Any, index: tuple[Any, ...]) -> Any:
     out = _own(x)
-    if not arrays:  # no position occurs twice
-        part = out[index if Ellipsis in index else (*index, ...)]  # a view, also of a single element
-        part += v
-        return _result(out)
+    if not arrays:
+        part = out[index if Ellipsis in index else (*index, ...)]
+        if part.base is out:  # a view, also of a single element; not where there is a bool in the index
+            part += v
+            return _result(out)
     filled = _in_order(index, arrays)
     # Broadcast here: np.add.at reads beyond the end of values that it has to broadcast (NumPy 2.4).
     values = np.broadcast_to(v, out[filled].shape).copy()

@@ -62,7 +62,7 @@ def _subtract(b: Builder, values: tuple[Value, ...], numbers: list[Any]) -> Valu
 
 def _is_zero(number: Any, beside: Value, *, is_negative: bool) -> bool:
     """Return whether a number is known to be the zero of this sign; integers and bools have one zero."""
-    if number is None or number != 0:
+    if number != 0:
         return False
     return beside.dtype.kind != "f" or bool(np.signbit(number)) is is_negative
 

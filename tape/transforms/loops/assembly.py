@@ -133,7 +133,7 @@ class BodyOfRun:
         if kind == "numbers":
             return self._array(source, (None, key.value))
         if kind == "values":
-            return self.arrays.get(source) or self._array(source, (None, joined(key.value)))
+            return self._array(source, (None, joined(key.value)))
         if source not in self.arrays:
             parents = [shorter.given(parent) for parent in key]
             first = parents[0][1]
@@ -166,12 +166,9 @@ class BodyOfRun:
         return self.shorter.append(getitem_op, [array], {"index": (index,)})
 
     def _array(self, key: Any, operand: tuple[int | None, Any]) -> int:
-        """Return the leaf for an element of an array in each step."""
-        if key not in self.arrays:
-            at = self.arrays[key] = len(self.nodes)
-            self.nodes.append(Leaf(plain(operand[1])[0], False, None))
-            self.operands[at] = operand
-        return self.arrays[key]
+        """Append a leaf for an element of an array in each step."""
+        at = self.arrays[key] = self._leaf(operand, plain(operand[1])[0])
+        return at
 
     def _element(self, element: tuple[Any, int, int], node: Node) -> int:
         parent, first, step = element

@@ -172,7 +172,7 @@ class Shorter:
         """Append the nodes of the old tape up to one."""
         for id in range(len(self.place), stop):
             node = self.table.nodes[id]
-            if node.call.op is stack_op and len(node.inputs) >= 2 * _LEAST_STEPS:
+            if node.call.op is stack_op:
                 self._copy_stack(node)
             else:
                 self._copy_node(node)
@@ -218,9 +218,7 @@ class Shorter:
 
     def _append_piece(self, operands: Sequence[tuple[int | None, Any]]) -> int:
         """Append operands of a stack as one array."""
-        found = None
-        if len(operands) > 1:
-            found = elements_of([self.nodes[parent] for parent, _ in operands if parent is not None])
+        found = elements_of([self.nodes[parent] for parent, _ in operands if parent is not None])
         if found is None:
             return self.append(stack_op, operands, {"axis": 0})
         array, first, step = found

@@ -1,0 +1,137 @@
+"""The machine: every element of long arrays whatever the dtypes, and threads only where they are worth it."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import tape
+from tape import tree
+from tape.program.native import functions
+from tape.program.native.opcodes import KERNELS
+from tests.tiers import grid
+
+LONG = 30_000
+"""Elements: several blocks, the last of them shorter."""
+DTYPES = [np.float64, np.float32, np.int64, np.int32, np.bool_]
+
+
+def values(dtype, seed):
+    numbers = np.random.default_rng(seed).integers(-100, 100, LONG)
+    return numbers % 3 > 0 if dtype is np.bool_ else (numbers * 1.37).astype(dtype)
+
+
+@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("is_computed", [False, True])
+def test_casts_are_those_of_numpy_in_every_block(source, is_computed):
+    """Of arrays and of what has been computed in the same block, for further computation and as a result."""
+
+    def f(x, y):
+        z = x if not is_computed else x | y if source is np.bool_ else x + y
+        casts = [z.astype(target) for target in DTYPES]
+        return casts, [cast == y for cast in casts]
+
+    x, y = values(source, 0), values(source, 1)
+    compiled = tape.compile(f)
+    for _ in range(2):
+        for found, expected in zip(tree.flatten(compiled(x, y))[0], tree.flatten(f(x, y))[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert found.dtype == expected.dtype
+
+
+@grid(dtype=DTYPES, kind=["arrays", "numbers", "views", "broadcast"])
+def test_choices_are_those_of_numpy_in_every_block(dtype, kind):
+    x, y = values(dtype, 0), values(dtype, 1)
+    f = {
+        "arrays": lambda x, y: np.where(x > y, x, y),
+        "numbers": lambda x, y: np.where(x > y, x[3], np.where(y == x[0], y, x[7])),
+        "views": lambda x, y: np.where(x[::-1] > y, x[::-1], y[::-1]),
+        "broadcast": lambda x, y: np.where((x > y).reshape(-1, 100), x[:100], y[::100][:, None]),
+    }[kind]
+    compiled = tape.compile(f)
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(x, y), f(x, y))
+
+
+# ---- threads -------------------------------------------------------------------------------------------
+
+WORK = np.linspace(-1, 1, 300_000)
+"""Some milliseconds for a few functions."""
+
+
+def waves(x):
+    return np.exp(np.sin(x)) * np.tanh(x) - np.cos(2 * x)
+
+
+class Threads:
+    """Counts the threads that the machine starts, of which there may be a limit, and those that it joins."""
+
+    def __init__(self, most=99):
+        self.started, self.joined, self._most = 0, 0, most
+        self._numbers = [KERNELS.index(f"pthread_{name}") for name in ("create", "join")]
+
+    def __enter__(self):
+        self._addresses = [int(functions.FUNCTION_TABLE[number]) for number in self._numbers]
+        kinds = [ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * count) for count in (4, 3)]
+        create, join = (kind(address) for kind, address in zip(kinds, self._addresses, strict=True))
+
+        def creating(*arguments):
+            if self.started == self._most:
+                return 11  # EAGAIN
+            self.started += 1
+            return create(*arguments)
+
+        def joining(*arguments):
+            self.joined += 1
+            return join(*arguments)
+
+        self._kept = [kind(function) for kind, function in zip(kinds, (creating, joining), strict=True)]
+        self._enter([ctypes.cast(function, ctypes.c_void_p).value for function in self._kept])
+        return self
+
+    def __exit__(self, *_):
+        self._enter(self._addresses)
+
+    def _enter(self, addresses):
+        for number, address in zip(self._numbers, addresses, strict=True):
+            functions.FUNCTION_TABLE[number] = address
+
+
+@pytest.fixture
+def three_threads(monkeypatch):
+    monkeypatch.setenv("TAPE_NUM_THREADS", "3")
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize("most", [99, 1, 0])
+def test_long_work_is_shared_by_as_many_threads_as_can_be_created(most):
+    compiled = tape.compile(waves)
+    compiled(WORK)
+    with Threads(most) as threads:
+        np.testing.assert_allclose(compiled(WORK + 1), waves(WORK + 1), rtol=1e-14)
+    assert threads.started == threads.joined == min(most, 2)  # beside the caller's
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize("length", [10, 3000])
+def test_short_work_is_not_shared(length):
+    compiled = tape.compile(waves)
+    compiled(WORK[:length])
+    with Threads() as threads:
+        np.testing.assert_allclose(compiled(WORK[:length]), waves(WORK[:length]), rtol=1e-14)
+    assert threads.started == 0
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "3", "7"])
+def test_threads_divide_kernels(monkeypatch, threads):
+    x, w = WORK[: 16 * 30 * 30].reshape(16, 1, 30, 30), WORK[:50].reshape(2, 1, 5, 5)
+
+    def f(x, w):
+        return np.sum(tape.nn.max_pool2d(tape.nn.conv2d(x, w), 2) ** 2)
+
+    expected = tape.value_and_grad(f, (0, 1))(x, w)
+    monkeypatch.setenv("TAPE_NUM_THREADS", threads)
+    value, gradients = tape.compile(tape.value_and_grad(f, (0, 1)))(x, w)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-12)
+    for found, wanted in zip(gradients, expected[1], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-13)
