@@ -8,7 +8,7 @@ import pytest
 
 import tape
 from tape import errors, tree
-from tests.naive_loops import CASES, PYTHON
+from tests.naive_loops import CASES, PYTHON, TAPE
 from tests.test_loops import NAMES, assert_alike, data, transformed
 from tests.tiers import grid
 
@@ -18,9 +18,7 @@ CHECKPOINTS = ["sqrt", 1, 2, 3, 100]
 
 def in_stretches(checkpoint):
     """Loops of which scans are divided in stretches."""
-    return SimpleNamespace(
-        scan=partial(tape.scan, checkpoint=checkpoint), fori_loop=tape.fori_loop, map=tape.map
-    )
+    return SimpleNamespace(**{**vars(TAPE), "scan": partial(tape.scan, checkpoint=checkpoint)})
 
 
 SCANNING = [case for case in CASES if "scan" in case.__code__.co_names]
