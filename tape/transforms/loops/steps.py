@@ -81,14 +81,20 @@ class Steps:
             rows.append(results[self.states :])
         if self.is_backwards:
             rows.reverse()
-        missing = self.length - len(rows)
-        if missing or not rows:
-            rest = [np.zeros((missing, *x.shape), x.dtype) for x in self.body.results()[self.states :]]
-            if not rows:
-                return Results([*state, *rest])
-            parts = [ops.stack(column) for column in zip(*rows, strict=True)]
-            return Results([*state, *[ops.concatenate(both) for both in zip(parts, rest, strict=True)]])
-        return Results([*state, *[ops.stack(column) for column in zip(*rows, strict=True)]])
+        examples = self.body.results()[self.states :]
+        columns = zip(*rows, strict=True) if rows else [()] * len(examples)
+        return Results([*state, *map(self._stacked, columns, examples)])
+
+    def _stacked(self, column: Sequence[Any], example: Any) -> Any:
+        """Return what the steps have returned as one array, with zeros where there was no step."""
+        if len(column) == self.length and column:
+            return ops.stack(column)
+        whole = np.zeros((self.length, *example.shape), example.dtype)  # of which the rest takes no memory
+        if any(isinstance(x, Handle) for x in column):
+            return ops.concatenate([ops.stack(column), whole[len(column) :]])
+        for k, x in enumerate(column):
+            whole[k] = x
+        return whole
 
     def __call__(self, *operands: Any) -> Sequence[Any]:
         """Record the loop, or run it; return its results."""
