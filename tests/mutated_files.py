@@ -65,6 +65,18 @@ def _scattered(x, i):
     return grad, np.take(x, i), x.astype(np.float32), int(i[0]) * x
 
 
+def _ended_by_data(w, x):
+    """A loop that a flag ends, and one that a count ends, in a loop."""
+
+    def loss(w):
+        def shrunk(row):
+            return tape.while_loop(lambda c: np.sum(c * c) > 0.1, lambda c: 0.7 * np.sin(c) + 0.01 * w, row)
+
+        return np.sum(tape.map(shrunk, x) * x)
+
+    return tape.value_and_grad(loss)(w)
+
+
 def _looped(w, x):
     def loss(w, x):
         c, (ys, zs) = tape.scan(lambda c, x: (np.tanh(w * c + x @ _TABLE[:, :3]), (c * c, x[0])), w, x)
@@ -98,6 +110,7 @@ CASES = [
     (_matrices, (_RNG.normal(size=(3, 3)), np.ones((3, 2))), (0, 1)),
     (_scattered, (_RNG.normal(size=5), np.array([1, 3, 1])), (0,)),
     (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
+    (_ended_by_data, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_nested, (_RNG.normal(size=(4, 3)), _RNG.normal(size=3)), ()),
 ]
 
@@ -219,7 +232,7 @@ def _lists_of(instructions):
     yield instructions
     for op, _, attrs, _, _ in instructions:
         if op == "loop":
-            yield from _lists_of(attrs[4])
+            yield from _lists_of(attrs[-3])
 
 
 def with_other_arrays(rng, data):

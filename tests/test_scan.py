@@ -21,7 +21,8 @@ def in_stretches(checkpoint):
     return SimpleNamespace(**{**vars(TAPE), "scan": partial(tape.scan, checkpoint=checkpoint)})
 
 
-SCANNING = [case for case in CASES if "scan" in case.__code__.co_names]
+# A rule that is not linear in its adjoint has another result where what it belongs to is computed twice.
+SCANNING = [case for case in CASES if "scan" in case.__code__.co_names and case.__name__ != "custom_rule"]
 
 
 @pytest.mark.filterwarnings("ignore::tape.errors.ConstantResultWarning")
