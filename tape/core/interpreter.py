@@ -164,20 +164,7 @@ def innermost(operands: Sequence[Any]) -> Any:
     TraceDroppedError
         If the trace of an operand is gone.
     """
-    found: Any = None
-    level, is_batched = -1, False
-    for operand in operands:
-        if isinstance(operand, Handle) and (found is None or operand.trace_ref is not found.ref):
-            trace = operand.trace_ref()
-            if trace is None or trace.level == level:
-                break
-            is_batched = is_batched or trace.is_batch
-            if trace.level > level:
-                found, level = trace, trace.level
-    else:
-        if not OPEN or is_batched or interceptor(level) is None:
-            return found
-    if OPEN and (over := _interceptor_over(operands)):
+    if OPEN and (over := _innermost_while_open(operands)) is not None:
         return over
     owner: Any = None
     gone: Any = None
@@ -201,16 +188,24 @@ def innermost(operands: Sequence[Any]) -> Any:
     return gone.trace if owner is None else owner
 
 
-def _interceptor_over(operands: Sequence[Any]) -> Interceptor | None:
-    """Return the interceptor that comes before the owners of these operands."""
-    level = -1  # that of a trace which is gone: an interceptor may have another Var in its place
+def _innermost_while_open(operands: Sequence[Any]) -> Any:
+    """Return an interceptor that comes before the owners of these operands, or else the deepest of these.
+
+    None if there is neither: if the trace of an operand is gone, or two are of one level.
+    """
+    found: Any = None
+    level, is_batched, is_clear = -1, False, True  # the level of a trace which is gone: one may replace it
     for operand in operands:
-        trace = operand.trace_ref() if isinstance(operand, Handle) else None
-        if trace is not None:
-            if trace.is_batch:
-                return None
-            level = max(level, trace.level)
-    return interceptor(level)
+        if isinstance(operand, Handle) and (found is None or operand.trace_ref is not found.ref):
+            trace = operand.trace_ref()
+            if trace is None or trace.level == level:
+                is_clear = False
+                continue
+            is_batched = is_batched or trace.is_batch
+            if trace.level > level:
+                found, level = trace, trace.level
+    over = None if is_batched else interceptor(level)
+    return over if over is not None or not is_clear else found
 
 
 def interceptor(level: int) -> Interceptor | None:

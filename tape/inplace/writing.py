@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors, ops
 from tape.core.node import Handle, plain
-from tape.core.operands import other_operand
+from tape.core.operands import FAST, other_operand
 from tape.inplace.aliases import Family, Share, Stale, is_array, memory_of, settle, share_of
 from tape.ops.structure.indexing import getitem, getitem_op, parsed
 from tape.ops.structure.layout import laid_out, own, slowest_first
@@ -117,7 +117,9 @@ def augmented(
     def method(self: Any, other: Any) -> Any:
         if self.trace.is_batch or not is_array(self):
             return NotImplemented  # scalars are immutable: Python binds the name to the sum
-        stands_for = getattr(type(other), "__tape_operand__", None)  # a number that is recorded as a Var
+        kind, stands_for = type(other), None
+        if kind not in FAST and kind is not np.ndarray:
+            stands_for = getattr(kind, "__tape_operand__", None)  # a number that is recorded as a Var
         other = other_operand(other) if stands_for is None else stands_for(other, self)
         if other is NotImplemented:
             return other

@@ -164,9 +164,11 @@ def parsed(index: Any) -> tuple[tuple[Any, ...], list[Any]]:
     arrays: list[Any] = []
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
-        stands_for = getattr(type(part), "__tape_index__", None)  # an int that is recorded as a Var
-        if stands_for is not None:
-            part = stands_for(part, parts)
+        kind = type(part)
+        if kind is not slice and kind is not int:  # which most are: looking for an attribute takes longer
+            stands_for = getattr(kind, "__tape_index__", None)  # an int that is recorded as a Var
+            if stands_for is not None:
+                part = stands_for(part, parts)
         if isinstance(part, slice):
             static.append(slice(*(_bound(bound) for bound in (part.start, part.stop, part.step))))
         elif part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
