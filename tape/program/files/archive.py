@@ -23,8 +23,9 @@ from tape.program.calls.statics import Form
 from tape.program.files.structures import Damaged, calling_of, is_short, list_of, require, structures_of
 from tape.program.ir.check import check
 from tape.program.ir.instructions import IR, Guard, Instruction
-from tape.program.ir.loops import Ending, Loop, all_ir
+from tape.program.ir.loops import Loop, all_ir
 from tape.program.record.recording import Constant
+from tape.transforms.loops.steps import Ending
 
 if TYPE_CHECKING:
     from tape.program.program import Program

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from tape.core.op import Op
 from tape.core.results import Results
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.ir.values import Value
+from tape.transforms.loops.steps import Ending
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
-Ending = Literal["length", "flag", "count"]
 ALIGNMENT = 64
 """Bytes: every part of a block begins at a multiple of that."""
 BYTES = np.dtype(np.uint8)

@@ -2,9 +2,9 @@
 
 =============================  =========================================================================
 scan, while_loop, mapping      the functions; `branches` has those without a loop
-carry, room                    what a loop hands from step to step; how many steps it has room for
+carry, capacity                what a loop hands from step to step; how many steps it has room for
 body                           a step, recorded once
-steps, operation               a loop as an operation, `reversal` and `pushing` being its rules
+steps, operation               a loop as an operation, `reversal` and `forward` being its rules
 rolling                        loops of Python, found on a tape: `periods`, `likeness`, `sources`,
                                `elements` and `assembly` are its parts
 =============================  =========================================================================

@@ -7,7 +7,7 @@ from typing import Any
 from tape.core.op import Op
 from tape.core.results import Results
 from tape.core.table import INTERNAL
-from tape.transforms.loops.pushing import batch, expand, push
+from tape.transforms.loops.forward import batch, expand, push
 from tape.transforms.loops.reversal import pull
 from tape.transforms.loops.steps import Steps
 

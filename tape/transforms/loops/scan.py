@@ -15,8 +15,8 @@ from tape.core.node import plain
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.checkpoint import checkpoint
 from tape.transforms.loops.body import Unrolled, record
+from tape.transforms.loops.capacity import Place, body_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, dtype_of, example_of, own
-from tape.transforms.loops.room import Place, body_of, settle, with_room
 from tape.transforms.loops.steps import Steps
 
 
@@ -192,7 +192,7 @@ class _Loop:
         results = None
         if (program := recorder()) is not None:
             try:
-                results = with_room(self._as_one)
+                results = with_capacity(self._as_one)
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
         if results is None:
@@ -283,5 +283,5 @@ class _Loop:
         steps = Steps(body, self.length, len(captured), len(state), self.is_backwards, self.is_recomputed)
         results = list(steps(*captured, *state, *self.arrays))
         stop = count + len(places)
-        settle(list(zip(places, results[count:stop], strict=True)))
+        guard_step_counts(list(zip(places, results[count:stop], strict=True)))
         return [*results[:count], *results[stop:]]

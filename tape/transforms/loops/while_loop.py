@@ -13,8 +13,8 @@ from tape.core.node import plain
 from tape.core.var import Var
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
+from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
 from tape.transforms.loops.carry import Carry, as_value, example_of, own
-from tape.transforms.loops.room import Full, Place, body_of, room, settle, with_room
 from tape.transforms.loops.steps import Steps
 
 
@@ -48,8 +48,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Notes
     -----
-    A program has room for 64 steps, or 4, 16, ... times as many if that is needed when it is recorded,
-    because the reverse sweep needs values of each. A call that takes more is recorded anew, with more room.
+    A program has a capacity of 64 steps, or 4, 16, ... times as many if that is needed when it is recorded,
+    because the reverse sweep needs values of each. A call that takes more is recorded anew.
 
     Where one of the functions reads a number in Python, as ``and`` and ``if`` do, a compiled function records
     the loop step by step; write ``&`` for ``and``. Python numbers in a state become numbers of NumPy.
@@ -79,7 +79,7 @@ class _While:
         """Run the loop: as one operation in a compiled function, and otherwise step by step."""
         if (program := recorder()) is not None:
             try:
-                return self.carry.restored(with_room(self._as_one))
+                return self.carry.restored(with_capacity(self._as_one))
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
         state = self.carry.leaves
@@ -118,8 +118,8 @@ class _While:
                 raise
             raise Unrolled(f"there was no step to record, and {error}") from error
         first += [np.int64(0)] * len(places)
-        steps = Steps(body, room(place), len(captured), len(first), ends_by="flag")
+        steps = Steps(body, capacity_of(place), len(captured), len(first), ends_by="flag")
         goes_on, count, *state = steps(*captured, *first)
         stop = len(self.carry)
-        settle([(place, count + goes_on), *zip(places, state[stop:], strict=True)])
+        guard_step_counts([(place, count + goes_on), *zip(places, state[stop:], strict=True)])
         return state[:stop]

@@ -1,9 +1,9 @@
-"""How many steps of a `while_loop` a program has room for, and what happens where it takes more.
+"""The capacity of a `while_loop` in a program: for how many steps there is room, and what happens beyond.
 
-A program has a fixed size, so that a loop that data end has room for a number of steps. One that needs more
-in a later call is found by guards that `settle` makes, and the function is recorded anew; while it is
-recorded, more and more room is tried. In the body of another loop, the largest number of steps becomes a part
-of that one's state, up to the outermost loop, which knows each loop inside of it by its place.
+A program has a fixed size, and so has what a loop that data end keeps of its steps. One that takes more steps
+in a later call is found by guards, and the function is recorded anew; while it is recorded, larger and larger
+capacities are tried. In the body of another loop, the largest number of steps becomes a part of that one's
+state, up to the outermost loop, which knows each loop inside of it by its place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIRST, _GROWTH = 64, 4
 
 
 class Full(Exception):
-    """Raised while a loop is recorded in which one takes more steps than there is room for."""
+    """Raised while a loop is recorded in which one takes more steps than its capacity."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Full(Exception):
 class _Scope:
     """The body of a loop that is being recorded."""
 
-    def __init__(self, rooms: dict[Place, int], place: Place) -> None:
-        self.rooms = rooms
+    def __init__(self, capacities: dict[Place, int], place: Place) -> None:
+        self.capacities = capacities
         self.place = place
         self.count = 0
 
@@ -52,19 +52,19 @@ def _inside(scope: _Scope) -> Iterator[None]:
         _scope.reset(token)
 
 
-def with_room(attempt: Callable[[Place], T]) -> T:
-    """Record a loop, given its place; with more room as long as it or a loop in it needs more."""
+def with_capacity(attempt: Callable[[Place], T]) -> T:
+    """Record a loop, given its place; with larger capacities as long as it or a loop in it needs them."""
     outer = _scope.get()
     if outer is not None:
         outer.count += 1
         return attempt((*outer.place, outer.count))
-    rooms: dict[Place, int] = {}
+    capacities: dict[Place, int] = {}
     while True:
         try:
-            with _inside(_Scope(rooms, ())):
+            with _inside(_Scope(capacities, ())):
                 return attempt(())
         except Full as full:
-            rooms[full.place] = _GROWTH * rooms.get(full.place, _FIRST)
+            capacities[full.place] = _GROWTH * capacities.get(full.place, _FIRST)
 
 
 @contextmanager
@@ -72,24 +72,24 @@ def body_of(place: Place) -> Iterator[None]:
     """While the body of a loop is recorded: loops inside of it have places of their own."""
     scope = _scope.get()
     assert scope is not None
-    with _inside(_Scope(scope.rooms, place)):
+    with _inside(_Scope(scope.capacities, place)):
         yield
 
 
-def room(place: Place) -> int:
-    """Return for how many steps there is room."""
+def capacity_of(place: Place) -> int:
+    """Return the capacity of the loop at a place."""
     scope = _scope.get()
-    return _FIRST if scope is None else scope.rooms.get(place, _FIRST)
+    return _FIRST if scope is None else scope.capacities.get(place, _FIRST)
 
 
-def settle(taken: Sequence[tuple[Place, Any]]) -> None:
+def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
     """Require that loops have ended, of which we have the number of steps that they took, or had to.
 
-    In a later call they may take another number: that they take more than the least room, than the next one
-    and so on are guards, by which the programs with different rooms are told apart.
+    In a later call they may take another number. That they take more than the least capacity, than the next
+    one and so on are guards, which tell programs of different capacities apart.
     """
     for place, count in taken:
-        if plain(count) > room(place):
+        if plain(count) > capacity_of(place):
             raise Full(place)
     for place, count in taken:
         inner = count
