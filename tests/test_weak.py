@@ -69,6 +69,19 @@ def test_numbers_of_python_stay_numbers_of_python(name):
                 assert types(found) == types(expected)
 
 
+@pytest.mark.parametrize("x", [np.array([1.0, 2.0]), np.float64(0.5), 0.5, 2, np.zeros((0, 3)), np.int64(3)])
+@pytest.mark.parametrize("other", ["r", None])
+def test_what_is_no_number_equals_nothing_with_the_types_of_numpy(x, other):
+    def f(x):
+        return x == other, x != other, other == x, other != x
+
+    for found, expected in zip(tape.compile(f)(x), f(x), strict=True):
+        assert type(found) is type(expected)
+        np.testing.assert_array_equal(found, expected, strict=True)
+    with pytest.raises(TypeError):
+        tape.compile(lambda x: x < other)(x)
+
+
 def flat(out):
     return [x for part in out for x in flat(part)] if isinstance(out, (tuple, list)) else [out]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -288,11 +288,16 @@ def _numbers(found: np.ndarray, expected: np.ndarray) -> str:
 
 
 def _is_ill_conditioned(program: Program, code: Any, sets: list[DataSet], found: Any, expected: Any) -> bool:
-    """Whether eager results differ as much where these do, if all numbers are moved by their rounding."""
+    """Whether eager results differ as much where these do, if all numbers are moved by their rounding.
+
+    Or if matrices lie in Fortran's order: BLAS multiplies these by another kernel, which may round once for
+    a product and a sum, so that what overflows there and here is not the same.
+    """
     gaps = _gaps(found, expected)
     moved_gaps = np.zeros(len(gaps))
-    for salt in range(8):
-        moved = [_moved(one, salt, program.has_determined_zeros) for one in sets]
+    variants = [[_moved(one, salt, program.has_determined_zeros) for one in sets] for salt in range(8)]
+    variants.append([replace(one, layout="F", alias="") for one in sets])
+    for moved in variants:
         eager = Subject(program, code, moved[0])
         for one in moved:
             eager.change(one)

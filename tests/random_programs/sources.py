@@ -258,7 +258,7 @@ def _laid_out(value: np.ndarray, layout: str) -> np.ndarray:
         out = raw[1:].view(value.dtype).reshape(value.shape)
         out[...] = value
         return out
-    out = value.copy()
+    out = value.copy("F" if layout == "F" else "C")
     if layout == "read-only":
         out.flags.writeable = False
     return out

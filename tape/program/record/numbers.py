@@ -39,6 +39,11 @@ def weakly_compared(function: Callable[..., Any], comparison: Callable[[Any, Any
         if _is_weak(self) and _is_weak(other):
             number = comparison(exact(plain(self)), exact(plain(other)))
             return _weakened(_exactly_compared(function, self, other), number)
+        if (other is None or isinstance(other, str)) and comparison in (operator.eq, operator.ne):
+            # NumPy compares a string with each element, and None with those of arrays: none is equal.
+            if _is_weak(self) or (other is None and not self.ndim):
+                return NotImplemented
+            return np.full(self.shape, comparison is operator.ne)[()]
         is_theirs = other is None or type(other) is Proxy or isinstance(other, str)
         return NotImplemented if is_theirs else function(self, other)
 
