@@ -46,6 +46,7 @@ class Lanes(Interpreter):
         self.size = size
         self.level = interpreter.next_level()
         self.ref = weakref.ref(self)
+        self.around: list[Any] = []  # what is open of `tape.interpreters.choosing`
 
     def __repr__(self) -> str:
         return f"<a batch of {self.size}>"
@@ -59,17 +60,24 @@ class Lanes(Interpreter):
 
     def batch(self, values: Any) -> Batch:
         """Values along the first axis of an array or Var, as one."""
-        return Batch(self.ref, -1, Leaf(values, False, None))  # type: ignore[arg-type]
+        batch = Batch(self.ref, -1, Leaf(values, False, None))  # type: ignore[arg-type]
+        for region in self.around:
+            region.note(batch)
+        return batch
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value is a batch of these."""
+        return isinstance(value, Handle) and value.trace_ref is self.ref
 
     def values(self, result: Any) -> Any:
         """The values of a batch, along the first axis; of anything else, as often as there are lanes."""
-        if isinstance(result, Handle) and result.trace_ref is self.ref:
+        if self.owns(result):
             return result.node.value
         return ops.broadcast_to(result, (self.size, *np.shape(result)))
 
     def process(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run the batch rule of an operation; without one, run the operation once for each element."""
-        is_batched = [isinstance(x, Handle) and x.trace_ref is self.ref for x in operands]
+        is_batched = [self.owns(x) for x in operands]
         raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
         result = NotImplemented
         if op.batch is not None:
@@ -94,16 +102,7 @@ class Lanes(Interpreter):
 
 
 _ON_SHAPES = frozenset(
-    {
-        np.shape,
-        np.ndim,
-        np.size,
-        np.full_like,
-        np.result_type,
-        np.can_cast,
-        np.iscomplexobj,
-        np.isrealobj,
-    }
+    {np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj}
 )
 
 
@@ -111,6 +110,8 @@ class Batch(Var):
     """A handle to values of which every operation sees one; they are made by `Lanes`."""
 
     __slots__ = ()
+
+    is_batch = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,7 +132,7 @@ class Batch(Var):
         return f"Batch({self.dtype}{list(self.shape)}, {len(self.node.value)} values)"
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in _ON_SHAPES:  # questions about one value, and arrays shaped like it
+        if func in _ON_SHAPES:  # questions about one value
             one = np.empty(self.shape, self.dtype)
             return func(*(one if a is self else a for a in args), **kwargs)
         if func in (np.array_equal, np.allclose):

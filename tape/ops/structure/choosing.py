@@ -12,7 +12,7 @@ from tape import errors
 from tape.core import series
 from tape.core.batch_rules import elementwise
 from tape.core.linear import cast
-from tape.core.node import plain
+from tape.core.node import plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -189,7 +189,7 @@ def _chosen(name: str, condition: Any, a: Any, axis: int | None) -> Any:
     length = np.size(a) if axis is None else shape[checked_axis(name, shape, axis)]
     count = np.size(condition)
     if count > length:  # a batch of conditions has its axis in front
-        beyond = np.reshape(plain(condition), (-1, count))[:, length:]
+        beyond = np.reshape(plain_batch(condition), (-1, count))[:, length:]
         checked_positions(name, np.argwhere(beyond)[:, 1] + length, 0, length)
     return take(a, flatnonzero(condition), axis)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tape import errors
 from tape.core.batch_rules import elementwise
-from tape.core.node import plain
+from tape.core.node import plain_batch
 from tape.core.op import Op
 from tape.core.operands import as_operand
 from tape.core.table import implements
@@ -72,7 +72,7 @@ def checked_positions(name: str, indices: Any, first: int, length: int, mode: st
     """Return indices from ``first`` to ``length - 1``, or wrapped or clipped to that range."""
     if mode not in ("raise", "wrap", "clip"):
         raise OptionError(f"{name}: mode={mode!r}. It must be 'raise', 'wrap' or 'clip'")
-    found = np.asarray(plain(indices))
+    found = np.asarray(plain_batch(indices))
     if not found.size:
         return indices if found.dtype.kind in "iu" else found.astype(np.intp)
     if found.dtype.kind not in "iu":

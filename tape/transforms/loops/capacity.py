@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from tape.core.node import Handle, plain
+from tape import ops
+from tape.core.node import Handle, batch_below, plain
 from tape.transforms.loops.body import BodyTrace
 
 T = TypeVar("T")
@@ -88,6 +89,7 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
     In a later call they may take another number. That they take more than the least capacity, than the next
     one and so on are guards, which tell programs of different capacities apart.
     """
+    taken = [(place, _most(count)) for place, count in taken]
     for place, count in taken:
         if plain(count) > capacity_of(place):
             raise Full(place)
@@ -102,3 +104,10 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
         size = _FIRST
         while bool(count > size):
             size *= _GROWTH
+
+
+def _most(count: Any) -> Any:
+    """Return the largest number of steps, if there is one for each element of a batch."""
+    while (batch := batch_below(count)) is not None:
+        count = ops.max(batch.node.value, initial=0)
+    return count

@@ -9,8 +9,9 @@ import numpy as np
 
 from tape import ops
 from tape.core.interpreter import recorder
-from tape.core.node import plain
+from tape.core.node import batch_below, plain
 from tape.core.var import Var
+from tape.interpreters.choosing import holds_for_some, of_some
 from tape.transforms._record import check_callable, name_of
 from tape.transforms.loops.body import Unrolled, record
 from tape.transforms.loops.capacity import Full, Place, body_of, capacity_of, guard_step_counts, with_capacity
@@ -83,9 +84,18 @@ class _While:
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
         state = self.carry.leaves
-        while self.cond_fun(self.carry.restored(state)):
-            state = self._step(list(map(own, state)))
-        return self.carry.restored(state)
+        while True:
+            answer = self.cond_fun(self.carry.restored(state))
+            if (batch := batch_below(answer)) is not None:
+                answer = ops.not_equal(answer, 0)
+            if not holds_for_some(answer):
+                return self.carry.restored(state)
+            before = list(map(own, state))
+            if batch is None:
+                state = self._step(before)
+                continue
+            after = of_some(answer, self._step, before)
+            state = [ops.where(answer, new, old) for new, old in zip(after, state, strict=True)]
 
     def _step(self, state: Sequence[Any]) -> list[Any]:
         return self.carry.after(self.body_fun(self.carry.restored(state)), state)
