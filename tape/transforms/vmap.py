@@ -95,8 +95,8 @@ class _Call:
         self.name = name
         if isinstance(in_axes, (tuple, list)) and len(in_axes) != len(args):
             raise errors.ShapeError(
-                f"vmap: in_axes has {len(in_axes)} entries, and {name} was called with {len(args)} positional "
-                "arguments. Give one for each"
+                f"vmap: in_axes has {len(in_axes)} entries, and {name} was called with {len(args)} "
+                "positional arguments. Give one for each"
             )
         each = in_axes if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)
         self._leaves, self._structure = tree.flatten((args, kwargs))
@@ -121,8 +121,8 @@ class _Call:
             lengths.setdefault(shape[axis], f"{self._names()[k]}, {errors.describe(leaf)}, along axis {axis}")
         if not lengths:
             raise errors.ShapeError(
-                f"vmap: {self.name} was called without anything to map over. Give it an array with an axis in "
-                "in_axes"
+                f"vmap: {self.name} was called without anything to map over. Give it an array with an axis "
+                "in in_axes"
             )
         if len(lengths) > 1:
             found = "; ".join(f"{length} of {what}" for length, what in lengths.items())
@@ -143,11 +143,14 @@ class _Call:
         pairs = enumerate(zip(self._leaves, self._axes, strict=True))
         return tree.restore(
             self._structure,
-            [leaf if axis is None else lanes.batch(self._in_front(k, leaf, axis)) for k, (leaf, axis) in pairs],
+            [
+                leaf if axis is None else lanes.batch(self._in_front(k, leaf, axis))
+                for k, (leaf, axis) in pairs
+            ],
         )
 
     def _in_front(self, k: int, leaf: Any, axis: int) -> Any:
-        """Return the values of a leaf, of which the function may write over, with the mapped axis in front."""
+        """Return the values of a leaf, which the function may write over, with the mapped axis in front."""
         leaf = lift(resolve(leaf))
         if isinstance(leaf, Handle):
             return ops.moveaxis(leaf, axis, 0) if axis else snapshot(leaf)
@@ -165,8 +168,8 @@ def _moved(lanes: Lanes, leaf: Any, axis: int | None) -> Any:
     if axis is None:
         if lanes.owns(leaf):
             raise errors.ShapeError(
-                f"vmap: {errors.describe(leaf)} is another one for each example, and out_axes is None for it. "
-                "Give an axis"
+                f"vmap: {errors.describe(leaf)} is another one for each example, and out_axes is None for "
+                "it. Give an axis"
             )
         return leaf
     values = lanes.values(leaf)

@@ -19,7 +19,7 @@ from tape.inspect.costs import declare_cost, free, passes
 from tape.inspect.samples import declare_samples
 from tape.kernels.accumulate import Scattered
 from tape.ops.elementwise.selection import where
-from tape.ops.structure.indexing import HOLE, scattered
+from tape.ops.structure.indexing import HOLE, batch_reading, getitem_op, scattered
 from tape.ops.structure.positions import Shape, checked_axis, checked_positions
 from tape.ops.structure.shape import astype, broadcasts, ravel, repeated, reshape
 
@@ -152,7 +152,10 @@ def _take_vjp(g: Any, out: Any, x: Any, indices: Any, axis: int) -> Any:
 
 
 def _batch_take(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size: int) -> Any:
-    return NotImplemented if is_batched[1] else op(*operands, axis=inner_axis(attrs["axis"]))
+    if not is_batched[1]:
+        return op(*operands, axis=inner_axis(attrs["axis"]))
+    index = (*(slice(None),) * attrs["axis"], HOLE)
+    return batch_reading(getitem_op, operands, is_batched, {"index": index}, size)
 
 
 _take: Op = Op(

@@ -69,9 +69,7 @@ class _Batched:
             states = [first - 1 if self.steps.is_backwards else ops.zeros_like(first), *states]
             count = [first]
         body, captured, is_differing = self._body(constants, states, len(arrays))
-        steps = replace(
-            self.steps, body=body, constants=len(captured) + len(constants), states=len(states)
-        )
+        steps = replace(self.steps, body=body, constants=len(captured) + len(constants), states=len(states))
         found = list(steps(*captured, *constants, *states, *arrays, *count))
         found = found[len(states) - self.steps.states :]
         return Results(
