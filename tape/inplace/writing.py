@@ -214,7 +214,7 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
             "own, where it comes from outside. Write to a copy() of it there"
         )
     if x.is_batch:
-        _write_batch(x, new)
+        x.write(new)
         return
     new = _laid_out_as(x, new)
     share = x.share
@@ -235,18 +235,6 @@ def _move(x: Any, new: Any, region: np.ndarray | None = None, whole: Any = None)
             share.family.add(handle)  # its content is up to date again
         handle.id, handle.node = new.id, new.node
     share.family.written(written, moves)
-
-
-def _write_batch(x: Any, new: Any) -> None:
-    """Write over the values of a batch, which other batches may be views of."""
-    values = x.node.value
-    try:
-        values[...] = new.node.value
-    except (ValueError, errors.ConversionError) as error:
-        raise errors.InPlaceError(
-            f"{x!r} cannot be written to, because its values are read-only or are not differentiated, and "
-            "what is written is. Write to a copy(), or to np.zeros_like(v) of a v that is differentiated"
-        ) from error
 
 
 def _with_part(source: Any, share: Any, part: Any) -> Any:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from tape import errors, ops
 from tape.core import interpreter
-from tape.core.interpreter import Interpreter
+from tape.core.interpreter import Interpreter, recorder
 from tape.core.node import Handle, Leaf
+from tape.core.results import Results, unpack
+from tape.core.table import INTERNAL
 from tape.core.var import Var
 
 
@@ -47,6 +49,7 @@ class Lanes(Interpreter):
         self.level = interpreter.next_level()
         self.ref = weakref.ref(self)
         self.around: list[Any] = []  # what is open of `tape.interpreters.choosing`
+        self._sharing: dict[int, list[weakref.ref[Batch]]] = {}  # by the array whose memory they share
 
     def __repr__(self) -> str:
         return f"<a batch of {self.size}>"
@@ -65,6 +68,10 @@ class Lanes(Interpreter):
             region.note(batch)
         return batch
 
+    def input(self, value: Any) -> Batch:
+        """A value that is the same for all elements, as a batch of it."""
+        return self.batch(self.values(value))
+
     def owns(self, value: Any) -> bool:
         """Whether a value is a batch of these."""
         return isinstance(value, Handle) and value.trace_ref is self.ref
@@ -77,6 +84,12 @@ class Lanes(Interpreter):
 
     def process(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Run the batch rule of an operation; without one, run the operation once for each element."""
+        if op.is_constant:  # its rule for batches may call operations that are not
+            with INTERNAL["no_grad"]():
+                return self._processed(op, operands, attrs)
+        return self._processed(op, operands, attrs)
+
+    def _processed(self, op: Any, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         is_batched = [self.owns(x) for x in operands]
         raw = [x.node.value if inside else x for x, inside in zip(operands, is_batched, strict=True)]
         result = NotImplemented
@@ -84,7 +97,28 @@ class Lanes(Interpreter):
             result = op.batch(op, raw, is_batched, attrs, self.size)
         if result is NotImplemented:
             result = self._one_by_one(op, raw, is_batched, attrs)
-        return self.batch(result)
+        batch = self.batch(result)
+        base = getattr(result, "base", None) if type(result) is np.ndarray else getattr(result, "share", None)
+        if base is not None or any(x is result for x in raw):
+            self._note_sharing(batch, [x for x, inside in zip(operands, is_batched, strict=True) if inside])
+        return batch
+
+    def _note_sharing(self, view: Batch, operands: Sequence[Any]) -> None:
+        """Note which operands a batch may be a view of."""
+        owner = _owner(view.node.value)
+        viewed = [x for x in operands if _owner(x.node.value) is owner]
+        if viewed:
+            self._sharing.setdefault(id(owner), []).extend(map(weakref.ref, [view, *viewed]))
+
+    def sharing(self, batch: Batch) -> list[Batch]:
+        """The batches that share memory with one, and that one; of batches of Vars all that may."""
+        owner = _owner(batch.node.value)
+        found = {id(batch): batch}
+        for ref in self._sharing.get(id(owner), ()):
+            other = ref()
+            if other is not None and _owner(other.node.value) is owner:
+                found[id(other)] = other
+        return list(found.values())
 
     def _one_by_one(
         self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
@@ -93,12 +127,18 @@ class Lanes(Interpreter):
             raise errors.UnsupportedError(
                 f"{op.name} has no rule for batches, and cannot run on an empty one"
             )
-        return ops.stack(
-            [
-                op(*(x[i] if inside else x for x, inside in zip(operands, is_batched, strict=True)), **attrs)
-                for i in range(self.size)
-            ]
-        )
+
+        def one(elements: Sequence[Any]) -> Any:
+            given = iter(elements)
+            return op(*[next(given) if each else x for x, each in pairs], **attrs)
+
+        pairs = list(zip(operands, is_batched, strict=True))
+        values = [x for x, each in pairs if each]
+        if recorder() is not None:
+            return INTERNAL["each"](op.name, one, values)  # a loop of the program
+        found = [unpack(one([x[i] for x in values])) for i in range(self.size)]
+        columns = [ops.stack(column) for column in zip(*found, strict=True)]
+        return columns[0] if len(columns) == 1 else Results(columns)
 
 
 _ON_SHAPES = frozenset(
@@ -139,25 +179,82 @@ class Batch(Var):
             self.__bool__()
         return super().__array_function__(func, types, args, kwargs)
 
+    def write(self, new: Batch) -> None:
+        """Write other values over these, with the effect on views as in NumPy.
+
+        The memory of values is never written: snapshots, and arrays that users gave, stay what they are.
+
+        Raises
+        ------
+        InPlaceError
+            If the values are read-only, or these have no derivative and the new ones have one.
+        """
+        values, lanes = self.node.value, cast("Lanes", self.trace)
+        together = lanes.sharing(self)
+        if isinstance(values, Handle):
+            nodes = [batch.node for batch in together]
+            before = [node.value.again() for node in nodes]
+            values[...] = new.node.value  # type: ignore[index]
+            for batch, node, old in zip(together, nodes, before, strict=True):
+                present = node.value
+                if present.node is not old.node:  # snapshots have the same node, and keep what it was
+                    node.value, batch.node = old, lanes.batch(present).node
+            return
+        if not values.flags.writeable or isinstance(new.node.value, Handle):
+            raise errors.InPlaceError(
+                f"{self!r} cannot be written to: its values are read-only, or they are not differentiated "
+                "and what is written is. Write to a copy(), or to np.zeros_like(v) of a v that is "
+                "differentiated"
+            )
+        if len(together) == 1:
+            moved = [np.array(new.node.value, values.dtype)]
+        else:
+            moved = _moved([batch.node.value for batch in together])
+            moved[0][...] = new.node.value
+        for batch, value in zip(together, moved, strict=True):
+            batch.node = lanes.batch(value).node
+
     def item(self, *index: int) -> NoReturn:
         """Refuse: there are several values."""
-        self._scalar("item")
+        self._scalar("item()")
 
     def _scalar(self, target: str) -> NoReturn:
+        self._refuse(target, "Compute with it as it is")
+
+    def _refuse(self, target: str, instead: str) -> NoReturn:
         raise errors.ConversionError(
-            f"{target} of {self!r}: there are several values. Do without in what is swept as a batch"
+            f"{target} of {self!r}: it stands for several values, one for each element of a batch. {instead}"
         )
 
     def __index__(self) -> NoReturn:
-        self._scalar("int")
+        self._refuse("an index", "Write tape.ops.getitem(array, i) for array[i]")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        self._scalar("an array")
+        self._refuse(
+            "a plain array",
+            "Use NumPy's functions on it, or tape.ops.getitem(array, i) for array[i]; to write it into an "
+            "array, make that by np.zeros_like, or with like=, from something in the batch",
+        )
 
     def __bool__(self) -> NoReturn:
-        raise errors.ConversionError(
-            f"the truth of {self!r}: its values would choose different branches. Use np.where"
-        )
+        self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")
+
+
+def _owner(array: Any) -> Any:
+    """Return the array that an array is a view of, or itself; None for a Var."""
+    while isinstance(array, np.ndarray) and isinstance(array.base, np.ndarray):
+        array = array.base
+    return array if isinstance(array, np.ndarray) else None
+
+
+def _moved(views: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the same views of a copy of the array that they are views of."""
+    owner = _owner(views[0])
+    start, memory = owner.__array_interface__["data"][0], owner.ravel(order="K").copy()
+    return [
+        np.ndarray(v.shape, v.dtype, memory, v.__array_interface__["data"][0] - start, v.strides)
+        for v in views
+    ]
 
 
 def one_by_one(rule: Callable[..., Any]) -> Callable[..., Any]:

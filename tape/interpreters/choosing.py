@@ -65,7 +65,7 @@ class Chosen(Interceptor):
 
     def resolve(self, var: Any) -> Any:
         """Map a Var from outside to the chosen elements."""
-        if not _holds(var, self._lanes) or self._is_inside(var):
+        if not _holds(var, self._lanes) or self.is_inside(var):
             return var
         known = self._seen.get(id(var.node))
         if known is None:
@@ -81,7 +81,8 @@ class Chosen(Interceptor):
         """Map any leaf from outside to its value inside."""
         return self.resolve(leaf) if isinstance(leaf, Handle) else leaf
 
-    def _is_inside(self, var: Any) -> bool:
+    def is_inside(self, var: Any) -> bool:
+        """Whether a Var was made inside."""
         if var.is_batch:
             known = self._seen.get(id(var.node))
             return known is not None and known[1] is None
@@ -174,7 +175,7 @@ def _pull(g: Any, out: Any, x: Any, places: Any, lanes: Lanes) -> list[Any]:
     return [sum_at(whole, places, lanes=lanes), None]
 
 
-element_at = Op(
+element_at: Op = Op(
     lambda x, places, lanes: x,  # the same for all elements
     vjp=_pull,
     jvp=lambda tangents, out, x, places, lanes: element_at(tangents[0], places, lanes=lanes),
@@ -182,7 +183,7 @@ element_at = Op(
     name="element_at",
     doc="In place of each element of a batch the one at a given place.",
 )
-sum_at = Op(
+sum_at: Op = Op(
     lambda g, places, lanes: g,
     vjp=lambda g, out, x, places, lanes: [element_at(g, places, lanes=lanes), None],
     jvp=lambda tangents, out, x, places, lanes: sum_at(tangents[0], places, lanes=lanes),

@@ -55,7 +55,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     Notes
     -----
     ``f`` may write to its arguments, which are its own. A list is indexed with one of its numbers by
-    ``np.take(array, i, axis=0)``; arrays to write to are made by `numpy.zeros_like` of an argument.
+    ``tape.ops.getitem(array, i)``; arrays to write to are made by `numpy.zeros_like` of an argument.
 
     Random numbers that ``f`` draws are the same for all examples. Map over them, or over seeds.
 
@@ -150,7 +150,7 @@ class _Call:
         )
 
     def _in_front(self, k: int, leaf: Any, axis: int) -> Any:
-        """Return the values of a leaf, which the function may write over, with the mapped axis in front."""
+        """Return the values of a leaf, with the mapped axis in front."""
         leaf = lift(resolve(leaf))
         if isinstance(leaf, Handle):
             return ops.moveaxis(leaf, axis, 0) if axis else snapshot(leaf)
@@ -159,7 +159,7 @@ class _Call:
             raise errors.DTypeError(
                 f"vmap: {self._names()[k]} is {errors.describe(leaf)}. Map over arrays of numbers or bools"
             )
-        return np.moveaxis(array, axis, 0).copy()
+        return np.moveaxis(array, axis, 0)
 
 
 def _moved(lanes: Lanes, leaf: Any, axis: int | None) -> Any:

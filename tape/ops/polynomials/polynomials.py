@@ -67,7 +67,7 @@ def _batch_polyval(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any
     if is_batched[0]:
         if p.ndim > 2 or not p.shape[1]:
             return NotImplemented
-        ndim = x.ndim - is_batched[1] if isinstance(x, np.ndarray) else np.ndim(x)
+        ndim = np.ndim(x) - is_batched[1]
         p = reshape(p.T, (p.shape[1], size, *(1,) * ndim))  # each coefficient broadcasts against x
     elif p.ndim > 1:
         return NotImplemented

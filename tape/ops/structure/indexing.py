@@ -60,13 +60,13 @@ class Positions(NamedTuple):
 
     Attributes
     ----------
-    index, arrays
-        With a further array in front, which counts the elements of the batch.
+    where, arrays
+        The index and its arrays, with a further array in front, which counts the elements of the batch.
     order : tuple of int or None
         The axes of what is read there, as they belong; None if they do.
     """
 
-    index: tuple[Any, ...]
+    where: tuple[Any, ...]
     arrays: list[Any]
     order: tuple[int, ...] | None
 
@@ -127,9 +127,9 @@ def batch_reading(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any]
     if found is None:
         return NotImplemented
     if not shape:
-        return found.in_order(op(x, *found.arrays, index=found.index))
+        return found.in_order(op(x, *found.arrays, index=found.where))
     g = x if x_inside else broadcast_to(x, shape=(size, *np.shape(x)))
-    return op(found.to_write(g), *found.arrays, index=found.index, **shape)
+    return op(found.to_write(g), *found.arrays, index=found.where, **shape)
 
 
 def scattered(g: Any, *arrays: Any, index: tuple[Any, ...], shape: tuple[int, ...]) -> Any:

@@ -82,7 +82,7 @@ def _batch(op: Any, operands: Any, is_batched: Any, attrs: dict[str, Any], size:
     if not v_inside:
         missing = ndim + 1 - np.ndim(v)
         v = reshape(v, (*(1,) * missing, *np.shape(v))) if missing > 0 else v
-    return op(x, found.to_write(v), *found.arrays, index=found.index)
+    return op(x, found.to_write(v), *found.arrays, index=found.where)
 
 
 def _summed(read: Any, shape: Shape) -> Any:

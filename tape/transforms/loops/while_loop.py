@@ -44,11 +44,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     ------
     ShapeError, DTypeError
         If a step changes the structure, a shape or a dtype of the state.
-    UnsupportedError
-        In compiled functions, where the number of steps depends on what an outer transform runs a batch of.
 
     Notes
     -----
+    In a batch (`vmap`) the loop goes on until it is done for all elements. Those that are done keep their
+    state, and the functions do not see them.
+
     A program has a capacity of 64 steps, or 4, 16, ... times as many if that is needed when it is recorded,
     because the reverse sweep needs values of each. A call that takes more is recorded anew.
 
