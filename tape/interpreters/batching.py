@@ -49,7 +49,6 @@ class Lanes(Interpreter):
         self.level = interpreter.next_level()
         self.ref = weakref.ref(self)
         self.around: list[Any] = []  # what is open of `tape.interpreters.choosing`
-        self._sharing: dict[int, list[weakref.ref[Batch]]] = {}  # by the array whose memory they share
 
     def __repr__(self) -> str:
         return f"<a batch of {self.size}>"
@@ -63,7 +62,7 @@ class Lanes(Interpreter):
 
     def batch(self, values: Any) -> Batch:
         """Values along the first axis of an array or Var, as one."""
-        batch = Batch(self.ref, -1, Leaf(values, False, None))  # type: ignore[arg-type]
+        batch = Batch(self.ref, -1, Leaf(values, False, None))
         for region in self.around:
             region.note(batch)
         return batch
@@ -98,27 +97,10 @@ class Lanes(Interpreter):
         if result is NotImplemented:
             result = self._one_by_one(op, raw, is_batched, attrs)
         batch = self.batch(result)
-        base = getattr(result, "base", None) if type(result) is np.ndarray else getattr(result, "share", None)
-        if base is not None or any(x is result for x in raw):
-            self._note_sharing(batch, [x for x, inside in zip(operands, is_batched, strict=True) if inside])
+        if op.view is not None and is_batched[0] and batch.ndim and _may_share(result, raw[0]):
+            batch.family = operands[0].family
+            batch.family.append(weakref.ref(batch))
         return batch
-
-    def _note_sharing(self, view: Batch, operands: Sequence[Any]) -> None:
-        """Note which operands a batch may be a view of."""
-        owner = _owner(view.node.value)
-        viewed = [x for x in operands if _owner(x.node.value) is owner]
-        if viewed:
-            self._sharing.setdefault(id(owner), []).extend(map(weakref.ref, [view, *viewed]))
-
-    def sharing(self, batch: Batch) -> list[Batch]:
-        """The batches that share memory with one, and that one; of batches of Vars all that may."""
-        owner = _owner(batch.node.value)
-        found = {id(batch): batch}
-        for ref in self._sharing.get(id(owner), ()):
-            other = ref()
-            if other is not None and _owner(other.node.value) is owner:
-                found[id(other)] = other
-        return list(found.values())
 
     def _one_by_one(
         self, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
@@ -149,9 +131,13 @@ _ON_SHAPES = frozenset(
 class Batch(Var):
     """A handle to values of which every operation sees one; they are made by `Lanes`."""
 
-    __slots__ = ()
+    __slots__ = ("family",)
 
     is_batch = True
+
+    def __init__(self, trace_ref: Any, id: int, node: Any) -> None:
+        super().__init__(trace_ref, id, node)
+        self.family: list[weakref.ref[Batch]] = [weakref.ref(self)]  # those that share memory
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -179,6 +165,17 @@ class Batch(Var):
             self.__bool__()
         return super().__array_function__(func, types, args, kwargs)
 
+    def again(self) -> Batch:
+        """Another handle to the same values, which stay there when this one is written to."""
+        values = self.node.value
+        if not isinstance(values, Handle):
+            return super().again()
+        batch = Batch(self.trace_ref, self.id, Leaf(values.again(), False, None))
+        for region in cast("Lanes", self.trace).around:
+            if region.is_inside(self):
+                region.note(batch)
+        return batch
+
     def write(self, new: Batch) -> None:
         """Write other values over these, with the effect on views as in NumPy.
 
@@ -190,29 +187,25 @@ class Batch(Var):
             If the values are read-only, or these have no derivative and the new ones have one.
         """
         values, lanes = self.node.value, cast("Lanes", self.trace)
-        together = lanes.sharing(self)
-        if isinstance(values, Handle):
-            nodes = [batch.node for batch in together]
-            before = [node.value.again() for node in nodes]
-            values[...] = new.node.value  # type: ignore[index]
-            for batch, node, old in zip(together, nodes, before, strict=True):
-                present = node.value
-                if present.node is not old.node:  # snapshots have the same node, and keep what it was
-                    node.value, batch.node = old, lanes.batch(present).node
-            return
-        if not values.flags.writeable or isinstance(new.node.value, Handle):
+        is_recorded = isinstance(values, Handle)
+        if not is_recorded and (not values.flags.writeable or isinstance(new.node.value, Handle)):
             raise errors.InPlaceError(
                 f"{self!r} cannot be written to: its values are read-only, or they are not differentiated "
                 "and what is written is. Write to a copy(), or to np.zeros_like(v) of a v that is "
                 "differentiated"
             )
+        together = [batch for ref in self.family if (batch := ref()) is not None]
         if len(together) == 1:
-            moved = [np.array(new.node.value, values.dtype)]
+            self.node = lanes.batch(new.node.value).node
+        elif is_recorded:
+            values[...] = new.node.value  # and views of it follow
+            for batch in together:
+                batch.node = lanes.batch(batch.node.value).node
         else:
             moved = _moved([batch.node.value for batch in together])
-            moved[0][...] = new.node.value
-        for batch, value in zip(together, moved, strict=True):
-            batch.node = lanes.batch(value).node
+            moved[[x is self for x in together].index(True)][...] = new.node.value
+            for batch, value in zip(together, moved, strict=True):
+                batch.node = lanes.batch(value).node
 
     def item(self, *index: int) -> NoReturn:
         """Refuse: there are several values."""
@@ -238,6 +231,13 @@ class Batch(Var):
 
     def __bool__(self) -> NoReturn:
         self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")
+
+
+def _may_share(result: Any, values: Any) -> bool:
+    """Return whether what an operation returned may be a view of its first operand."""
+    if isinstance(result, Handle):
+        return result is values or result.share is not None
+    return _owner(result) is _owner(values)
 
 
 def _owner(array: Any) -> Any:

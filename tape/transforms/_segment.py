@@ -81,7 +81,7 @@ class Captures(Interceptor):
             return var
         if id(var.node) not in self._seen:
             self._seen[id(var.node)] = value = self._around(var)
-            self.vars.append(var.again())
+            self.vars.append(var if var.is_batch else var.again())
             self.values.append(snapshot(value))
         return protected(plain(self._seen[id(var.node)]))
 
