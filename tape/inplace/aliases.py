@@ -135,9 +135,9 @@ class Stale(Node):
         self._refuse()
 
 
-def is_array(handle: Handle) -> bool:
+def is_array(handle: Any) -> bool:
     """Return whether a handle holds an array, which can be written to; scalars cannot."""
-    return isinstance(plain(handle), np.ndarray)
+    return handle.is_array if handle.is_batch else isinstance(plain(handle.node.value), np.ndarray)
 
 
 def note_view(trace: Recording, view: Handle, viewed: Handle) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from tape import errors, ops
 from tape.core import interpreter
 from tape.core.interpreter import Interpreter, recorder
-from tape.core.node import Handle, Leaf
+from tape.core.node import Handle, Leaf, plain
 from tape.core.results import Results, unpack
 from tape.core.table import INTERNAL
 from tape.core.var import Var
@@ -62,10 +62,14 @@ class Lanes(Interpreter):
 
     def batch(self, values: Any) -> Batch:
         """Values along the first axis of an array or Var, as one."""
-        batch = Batch(self.ref, -1, Leaf(values, False, None))
+        return Batch(self.ref, -1, self.leaf(values))
+
+    def leaf(self, values: Any) -> Leaf:
+        """The node of a batch of these values."""
+        leaf = Leaf(values, False, None)
         for region in self.around:
-            region.note(batch)
-        return batch
+            region.note(leaf)
+        return leaf
 
     def input(self, value: Any) -> Batch:
         """A value that is the same for all elements, as a batch of it."""
@@ -97,9 +101,7 @@ class Lanes(Interpreter):
         if result is NotImplemented:
             result = self._one_by_one(op, raw, is_batched, attrs)
         batch = self.batch(result)
-        if op.view is not None and is_batched[0] and batch.ndim and _may_share(result, raw[0]):
-            batch.family = operands[0].family
-            batch.family.append(weakref.ref(batch))
+        _note_memory(batch, op, operands, is_batched, attrs)
         return batch
 
     def _one_by_one(
@@ -131,13 +133,15 @@ _ON_SHAPES = frozenset(
 class Batch(Var):
     """A handle to values of which every operation sees one; they are made by `Lanes`."""
 
-    __slots__ = ("family",)
+    __slots__ = ("family", "has_any_layout", "is_array")
 
     is_batch = True
 
     def __init__(self, trace_ref: Any, id: int, node: Any) -> None:
         super().__init__(trace_ref, id, node)
-        self.family: list[weakref.ref[Batch]] = [weakref.ref(self)]  # those that share memory
+        self.is_array = self.ndim > 0  # and no number
+        self.has_any_layout = False  # in NumPy the memory of an element may be in another order
+        self.family = _Family([weakref.ref(self)])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -170,11 +174,11 @@ class Batch(Var):
         values = self.node.value
         if not isinstance(values, Handle):
             return super().again()
-        batch = Batch(self.trace_ref, self.id, Leaf(values.again(), False, None))
+        leaf = Leaf(values.again(), False, None)
         for region in cast("Lanes", self.trace).around:
             if region.is_inside(self):
-                region.note(batch)
-        return batch
+                region.note(leaf)
+        return Batch(self.trace_ref, self.id, leaf)
 
     def write(self, new: Batch) -> None:
         """Write other values over these, with the effect on views as in NumPy.
@@ -187,6 +191,11 @@ class Batch(Var):
             If the values are read-only, or these have no derivative and the new ones have one.
         """
         values, lanes = self.node.value, cast("Lanes", self.trace)
+        if self.family.is_uncertain:
+            raise errors.InPlaceError(
+                f"{self!r} was to be written to, and it depends on the layout in memory whether others are "
+                "views of it: of reshape of what arrays and slices have read. Write to a copy()"
+            )
         is_recorded = isinstance(values, Handle)
         if not is_recorded and (not values.flags.writeable or isinstance(new.node.value, Handle)):
             raise errors.InPlaceError(
@@ -196,16 +205,16 @@ class Batch(Var):
             )
         together = [batch for ref in self.family if (batch := ref()) is not None]
         if len(together) == 1:
-            self.node = lanes.batch(new.node.value).node
+            self.node = lanes.leaf(new.node.value)
         elif is_recorded:
             values[...] = new.node.value  # and views of it follow
             for batch in together:
-                batch.node = lanes.batch(batch.node.value).node
+                batch.node = lanes.leaf(batch.node.value)
         else:
             moved = _moved([batch.node.value for batch in together])
             moved[[x is self for x in together].index(True)][...] = new.node.value
             for batch, value in zip(together, moved, strict=True):
-                batch.node = lanes.batch(value).node
+                batch.node = lanes.leaf(value)
 
     def item(self, *index: int) -> NoReturn:
         """Refuse: there are several values."""
@@ -233,11 +242,39 @@ class Batch(Var):
         self._refuse("the truth", "Use np.where, tape.cond or tape.while_loop")
 
 
-def _may_share(result: Any, values: Any) -> bool:
-    """Return whether what an operation returned may be a view of its first operand."""
+class _Family(list["weakref.ref[Batch]"]):
+    """The batches that share memory."""
+
+    is_uncertain = False  # whether that depends on their layout in memory, which is not known
+
+
+def _note_memory(
+    batch: Batch, op: Any, operands: Sequence[Any], is_batched: Sequence[bool], attrs: dict[str, Any]
+) -> None:
+    """Note what the result of an operation shares memory with, if one element were given in place of all."""
+    index = attrs.get("index", ())
+    if op.view is None or not is_batched[0] or not operands[0].is_array:
+        return
+    first = operands[0]
+    batch.has_any_layout = first.has_any_layout
+    if index and len(operands) > 1:
+        batch.has_any_layout |= any(part is None or part is ... or isinstance(part, slice) for part in index)
+    if not batch.ndim:  # reading at integers gives a number, all other ways an array
+        batch.is_array = ... in index if "index" in attrs else True
+    result, values = batch.node.value, first.node.value
     if isinstance(result, Handle):
-        return result is values or result.share is not None
-    return _owner(result) is _owner(values)
+        shares = result is values or result.share is not None
+    else:
+        shares = _owner(result) is _owner(values)
+    is_uncertain = "shape" in attrs and (first.has_any_layout or not _is_contiguous(plain(first)))
+    if batch.is_array and (shares or is_uncertain):
+        first.family.is_uncertain |= is_uncertain
+        first.family.append(weakref.ref(batch))
+        batch.family = first.family
+
+
+def _is_contiguous(value: Any) -> bool:
+    return not isinstance(value, np.ndarray) or value.flags.c_contiguous
 
 
 def _owner(array: Any) -> Any:

@@ -15,9 +15,9 @@ import numpy as np
 
 from tape import errors, ops, tree
 from tape.core.interpreter import Interceptor
-from tape.core.node import Handle, batch_below
+from tape.core.node import Handle, Node, batch_below
 from tape.core.op import Op
-from tape.interpreters.batching import Batch, Lanes
+from tape.interpreters.batching import Lanes
 
 
 class Chosen(Interceptor):
@@ -59,9 +59,9 @@ class Chosen(Interceptor):
         super().__exit__(*exception)
         self._lanes.around.remove(self)
 
-    def note(self, batch: Batch) -> None:
-        """Note that a batch was made inside."""
-        self._seen[id(batch.node)] = (batch.node, None)
+    def note(self, node: Node) -> None:
+        """Note that the node of a batch was made inside."""
+        self._seen[id(node)] = (node, None)
 
     def resolve(self, var: Any) -> Any:
         """Map a Var from outside to the chosen elements."""
