@@ -159,7 +159,18 @@ def _qr_shapes(a: Any, *, mode: str) -> Any:
     return (m, k), (k, n)
 
 
-_qr = Packed("qr", lambda a, *, mode: np.linalg.qr(a, mode), _qr_shapes)
+def _lower_qr(b: Any, a: Any, mode: str) -> Any:
+    m, n = a.shape[-2:]
+    is_completed = mode == "complete" and m > n
+    overwritten, tau = b.gufunc("qr_r_raw", b.value(a, np.dtype(np.float64)))
+    (q,) = b.gufunc("qr_complete" if is_completed else "qr_reduced", overwritten, tau)
+    r = b.read(overwritten, (Ellipsis, slice(q.shape[-1]), slice(None)))
+    r = b.where(b.value(np.tri(*r.shape[-2:], -1, dtype=bool)), 0, r)
+    dtype = np.dtype(np.float32 if a.dtype == np.float32 else np.float64)
+    return b.value(q, dtype), b.value(r, dtype)
+
+
+_qr = Packed("qr", lambda a, *, mode: np.linalg.qr(a, mode), _qr_shapes, lower=_lower_qr)
 declare_cost(per_matrix(lambda m, n: 4 * m * n**2 - 4 * n**3 / 3), _qr.op)
 
 
@@ -181,10 +192,19 @@ def _independent_forward(r: Any) -> Any:
     return r.copy()
 
 
+def _lower_independent(b: Any, r: Any) -> Any:
+    n = r.shape[-1]
+    left = b.elementwise("absolute", b.fold("sum", b.where(b.value(np.eye(n, dtype=bool)), r, 0), -2))
+    norms = b.elementwise("sqrt", b.fold("sum", r * r, -2))
+    is_dependent = left <= norms * b.literal(8 * n * np.finfo(r.dtype).eps, r.dtype)
+    return b.require(r, b.elementwise("logical_not", is_dependent))
+
+
 _independent = Op(
     _independent_forward,
     name="independent",
     batch=stacked,
+    lower=_lower_independent,
     vjp=[lambda g, out, r: g],
     linear=True,
     explains_errors=False,

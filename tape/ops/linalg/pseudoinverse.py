@@ -49,10 +49,26 @@ def _pinv_vjp(g: Any, out: Any, a: Any, **attrs: Any) -> Any:
     return dagger(second + third) - p @ (g @ p)
 
 
+def _lower_pinv(b: Any, a: Any, rcond: Any, hermitian: bool) -> Any:
+    u, s, vh = b.linalg("svd_s", a)
+    is_large = s > _scaled(b, rcond, b.fold("max", s, -1, keepdims=True))
+    inverted = b.where(is_large, b.elementwise("reciprocal", s), 0)
+    v, uh = (b.transpose(x, (*range(x.ndim - 2), -1, -2)) for x in (vh, u))
+    return v @ (b.reshape(inverted, (*s.shape, 1)) * uh)
+
+
+def _scaled(b: Any, tolerance: Any, largest: Any) -> Any:
+    """Return a tolerance for singular values, given by the largest of each matrix."""
+    if np.ndim(tolerance):
+        b.refuse("there is a tolerance for each matrix")
+    return b.value(np.asarray(tolerance)[()]) * largest  # an array of NumPy's, which may widen single precision
+
+
 _pinv: Op = Op(
     lambda a, *, rcond, hermitian: np.linalg.pinv(a, rcond, hermitian),
     name="pinv",
     batch=stacked,
+    lower=_lower_pinv,
     vjp=[_pinv_vjp],
     jvp=[_pinv_jvp],
 )
@@ -106,9 +122,24 @@ def _default_cutoff(a: Any) -> float:
     return float(max(a.shape[-2:]) * np.finfo(np.result_type(a, np.float32)).eps)
 
 
+def _lower_matrix_rank(b: Any, a: Any, tol: Any, hermitian: bool, rtol: Any) -> Any:
+    if a.ndim < 2:
+        return b.cast(b.fold("any", b.elementwise("not_equal", a, 0)), np.int64)
+    if hermitian:
+        b.refuse("one triangle of the matrix is read")
+    (s,) = b.linalg("svd", a)
+    if tol is None:
+        rtol = max(a.shape[-2:]) * np.finfo(s.dtype).eps if rtol is None else rtol
+        tol = _scaled(b, rtol, b.fold("max", s, -1, keepdims=True))
+    elif np.ndim(tol):
+        b.refuse("there is a tolerance for each matrix")
+    return b.fold("sum", b.cast(s > tol, np.int64), -1)
+
+
 _matrix_rank = Op(
     lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol),
     name="matrix_rank",
+    lower=_lower_matrix_rank,
     data_dependent=False,
 )
 declare_cost(per_matrix(lambda m, n: 2 * m * n**2 + 2 * n**3), _matrix_rank)
@@ -151,7 +182,18 @@ def _lstsq_shapes(a: Any, b: Any, *, rcond: Any) -> Any:
     return (n, k), (k,), (), (min(m, n),)
 
 
-_lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False)
+def _lower_lstsq(b: Any, a: Any, right: Any, rcond: Any) -> Any:
+    (m, n), double = a.shape, np.dtype(np.float64)
+    cutoff = np.finfo(double).eps * max(m, n) if rcond is None else rcond
+    given = [b.value(x, double) for x in (a, right, cutoff)]
+    x, residuals, rank, s = b.gufunc("lstsq", *given)
+    is_given = b.elementwise("equal", rank, n if m > n else -1)
+    is_single = a.dtype == right.dtype == np.float32
+    results = (x, b.where(is_given, residuals, 0), b.cast(rank, double), s)
+    return [b.cast(part, np.float32) for part in results] if is_single else results
+
+
+_lstsq = Packed("lstsq", _lstsq_compute, _lstsq_shapes, is_stacking=False, lower=_lower_lstsq)
 declare_cost(per_matrix(lambda m, n: 6 * m * n**2 + 20 * n**3), _lstsq.op, _pinv)
 
 
