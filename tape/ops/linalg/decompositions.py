@@ -206,7 +206,7 @@ _independent = Op(
     batch=stacked,
     lower=_lower_independent,
     vjp=[lambda g, out, r: g],
-    linear=True,
+    jvp=[lambda t, out, r: t],  # not itself: columns of a tangent may depend on each other
     explains_errors=False,
 )
 

@@ -113,6 +113,7 @@ _expm: Op = Op(
     _expm_forward,
     name="expm",
     batch=stacked,
+    lower=lambda b, a: b.expm(a),
     vjp=[lambda g, out, a: _along(transposed(a), g)],
     jvp=[lambda t, out, a: _along(a, t)],
 )

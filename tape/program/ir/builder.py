@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import folding, indexing, loops, matrices, parts
+from tape.program.ir import exponential, folding, indexing, loops, matrices, parts
 from tape.program.ir.identities import IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
@@ -381,6 +381,7 @@ class Builder:
 
     gufunc = matrices.gufunc
     linalg = matrices.linalg
+    expm = exponential.expm
 
     def require(self, value: Value, is_right: Value) -> Value:
         """Return a value if all of ``is_right`` holds; else the program stops, for the function itself."""
