@@ -150,7 +150,9 @@ def _gufunc(name: str, x: list[np.ndarray], shape: Any, dtype: Any) -> Any:
     of = GUFUNCS[name]
     x = [np.array(operand) for operand in x]
     assert not of.free
-    results = of.ufunc(*x, signature=next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x))))
+    results = of.ufunc(
+        *x, signature=next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x)))
+    )
     results = [np.asarray(result) for result in (results if type(results) is tuple else (results,))]
     results = [x[0], *results] if of.overwrites else results
     if len(results) == 1:

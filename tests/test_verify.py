@@ -134,9 +134,7 @@ LOOPS = ("loop", "binding", "stacking", "state", "kept_state", "collected_state"
 KINDS = [name for name in FIELDS if name not in LOOPS]
 WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": [],
            "potrf": ["x"], "trsm": ["x"], "gufunc": ["d", "e", "f", "g"]}  # fmt: skip
-OPERANDS = frozenset(
-    ["x", "y", "z", "out", "condition", *"abcdefg", "pivots", "index", "so_far", "total"]
-)
+OPERANDS = frozenset(["x", "y", "z", "out", "condition", *"abcdefg", "pivots", "index", "so_far", "total"])
 
 
 def operands(name):

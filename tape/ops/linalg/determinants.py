@@ -230,9 +230,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-_slogdet = Packed(
-    "slogdet", np.linalg.slogdet, lambda a: [(), ()], lower=lambda b, a: b.linalg("slogdet", a)
-)
+_slogdet = Packed("slogdet", np.linalg.slogdet, lambda a: [(), ()], lower=lambda b, a: b.linalg("slogdet", a))
 declare_cost(per_matrix(lambda m, n: 2 * n**3 / 3), _det, _slogdet.op)
 
 

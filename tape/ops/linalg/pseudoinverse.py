@@ -61,7 +61,9 @@ def _scaled(b: Any, tolerance: Any, largest: Any) -> Any:
     """Return a tolerance for singular values, given by the largest of each matrix."""
     if np.ndim(tolerance):
         b.refuse("there is a tolerance for each matrix")
-    return b.value(np.asarray(tolerance)[()]) * largest  # an array of NumPy's, which may widen single precision
+    return (
+        b.value(np.asarray(tolerance)[()]) * largest
+    )  # an array of NumPy's, which may widen single precision
 
 
 _pinv: Op = Op(

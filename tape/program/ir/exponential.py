@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _ORDER, _THETA = 13, 4.25  # Al-Mohy and Higham, table 3.1
 _NUMERATORS = [factorial(2 * _ORDER - k) // (factorial(_ORDER - k) * factorial(k)) for k in range(_ORDER + 1)]
-_COEFFICIENTS = [number / _NUMERATORS[0] for number in _NUMERATORS]  # of which the first is 1: exp(0) is exact
+_COEFFICIENTS = [
+    number / _NUMERATORS[0] for number in _NUMERATORS
+]  # of which the first is 1: exp(0) is exact
 _ERROR = comb(2 * _ORDER, _ORDER) * factorial(2 * _ORDER + 1) * 2.0**-53  # over the leading term of the error
 _MOST_SQUARINGS = 2100  # of numbers up to 2**1024, and some more
 _DOUBLE = np.dtype(np.float64)

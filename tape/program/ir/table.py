@@ -226,14 +226,17 @@ def _ufuncs() -> Iterator[tuple[str, Definition]]:
 
 def _gufuncs() -> Iterator[tuple[str, Definition]]:
     for name, of in GUFUNCS.items():
-        yield name, Definition(
-            rule=rules.gufunc(name),
-            operands=tuple("abcdefg"[: len(of.operands)]),
-            attributes=of.free,
-            cost=costs.gufunc(name),
-            reads="contiguous",
-            overwrites=None,
-            failure=of.failure and Failure(errors.SingularMatrixError, of.failure),
+        yield (
+            name,
+            Definition(
+                rule=rules.gufunc(name),
+                operands=tuple("abcdefg"[: len(of.operands)]),
+                attributes=of.free,
+                cost=costs.gufunc(name),
+                reads="contiguous",
+                overwrites=None,
+                failure=of.failure and Failure(errors.SingularMatrixError, of.failure),
+            ),
         )
 
 

@@ -101,7 +101,9 @@ def _square(factor: float) -> Callable[[Mapping[str, int]], float]:
 
 def _tall(factor: float, cubic: float = 0) -> Callable[[Mapping[str, int]], float]:
     """Return ``factor`` times the elements times the lesser side, and ``cubic`` times its third power."""
-    return lambda of: min(of["m"], of["n"]) * (factor * of["m"] * of["n"] + cubic * min(of["m"], of["n"]) ** 2)
+    return lambda of: (
+        min(of["m"], of["n"]) * (factor * of["m"] * of["n"] + cubic * min(of["m"], of["n"]) ** 2)
+    )
 
 
 _SINGULAR = "a matrix is singular. Look at its null space"

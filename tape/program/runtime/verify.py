@@ -19,7 +19,14 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.native.functions import blas_number, gufunc_of, itemsizes, kernels_loaded, loop_number, matmul_number
+from tape.program.native.functions import (
+    blas_number,
+    gufunc_of,
+    itemsizes,
+    kernels_loaded,
+    loop_number,
+    matmul_number,
+)
 from tape.program.native.gufuncs import GUFUNCS, require_lengths, size_of, strides_of
 from tape.program.native.opcodes import (
     ARENA,
