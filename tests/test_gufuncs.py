@@ -1,4 +1,4 @@
-"""Generalised ufuncs in programs: NumPy's results to the last bit, its failures, and derivatives as in eager."""
+"""Generalised ufuncs in programs: NumPy's results to the last bit, its failures, derivatives as in eager."""
 
 import warnings
 
@@ -100,7 +100,10 @@ def test_layouts_are_those_of_the_results_of_numpy(name):
         expected = [(np.shape(x), x.dtype) for x in arrays[len(operands) :]]
         assert layout.results[int(of.overwrites) :] == expected
         strides = strides_of(name, layout.types, layout.lengths, layout.is_stacked)
-        inner = [x.strides[np.ndim(x) - len(core) :] for x, core in zip(arrays, of.operands + of.results)]
+        inner = [
+            x.strides[np.ndim(x) - len(core) :]
+            for x, core in zip(arrays, of.operands + of.results, strict=True)
+        ]
         assert strides[len(arrays) :] == [step for steps in inner for step in steps]
 
 

@@ -87,8 +87,9 @@ ROWS_BY_KIND = {
         "pivots": packed(REGISTERS, 128), "x": OUT,
     },
     "gufunc": lambda: {
-        "function": gufunc_number("lstsq", "ddd->ddid"), "arguments": 7, "stops": 1, "lengths": (2, 3, 2, 1, 2),
-        "strides": STEPS, "a": IN, "b": packed(INPUT, 160), "c": packed(INPUT, 208), "d": OUT,
+        "function": gufunc_number("lstsq", "ddd->ddid"), "arguments": 7, "stops": 1,
+        "lengths": (2, 3, 2, 1, 2), "strides": STEPS,
+        "a": IN, "b": packed(INPUT, 160), "c": packed(INPUT, 208), "d": OUT,
         "e": packed(OUTPUT, 96), "f": packed(OUTPUT, 112), "g": ARENA_AT,
     },
     "kernel": lambda: {
@@ -395,7 +396,8 @@ BAD = {
         ("function", {"function": lambda: blas_number("dgesv")}), ("function", {"function": 0}),
         ("function", {"function": lambda: number("sin", "d", "d")}),
         ("function", {"function": lambda: matmul_number(8)}),
-        ("arguments", {"function": lambda: gufunc_number("svd_s", "d->ddd")}), ("arguments", {"arguments": 6}),
+        ("arguments", {"function": lambda: gufunc_number("svd_s", "d->ddd")}),
+        ("arguments", {"arguments": 6}),
         ("stops", {"stops": 0}), ("lengths", {"lengths": 0}), ("lengths", {"lengths": (0, 3, 2, 1, 2)}),
         ("lengths", {"lengths": (2, 3, 2, 1, 3)}), ("lengths", {"lengths": (2, 3, 2, 0, 2)}),
         ("lengths", {"lengths": (2**62, 3, 2, 1, 2), "strides": (0,) * 7 + STEPS[7:]}),

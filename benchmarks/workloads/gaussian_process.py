@@ -1,7 +1,7 @@
 """A Gaussian process: the logarithm of its marginal likelihood, by the parameters of the kernel.
 
-``log p(y) = -y K^-1 y / 2 - sum(log diag(L)) - n log(2 pi) / 2`` with the Cholesky factor L of K (Rasmussen and
-Williams 2006, algorithm 2.1; by hand, eq. 5.9).
+``log p(y) = -y K^-1 y / 2 - sum(log diag(L)) - n log(2 pi) / 2`` with the Cholesky factor L of K (Rasmussen
+and Williams 2006, algorithm 2.1; by hand, eq. 5.9).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Kalman filter: many small systems of equations one after the other, 300 steps with matrices of 2 and 4 rows.
+"""A Kalman filter: 300 steps, each with small systems of equations and products of matrices of 2 and 4 rows.
 
 The log-likelihood of a series of observations, by the model. What every contender computes is what a textbook
 says, with `solve` in place of an inverse: as a Python loop, and as `scan`. JAX always scans, as it would take

@@ -165,7 +165,7 @@ def _lower_qr(b: Any, a: Any, mode: str) -> Any:
     overwritten, tau = b.gufunc("qr_r_raw", b.value(a, np.dtype(np.float64)))
     (q,) = b.gufunc("qr_complete" if is_completed else "qr_reduced", overwritten, tau)
     r = b.read(overwritten, (Ellipsis, slice(q.shape[-1]), slice(None)))
-    r = b.where(b.value(np.tri(*r.shape[-2:], -1, dtype=bool)), 0, r)
+    r = b.where(b.value(np.tri(r.shape[-2], n, -1, dtype=bool)), 0, r)
     dtype = np.dtype(np.float32 if a.dtype == np.float32 else np.float64)
     return b.value(q, dtype), b.value(r, dtype)
 

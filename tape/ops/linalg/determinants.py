@@ -121,11 +121,11 @@ def _cofactors_forward(a: Any, *directions: Any) -> Any:
     return np.swapaxes(_product(determinant, rest, np.multiply)[-1], -1, -2)
 
 
-def _lower_cofactors(b: Any, a: Any, *directions: Any) -> Any:
+def _lower_cofactors(b: Any, *operands: Any) -> Any:
     """Lower the first way, for matrices that are well conditioned; with others, the program stops."""
-    dtype = np.result_type(*[x.dtype for x in (a, *directions)])
-    shape = np.broadcast_shapes(*[x.shape for x in (a, *directions)])
-    a, *directions = [b.broadcast(b.value(x, dtype), shape) for x in (a, *directions)]
+    dtype = np.result_type(*[x.dtype for x in operands])
+    shape = np.broadcast_shapes(*[x.shape for x in operands])
+    a, *directions = [b.broadcast(b.value(x, dtype), shape) for x in operands]
     (inverted,) = b.linalg("inv", a)
 
     def norm(x: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The exponential of matrices in instructions: scaling, an approximant, and squaring (Al-Mohy and Higham 2009).
+"""The exponential of matrices in instructions: scaling, an approximant, squaring (Al-Mohy and Higham 2009).
 
-SciPy chooses among five approximants; a program takes that of order 13 for all matrices. How often matrices are
-halved depends on their elements, so squaring is a loop that ends by a count.
+SciPy chooses among five approximants; a program takes that of order 13 for all matrices. How often matrices
+are halved depends on their elements, so squaring is a loop that ends by a count.
 """
 
 from __future__ import annotations

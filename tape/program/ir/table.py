@@ -18,9 +18,10 @@ If the machine has no row for it yet, then also:
    `tape.program.native.code`.
 7. A method of the row's name in `tape.program.runtime.verify`, which claims the memory that the row touches.
 
-A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else, a generalised one
-its line in `tape.program.native.gufuncs`. A view has no rows: in place of step 2 it has strides, in ``tape.program.plan.planner``. A computation on whole arrays of
-floats needs none of this: declare it in `tape.kernels.registry`, and call it with `Builder.kernel`.
+A ufunc of one or two operands needs its name in `tape.program.native.ufuncs` and nothing else, a generalised
+one its line in `tape.program.native.gufuncs`. A view has no rows: in place of step 2 it has strides, in
+``tape.program.plan.planner``. A computation on whole arrays of floats needs none of this: declare it in
+`tape.kernels.registry`, and call it with `Builder.kernel`.
 """
 
 from __future__ import annotations
@@ -234,8 +235,7 @@ def _gufuncs() -> Iterator[tuple[str, Definition]]:
                 attributes=of.free,
                 cost=costs.gufunc(name),
                 reads="contiguous",
-                overwrites=None,
-                failure=of.failure and Failure(errors.SingularMatrixError, of.failure),
+                failure=Failure(errors.SingularMatrixError, of.failure) if of.failure else None,
             ),
         )
 

@@ -1,11 +1,12 @@
 """The generalised ufuncs that programs run: functions of matrices and vectors, and of stacks of them.
 
-NumPy's linear algebra consists of such functions, which call LAPACK for one matrix after the other. Their loops
-are like those of other ufuncs: the lengths of the core dimensions follow the number of matrices, and the strides
-along them follow those from matrix to matrix. A program that calls them has NumPy's results to the last bit.
+NumPy's linear algebra consists of such functions, which call LAPACK for one matrix after the other. Their
+loops are like those of other ufuncs: the lengths of the core dimensions follow the number of matrices, the
+strides along them follow those from matrix to matrix. A program that calls them has NumPy's results to the
+last bit.
 
 A loop sets the floating-point flag *invalid* for a matrix that has no result, whereupon NumPy raises
-`LinAlgError`. Loops need Python only to report that there is no memory, and take its lock for that themselves.
+`LinAlgError`. Loops need Python only to report that there is no memory, and take its lock themselves then.
 
 To add a function, add its line to `GUFUNCS`.
 """
@@ -22,6 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Shape = tuple[int, ...]
+Core = tuple[str, ...]
+"""Names of the core dimensions of an operand or a result."""
 MOST_ARGUMENTS = 7
 """Operands and results of a loop: the machine has room for the addresses of so many."""
 _MOST = 1 << 31  # LAPACK takes lengths as 32-bit integers
@@ -43,9 +46,9 @@ class Gufunc:
         Arithmetic for one matrix, of the length of each core dimension by name.
     failure : str or None
         What is wrong with a matrix that has no result; None if all have one.
-    least : dict of str to str
-        Core dimensions that must be the lesser of two others: ``{"p": "mn"}``. What is neither that nor a
-        core dimension of an operand is an attribute of the instruction.
+    least : dict of str to tuple of str, optional
+        Core dimensions that must be the lesser of two others: ``{"p": ("m", "n")}``. What is neither that nor
+        a core dimension of an operand is an attribute of the instruction.
     overwrites : bool
         Whether the loop overwrites its first operand. What it leaves there is the first result then.
     module : str
@@ -57,27 +60,27 @@ class Gufunc:
     types: tuple[str, ...]
     flops: Callable[[Mapping[str, int]], float]
     failure: str | None = None
-    least: Mapping[str, str] | None = None
+    least: Mapping[str, tuple[str, str]] | None = None
     overwrites: bool = False
     module: str = "numpy.linalg._umath_linalg"
 
     @cached_property
-    def operands(self) -> list[Shape]:
-        """Names of the core dimensions of each operand."""
+    def operands(self) -> list[Core]:
+        """The core of each operand."""
         return _cores(self.signature.split("->")[0])
 
     @cached_property
-    def results(self) -> list[Shape]:
-        """Names of the core dimensions of each result of the loop."""
+    def results(self) -> list[Core]:
+        """The core of each result of the loop."""
         return _cores(self.signature.split("->")[1])
 
     @cached_property
-    def dimensions(self) -> tuple[str, ...]:
+    def dimensions(self) -> Core:
         """Names of the core dimensions, in the order in which the loop takes their lengths."""
         return tuple(dict.fromkeys(name for core in [*self.operands, *self.results] for name in core))
 
     @cached_property
-    def free(self) -> tuple[str, ...]:
+    def free(self) -> Core:
         """Names of the core dimensions whose lengths are attributes of the instruction."""
         known = {name for core in self.operands for name in core} | {*(self.least or ())}
         return tuple([name for name in self.dimensions if name not in known])
@@ -91,7 +94,7 @@ class Gufunc:
         return found if set(self.types) <= set(found.types) else None
 
 
-def _cores(part: str) -> list[Any]:
+def _cores(part: str) -> list[Core]:
     return [tuple([name for name in core.split(",") if name]) for core in part[1:-1].split("),(")]
 
 
@@ -109,7 +112,7 @@ def _tall(factor: float, cubic: float = 0) -> Callable[[Mapping[str, int]], floa
 _SINGULAR = "a matrix is singular. Look at its null space"
 _DIVERGED = "an iteration for eigenvalues or singular values did not converge. Look for NaN and infinity"
 _UNFIT = "a matrix has no factors. Look for NaN and infinity"
-_LESSER = {"p": "mn"}
+_LESSER = {"p": ("m", "n")}
 _ENTRIES = (
     Gufunc("det", "(m,m)->()", ("d->d",), _square(2 / 3)),
     Gufunc("slogdet", "(m,m)->(),()", ("d->dd",), _square(2 / 3)),
@@ -122,9 +125,11 @@ _ENTRIES = (
     Gufunc("svd_s", "(m,n)->(m,p),(p),(p,n)", ("d->ddd",), _tall(6, 20), _DIVERGED, _LESSER),
     Gufunc("svd_f", "(m,n)->(m,m),(p),(n,n)", ("d->ddd",), _tall(10, 20), _DIVERGED, _LESSER),
     Gufunc("qr_r_raw", "(m,n)->(p)", ("d->d",), _tall(2), _UNFIT, _LESSER, overwrites=True),
-    Gufunc("qr_reduced", "(m,n),(k)->(m,k)", ("dd->d",), _tall(2), _UNFIT, {"k": "mn"}),
+    Gufunc("qr_reduced", "(m,n),(k)->(m,k)", ("dd->d",), _tall(2), _UNFIT, {"k": ("m", "n")}),
     Gufunc("qr_complete", "(m,n),(n)->(m,m)", ("dd->d",), lambda of: 4 * of["m"] ** 2 * of["n"], _UNFIT),
-    Gufunc("lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", ("ddd->ddid",), _tall(6, 20), _DIVERGED, _LESSER),
+    Gufunc(
+        "lstsq", "(m,n),(m,nrhs),()->(n,nrhs),(nrhs),(),(p)", ("ddd->ddid",), _tall(6, 20), _DIVERGED, _LESSER
+    ),
 )  # fmt: skip
 GUFUNCS: dict[str, Gufunc] = {entry.name: entry for entry in _ENTRIES}
 """Instructions that are a generalised ufunc, by name."""
@@ -262,6 +267,6 @@ def strides_of(name: str, types: str, lengths: Mapping[str, int], is_stacked: Se
     return [*steps, *inner]
 
 
-def size_of(core: Shape, lengths: Mapping[str, int]) -> int:
+def size_of(core: Core, lengths: Mapping[str, int]) -> int:
     """Return the number of elements of an argument, for one matrix."""
     return prod([lengths[dimension] for dimension in core])

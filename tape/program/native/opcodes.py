@@ -83,8 +83,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
     ),
-    # of tape.program.native.gufuncs; the lengths begin with how many matrices, the strides with those from one
-    # to the next; it stops for a matrix without result (stops is 1), or does not
+    # of tape.program.native.gufuncs; the lengths begin with the number of matrices, the strides with those
+    # from one to the next; it stops for a matrix without result (stops is 1), or does not
     "gufunc": ("function", "arguments", "stops", "lengths", "strides", "a", "b", "c", "d", "e", "f", "g"),
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
