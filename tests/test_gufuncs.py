@@ -157,6 +157,32 @@ def test_a_numpy_without_the_function_calls_back(monkeypatch):
     assert compiled(2 * np.eye(2)) == 4
 
 
+def test_residuals_are_there_or_not_as_the_rank_says():
+    """Their number is a guard; so deficient matrices take another program."""
+    y = draw(())
+
+    def f(a):
+        return np.linalg.lstsq(a, y[:, :2])
+
+    compiled, _ = compiled_for(f, draw(())[:, :3])
+    for a in (draw((), seed=1)[:, :3], np.ones((4, 3)), draw((), seed=2)[:, :3]):
+        for found, expected in zip(compiled(a), f(a), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, strict=True)
+    assert_no_callbacks(compiled)
+    assert len(compiled.programs) == 2
+
+
+def test_fits_warn_where_numpy_warns():
+    x, y = np.linspace(0, 1, 9), np.sin(np.arange(9.0))
+    compiled, _ = compiled_for(lambda x, y: np.polyfit(x, y, 2, cov=True), x, y)
+    assert_no_callbacks(compiled)
+    for found, expected in zip(compiled(x, y), np.polyfit(x, y, 2, cov=True), strict=True):
+        assert_close(found, expected)
+    fitted, _ = compiled_for(lambda x, y: np.polyfit(x, y, 2), x, y)
+    with pytest.warns(np.exceptions.RankWarning):
+        assert_close(fitted(np.ones(9), y), ops.polyfit(np.zeros(9) + 1, y, 2))
+
+
 def test_ints_are_computed_in_double_precision():
     a = np.array([[4, 1], [2, 5]])
     for f in (np.linalg.det, np.linalg.svdvals, ops.linalg.expm):
