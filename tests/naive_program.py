@@ -276,7 +276,20 @@ def _pooling(name: str) -> Callable[..., Any]:
     return pooled
 
 
+def _cholesky_pullback(factor: Any, adjoint: Any, parameters: Any) -> Any:
+    count, n = parameters
+    factor, adjoint = factor.reshape(count, n, n), adjoint.reshape(count, n, n)
+
+    def half(x: Any) -> Any:
+        return np.tril(x) * (1 - np.eye(n, dtype=x.dtype) / 2)
+
+    turned = np.linalg.inv(factor).swapaxes(1, 2)
+    pulled = turned @ half(factor.swapaxes(1, 2) @ adjoint) @ turned.swapaxes(1, 2)
+    return half(pulled + pulled.swapaxes(1, 2))
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
+    "cholesky_pullback": _cholesky_pullback,
     "put_rows": _put_rows,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},

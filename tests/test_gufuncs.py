@@ -310,6 +310,24 @@ def test_derivatives_need_no_python(name, way, stack):
         assert_close(compiled(a, v), f(a, v), 1e-9 if dtype is np.float64 else 1e-3)
 
 
+@grid(n=(1, 2, 31, 32, 33, 70), stack=STACKS, upper=(False, True), times=2)
+def test_factors_are_pulled_back_block_by_block(n, stack, upper):
+    """To the triangle that was read; elements of the adjoint in the other do not matter."""
+    rng = np.random.default_rng(n)
+    weights = rng.normal(size=(n, n))
+
+    def f(a):
+        return np.sum(weights * np.sin(np.linalg.cholesky(a, upper=upper)))
+
+    for dtype in FLOATS:
+        roots = rng.normal(size=(*STACKS[stack], n, n + 2))
+        a = (roots @ np.swapaxes(roots, -1, -2) / n + np.eye(n)).astype(dtype)
+        compiled, program = compiled_for(tape.grad(f), a)
+        assert_no_callbacks(compiled)
+        assert "cholesky_pullback" in str(program)
+        assert_close(compiled(a), tape.grad(f)(a), 1e-12 if dtype is np.float64 else 1e-4)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_steps_of_loops_factorize(monkeypatch, threads):
     monkeypatch.setattr(routine, "num_threads", lambda: threads)

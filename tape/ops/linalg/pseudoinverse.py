@@ -263,6 +263,7 @@ def _lower_residuals(b: Any, a: Any, right: Any, packed: Any, rcond: Any, is_giv
     """Lower them as they were recorded: a guard has read whether there are any."""
     if is_given is None:
         b.refuse("the shape depends on data")
+    assert _sums_of_squares.lower is not None
     given = _sums_of_squares.lower(b, a, right, packed, rcond=rcond)
     return b.read(given, (slice(None if is_given else 0),))
 
@@ -290,7 +291,7 @@ _values = _lstsq.part(
 def _is_equal(rank: Any, number: int) -> bool | None:
     """Return whether a rank is this number; None where Python cannot read it, as in a batch."""
     try:
-        return bool(rank == number)
+        return int(rank) == number
     except ConversionError:
         return None
 
