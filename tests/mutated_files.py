@@ -60,6 +60,15 @@ def _matrices(a, b):
     return solved, np.linalg.cholesky(a @ a.T + np.eye(3)), np.einsum("ij,kj->ik", a, a)
 
 
+def _factored(a):
+    def loss(a):
+        values, vectors = np.linalg.eigh(a)
+        return np.sum(values * vectors[0]) + np.linalg.slogdet(a)[1]
+
+    q, r = np.linalg.qr(a[:, 1:])
+    return tape.grad(loss)(a), q, r, np.linalg.svd(a), np.linalg.det(a), tape.ops.linalg.expm(a)
+
+
 def _scattered(x, i):
     grad = tape.grad(lambda x: np.sum(np.cumsum(x[i]) * np.max(x)))(x)
     return grad, np.take(x, i), x.astype(np.float32), int(i[0]) * x
@@ -108,6 +117,7 @@ CASES = [
     ),
     (_convolution, (_RNG.normal(size=(1, 2, 6, 6)), _RNG.normal(size=(3, 2, 3, 3))), ()),
     (_matrices, (_RNG.normal(size=(3, 3)), np.ones((3, 2))), (0, 1)),
+    (_factored, (np.diag([3.0, 6.0, 9.0]) + _RNG.normal(size=(3, 3)),), ()),
     (_scattered, (_RNG.normal(size=5), np.array([1, 3, 1])), (0,)),
     (_looped, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),
     (_ended_by_data, (_RNG.normal(size=3), _RNG.normal(size=(4, 3))), (0,)),

@@ -9,6 +9,8 @@ import tape
 from tape.kernels import convolution, pooling
 from tape.kernels.registry import GROUPS
 from tape.program.ir.instructions import IR, Instruction
+from tape.program.ir.loops import Block
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime.verify import Body, slots_of, verify
 
@@ -70,6 +72,8 @@ def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequen
         return np.frombuffer(attrs[1], attrs[0])[0]
     if op in UFUNCS:
         return UFUNCS[op](*x)
+    if op in GUFUNCS:
+        return _gufunc(op, x, shape, dtype)
     if op == "guard":
         guard = ir.guards[attrs[0]]
         assert (bool if guard.kind == "bool" else int)(x[0].item()) == guard.outcome, guard
@@ -141,6 +145,29 @@ def _solve(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     return np.linalg.solve(x[0], x[1].swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def _gufunc(name: str, x: list[np.ndarray], shape: Any, dtype: Any) -> Any:
+    """Through NumPy, which is what its own functions do, too; several results as `Block` says."""
+    of = GUFUNCS[name]
+    x = [np.array(operand) for operand in x]
+    assert not of.free
+    results = of.ufunc(
+        *x, signature=next(t for t in of.types if t.startswith("".join(a.dtype.char for a in x)))
+    )
+    results = [np.asarray(result) for result in (results if type(results) is tuple else (results,))]
+    results = [x[0], *results] if of.overwrites else results
+    if len(results) == 1:
+        return results[0]
+    block = np.zeros(shape, dtype)
+    for part, result in zip(Block([(a.shape, a.dtype) for a in results]).parts, results, strict=True):
+        block[part.offset : part.offset + part.size] = np.ascontiguousarray(result).reshape(-1).view(np.uint8)
+    return block
+
+
+def _require(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
+    assert x[1]
+    return x[0]
+
+
 def _part(x: Any, attrs: Any, shape: Any, dtype: Any) -> Any:
     size = int(np.prod(shape)) * dtype.itemsize
     return x[0][attrs[0] : attrs[0] + size].view(dtype).reshape(shape)
@@ -190,6 +217,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "matmul_add": lambda x, attrs, shape, dtype: x[0] + _product(x[1:], attrs, dtype),
     "scan": _scan,
     "solve": _solve,
+    "require": _require,
     "triangular_solve": _triangular_solve,
     "cholesky": lambda x, attrs, shape, dtype: np.linalg.cholesky(x[0], upper=attrs[0]),
     "take": lambda x, attrs, shape, dtype: np.take(x[0], x[1], attrs[0]),
@@ -248,7 +276,20 @@ def _pooling(name: str) -> Callable[..., Any]:
     return pooled
 
 
+def _cholesky_pullback(factor: Any, adjoint: Any, parameters: Any) -> Any:
+    count, n = parameters
+    factor, adjoint = factor.reshape(count, n, n), adjoint.reshape(count, n, n)
+
+    def half(x: Any) -> Any:
+        return np.tril(x) * (1 - np.eye(n, dtype=x.dtype) / 2)
+
+    turned = np.linalg.inv(factor).swapaxes(1, 2)
+    pulled = turned @ half(factor.swapaxes(1, 2) @ adjoint) @ turned.swapaxes(1, 2)
+    return half(pulled + pulled.swapaxes(1, 2))
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
+    "cholesky_pullback": _cholesky_pullback,
     "put_rows": _put_rows,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},

@@ -10,7 +10,13 @@ from tape.kernels.columns import convolution_parameters
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.scans import SCANS
 from tape.kernels.windowed import pooling_parameters
-from tape.program.native.functions import blas_number, kernel_number, loop_number, matmul_number
+from tape.program.native.functions import (
+    blas_number,
+    gufunc_number,
+    kernel_number,
+    loop_number,
+    matmul_number,
+)
 from tape.program.native.opcodes import (
     ARENA,
     FIELDS,
@@ -45,6 +51,7 @@ POOL = pooling_parameters((2, 3, 5), (2, 3), (2, 2), (1, 2), ((0, 0), (1, 1)), (
 CONV = convolution_parameters((2, 2, 3), (2, 2, 2), (2,), (1,), ((0, 0),), (1,), 1)
 STACK = (2, 2, 32, 64, -96, 0, 48, 96)  # two of two matrices; from a to a, b to b and c to c
 LOOP = (2, 2, 2, 3, 32, -48, 48, 8, 16, 24, 8, 24, 8)  # two of (2, 2) @ (2, 3): lengths, then strides
+STEPS = (48, 0, 0, 16, 8, 4, 16, 16, 8, 8, 8, 8, 8, 8, 8)  # of least squares: a matrix a time, one right side
 LETTERS = ord("N") | ord("T") << 8
 RIGHT_LETTERS = int.from_bytes(b"LUTN", "little")
 ROWS_BY_KIND = {
@@ -78,6 +85,12 @@ ROWS_BY_KIND = {
     "gesv": lambda: {
         "function": blas_number("sgesv"), "batch": 2, "n": 3, "columns": 2, "itemsize": 4, "a": REGISTER,
         "pivots": packed(REGISTERS, 128), "x": OUT,
+    },
+    "gufunc": lambda: {
+        "function": gufunc_number("lstsq", "ddd->ddid"), "arguments": 7, "stops": 1,
+        "lengths": (2, 3, 2, 1, 2), "strides": STEPS,
+        "a": IN, "b": packed(INPUT, 160), "c": packed(INPUT, 208), "d": OUT,
+        "e": packed(OUTPUT, 96), "f": packed(OUTPUT, 112), "g": ARENA_AT,
     },
     "kernel": lambda: {
         "kernel": kernel_number("max_pool_jvp"), "blas": 0, "dtype": FLOAT32, "parameters": POOL, "tasks": 2,
@@ -121,8 +134,8 @@ LOOPS = ("loop", "binding", "stacking", "state", "kept_state", "collected_state"
 """Rows that belong together: `tests.test_loop_instructions` has them."""
 KINDS = [name for name in FIELDS if name not in LOOPS]
 WRITTEN = {"scatter_add": ["total"], "gemm": ["c"], "gesv": ["a", "pivots", "x"], "guard": [],
-           "potrf": ["x"], "trsm": ["x"]}  # fmt: skip
-OPERANDS = frozenset(["x", "y", "z", "out", "condition", "a", "b", "c", "pivots", "index", "so_far", "total"])
+           "potrf": ["x"], "trsm": ["x"], "gufunc": ["d", "e", "f", "g"]}  # fmt: skip
+OPERANDS = frozenset(["x", "y", "z", "out", "condition", *"abcdefg", "pivots", "index", "so_far", "total"])
 
 
 def operands(name):
@@ -378,6 +391,22 @@ BAD = {
         ("x", {"parameters": (20, *POOL[1:]), "tasks": 20, "out": packed(ARENA, 0)}),
         ("out", {"x": packed(OUTPUT, 92)}), ("out", {"z": packed(OUTPUT, 64)}), ("y", {"dtype": FLOAT64,
          "y": packed(INPUT, 280)}), ("out", {"out": packed(OUTPUT, 484)}),
+    ],
+    "gufunc": [
+        ("function", {"function": lambda: blas_number("dgesv")}), ("function", {"function": 0}),
+        ("function", {"function": lambda: number("sin", "d", "d")}),
+        ("function", {"function": lambda: matmul_number(8)}),
+        ("arguments", {"function": lambda: gufunc_number("svd_s", "d->ddd")}),
+        ("arguments", {"arguments": 6}),
+        ("stops", {"stops": 0}), ("lengths", {"lengths": 0}), ("lengths", {"lengths": (0, 3, 2, 1, 2)}),
+        ("lengths", {"lengths": (2, 3, 2, 1, 3)}), ("lengths", {"lengths": (2, 3, 2, 0, 2)}),
+        ("lengths", {"lengths": (2**62, 3, 2, 1, 2), "strides": (0,) * 7 + STEPS[7:]}),
+        ("lengths", {"lengths": (1, 2**31, 2, 1, 2)}), ("strides", {"strides": STEPS[:14]}),
+        ("strides", {"lengths": (2, 3, 2, 2, 2)}), ("strides", {"strides": (*STEPS[:14], 16)}),
+        ("strides", {"strides": (-48, *STEPS[1:])}), ("strides", {"strides": (*STEPS[:6], 0, *STEPS[7:])}),
+        ("a", {"a": packed(INPUT, 424)}), ("b", {"b": packed(INPUT, 496)}), ("g", {"g": packed(ARENA, 1000)}),
+        ("d", {"a": packed(OUTPUT, 88)}), ("d", {"e": packed(OUTPUT, 88)}), ("e", {"f": packed(OUTPUT, 108)}),
+        ("d", {"b": OUT}), ("e", {"c": packed(OUTPUT, 104)}), ("f", {"f": packed(OUTPUT, 510)}),
     ],
     "scatter_add": [
         ("dtype", {"dtype": INT64}), ("total", {"index": packed(OUTPUT, 72)}), ("total", {"length": 29}),

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tape.core.op import Op
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import folding, indexing, loops, matrices, parts
+from tape.program.ir import exponential, folding, indexing, loops, matrices, parts
 from tape.program.ir.identities import IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
@@ -361,6 +361,10 @@ class Builder:
             return self.broadcast(self.reshape(source[0], ()), shape)
         if value.op in parts.WRITES and (found := parts.read(self, value, starts, steps, shape)) is not None:
             return found
+        if value.op == "concatenate" and 0 not in shape:
+            joined = parts.read_joined(self, value, starts, steps, shape)
+            if joined is not None:
+                return joined
         return self.push("slice", (value,), (starts, steps), shape=shape)
 
     # ---- matrices ----------------------------------------------------------------------------------------
@@ -369,6 +373,21 @@ class Builder:
     solve = matrices.solve
     triangular_solve = matrices.triangular_solve
     cholesky = matrices.cholesky
+
+    @staticmethod
+    def refuse(reason: str) -> NoReturn:
+        """Raise `CannotLower`, from a ``lower`` rule: the operation becomes a callback."""
+        raise CannotLower(reason)
+
+    gufunc = matrices.gufunc
+    linalg = matrices.linalg
+    expm = exponential.expm
+
+    def require(self, value: Value, is_right: Value) -> Value:
+        """Return a value if all of ``is_right`` holds; else the program stops, for the function itself."""
+        if value.size and is_right.size:
+            return self.push("require", (value, self.fold("all", is_right)))
+        return value
 
     # ---- loops, and several results -----------------------------------------------------------------------
 

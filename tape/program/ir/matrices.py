@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tape.program.ir.loops import Block
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.values import CannotLower, Value
+from tape.program.native.gufuncs import layout_of
 
 if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
@@ -113,6 +115,49 @@ def cholesky(b: Builder, a: Value, upper: bool = False) -> Value:
     n = a.shape[-1]
     matrices = a if a.ndim <= 3 else b.reshape(a, (a.size // n**2, n, n))
     return b.reshape(b.push("cholesky", (matrices,), (upper,)), a.shape)
+
+
+def gufunc(b: Builder, name: str, *operands: Value, lengths: tuple[int, ...] = ()) -> tuple[Value, ...]:
+    """Return the results of a function of `tape.program.native.gufuncs`.
+
+    Parameters
+    ----------
+    b : Builder
+        Appends the instructions.
+    name : str
+        Its name there.
+    *operands : Value
+        Of the dtypes of one of its loops. Stacks have one shape.
+    lengths : tuple of int
+        Those of core dimensions that the operands leave open.
+
+    Raises
+    ------
+    CannotLower
+        If the function does not take these operands, or this NumPy does not have it.
+    """
+    value = b.push(name, operands, lengths)
+    chars = "".join([x.dtype.char for x in operands])
+    results = layout_of(name, [x.shape for x in operands], chars, lengths).results
+    if len(results) == 1:
+        return (value,)
+    b.blocks[value.id] = Block(results)
+    return tuple([b.part(value, k) for k in range(len(results))])
+
+
+def linalg(b: Builder, name: str, *operands: Value) -> tuple[Value, ...]:
+    """Return the results of a function of `numpy.linalg`, which computes in float64.
+
+    Results are of single precision if all operands are.
+
+    Raises
+    ------
+    CannotLower
+        As `gufunc`, and for complex numbers.
+    """
+    is_single = all(x.dtype == np.float32 for x in operands)
+    results = b.gufunc(name, *[b.value(x, np.dtype(np.float64)) for x in operands])
+    return tuple([b.cast(x, np.float32) for x in results]) if is_single else results
 
 
 def _floats(b: Builder, *values: Value) -> list[Value]:

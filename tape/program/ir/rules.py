@@ -16,7 +16,7 @@ import numpy as np
 from tape.kernels.folds import DTYPE_CODES, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import has_scan
-from tape.program.ir.loops import ALIGNMENT, BYTES, Loop
+from tape.program.ir.loops import ALIGNMENT, BYTES, Block, Loop
 from tape.program.ir.promotion import broadcast_shapes
 from tape.program.ir.types import (
     MOST_BYTES,
@@ -38,6 +38,8 @@ from tape.program.ir.types import (
     types_of,
 )
 from tape.program.ir.values import CannotLower
+from tape.program.native.functions import gufunc_number
+from tape.program.native.gufuncs import layout_of
 from tape.program.native.ufuncs import UFUNCS
 
 _BOOL, _INT64 = np.dtype(bool), np.dtype(np.int64)
@@ -345,6 +347,39 @@ def _system(operands: Operands) -> Type:
     if not fits or min(sizes) <= 0 or max(sizes) >= _MOST_OF_BLAS:
         refuse(f"{types_of(operands)} are no system of equations")
     return b.shape, b.dtype
+
+
+def gufunc(name: str) -> Rule:
+    """Return the rule of a generalised ufunc; several results are one block of bytes."""
+
+    def rule(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+        if not are_ints(attrs):
+            refuse("its attributes must be lengths")
+        chars = "".join([x.dtype.char for x in operands])
+        try:
+            layout = layout_of(name, [x.shape for x in operands], chars, attrs)
+        except ValueError as error:
+            refuse(str(error))
+        if gufunc_number(name, layout.types) is None:
+            refuse(f"this NumPy has no such loop of {name}")
+        if len(layout.results) == 1:
+            return layout.results[0]
+        block = Block(layout.results)
+        if not is_shape((block.size,)):
+            refuse("its results are too large")
+        return (block.size,), BYTES
+
+    return rule
+
+
+def require(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
+    """Type a value that depends on one bool."""
+    refuse_attrs(attrs)
+    x, is_right = operands
+    if is_right.shape != () or is_right.dtype != _BOOL:
+        refuse_types(operands)
+    require_copyable(x)
+    return x.shape, x.dtype
 
 
 # ---- reading and writing parts -----------------------------------------------------------------------

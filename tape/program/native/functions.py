@@ -17,6 +17,7 @@ from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
 from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native.code import Native, native
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import KERNELS
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
@@ -51,6 +52,7 @@ class _UFunc(ctypes.Structure):
 _lock = threading.RLock()
 _numbers: dict[tuple[str, str], int] = {}
 _itemsizes: list[tuple[int, ...]] = [()] * len(KERNELS)
+_gufuncs: dict[int, tuple[str, str]] = {}
 
 
 def prepare() -> Native:
@@ -68,10 +70,15 @@ def prepare() -> Native:
         elif name in ("Py_True", "Py_False"):
             FUNCTION_TABLE[number] = id(name == "Py_True")
         else:
-            library = ctypes.CDLL(None) if name.startswith(("pthread", "sched")) else ctypes.pythonapi
-            found = getattr(library, name, None)
-            FUNCTION_TABLE[number] = (ctypes.cast(found, ctypes.c_void_p).value if found else 0) or 0
+            FUNCTION_TABLE[number] = _c_function(name)
     return code
+
+
+def _c_function(name: str) -> int:
+    """Return the address of a function of Python, or of the C library; 0 if there is none."""
+    library = ctypes.pythonapi if name.startswith("Py") else ctypes.CDLL(None)
+    found = getattr(library, name, None)
+    return (ctypes.cast(found, ctypes.c_void_p).value if found else 0) or 0
 
 
 def loop_number(name: str, dtypes: tuple[np.dtype[Any], ...]) -> int | None:
@@ -118,6 +125,25 @@ def matmul_number(itemsize: int) -> int | None:
         found = _inner_loop(np.matmul, f"{char}{char}->{char}")
         number = _numbers[key] = -1 if found is None else _add(found, (itemsize,))
     return None if number < 0 else number
+
+
+def gufunc_number(name: str, types: str) -> int | None:
+    """Return the number of a loop of `tape.program.native.gufuncs`, or None."""
+    key = (name, types)
+    number = _numbers.get(key)
+    if number is None:
+        ufunc = GUFUNCS[name].ufunc
+        has_flags = all(map(_c_function, ("feclearexcept", "fetestexcept")))
+        found = None if ufunc is None or not has_flags else _inner_loop(ufunc, types)
+        number = _numbers[key] = -1 if found is None else _add(found, ())
+        if number >= 0:
+            _gufuncs[number] = key
+    return None if number < 0 else number
+
+
+def gufunc_of(number: int) -> tuple[str, str] | None:
+    """Return name and types of a loop, by its number; None if it is another function."""
+    return _gufuncs.get(number)
 
 
 def kernel_number(name: str) -> int:

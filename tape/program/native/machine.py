@@ -73,7 +73,7 @@ _UNARY, _BINARY, _CAST, _SELECT, _LOAD = map(opcode, ("unary", "binary", "cast",
 _SUM_PRODUCT, _NUMPY_SUM, _NUMPY_MATMUL = map(opcode, ("sum_product", "numpy_sum", "numpy_matmul"))
 _BLOCKS, _SCALAR, _FOLD, _COPY = map(opcode, ("blocks", "scalar", "fold", "copy"))
 _STORE, _ADD_STORE, _GEMM, _GESV = map(opcode, ("store", "add_store", "gemm", "gesv"))
-_SCAN, _POTRF, _TRSM = map(opcode, ("scan", "potrf", "trsm"))
+_SCAN, _POTRF, _TRSM, _GUFUNC = map(opcode, ("scan", "potrf", "trsm", "gufunc"))
 _TAKE, _SCATTER_ADD, _RAVEL_INDEX, _GUARD = map(opcode, ("take", "scatter_add", "ravel_index", "guard"))
 _KERNEL, _LOOP, _STATE = opcode("kernel"), opcode("loop"), opcode("state")
 _KEPT_STATE, _COLLECTED_STATE = opcode("kept_state"), opcode("collected_state")
@@ -95,6 +95,8 @@ _DO_WORK, _CREATE, _JOIN = _NUMBER["work"], _NUMBER["pthread_create"], _NUMBER["
 _TRUE, _FALSE, _INCREF = _NUMBER["Py_True"], _NUMBER["Py_False"], _NUMBER["Py_IncRef"]
 _RELEASE, _ACQUIRE = _NUMBER["PyEval_SaveThread"], _NUMBER["PyEval_RestoreThread"]
 _ERROR = _NUMBER["PyErr_Occurred"]
+_CLEAR_FLAG, _TEST_FLAG = _NUMBER["feclearexcept"], _NUMBER["fetestexcept"]
+_INVALID = 1  # FE_INVALID, on x86 as on ARM
 
 
 @inner
@@ -342,6 +344,20 @@ def _solve(row, frame, table):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _gufunc(row, frame):  # type: ignore[no-untyped-def]
+    """Run the loop of a generalised ufunc; return 0 if it stops for a matrix without result."""
+    table, code, function = _field(frame, FUNCTIONS), _field(frame, CODE), 8 * _field(row, 1)
+    for k in range(_field(row, 2)):
+        set_int64(frame + 8 * k, _address(frame, _field(row, 6 + k)))
+    call1(int64_at(table + _CLEAR_FLAG), (_INVALID,))  # loops heed what is left of earlier ones
+    data = int64_at(_field(frame, DATA) + function)
+    call4(int64_at(table + function), (frame, code + 8 * _field(row, 4), code + 8 * _field(row, 5), data))
+    if not _field(row, 3):
+        return 1
+    return (call1(int64_at(table + _TEST_FLAG), (_INVALID,)) & _INVALID) ^ 1
+
+
+@inner
 def _write_part(row, frame, kernel):  # type: ignore[no-untyped-def]
     """Run a row of store or add_store: write a contiguous operand to a part of the result."""
     code = _field(frame, CODE)
@@ -545,6 +561,9 @@ def run(frame, at):  # type: ignore[no-untyped-def]
             call3(int64_at(table + _DO_MOVE), (out, x, _field(row, 1)))
         elif kind == _GESV or kind == _POTRF or kind == _TRSM:  # noqa: SIM109
             if not _solve(row, frame, table):
+                return at
+        elif kind == _GUFUNC:
+            if not _gufunc(row, frame):
                 return at
         elif kind == _STORE:
             _write_part(row, frame, int64_at(table + _DO_STORE))

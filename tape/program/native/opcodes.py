@@ -45,7 +45,7 @@ KERNELS = (
     "load", "store", "add_store", "cast", "select", "fold", "take", "scatter_add", "ravel_index",
     "read_integer", "scalar_op", "memmove", "run", "work", "pthread_create", "pthread_join", "sched_getcpu",
     "Py_True", "Py_False", "Py_IncRef", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred",
-    "openblas_get_num_threads", "openblas_set_num_threads",
+    "openblas_get_num_threads", "openblas_set_num_threads", "feclearexcept", "fetestexcept",
     "sum_product", "numpy_sum", "scan", "solve", "cholesky", "triangular_solve", *REGISTRY,
 )  # fmt: skip
 """The first entries of the table of functions."""
@@ -83,6 +83,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "trsm": (
         "function", "batch", "n", "columns", "lda", "letters", "alpha", "itemsize", "stride_a", "a", "x",
     ),
+    # of tape.program.native.gufuncs; the lengths begin with the number of matrices, the strides with those
+    # from one to the next; it stops for a matrix without result (stops is 1), or does not
+    "gufunc": ("function", "arguments", "stops", "lengths", "strides", "a", "b", "c", "d", "e", "f", "g"),
     "kernel": ("kernel", "blas", "dtype", "parameters", "tasks", "threads", "x", "y", "z", "out", "portion"),
     "pause": (),
     # A loop is followed by the rows that say where its body finds its inputs and puts its outputs: the

@@ -15,6 +15,7 @@ from tape.program.collector import collector_paused
 from tape.program.ir.instructions import Instruction
 from tape.program.ir.table import ELEMENTWISE
 from tape.program.native.functions import loop_number
+from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import FIELDS, REGISTERS, WIDTH, opcode, packed
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.plan.layouts import ALIGNMENT, Place, broadcast_strides, collapsed
@@ -39,6 +40,7 @@ _ENCODERS: dict[str, Callable[[Writer, int, Instruction], None]] = {
     for module in (encode_arrays, encode_loops, encode_matrices)
     for name in module.__all__
 }
+_ENCODERS.update(dict.fromkeys(GUFUNCS, encode_matrices.gufunc))
 """Encoders of the instructions that are not elementwise, by name."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
@@ -25,6 +27,7 @@ __all__ = [
     "numpy_sum",
     "put",
     "ravel_index",
+    "require",
     "scan",
     "sum_product",
     "take",
@@ -178,6 +181,13 @@ def guard(w: Writer, id: int, instruction: Instruction) -> None:
         "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
         expected=int(guard.outcome), x=w.at(x),
     )  # fmt: skip
+
+
+def require(w: Writer, id: int, instruction: Instruction) -> None:
+    """Copy a value if something holds, else stop."""
+    x, is_right = instruction.operands
+    w.emit("guard", kind=1, dtype=DTYPE_CODES[np.dtype(bool)], expected=1, x=w.at(is_right))
+    w.copy_to(x, instruction, w.at(id))
 
 
 def callback(w: Writer, id: int, instruction: Instruction) -> None:

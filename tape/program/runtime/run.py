@@ -296,7 +296,7 @@ class Runner(Routine):
             flip = self._call_back(routine, memory, id, leaves)
             if flip is not None:
                 return flip
-        elif kind == _GUARD:
+        elif kind == _GUARD and routine.plan.instructions[id].op == "guard":
             instruction = routine.plan.instructions[id]
             (operand,) = instruction.operands
             number = instruction.attrs[0]

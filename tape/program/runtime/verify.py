@@ -19,7 +19,15 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS, has_fold
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
-from tape.program.native.functions import blas_number, itemsizes, kernels_loaded, loop_number, matmul_number
+from tape.program.native.functions import (
+    blas_number,
+    gufunc_of,
+    itemsizes,
+    kernels_loaded,
+    loop_number,
+    matmul_number,
+)
+from tape.program.native.gufuncs import GUFUNCS, require_lengths, size_of, strides_of
 from tape.program.native.opcodes import (
     ARENA,
     BY_COUNT,
@@ -55,6 +63,7 @@ _FLOATS = 1  # dtype codes up to here are those of float64 and float32
 _N, _T = ord("N"), ord("T")
 _LOOP = 13  # numbers in the table of a product by NumPy's loop
 _ADDING: dict[int, np.dtype[Any]] = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
+_ARGUMENTS = FIELDS["gufunc"][5:]
 _STATES = ("state", "kept_state", "collected_state")
 _STACK = 8  # numbers in the table of a stack of matrices
 _TRIANGLES = [ord("U"), ord("L")]
@@ -647,6 +656,54 @@ class _Verifier:
             touched.append(self.claims.add(group, field, size, low=low, high=high, is_written=field == "out"))
         for factor in touched[:2]:
             self.claims.keep_apart(touched[2], factor)
+
+    def _gufunc(self, group: Rows) -> None:
+        for number in np.unique(group["function"]).tolist():
+            rows = group.where(group["function"] == number)
+            found = gufunc_of(number)
+            if found is None:
+                rows.refuse(0, "function", f"is {number}, which is no generalised ufunc")
+            self._calls(rows, *found)
+
+    def _calls(self, group: Rows, name: str, types: str) -> None:
+        """Claim the memory of rows that call the same loop."""
+        of, chars = GUFUNCS[name], types.replace("->", "")
+        cores = [*of.operands, *of.results]
+        group.one_of("arguments", [len(cores)])
+        group.one_of("stops", [int(of.failure is not None)])
+        inner = sum(map(len, cores))
+        first, last = self.rows * WIDTH, len(self.code)
+        at = group.between("lengths", first, last - 1 - len(of.dimensions))
+        steps_at = group.between("strides", first, last - len(cores) - inner)
+        counts, sizes, steps = np.zeros(len(group)), *np.zeros((2, len(cores), len(group)))
+        for k in range(len(group)):
+            counts[k], *lengths = self.code[at[k] : at[k] + 1 + len(of.dimensions)].tolist()
+            strides = self.code[steps_at[k] : steps_at[k] + len(cores) + inner].tolist()
+            by_name = dict(zip(of.dimensions, lengths, strict=True))
+            try:
+                require_lengths(of, by_name)
+            except ValueError as error:
+                group.refuse(k, "lengths", f"does not fit: {error}")
+            if strides != strides_of(name, types, by_name, [step != 0 for step in strides[: len(cores)]]):
+                group.refuse(k, "strides", "is not of arrays in C order without gaps")
+            for x, core in enumerate(cores):
+                sizes[x, k] = size_of(core, by_name) * np.dtype(chars[x]).itemsize
+                steps[x, k] = strides[x]
+        group.need((counts >= 1) & (counts <= _MOST), "lengths", "It begins with no number of matrices")
+        claims, written = [], []
+        for x, field in enumerate(_ARGUMENTS[: len(cores)]):
+            if is_written := x >= len(of.operands) or (of.overwrites and not x):
+                group.need((counts == 1) | (steps[x] != 0), "strides", "All matrices have the same result")
+                written.append(x)
+            claims.append(
+                self.claims.add(
+                    group, field, min(np.dtype(chars[x]).itemsize, 8), counts,
+                    step=steps[x], part=sizes[x], is_written=is_written,
+                )
+            )  # fmt: skip
+        for x in written:
+            for other in claims[:x] + claims[x + 1 :]:
+                self.claims.keep_apart(claims[x], other)
 
     def _systems(self, group: Rows, doubles: str, singles: str) -> tuple[Column, Column, Column]:
         """Return the itemsize, the number of matrices, and the number of rows of each."""
