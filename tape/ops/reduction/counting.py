@@ -64,7 +64,10 @@ def count_nonzero(a: Any, axis: int | tuple[int, ...] | None = None, *, keepdims
 
 
 _digitize = Op(
-    lambda x, bins, *, right: np.digitize(x, bins, right=right), name="digitize", batch=batch_first
+    lambda x, bins, *, right: np.digitize(x, bins, right=right),
+    name="digitize",
+    batch=batch_first,
+    lower=lambda b, x, bins, right: b.digitize(b.value(x), b.value(bins), right),
 )
 declare_cost(searching, _digitize)
 

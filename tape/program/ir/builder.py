@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import folding, indexing, loops, matrices, parts
+from tape.program.ir import folding, indexing, loops, matrices, ordering, parts
 from tape.program.ir.identities import IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
@@ -309,6 +309,15 @@ class Builder:
     position = folding.position
     scan = folding.scan
 
+    # ---- order -----------------------------------------------------------------------------------------
+
+    sort = ordering.sort
+    argsort = ordering.argsort
+    refined_order = ordering.refined
+    positions = ordering.positions
+    search = ordering.search
+    digitize = ordering.digitize
+
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """Sum over the axes along which `broadcast` would repeat: its transpose."""
         if value.shape == shape:
@@ -424,7 +433,7 @@ class Builder:
     def kernel(
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
-        """Call a kernel of `tape.kernels.registry`; operands are converted to its dtype, indices to int64."""
+        """Call a kernel of `tape.kernels.registry`; operands are converted to a dtype, indices to int64."""
         indices = REGISTRY[name].indices
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
         return self.push("kernel", given, (name, parameters), shape=shape)

@@ -1,0 +1,86 @@
+"""Sorting and searching as instructions: kernels that work on rows, along any axis."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tape.program.ir.values import CannotLower, Value
+
+if TYPE_CHECKING:
+    from tape.program.ir.builder import Builder
+
+Shape = tuple[int, ...]
+_INT64 = np.dtype(np.int64)
+
+
+def sort(b: Builder, x: Value, axis: int) -> Value:
+    """Sort along an axis."""
+    return x if _is_sorted(x, axis) else _along(b, "sort", axis, x)
+
+
+def argsort(b: Builder, x: Value, axis: int, kind: str | None = None) -> Value:
+    """Return the permutation that sorts along an axis, as `numpy.argsort` finds it.
+
+    The stable one is the quick one if there are no ties, which vector instructions find.
+    """
+    if kind == "heapsort":
+        raise CannotLower("some versions of NumPy take this for a hint, others do not")
+    if _is_sorted(x, axis):
+        return positions(b, x.shape, axis)
+    if kind != "stable":
+        return _along(b, "argsort", axis, x)
+    if x.dtype.kind == "b":
+        return _along(b, "stable_argsort", axis, x)
+    return _along(b, "stable_order", axis, x, _along(b, "argsort", axis, x))
+
+
+def refined(b: Builder, x: Value, order: Value, axis: int) -> Value:
+    """Return a permutation sorted along an axis by the elements it refers to, equal ones as they are."""
+    return order if _is_sorted(x, axis) else _along(b, "refined_order", axis, x, order)
+
+
+def positions(b: Builder, shape: Shape, axis: int) -> Value:
+    """Return the position of each element along an axis."""
+    axis %= len(shape) or 1
+    if not prod(shape) or not shape or shape[axis] == 1:
+        return b.broadcast(b.literal(0, _INT64), shape)
+    length = shape[axis]
+    counted = b.constant(b.counted.setdefault(length, np.arange(length)))
+    return b.broadcast(b.reshape(counted, (length, *(1,) * (len(shape) - 1 - axis))), shape)
+
+
+def search(b: Builder, x: Value, keys: Value, side: str) -> Value:
+    """Return where keys would be inserted into a sorted vector."""
+    return _searched(b, "search", x, keys, int(side == "right"))
+
+
+def digitize(b: Builder, keys: Value, edges: Value, right: bool) -> Value:
+    """Return the bin that each key falls into, between edges that go up or down."""
+    if np.dtype(bool) in (keys.dtype, edges.dtype):
+        raise CannotLower("bools among edges")
+    return _searched(b, "digitize", edges, keys, int(right))
+
+
+def _searched(b: Builder, name: str, x: Value, keys: Value, side: int) -> Value:
+    if not keys.size or not x.size:
+        return b.broadcast(b.literal(0, _INT64), keys.shape)
+    dtype = np.promote_types(x.dtype, keys.dtype)
+    return b.kernel(name, (x, keys), (x.size, keys.size, side), keys.shape, dtype)
+
+
+def _is_sorted(x: Value, axis: int) -> bool:
+    return not x.ndim or x.size == 0 or x.shape[axis] == 1 or x.builder.known(x) is not None
+
+
+def _along(b: Builder, name: str, axis: int, *operands: Value) -> Value:
+    """Call a kernel on rows, which is what lies along an axis."""
+    shape = operands[0].shape
+    length, last = shape[axis], len(shape) - 1
+    axis %= len(shape)
+    rows = [b.transpose(x, (*range(axis), *range(axis + 1, last + 1), axis)) for x in operands]
+    parameters = (prod(shape) // length, length)
+    out = b.kernel(name, rows, parameters, rows[0].shape, operands[0].dtype)
+    return b.transpose(out, (*range(axis), last, *range(axis, last)))
