@@ -108,12 +108,25 @@ _common = Op(
     name="intersect1d",
 )
 
+
+def _lower_isin(b: Any, x: Any, tests: Any, invert: bool, **how: Any) -> Any:
+    x, tests = b.value(x), b.value(tests)
+    if not tests.size:
+        return b.broadcast(b.literal(invert), x.shape)
+    dtype = np.promote_types(x.dtype, tests.dtype)
+    x = b.value(x, dtype)
+    ordered = b.sort(b.value(b.reshape(tests, (tests.size,)), dtype), 0)
+    at = b.elementwise("minimum", b.search(ordered, x, "left"), tests.size - 1)
+    return b.elementwise("not_equal" if invert else "equal", b.take(ordered, at, 0), x)
+
+
 _isin = Op(
     lambda x, tests, *, assume_unique, invert, kind: np.isin(
         x, tests, assume_unique=assume_unique, invert=invert, kind=kind
     ),
     name="isin",
     batch=batch_first,
+    lower=_lower_isin,
 )
 declare_cost(sorting, _unique, _common, _isin)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,22 @@ _ravel_multi_index = Op(
     lower=_lower_ravel,
 )
 
+
+def _lower_unravel(b: Any, x: Any, shape: Shape, order: str) -> Any:
+    x = b.value(x, np.int64)
+    left = b.push("ravel_index", [x], ((prod(shape),), False))  # which checks that it is in range
+    parts: list[Any] = []
+    for length in shape if order == "F" else shape[::-1]:
+        parts.append(b.reshape(b.elementwise("remainder", left, length), (*x.shape, 1)))
+        left = b.elementwise("floor_divide", left, length)
+    return b.concatenate(parts if order == "F" else parts[::-1], x.ndim)
+
+
 _unravel_index = Op(
     lambda x, *, shape, order: np.stack(np.unravel_index(x, shape, order), axis=-1),
     name="unravel_index",
     data_dependent=False,
+    lower=_lower_unravel,
 )
 
 

@@ -60,6 +60,7 @@ class Builder:
         self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.blocks: dict[int, loops.Block] = {}  # of several results, by the instruction that has them
+        self.orders: dict[int, tuple[int, int]] = {}  # what an order sorts, and along which axis
         self.is_native = True  # whether the machine computes with all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
@@ -313,6 +314,7 @@ class Builder:
 
     sort = ordering.sort
     argsort = ordering.argsort
+    take_along = ordering.take_along
     refined_order = ordering.refined
     positions = ordering.positions
     search = ordering.search
@@ -393,6 +395,7 @@ class Builder:
     # ---- the rest ----------------------------------------------------------------------------------------
 
     read = indexing.read
+    is_last = indexing.is_last
     picked = indexing.picked
     add_picked = indexing.add_picked
     put = parts.put

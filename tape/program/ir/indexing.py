@@ -157,6 +157,15 @@ def updated(b: Builder, total: Value, values: Value, index: tuple[Any, ...], is_
     return _write(b, total, b.reshape(part, counts), starts, steps, is_on_zeros)
 
 
+def is_last(b: Builder, index: tuple[Any, ...], shape: Shape) -> Value:
+    """Return whether what is written at an index of an array of this shape is the last there, for each."""
+    zeros = b.broadcast(b.literal(0.0), shape)
+    read = b.read(zeros, index)
+    counted = b.counted.setdefault(read.size, np.arange(read.size))
+    order = b.reshape(b.cast(b.constant(counted), np.float64), read.shape)
+    return b.elementwise("equal", b.read(updated(b, zeros, order, index, is_added=False), index), order)
+
+
 def _write(b: Builder, total: Value, values: Value, starts: Shape, steps: Shape, is_added: bool) -> Value:
     """Return an array with a part written or added to."""
     if is_added and (values.shape == total.shape or total.dtype.kind != "f"):

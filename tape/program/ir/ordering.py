@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 _INT64 = np.dtype(np.int64)
+_LONG = 4096  # elements from which on it is faster to sort quickly, and to look for ties
 
 
 def sort(b: Builder, x: Value, axis: int) -> Value:
@@ -24,17 +25,25 @@ def sort(b: Builder, x: Value, axis: int) -> Value:
 def argsort(b: Builder, x: Value, axis: int, kind: str | None = None) -> Value:
     """Return the permutation that sorts along an axis, as `numpy.argsort` finds it.
 
-    The stable one is the quick one if there are no ties, which vector instructions find.
+    The stable one of long rows is the quick one, which vector instructions find, if there are no ties.
     """
     if kind == "heapsort":
         raise CannotLower("some versions of NumPy take this for a hint, others do not")
     if _is_sorted(x, axis):
         return positions(b, x.shape, axis)
     if kind != "stable":
-        return _along(b, "argsort", axis, x)
-    if x.dtype.kind == "b":
-        return _along(b, "stable_argsort", axis, x)
-    return _along(b, "stable_order", axis, x, _along(b, "argsort", axis, x))
+        order = _along(b, "argsort", axis, x)
+    elif x.dtype.kind != "f" or x.shape[axis] < _LONG:
+        order = _along(b, "stable_argsort", axis, x)
+    else:
+        order = _along(b, "stable_order", axis, x, _along(b, "argsort", axis, x))
+    b.orders[order.id] = x.id, axis % x.ndim
+    return order
+
+
+def take_along(b: Builder, x: Value, index: Value, axis: int) -> Value | None:
+    """Return what is in the order of an index along an axis, if that sorts: which is faster; else None."""
+    return b.sort(x, axis) if b.orders.get(index.id) == (x.id, axis) else None
 
 
 def refined(b: Builder, x: Value, order: Value, axis: int) -> Value:
