@@ -10,15 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tape.kernels._jit import exact, inner
+from tape.kernels._jit import inner
 from tape.kernels.folds import BOOL, DTYPE_CODES, FLOAT32, FLOAT64, INT32, INT64
 from tape.kernels.kernel import Kernel, Needs
 from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64_at, int64s
 
+_MOST = 1 << 48  # beyond that NumPy has no memory
+
 
 @inner
 def _count(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
-    """``out = bincount(x)`` up to a length; 0 for a negative number."""
+    """``out = bincount(x)`` up to a length; 0 for a number that is negative, or too large."""
     count, length = int64_at(parameters), int64_at(parameters + 8)
     numbers, counts = int64s(x), int64s(out)
     if start == stop:
@@ -27,16 +29,16 @@ def _count(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # ty
         counts[k] = 0
     for k in range(count):
         number = numbers[k]
-        if number < 0:
+        if number < 0 or number > _MOST:
             return 0
         if number < length:
             counts[number] += 1
     return 1
 
 
-@exact
+@inner
 def _weigh(blas, dtype, parameters, start, stop, weights, x, z, workspace, out):  # type: ignore[no-untyped-def]
-    """``out = bincount(x, weights)`` up to a length; 0 for a negative number."""
+    """``out = bincount(x, weights)`` up to a length; 0 for a number that is negative, or too large."""
     count, length = int64_at(parameters), int64_at(parameters + 8)
     numbers, parts, sums = int64s(x), float64s(weights), float64s(out)
     if start == stop:
@@ -45,7 +47,7 @@ def _weigh(blas, dtype, parameters, start, stop, weights, x, z, workspace, out):
         sums[k] = 0.0
     for k in range(count):
         number = numbers[k]
-        if number < 0:
+        if number < 0 or number > _MOST:
             return 0
         if number < length:
             sums[number] += parts[k]
@@ -54,19 +56,20 @@ def _weigh(blas, dtype, parameters, start, stop, weights, x, z, workspace, out):
 
 @inner
 def _places(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
-    """``out = flatnonzero(x)`` up to a length, filled up with zeros."""
-    size, length = int64_at(parameters), int64_at(parameters + 8)
+    """``out = flatnonzero(x)`` up to a length, filled up with zeros; 0 if it must be as long, and is not."""
+    size, length, is_strict = int64_at(parameters), int64_at(parameters + 8), int64_at(parameters + 16)
     flags, places = int8s(x), int64s(out)
     if start == stop:
         return 1
     at = 0
     for k in range(size):
-        if flags[k] != 0 and at < length:
-            places[at] = k
+        if flags[k] != 0:
+            if at < length:
+                places[at] = k
             at += 1
     for k in range(at, length):
         places[k] = 0
-    return 1
+    return 1 if at == length or is_strict == 0 else 0
 
 
 @inner
@@ -120,6 +123,13 @@ def _needs_count(parameters: Sequence[int]) -> Needs:
     return Needs((count,), length, 0, 1, 2 * count + length)
 
 
+def _needs_places(parameters: Sequence[int]) -> Needs:
+    *sizes, is_strict = parameters
+    if is_strict not in (0, 1):
+        raise ValueError("whether the length must be right is neither 0 nor 1")
+    return _needs_count(sizes)
+
+
 def _needs_weigh(parameters: Sequence[int]) -> Needs:
     needs = _needs_count(parameters)
     return needs._replace(operands=needs.operands * 2)
@@ -138,7 +148,9 @@ _COUNT = dict.fromkeys(("count", "length"), 1)
 KERNELS = {
     "count": Kernel(_count, _COUNT, _needs_count, dtypes=(INT64,), finds=True),
     "weigh": Kernel(_weigh, _COUNT, _needs_weigh, indices=(1,), dtypes=(FLOAT64,)),
-    "places": Kernel(_places, dict.fromkeys(("size", "length"), 1), _needs_count, dtypes=(BOOL,), finds=True),
+    "places": Kernel(
+        _places, dict.fromkeys(("size", "length", "strict"), 1), _needs_places, dtypes=(BOOL,), finds=True
+    ),
     "runs": Kernel(
         _runs, dict.fromkeys(("size", "merges"), 1), _needs_runs, indices=(1,), dtypes=_ALL, finds=True
     ),

@@ -14,11 +14,10 @@ _TASK = 1024  # sums of a task, which stay in the L1 cache
 
 @inner
 def _correlate(blas, dtype, parameters, start, stop, x, y, z, workspace, out):  # type: ignore[no-untyped-def]
-    """``out[k] = sum(x[k + skipped + 1 - shorter + i] * y[i])`` over the ``i`` for which both exist."""
-    longer, shorter = int64_at(parameters), int64_at(parameters + 8)
-    skipped, count = int64_at(parameters + 16), int64_at(parameters + 24)
-    first, last = start * _TASK, min(stop * _TASK, count)
-    lag = skipped + 1 - shorter
+    """``out[k] = sum(x[k + lag + i] * y[i])`` over the ``i`` for which both exist; the lag is 0 if all do."""
+    longer, shorter, full = int64_at(parameters), int64_at(parameters + 8), int64_at(parameters + 16)
+    lag = 1 - shorter if full else 0
+    first, last = start * _TASK, min(stop * _TASK, longer - lag - (0 if full else shorter - 1))
     if dtype == FLOAT64:
         _slide(float64s(x), longer, float64s(y), shorter, lag, first, last, float64s(out))
     elif dtype == FLOAT32:
@@ -54,15 +53,16 @@ def _slide(x, longer, y, shorter, lag, first, last, out):  # type: ignore[no-unt
 
 
 def _needs(parameters: Sequence[int]) -> Needs:
-    longer, shorter, skipped, count = parameters
-    if min(longer, shorter, count) < 1 or skipped < 0 or skipped + count > longer + shorter - 1:
-        raise ValueError("a length is not positive, or there are not so many sums")
+    longer, shorter, full = parameters
+    if shorter < 1 or longer < shorter or full not in (0, 1):
+        raise ValueError("a length is not positive, or the first operand is the shorter one")
+    count = longer + shorter - 1 if full else longer - shorter + 1
     return Needs((longer, shorter), count, 0, -(-count // _TASK), count * shorter)
 
 
 KERNELS = {
     "correlate": Kernel(
-        _correlate, dict.fromkeys(("longer", "shorter", "skipped", "count"), 1), _needs,
+        _correlate, dict.fromkeys(("longer", "shorter", "full"), 1), _needs,
         dtypes=(FLOAT64, FLOAT32, INT64, INT32),
     ),
 }  # fmt: skip

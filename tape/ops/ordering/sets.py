@@ -92,7 +92,20 @@ def _runs(x: np.ndarray, equal_nan: bool) -> tuple[np.ndarray, np.ndarray, np.nd
 
 # All results at once, in one array: for each element its number, then the first position of each number, and
 # its count.
-_unique = Op(_unique_parts, name="unique")
+def _lower_unique(b: Any, x: Any, axis: int | None, equal_nan: bool) -> Any:
+    size = x.size
+    if axis is not None or not size:
+        b.refuse("rows, or nothing")
+    flat = b.reshape(x, (size,))
+    found = b.runs(flat, b.argsort(flat, 0, "stable"), equal_nan)
+    number = b.read(found, (0,))
+    b.guard_length(number * 2 + size, 0)
+    count = (b.shape[0] - size) // 2
+    starts = (1, size), (1 + size, count), (1 + 2 * size, count)
+    return b.concatenate([b.slice(found, (at,), (1,), (n,)) for at, n in starts], 0)
+
+
+_unique = Op(_unique_parts, name="unique", lower=_lower_unique, data_dependent=True)
 
 
 def _hashing_order(x: Any, *, equal_nan: bool) -> Any:

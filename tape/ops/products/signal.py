@@ -67,9 +67,8 @@ def _slide(b: Any, a: Any, v: Any, mode: str) -> Any:
     """Return the sums of products of two vectors; those with the longer one second come in reverse."""
     dtype = np.promote_types(a.dtype, v.dtype)
     longer, shorter = (a, v) if a.size >= v.size else (v, a)
-    whole, part = a.size + v.size - 1, longer.size - shorter.size + 1
-    skipped, count = (0, whole) if mode == "full" else (shorter.size - 1, part)
-    sizes = (longer.size, shorter.size, skipped, count)
+    sizes = (longer.size, shorter.size, int(mode == "full"))
+    count = a.size + v.size - 1 if mode == "full" else longer.size - shorter.size + 1
     out = b.kernel("correlate", (longer, shorter), sizes, (count,), dtype)
     return out if longer is a else b.slice(out, (count - 1,), (-1,), (count,))
 

@@ -108,12 +108,19 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 # ---- bins of ints ----------------------------------------------------------------------------------
 
-_bincount = Op(lambda x, *, minlength: np.bincount(x, minlength=minlength), name="bincount")
+_bincount = Op(
+    lambda x, *, minlength: np.bincount(x, minlength=minlength),
+    name="bincount",
+    lower=lambda b, x, minlength: b.bincount(b.value(x), None, minlength),
+    data_dependent=True,
+)
 _weighed_bincount = Op(
     lambda x, weights, *, minlength: np.bincount(x, weights, minlength),
     name="bincount",
     vjp=[None, lambda g, out, x, weights, minlength: getitem(g, x)],
     linear=True,
+    lower=lambda b, x, weights, minlength: b.bincount(b.value(x), b.value(weights), minlength),
+    data_dependent=True,
 )
 declare_cost(passes(1), _bincount, _weighed_bincount)
 

@@ -1,8 +1,9 @@
 """Medians and quantiles in instructions: sorted rows, and NumPy's arithmetic on the positions among them.
 
-Each function takes the builder ``b`` of a program, as ``lower`` rules do; values are those of NumPy to the last
-bit. The elements to be reduced are rows: shape (R, n) for R results. Positions have the shape (K, R) or (K, 1),
-for K quantiles. A quantile that is out of range gets a position that is out of range too, where a program stops.
+Each function takes the builder ``b`` of a program, as ``lower`` rules do; values are those of NumPy to the
+last bit. The elements to be reduced are rows: shape (R, n) for R results. Positions have the shape (K, R) or
+(K, 1), for K quantiles. A quantile that is out of range gets a position that is out of range too, where a
+program stops.
 """
 
 from __future__ import annotations
@@ -75,10 +76,12 @@ def _where_nan(b: Any, condition: Any, result: Any) -> Any:
 
 def _has_nan(b: Any, ordered: Any) -> Any:
     """Return whether there is a NaN in a sorted row: the last element is."""
-    number, length = ordered.shape
-    return b.elementwise(
-        "isnan", b.reshape(b.slice(ordered, (0, length - 1), (1, 1), (number, 1)), (number,))
-    )
+    return b.elementwise("isnan", _column(b, ordered, ordered.shape[1] - 1))
+
+
+def _column(b: Any, rows: Any, k: int) -> Any:
+    number = rows.shape[0]
+    return b.reshape(b.slice(rows, (0, k), (1, 1), (number, 1)), (number,))
 
 
 # ---- medians -----------------------------------------------------------------------------------------------
@@ -94,7 +97,7 @@ def lower_median(b: Any, x: Any, axis: Any, keepdims: bool, skips_nan: bool) -> 
     ordered = b.sort(values, 1)
     is_float = x.dtype.kind == "f"
     if counts is None:
-        low, high = (_fixed(b, ordered, k, number) for k in ((length - 1) // 2, length // 2))
+        low, high = (_column(b, ordered, k) for k in ((length - 1) // 2, length // 2))
         is_odd: Any = length % 2 == 1
     else:
         most = b.elementwise("maximum", counts, 1)
@@ -107,10 +110,6 @@ def lower_median(b: Any, x: Any, axis: Any, keepdims: bool, skips_nan: bool) -> 
         is_nan = _has_nan(b, ordered) if counts is None else b.elementwise("equal", counts, 0)
         middle = _where_nan(b, is_nan, middle)
     return b.reshape(middle, rows.left)
-
-
-def _fixed(b: Any, rows: Any, k: int, number: int) -> Any:
-    return b.reshape(b.slice(rows, (0, k), (1, 1), (number, 1)), (number,))
 
 
 # ---- quantiles ---------------------------------------------------------------------------------------------
@@ -253,7 +252,7 @@ def lower_interpolation(
 
 
 def _places_of(b: Any, rows: _Rows, ranks: Any) -> Any:
-    """Return the places of elements in the flattened operand, shape (K, R), by their positions in the rows."""
+    """Return the places of elements in the flattened operand, shape (K, R), by positions in the rows."""
     number, length = rows.places.shape
     every = b.transpose(b.broadcast(b.positions((number,), 0), (ranks.shape[1], number)), (1, 0))
     at = b.push("ravel_index", [every, ranks], ((number, length), False))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Builder:
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.blocks: dict[int, loops.Block] = {}  # of several results, by the instruction that has them
         self.orders: dict[int, tuple[int, int]] = {}  # what an order sorts, and along which axis
+        self.shape: Shape | None = None  # of the recorded result that is being lowered, if data decide
+        self.length: tuple[Value, int] | None = None  # what it must be along an axis
         self.is_native = True  # whether the machine computes with all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
@@ -319,6 +321,11 @@ class Builder:
     positions = ordering.positions
     search = ordering.search
     digitize = ordering.digitize
+    flatnonzero = ordering.flatnonzero
+    places = ordering.places
+    bincount = ordering.bincount
+    counted = ordering.counted
+    runs = ordering.runs
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """Sum over the axes along which `broadcast` would repeat: its transpose."""
@@ -441,10 +448,25 @@ class Builder:
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
         return self.push("kernel", given, (name, parameters), shape=shape)
 
-    def guard(self, value: Value, kind: str, outcome: Any) -> None:
-        """Check that a branch, or a shape or dtype that depends on data, is what was recorded."""
+    def refuse(self, reason: str) -> NoReturn:
+        """Leave the operation that is being lowered to Python."""
+        raise CannotLower(reason)
+
+    def guard_length(self, value: Value, axis: int) -> None:
+        """Take a number for the length along an axis of the result that is being lowered."""
+        if self.as_numpy or self.shape is None:
+            raise CannotLower("the length of the result depends on data")
+        self.length = value, axis
+
+    def guard(self, value: Value, kind: str, outcome: Any, length: tuple[Value, int] | None = None) -> None:
+        """Check that a branch, or a shape or dtype that depends on data, is what was recorded.
+
+        For the shape of what is no callback, the length along one axis is given, and the axis.
+        """
         guards = self.ir.guards
-        if kind == "type":  # checked by the callback whose result it is
+        if length is not None:
+            self._append("guard", (length[0].id,), length[:1], (len(guards), length[1]))
+        elif kind == "type":  # checked by the callback whose result it is
             instruction = self.ir.instructions[value.id]
             instruction.attrs = (*instruction.attrs, len(guards))
         else:

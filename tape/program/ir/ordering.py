@@ -80,6 +80,55 @@ def _searched(b: Builder, name: str, x: Value, keys: Value, side: int) -> Value:
     return b.kernel(name, (x, keys), (x.size, keys.size, side), keys.shape, dtype)
 
 
+# ---- results whose length depends on data: that of the recording, which is guarded ---------------------
+
+
+def flatnonzero(b: Builder, x: Value, axis: int = 0) -> Value:
+    """Return the flat positions of elements that are not zero.
+
+    They are as many as the recorded result is long along an axis.
+    """
+    mask = b.value(b.reshape(x, (x.size,)), bool)
+    b.guard_length(b.fold("sum", b.cast(mask, np.int64)), axis)
+    assert b.shape is not None
+    return places(b, mask, b.shape[axis], is_strict=False)
+
+
+def places(b: Builder, mask: Value, count: int, *, is_strict: bool) -> Value:
+    """Return where a mask is True, so often; a program stops at another number if this is strict."""
+    if not mask.size or not count:
+        if is_strict and mask.size:
+            raise CannotLower("nothing is written")
+        return b.broadcast(b.literal(0, _INT64), (count,))
+    flat = b.reshape(mask, (mask.size,))
+    return b.kernel("places", (flat,), (mask.size, count, int(is_strict)), (count,), mask.dtype)
+
+
+def bincount(b: Builder, x: Value, weights: Value | None, least: int) -> Value:
+    """Count numbers, or sum their weights."""
+    if not x.size:
+        raise CannotLower("nothing to count")
+    number = b.value(x, _INT64)
+    b.guard_length(b.elementwise("maximum", b.fold("max", number) + 1, least), 0)
+    assert b.shape is not None
+    return counted(b, number, weights, max(b.shape[0], 1))
+
+
+def counted(b: Builder, x: Value, weights: Value | None, length: int) -> Value:
+    """Count the numbers below a length, or sum their weights."""
+    if weights is None:
+        return b.kernel("count", (x,), (x.size, length), (length,), _INT64)
+    return b.kernel("weigh", (weights, x), (x.size, length), (length,), np.float64)
+
+
+def runs(b: Builder, x: Value, order: Value, merges: bool) -> Value:
+    """Return what the kernel of this name finds in a vector."""
+    return b.kernel("runs", (x, order), (x.size, int(merges)), (3 * x.size + 1,), x.dtype)
+
+
+# ---- rows ----------------------------------------------------------------------------------------------
+
+
 def _is_sorted(x: Value, axis: int) -> bool:
     return not x.ndim or x.size == 0 or x.shape[axis] == 1 or x.builder.known(x) is not None
 

@@ -176,10 +176,12 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
 def guard(w: Writer, id: int, instruction: Instruction) -> None:
     """Check a branch."""
     (x,) = instruction.operands
-    guard = w.plan.guards[instruction.attrs[0]]
+    number, *axis = instruction.attrs
+    guard = w.plan.guards[number]
+    expected = guard.outcome[1 + axis[0]] if axis else guard.outcome
     w.emit(
         "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
-        expected=int(guard.outcome), x=w.at(x),
+        expected=int(expected), x=w.at(x),
     )  # fmt: skip
 
 
