@@ -324,8 +324,9 @@ class Builder:
     flatnonzero = ordering.flatnonzero
     places = ordering.places
     bincount = ordering.bincount
-    counted = ordering.counted
+    count = ordering.count_numbers
     runs = ordering.runs
+    unless = ordering.unless
 
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """Sum over the axes along which `broadcast` would repeat: its transpose."""

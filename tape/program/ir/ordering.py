@@ -111,10 +111,10 @@ def bincount(b: Builder, x: Value, weights: Value | None, least: int) -> Value:
     number = b.value(x, _INT64)
     b.guard_length(b.elementwise("maximum", b.fold("max", number) + 1, least), 0)
     assert b.shape is not None
-    return counted(b, number, weights, max(b.shape[0], 1))
+    return count_numbers(b, number, weights, max(b.shape[0], 1))
 
 
-def counted(b: Builder, x: Value, weights: Value | None, length: int) -> Value:
+def count_numbers(b: Builder, x: Value, weights: Value | None, length: int) -> Value:
     """Count the numbers below a length, or sum their weights."""
     if weights is None:
         return b.kernel("count", (x,), (x.size, length), (length,), _INT64)
@@ -124,6 +124,12 @@ def counted(b: Builder, x: Value, weights: Value | None, length: int) -> Value:
 def runs(b: Builder, x: Value, order: Value, merges: bool) -> Value:
     """Return what the kernel of this name finds in a vector."""
     return b.kernel("runs", (x, order), (x.size, int(merges)), (3 * x.size + 1,), x.dtype)
+
+
+def unless(b: Builder, is_wrong: Value, value: Value) -> Value:
+    """Return a value, or stop the program if it is wrong: Python then says why."""
+    at = b.reshape(b.where(is_wrong, 1, 0), (1,))
+    return b.reshape(b.take(b.reshape(value, (1, *value.shape)), at, 0), value.shape)
 
 
 # ---- rows ----------------------------------------------------------------------------------------------
