@@ -116,9 +116,29 @@ def _hashing_order(x: Any, *, equal_nan: bool) -> Any:
 
 _hashed = Op(_hashing_order, name="hashing_order")
 
+
+def _lower_common(b: Any, x: Any, y: Any, assume_unique: bool) -> Any:
+    x, y = (b.reshape(b.value(array), (b.value(array).size,)) for array in (x, y))
+    if assume_unique or not x.size or not y.size:
+        b.refuse("elements that may not be distinct after all, or none")
+    dtype = np.promote_types(x.dtype, y.dtype)
+    x, y = b.value(x, dtype), b.value(y, dtype)
+    orders = [b.argsort(array, 0, "stable") for array in (x, y)]
+    ordered, others = b.sort(x, 0), b.sort(y, 0)
+    differs = b.elementwise("not_equal", b.read(ordered, (slice(1, None),)), b.read(ordered, (slice(-1),)))
+    is_first = b.concatenate([b.broadcast(b.literal(True), (1,)), differs], 0)
+    at = b.elementwise("minimum", b.search(others, ordered, "left"), y.size - 1)
+    is_common = b.elementwise("logical_and", is_first, b.elementwise("equal", b.take(others, at, 0), ordered))
+    places = b.flatnonzero(is_common, 1)
+    found = [b.take(orders[0], places, 0), b.take(orders[1], b.take(at, places, 0), 0)]
+    return b.concatenate([b.reshape(part, (1, *part.shape)) for part in found], 0)
+
+
 _common = Op(
     lambda a, b, *, assume_unique: np.stack(np.intersect1d(a, b, assume_unique, return_indices=True)[1:]),
     name="intersect1d",
+    lower=_lower_common,
+    data_dependent=True,
 )
 
 

@@ -79,6 +79,14 @@ _argpartition = Op(
     lambda x, *, kth, axis: np.argpartition(x, kth, axis), name="argpartition", batch=batch_positions
 )
 
+# The order in which `partition` puts elements, which is undefined but for the k-th: a program sorts.
+_partition_order = Op(
+    _argpartition.forward,
+    name="argpartition",
+    batch=batch_positions,
+    lower=lambda b, x, kth, axis: b.argsort(x, axis, "stable"),
+)
+
 
 def _lower_lexsort(b: Any, *keys: Any, axis: int) -> Any:
     keys = tuple([b.value(key) for key in keys])
@@ -322,7 +330,7 @@ def partition(
     3.0
     """
     a, kth = _partition_arguments("partition", a, kth, axis, kind, order)
-    return _permuted(a, _argpartition, axis, kth=kth)
+    return _permuted(a, _partition_order, axis, kth=kth)
 
 
 @implements(np.argpartition)

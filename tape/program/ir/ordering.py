@@ -144,7 +144,7 @@ def _along(b: Builder, name: str, axis: int, *operands: Value) -> Value:
     shape = operands[0].shape
     length, last = shape[axis], len(shape) - 1
     axis %= len(shape)
-    rows = [b.transpose(x, (*range(axis), *range(axis + 1, last + 1), axis)) for x in operands]
-    parameters = (prod(shape) // length, length)
-    out = b.kernel(name, rows, parameters, rows[0].shape, operands[0].dtype)
-    return b.transpose(out, (*range(axis), last, *range(axis, last)))
+    turned = [b.transpose(x, (*range(axis), *range(axis + 1, last + 1), axis)) for x in operands]
+    size = (prod(shape) // length, length)
+    out = b.kernel(name, [b.reshape(x, size) for x in turned], size, size, operands[0].dtype)
+    return b.transpose(b.reshape(out, turned[0].shape), (*range(axis), last, *range(axis, last)))
