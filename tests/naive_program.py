@@ -11,6 +11,7 @@ from tape.kernels.registry import GROUPS
 from tape.program.ir.instructions import IR, Instruction
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime.verify import Body, slots_of, verify
+from tests import naive_sorting
 
 
 def run(ir: IR, leaves: Sequence[Any]) -> list[np.ndarray]:
@@ -72,6 +73,9 @@ def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequen
         return UFUNCS[op](*x)
     if op == "guard":
         guard = ir.guards[attrs[0]]
+        if guard.kind == "type":
+            assert x[0].item() == guard.outcome[1 + attrs[1]], guard
+            return np.bool_(True)
         assert (bool if guard.kind == "bool" else int)(x[0].item()) == guard.outcome, guard
         return np.bool_(True)
     if op == "callback":
@@ -250,6 +254,7 @@ def _pooling(name: str) -> Callable[..., Any]:
 
 _KERNELS: dict[str, Callable[..., Any]] = {
     "put_rows": _put_rows,
+    **naive_sorting.KERNELS,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
 }

@@ -13,13 +13,10 @@ from tests.op_table import CASES, TWO_OF_EACH, by_operation
 from tests.op_table.special import ORDERED
 
 _IN_PYTHON = """
-alike apply argpartition argsort argwhere betainc betaincc betaincinv bincount bins_of bitwise_count
-cofactors convolve correlate det digitize eig eig_like eigenvalues eigenvectors eigh eigvals eigvalsh expm
-exprel_derivative fft flatnonzero frexp hashing_order histogram histogram_bin_edges histogramdd ifft
-independent interp interpolation intersect1d interval inverse_of_basis inverse_or_zero irfft isin lexsort
-linspace lstsq matrix_power matrix_rank median nanargmax nanargmin nanmedian nanpercentile nanquantile
-nonzero norm of_full_rank over percentile pinv put_along_axis qr quantile rank residuals rfft searchsorted
-slogdet sort span svd svdvals trimmed unique unravel_index unwrap vanishing written_last
+alike apply argpartition betainc betaincc betaincinv bitwise_count cofactors det eig eig_like eigenvalues
+eigenvectors eigh eigvals eigvalsh expm exprel_derivative fft frexp hashing_order histogram_bin_edges ifft
+independent inverse_of_basis inverse_or_zero irfft linspace lstsq matrix_power matrix_rank norm of_full_rank
+over pinv qr rank residuals rfft slogdet svd svdvals vanishing
 """
 WITHOUT_INSTRUCTIONS = frozenset(_IN_PYTHON.split())
 """Operations that programs run in Python, wherever they occur."""

@@ -131,7 +131,6 @@ _ALL = tuple(DTYPE_CODES.values())
 
 KERNELS = {
     "sort": Kernel(_sort, _ROWS, _needs, sorting="sort", dtypes=_ALL),
-    "stable_sort": Kernel(_sort, _ROWS, _needs, sorting="stable sort", dtypes=_ALL),
     "argsort": Kernel(_argsort, _ROWS, _needs, sorting="argsort", dtypes=_ALL, finds=True),
     "stable_argsort": Kernel(_argsort, _ROWS, _needs, sorting="stable argsort", dtypes=_ALL, finds=True),
     "stable_order": Kernel(

@@ -17,7 +17,7 @@ from tape.kernels.headers import memory_at
 
 _GET_TABLE = 365  # where `_PyDataType_GetArrFuncs` is in the interface: see numpy/__multiarray_api.h
 _SINCE = (2, 0)
-ROUTINES = {"sort": 33, "stable sort": 35, "argsort": 36, "stable argsort": 38}
+ROUTINES = {"sort": 33, "argsort": 36, "stable argsort": 38}
 """Where each is in the table: behind 21 casts and 12 other functions; there are three of each, by kind."""
 
 
