@@ -13,6 +13,7 @@ from tape.program.ir.loops import Block
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.ufuncs import UFUNCS
 from tape.program.runtime.verify import Body, slots_of, verify
+from tests import naive_sorting
 
 
 def run(ir: IR, leaves: Sequence[Any]) -> list[np.ndarray]:
@@ -76,6 +77,9 @@ def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequen
         return _gufunc(op, x, shape, dtype)
     if op == "guard":
         guard = ir.guards[attrs[0]]
+        if guard.kind == "type":
+            assert x[0].item() == guard.outcome[1 + attrs[1]], guard
+            return np.bool_(True)
         assert (bool if guard.kind == "bool" else int)(x[0].item()) == guard.outcome, guard
         return np.bool_(True)
     if op == "callback":
@@ -291,6 +295,7 @@ def _cholesky_pullback(factor: Any, adjoint: Any, parameters: Any) -> Any:
 _KERNELS: dict[str, Callable[..., Any]] = {
     "cholesky_pullback": _cholesky_pullback,
     "put_rows": _put_rows,
+    **naive_sorting.KERNELS,
     **{name: _convolution(name) for name in GROUPS["convolution"]},
     **{name: _pooling(name) for name in GROUPS["pooling"]},
 }

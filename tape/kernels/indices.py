@@ -19,9 +19,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from tape.kernels._jit import inner
-from tape.kernels.folds import FLOAT64
+from tape.kernels.folds import BOOL, DTYPE_CODES, FLOAT64, INT64
 from tape.kernels.kernel import Kernel, Needs
-from tape.kernels.pointers import float32s, float64s, int32s, int64_at, int64s, pointer_to
+from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64_at, int64s, pointer_to
 
 _SOME = 256  # places that are checked before any of them is used
 
@@ -179,9 +179,13 @@ def _put_rows(blas, dtype, parameters, start, stop, total, values, index, worksp
     positions = int64s(index)
     if not _fits(positions, count, length):
         return 0
-    if dtype == FLOAT64:
+    if dtype == FLOAT64 or dtype == INT64:  # noqa: SIM109
         return _write_rows(
             int64s(total), int64s(values), positions, start, stop, length, row_items, count, int64s(out)
+        )
+    if dtype == BOOL:
+        return _write_rows(
+            int8s(total), int8s(values), positions, start, stop, length, row_items, count, int8s(out)
         )
     return _write_rows(
         int32s(total), int32s(values), positions, start, stop, length, row_items, count, int32s(out)
@@ -214,6 +218,10 @@ def _needs(parameters: Sequence[int]) -> Needs:
 
 KERNELS = {
     "put_rows": Kernel(
-        _put_rows, dict.fromkeys(("before", "length", "row", "count"), 1), _needs, indices=(2,)
+        _put_rows,
+        dict.fromkeys(("before", "length", "row", "count"), 1),
+        _needs,
+        indices=(2,),
+        dtypes=tuple(DTYPE_CODES.values()),
     ),
 }

@@ -291,9 +291,23 @@ def _trimmed_vjp(g: Any, out: Any, p: Any, tolerance: float, least: int) -> Any:
     return concatenate([np.zeros(len(p) - len(out), p.dtype), g])
 
 
+def _lower_trimmed(b: Any, p: Any, tolerance: float, least: int) -> Any:
+    if not p.size:
+        b.refuse("no coefficients")
+    is_kept = b.elementwise(
+        "logical_not", b.elementwise("less_equal", b.elementwise("absolute", p), tolerance)
+    )
+    first = b.where(b.fold("any", is_kept), b.fold("argmax", b.cast(is_kept, np.float64)), p.size)
+    b.guard_length(p.size - b.elementwise("minimum", first, p.size - least), 0)
+    (count,) = b.shape
+    return b.slice(p, (p.size - count,), (1,), (count,))
+
+
 trimmed = Op(
     _trimmed_forward,
     name="trimmed",
+    lower=_lower_trimmed,
+    data_dependent=True,
     vjp=[_trimmed_vjp],
     jvp=[lambda t, out, p, tolerance, least: getitem(t, slice(len(p) - len(out), None))],
     taylor=series.linear,

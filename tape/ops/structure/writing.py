@@ -126,19 +126,10 @@ def _is_last(*arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
     return written[filled] == order
 
 
-def _lower_stays(b: Any, *arrays: Any, index: tuple[Any, ...], shape: Shape) -> Any:
-    filled = filled_index(index, arrays)
-    zeros = b.broadcast(b.literal(0.0), shape)
-    read = b.read(zeros, filled)
-    counted = b.counted.setdefault(read.size, np.arange(read.size))
-    order = b.reshape(b.cast(b.constant(counted), np.float64), read.shape)
-    return b.elementwise("equal", b.read(b.set_at(zeros, order, filled), filled), order)
-
-
 _stays = Op(
     _is_last,
     name="stays",
-    lower=_lower_stays,
+    lower=lambda b, *arrays, index, shape: b.is_last(filled_index(index, arrays), shape),
     doc="For each element written at an index, whether it is the last one there.",
 )
 

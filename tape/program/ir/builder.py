@@ -16,7 +16,7 @@ import numpy as np
 from tape.core.op import Op
 from tape.kernels.folds import DTYPE_CODES
 from tape.kernels.registry import REGISTRY
-from tape.program.ir import exponential, folding, indexing, loops, matrices, parts
+from tape.program.ir import exponential, folding, indexing, loops, matrices, ordering, parts
 from tape.program.ir.identities import IDENTITIES
 from tape.program.ir.instructions import IR, Guard, Instruction
 from tape.program.ir.promotion import broadcast_shapes, loop_dtypes
@@ -60,6 +60,9 @@ class Builder:
         self._loops: dict[tuple[str, str], bool] = {}  # whether a ufunc has a loop for dtypes as they are
         self.counted: dict[int, np.ndarray] = {}  # 0, 1, 2, ...: one array of each length
         self.blocks: dict[int, loops.Block] = {}  # of several results, by the instruction that has them
+        self.orders: dict[int, tuple[int, int]] = {}  # what an order sorts, and along which axis
+        self.shape: Shape | None = None  # of the recorded result that is being lowered, if data decide
+        self.length: tuple[Value, int] | None = None  # what it must be along an axis
         self.is_native = True  # whether the machine computes with all dtypes so far
         self.merged = self.folded = self.simplified = 0  # statistics, see `tape.program.ir.rewrite`
 
@@ -309,6 +312,22 @@ class Builder:
     position = folding.position
     scan = folding.scan
 
+    # ---- order -----------------------------------------------------------------------------------------
+
+    sort = ordering.sort
+    argsort = ordering.argsort
+    take_along = ordering.take_along
+    refined_order = ordering.refined
+    positions = ordering.positions
+    search = ordering.search
+    digitize = ordering.digitize
+    flatnonzero = ordering.flatnonzero
+    places = ordering.places
+    bincount = ordering.bincount
+    count = ordering.count_numbers
+    runs = ordering.runs
+    unless = ordering.unless
+
     def sum_to(self, value: Value, shape: Shape) -> Value:
         """Sum over the axes along which `broadcast` would repeat: its transpose."""
         if value.shape == shape:
@@ -403,6 +422,7 @@ class Builder:
     # ---- the rest ----------------------------------------------------------------------------------------
 
     read = indexing.read
+    is_last = indexing.is_last
     picked = indexing.picked
     add_picked = indexing.add_picked
     put = parts.put
@@ -443,15 +463,26 @@ class Builder:
     def kernel(
         self, name: str, operands: Sequence[Value], parameters: tuple[int, ...], shape: Shape, dtype: Any
     ) -> Value:
-        """Call a kernel of `tape.kernels.registry`; operands are converted to its dtype, indices to int64."""
+        """Call a kernel of `tape.kernels.registry`; operands are converted to a dtype, indices to int64."""
         indices = REGISTRY[name].indices
         given = [self.value(x, _INT64 if k in indices else dtype) for k, x in enumerate(operands)]
         return self.push("kernel", given, (name, parameters), shape=shape)
 
-    def guard(self, value: Value, kind: str, outcome: Any) -> None:
-        """Check that a branch, or a shape or dtype that depends on data, is what was recorded."""
+    def guard_length(self, value: Value, axis: int) -> None:
+        """Take a number for the length along an axis of the result that is being lowered."""
+        if self.as_numpy or self.shape is None:
+            raise CannotLower("the length of the result depends on data")
+        self.length = value, axis
+
+    def guard(self, value: Value, kind: str, outcome: Any, length: tuple[Value, int] | None = None) -> None:
+        """Check that a branch, or a shape or dtype that depends on data, is what was recorded.
+
+        For the shape of what is no callback, the length along one axis is given, and the axis.
+        """
         guards = self.ir.guards
-        if kind == "type":  # checked by the callback whose result it is
+        if length is not None:
+            self._append("guard", (length[0].id,), length[:1], (len(guards), length[1]))
+        elif kind == "type":  # checked by the callback whose result it is
             instruction = self.ir.instructions[value.id]
             instruction.attrs = (*instruction.attrs, len(guards))
         else:

@@ -66,11 +66,13 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
             values[id] = values[id].weakened()
     fixed = recorded.fixed
     needed = _needed(nodes, roots, fixed)
+    lengths: dict[int, tuple[Value, int]] = {}  # of nodes whose shape depends on data
     guards = iter([*recorded.guards, None])
     guard = next(guards)
     for id in range(len(nodes) + 1):
         while guard is not None and guard.position <= id:
-            builder.guard(values[guard.node], guard.kind, guard.outcome)
+            length = lengths.get(guard.node) if guard.kind == "type" else None
+            builder.guard(values[guard.node], guard.kind, guard.outcome, length)
             guard = next(guards)
         if id < len(nodes) and needed[id] and values[id] is None:
             node = nodes[id]
@@ -84,6 +86,8 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
                     if node.op is None
                     else _lowered(builder, node, values, recorded.unowned)
                 )
+                if builder.length is not None:
+                    lengths[id], builder.length = builder.length, None
     ir = builder.ir
     ir.outputs = [values[out].id for out in recorded.outputs if type(out) is int]
     made = len(ir.instructions)
@@ -158,13 +162,14 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
         if is_known:
             operands[0] = builder.value(operands[0])
         try:
+            builder.shape = shape if _depends_on_data(node) else None
             value = op.lower(builder, *operands, **attrs)
             if not isinstance(value, Value):
                 value = builder.literal(value, dtype)
             elif (value.dtype is not dtype or value.is_weak) and type(out) is not Results:
                 value = builder.cast(value, dtype)
         except CannotLower:
-            value = None
+            value = builder.length = None
         if value is not None and (value.shape == shape or type(out) is Results):
             return value.weakened() if isinstance(out, Weak) else value
     if builder.as_numpy:
@@ -174,6 +179,13 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
         return builder.callback_with_several(op, operands, attrs, out)
     value = builder.callback(op, operands, attrs, shape, dtype)
     return value.weakened() if isinstance(out, Weak) else value
+
+
+def _depends_on_data(node: Node) -> bool:
+    """Return whether data decide on the shape of a node, which is guarded then."""
+    assert node.op is not None
+    depends = node.op.data_dependent
+    return depends(*node.operands, **node.attrs) if callable(depends) else bool(depends)
 
 
 def _taking_weak(op: Op, operands: Sequence[Any]) -> Op:

@@ -38,7 +38,7 @@ from tape.program.ir.types import (
     types_of,
 )
 from tape.program.ir.values import CannotLower
-from tape.program.native.functions import gufunc_number
+from tape.program.native.functions import called_number, gufunc_number
 from tape.program.native.gufuncs import layout_of
 from tape.program.native.ufuncs import UFUNCS
 
@@ -495,9 +495,10 @@ def kernel(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         needs = needs_of(*attrs)
     except ValueError as error:
         refuse(str(error))
-    indices = REGISTRY[attrs[0]].indices
+    entry = REGISTRY[attrs[0]]
+    indices = entry.indices
     dtype = next((x.dtype for k, x in enumerate(operands) if k not in indices), None)
-    if dtype not in _FLOATS or len(operands) != len(needs.operands):
+    if DTYPE_CODES.get(dtype) not in entry.dtypes or len(operands) != len(needs.operands):
         refuse_types(operands)
     for k, (x, size) in enumerate(zip(operands, needs.operands, strict=True)):
         if prod(x.shape) != size or x.dtype != (_INT64 if k in indices else dtype):
@@ -506,4 +507,6 @@ def kernel(operands: Operands, attrs: Attrs, shape: Any, dtype: Any) -> Type:
         refuse(f"its result has {needs.out} elements, and not shape {list(shape)}")
     if 16 * needs.workspace >= MOST_BYTES:
         refuse("it needs too much memory")
-    return shape, dtype
+    if called_number(entry, dtype) is None:
+        refuse(f"this NumPy does not show its {entry.sorting} of {dtype}")
+    return shape, _INT64 if entry.finds else dtype

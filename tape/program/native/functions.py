@@ -15,10 +15,12 @@ import numpy as np
 
 from tape.kernels.availability import Unavailable
 from tape.kernels.headers import memory_at
+from tape.kernels.kernel import Kernel
 from tape.kernels.registry import GROUPS, REGISTRY
 from tape.program.native.code import Native, native
 from tape.program.native.gufuncs import GUFUNCS
 from tape.program.native.opcodes import KERNELS
+from tape.program.native.routines import routine
 from tape.program.native.ufuncs import UFUNCS
 from tape.system.blas import blas_function, lapack_function, openblas_function
 
@@ -144,6 +146,24 @@ def gufunc_number(name: str, types: str) -> int | None:
 def gufunc_of(number: int) -> tuple[str, str] | None:
     """Return name and types of a loop, by its number; None if it is another function."""
     return _gufuncs.get(number)
+
+
+_NOT_BLAS = 1
+"""The last argument of a function that a kernel calls and that is not of BLAS, which has its own threads."""
+
+
+def called_number(kernel: Kernel, dtype: np.dtype[Any]) -> int | None:
+    """Return the number of the function that a kernel calls for a dtype: 0 for none, None if unknown."""
+    if kernel.blas:
+        return blas_number(("d" if dtype.itemsize == 8 else "s") + kernel.blas)
+    if not kernel.sorting:
+        return 0
+    key = (kernel.sorting, dtype.str)
+    number = _numbers.get(key)
+    if number is None:
+        address = routine(kernel.sorting, dtype)
+        number = _numbers[key] = _add((address, _NOT_BLAS), (dtype.itemsize,)) if address else -1
+    return None if number < 0 else number
 
 
 def kernel_number(name: str) -> int:

@@ -287,8 +287,9 @@ def _gemm(row, frame):  # type: ignore[no-untyped-def]
 @inner
 def _kernel(row, frame):  # type: ignore[no-untyped-def]
     """Run a portion of a kernel, whose tasks are shared among threads of the machine and not of BLAS."""
-    table = _field(frame, FUNCTIONS)
-    threads = _one_thread_of_blas(table) if _field(row, 2) else 0
+    table, function = _field(frame, FUNCTIONS), _field(row, 2)
+    is_of_blas = function and not int64_at(_field(frame, DATA) + 8 * function)
+    threads = _one_thread_of_blas(table) if is_of_blas else 0
     is_done = _shared(row, frame)
     _threads_of_blas(table, threads)
     return is_done

@@ -10,7 +10,7 @@ from tape.kernels.folds import DTYPE_CODES, FOLDS
 from tape.kernels.registry import REGISTRY, needs_of
 from tape.kernels.scans import SCANS
 from tape.program.ir.instructions import Instruction
-from tape.program.native.functions import blas_number, kernel_number, loop_number
+from tape.program.native.functions import called_number, kernel_number, loop_number
 from tape.program.native.opcodes import ARENA, WORTH_A_THREAD, packed
 from tape.program.plan.layouts import c_strides
 from tape.program.runtime.pauses import nanoseconds, portion
@@ -161,13 +161,16 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
     """Call a kernel of the registry, with its workspace in the registers."""
     name, parameters = instruction.attrs
     entry, needs = REGISTRY[name], needs_of(name, parameters)
-    letter = "d" if instruction.dtype.itemsize == 8 else "s"
+    first = next(k for k in range(len(needs.operands)) if k not in entry.indices)
+    dtype = w.plan.instructions[instruction.operands[first]].dtype
+    function = called_number(entry, dtype)
+    assert function is not None
     operands = [w.at(x) for x in instruction.operands]
     x, y, z = (*operands, *[packed(ARENA, 0)] * (3 - len(operands)))
-    w.reserve(needs.workspace * instruction.dtype.itemsize)
+    w.reserve(needs.workspace * dtype.itemsize)
     w.emit(
-        "kernel", kernel=kernel_number(name), blas=blas_number(letter + entry.blas) if entry.blas else 0,
-        dtype=DTYPE_CODES[instruction.dtype], parameters=w.table(parameters), tasks=needs.tasks,
+        "kernel", kernel=kernel_number(name), blas=function, dtype=DTYPE_CODES[dtype],
+        parameters=w.table(parameters), tasks=needs.tasks,
         threads=max(1, min(needs.tasks, needs.work // WORTH_A_THREAD)), x=x, y=y, z=z, out=w.at(id),
         portion=portion(needs.tasks, nanoseconds(w.plan.instructions, id)),
     )  # fmt: skip
@@ -176,10 +179,12 @@ def kernel(w: Writer, id: int, instruction: Instruction) -> None:
 def guard(w: Writer, id: int, instruction: Instruction) -> None:
     """Check a branch."""
     (x,) = instruction.operands
-    guard = w.plan.guards[instruction.attrs[0]]
+    number, *axis = instruction.attrs
+    guard = w.plan.guards[number]
+    expected = guard.outcome[1 + axis[0]] if axis else guard.outcome
     w.emit(
         "guard", kind=int(guard.kind == "bool"), dtype=DTYPE_CODES[w.plan.instructions[x].dtype],
-        expected=int(guard.outcome), x=w.at(x),
+        expected=int(expected), x=w.at(x),
     )  # fmt: skip
 
 

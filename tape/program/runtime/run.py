@@ -299,8 +299,12 @@ class Runner(Routine):
         elif kind == _GUARD and routine.plan.instructions[id].op == "guard":
             instruction = routine.plan.instructions[id]
             (operand,) = instruction.operands
-            number = instruction.attrs[0]
+            number, *axis = instruction.attrs
             value = self._view(routine, memory, operand, leaves).reshape(())
+            if axis:
+                outcome = list(routine.plan.guards[number].outcome)
+                outcome[1 + axis[0]] = int(value)
+                return Flip(number, tuple(outcome))
             if routine.plan.guards[number].kind == "bool":
                 return Flip(number, bool(value))
             return Flip(number, int(value) if np.isfinite(value) else None)

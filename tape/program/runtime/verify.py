@@ -21,6 +21,7 @@ from tape.kernels.scalars import SCALARS
 from tape.kernels.scans import SCANS, has_scan
 from tape.program.native.functions import (
     blas_number,
+    called_number,
     gufunc_of,
     itemsizes,
     kernels_loaded,
@@ -447,7 +448,8 @@ class _Verifier:
         loaded = kernels_loaded()
         group.need(np.isin(group["kernel"], list(loaded)), "kernel", "It is not a kernel that is loaded")
         names = [loaded[number] for number in group["kernel"].tolist()]
-        size = _ITEMSIZES[group.between("dtype", 0, _FLOATS)]
+        dtypes = group.between("dtype", 0, len(_DTYPES) - 1)
+        size = _ITEMSIZES[dtypes]
         counts = np.array([sum(REGISTRY[name].parameters.values()) for name in names])
         tables = group.between("parameters", self.rows * WIDTH, len(self.code) - counts)
         fields = ("out", "x", "y", "z")
@@ -460,13 +462,16 @@ class _Verifier:
                 group.refuse(k, "parameters", f"does not fit {name}: {error}")
             if needs.workspace * size[k] > self.claims.sizes[REGISTERS]:
                 group.refuse(k, "parameters", "needs a larger workspace than the registers have")
-            letter = "d" if size[k] == 8 else "s"
-            blas = blas_number(letter + entry.blas) if entry.blas else 0
+            if dtypes[k] not in entry.dtypes:
+                group.refuse(k, "dtype", f"is none that {name} takes")
+            blas = called_number(entry, _DTYPES[dtypes[k]])
             for field, wanted in (("blas", blas), ("tasks", needs.tasks)):
                 if group[field][k] != wanted:
                     group.refuse(k, field, f"is {group[field][k]}, but {name} needs {wanted}")
             elements[: 1 + len(needs.operands), k] = needs.out, *needs.operands
             units[[1 + operand for operand in entry.indices], k] = _INT64
+            if entry.finds:
+                units[0, k] = _INT64
         group.between("threads", 1, group["tasks"])
         group.between("portion", 1, group["tasks"])
         for field in fields:
