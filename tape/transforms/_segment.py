@@ -297,6 +297,14 @@ class Segment:
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
         return self.packing.restore(op(*self.operands) if self.operands else self.forward())
 
+    def as_rerun(self) -> Any:
+        """Return the result, recorded as one node whose rules run the function again."""
+        return self.as_node(
+            vjp=lambda g, out, *operands: self.checked(pull_through(self.run, g, operands, self.name)),
+            jvp=lambda tangents, out, *operands: push_through(self.run, tangents, operands, self.name),
+            taylor=lambda op, out, series, attrs: expand_through(self.run, out, series, self.name),
+        )
+
 
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
     """Run on a new trace; return it, a param for each float operand (None for others), and the result."""
