@@ -79,18 +79,10 @@ class Captures(Interceptor):
         if trace is not None and (trace.level > self.level or trace.is_batch):
             return var
         if id(var.node) not in self._seen:
-            self._seen[id(var.node)] = value = self._around(var)
+            self._seen[id(var.node)] = value = _around(self, var)
             self.vars.append(var.again())
             self.values.append(snapshot(value))
         return protected(plain(self._seen[id(var.node)]))
-
-    def _around(self, var: Any) -> Any:
-        """Map a Var to its value in the interpreters around this one, which is busy meanwhile."""
-        was_busy, self.is_busy = self.is_busy, True
-        try:
-            return resolve(var)
-        finally:
-            self.is_busy = was_busy
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""
@@ -112,12 +104,24 @@ class Substitution(Interceptor):
         self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
 
     def resolve(self, var: Any) -> Any:
-        """Map a captured Var to its substitute; return anything else unchanged."""
-        return self._values.get(id(var.node), var) if isinstance(var, Handle) else var
+        """Map a captured Var to its substitute, another one to what it is around this interpreter."""
+        if not isinstance(var, Handle):
+            return var
+        key = id(var.node)
+        return self._values[key] if key in self._values else _around(self, var)
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Apply the operation to the substitutes."""
         return op(*map(self.resolve, operands), **attrs)
+
+
+def _around(region: Interceptor, var: Any) -> Any:
+    """Map a Var to its value in the interpreters around one, which is busy meanwhile."""
+    was_busy, region.is_busy = region.is_busy, True
+    try:
+        return resolve(var)
+    finally:
+        region.is_busy = was_busy
 
 
 class Packing:

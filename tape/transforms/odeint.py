@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.interpreter import recorder
+from tape.core.interpreter import recorder, resolve
 from tape.core.node import Handle, plain, traced
 from tape.interpreters.batching import one_by_one
 from tape.transforms._parts import RealParts
@@ -108,6 +108,7 @@ def odeint(
     options = _options(rtol, atol, method, gradient, max_steps)
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
+    t = resolve(t)
     t = t if isinstance(t, Handle) else np.asarray(t)
     _check(like, traced(t))
     t = t if isinstance(t, Handle) else t.astype(float, copy=False)

@@ -8,7 +8,7 @@ then no tape, and the loop is recorded step by step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -263,7 +263,12 @@ BodyTrace.var_type = BodyVar
 
 
 def record(
-    f: Callable[..., Sequence[Any]], examples: Sequence[Any], states: int, name: str, length: int
+    f: Callable[..., Sequence[Any]],
+    examples: Sequence[Any],
+    states: int,
+    name: str,
+    length: int,
+    inside: Callable[[], AbstractContextManager[None]],
 ) -> tuple[Body, list[Any], list[Any]]:
     """Record a function once, as the body of a loop.
 
@@ -282,6 +287,8 @@ def record(
         Of the loop, in messages.
     length : int
         How many steps the loop has.
+    inside : callable
+        Makes the context of each recording, see `tape.transforms.loops.capacity.body_of`.
 
     Returns
     -------
@@ -299,10 +306,12 @@ def record(
     UnsupportedError
         If it does something else each time.
     """
-    body, captured, places = _recorded(f, examples, states, name)
+    with inside():
+        body, captured, places = _recorded(f, examples, states, name)
     if length > 1:
         before = [np.array(plain(value)) for value in captured]
-        again, others, _ = _recorded(f, examples, states, name)
+        with inside():
+            again, others, _ = _recorded(f, examples, states, name)
         after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(

@@ -125,6 +125,6 @@ def is_met(condition: Any) -> bool:
 
 def _in_body(value: Any) -> Any:
     """Return the Var that a value is on the tape of a body that is being recorded; None if it is on none."""
-    while isinstance(value, Handle) and not isinstance(value.trace, BodyTrace):
+    while isinstance(value, Handle) and not isinstance(value.trace_ref(), BodyTrace):
         value = value.node.value
     return value if isinstance(value, Handle) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,8 +136,8 @@ class _While:
         goes_on = self._goes_on(self.carry.leaves)
         first = [goes_on, np.int64(0), *self.carry.leaves]
         try:
-            with body_of(place):
-                body, captured, places = record(step, list(map(example_of, first)), len(first), self.name, 2)
+            examples = list(map(example_of, first))
+            body, captured, places = record(step, examples, len(first), self.name, 2, partial(body_of, place))
         except (Full, Unrolled):
             raise
         except Exception as error:

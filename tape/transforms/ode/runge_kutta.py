@@ -57,7 +57,7 @@ def integrate(slope: Slope, start: Any, t: Any, tableau: Tableau, tolerances: To
     name : str
         Of the equation, in messages.
     """
-    times = stop_gradient(t)
+    times, initial = stop_gradient(t), start
     is_moving = isinstance(t, Handle) and not t.trace.is_program
     if is_moving:  # a step of size zero, whose derivative is the slope
         start = _stepped(slope, start, t[0], times[0] - t[0], tableau)
@@ -72,7 +72,7 @@ def integrate(slope: Slope, start: Any, t: Any, tableau: Tableau, tolerances: To
             return (), _stepped(slope, y, fixed, time - fixed, tableau)
 
         after = scan(moved, (), (after, t[1:], times[1:]))[1]
-    return ops.concatenate([start[None], after])
+    return ops.concatenate([initial[None], after])
 
 
 def _failure(name: str, reached: Any, steps: int, most: int) -> errors.ConvergenceError:

@@ -40,8 +40,8 @@ def _dopri5() -> Tableau:
     """Return the pair of Dormand and Prince.
 
     J. R. Dormand and P. J. Prince, "A family of embedded Runge-Kutta formulae", Journal of Computational and
-    Applied Mathematics 6 (1980), table 2. The interpolant is that of E. Hairer, S. P. Norsett and G. Wanner, "Solving Ordinary Differential
-    Equations I", 2nd edition, section II.6, as in their code DOPRI5.
+    Applied Mathematics 6 (1980), table 2. The interpolant is that of E. Hairer, S. P. Norsett and G. Wanner,
+    "Solving Ordinary Differential Equations I", 2nd edition, section II.6, as in their code DOPRI5.
     """
     weights = (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84)
     d: Any = (
