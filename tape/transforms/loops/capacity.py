@@ -95,9 +95,7 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
     In a later call they may take another number. That they take more than the least capacity, than the next
     one and so on are guards, which tell programs of different capacities apart.
     """
-    for place, count in taken:
-        if plain(count) > capacity_of(place):
-            raise Unrolled("a condition does not hold in some step") if place == _UNMET else Full(place)
+    capacities_for(taken)
     for place, count in taken:
         inner = _in_body(count)
         if inner is not None:
@@ -106,6 +104,22 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
         size = 0 if place == _UNMET else _FIRST
         while bool(count > size):
             size *= _GROWTH
+
+
+def capacities_for(taken: Sequence[tuple[Place, Any]]) -> dict[Place, int]:
+    """Return the capacities there are now; raise if one of these numbers of steps is larger."""
+    for place, count in taken:
+        if plain(count) > capacity_of(place):
+            raise Unrolled("a condition does not hold in some step") if place == _UNMET else Full(place)
+    scope = _scope.get()
+    return {} if scope is None else scope.capacities
+
+
+@contextmanager
+def given_capacities(capacities: dict[Place, int]) -> Iterator[None]:
+    """Take capacities for those of the loops of which the numbers of steps are guarded."""
+    with _inside(_Scope(capacities, ())):
+        yield
 
 
 def is_met(condition: Any) -> bool:
