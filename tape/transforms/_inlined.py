@@ -7,14 +7,14 @@ body, and stays a callback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from tape.core import batch_rules
-from tape.core.interpreter import resolve
+from tape.core.interpreter import Interceptor, innermost_open, resolve
 from tape.core.node import plain
 from tape.core.op import Op
 from tape.core.results import Results
@@ -114,6 +114,20 @@ class Inlined:
         return results[count:]
 
 
+class _IntoBody(Interceptor):
+    """An interpreter that records on a body what the code computes with Vars from outside alone."""
+
+    trace: Any = None
+
+    def resolve(self, var: Any) -> Any:
+        """Return the input of the body for a Var from outside."""
+        return self.trace.own(var)
+
+    def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        """Record the operation on the body."""
+        return op(*map(self.trace.own, operands), **attrs)
+
+
 def inlined(
     f: Callable[[list[Any]], Any], variables: Sequence[Any], program: Any, name: str
 ) -> Inlined | None:
@@ -131,8 +145,10 @@ def inlined(
         Of the segment, in messages.
     """
     guards, caught = len(program.guards), program.caught
+    region = _IntoBody()
 
     def unwritten(values: list[Any]) -> Any:
+        region.trace = innermost_open()
         nodes = [value.node for value in values]
         results = f(values)
         if any(value.node is not node for value, node in zip(values, nodes, strict=True)):
@@ -140,8 +156,13 @@ def inlined(
         return results
 
     def attempt(place: Place) -> Inlined:
+        @contextmanager
+        def inside() -> Iterator[None]:
+            with body_of(place), region:
+                yield
+
         examples = [plain(variable) for variable in variables]
-        body, captured, places = record(unwritten, examples, 0, name, 2, partial(body_of, place))
+        body, captured, places = record(unwritten, examples, 0, name, 2, inside)
         return Inlined(body, variables, captured, places)
 
     try:
@@ -151,5 +172,6 @@ def inlined(
     except Exception as error:  # whatever it is, the code raises it again if it is its own
         del program.guards[guards:]
         program.caught = caught
-        program.notes.append(f"{name}: {error}")
+        why = error.why if isinstance(error, Unrolled) else error
+        program.notes.append(f"{name} runs in Python: {why}")
         return None

@@ -25,6 +25,10 @@ from tape.transforms._merge import merged
 class Unrolled(errors.ConversionError):
     """Raised where the body of a loop cannot be recorded once, with the reason."""
 
+    def __init__(self, why: str, where: str = "") -> None:
+        super().__init__(why + where)
+        self.why = why
+
 
 class Body:
     """A function from a list of values to another, as a tape.
@@ -210,7 +214,7 @@ class BodyTrace(Trace):
 
     def refuse(self, why: str) -> Unrolled:
         """Return the error that the body cannot be recorded once."""
-        self.refused = Unrolled(f"{why}, in the body of a loop: it may be another one in each step")
+        self.refused = Unrolled(why, ", in the body of a loop: it may be another one in each step")
         return self.refused
 
 
@@ -243,6 +247,9 @@ class BodyVar(Var):
     def __index__(self) -> int:
         is_integer = self.dtype.kind in "iu" and not self.ndim  # NumPy asks this of arrays, too
         return self._refuse("int()") if is_integer else super().__index__()
+
+    def __hash__(self) -> int:
+        return self._refuse("a key of a dict, or an element of a set,")
 
     def __float__(self) -> NoReturn:
         self._refuse("float()")
