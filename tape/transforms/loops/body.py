@@ -197,6 +197,10 @@ class BodyTrace(Trace):
             self.captures.append(known.id)
         return known
 
+    def input(self, value: Any, name: str | None = None) -> Var:
+        """Append a leaf for a value that is data, which may be a Var from outside."""
+        return self.own(value) if isinstance(value, Handle) else super().input(value, name)
+
     def output(self, value: Any) -> int:
         """Return the node of a result of the body."""
         value = self.own(value)
