@@ -60,7 +60,7 @@ def counts(ir: IR) -> dict[str, int]:
     return found
 
 
-_FREE = {"input", "constant", "literal", "reshape", "transpose", "broadcast", "slice", "part"}
+_FREE = {"input", "constant", "literal", "reshape", "transpose", "broadcast", "slice", "again", "part"}
 
 
 def _value(ir: IR, instruction: Instruction, x: list[np.ndarray], leaves: Sequence[Any]) -> Any:
@@ -229,6 +229,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "add_at": _add_at,
     "put": _put,
     "kernel": lambda x, attrs, shape, dtype: _KERNELS[attrs[0]](*x, attrs[1]).reshape(shape),
+    "again": lambda x, attrs, shape, dtype: x[0],
     "part": _part,
     "loop": _loop,
     "concatenate": lambda x, attrs, shape, dtype: np.concatenate(x, attrs[0]),

@@ -288,7 +288,7 @@ def test_list_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:
         assert f" {name} " in printed
     for name in ("checkpointing", "derivative-costs", "derivative-costs-depth", "hessian", "higher-order"):
         assert f" {name} " in printed
-    for name in ("call", "compile-time", "elementwise", "gmm", "lstm"):
+    for name in ("call", "compile-time", "elementwise", "gmm", "lstm", "ode-fit"):
         assert f" {name} " in printed
     for name in ("embedding", "lenet", "nn", "nn-forward", "operations", "stencil", "transformer"):
         assert f" {name} " in printed

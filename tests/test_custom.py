@@ -391,3 +391,70 @@ def test_keywords_are_refused_by_name():
     function = custom(tape.custom_vjp, lambda x, n: n * x, lambda g, out, x, n: (g * n, None))
     with pytest.raises(errors.UnsupportedError, match="called with the keyword arguments n"):
         function(2.0, n=3)
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+SCALES = np.array([1.0, -2.0, 0.5])
+RECORDED = {
+    tape.custom_vjp: lambda: (
+        by_vjp(lambda g, out, x: g * np.cos(x), np.sin),
+        by_vjp(
+            lambda g, out, x, y: (g[0] * y * SCALES + g[1], g[0] * x * SCALES),
+            lambda x, y: (x * y * SCALES, np.sum(x)),
+        ),
+    ),
+    tape.custom_jvp: lambda: (
+        by_jvp(lambda t, out, x: t[0] * np.cos(x), np.sin),
+        by_jvp(
+            lambda t, out, x, y: ((t[0] * y + x * t[1]) * SCALES, np.sum(t[0])),
+            lambda x, y: (x * y * SCALES, np.sum(x)),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_functions_of_numpy_code_are_rows_of_a_program(transform, kind):
+    sin, two = RECORDED[kind]()
+
+    def f(x: Any) -> Any:
+        first, second = two(sin(x), x)
+        return first * second + sin(tape.scan(lambda c, a: (sin(c * a), None), x, A)[0])
+
+    at = TRANSFORMS[transform]
+    compiled = tape.compile(lambda x: at(lambda y: f(y + x)))
+    assert_close(compiled(X), at(lambda y: f(y + X)), 1e-12)
+    assert_close(compiled(V), at(lambda y: f(y + V)), 1e-12)
+    assert all(not program.explain().callbacks for program in compiled.programs.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_functions_of_other_code_stay_callbacks(kind):
+    gradient = tape.grad(lambda x: np.sum(sine(kind)(x) ** 2))
+    compiled = tape.compile(gradient)
+    for x in (X, V):
+        assert_close(compiled(x), gradient(x), 1e-12)
+    (program,) = compiled.programs.values()
+    assert list(program.explain().callbacks) == ["<lambda>"]
+
+
+def test_what_a_function_draws_or_counts_is_drawn_and_counted_in_each_call_of_a_program():
+    rng, calls = np.random.default_rng(0), []
+    drawn = by_vjp(lambda g, out, x: g, lambda x: x + rng.normal())
+    counted = by_vjp(lambda g, out, x: g, lambda x: x + len(calls.append(None) or calls))
+    for function in (drawn, counted):
+        compiled = tape.compile(lambda x, function=function: function(x))
+        assert len({float(compiled(1.0)) for _ in range(5)}) == 5
+
+
+def test_arrays_that_a_function_closes_over_are_read_by_reference_in_programs():
+    scale = np.ones(3)
+    scaled = by_vjp(lambda g, out, x: g * scale, lambda x: x * scale)
+    compiled = tape.compile(tape.value_and_grad(lambda x: np.sum(scaled(x))))
+    for factor in (1.0, 3.0, -2.0):
+        scale[:] = factor
+        value, gradient = compiled(X)
+        assert_close(value, factor * np.sum(X))
+        assert_close(gradient, np.full(3, factor))

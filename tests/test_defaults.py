@@ -164,7 +164,7 @@ hessian: argnums=0
 hvp: argnums=0
 jacobian: argnums=0, mode='auto', holomorphic=False
 jvp: has_aux=False
-odeint: rtol=1e-08, atol=1e-08, method='RK45'
+odeint: rtol=1e-08, atol=1e-08, method='RK45', gradient=None, max_steps=None
 profile: repeats=None, derivative=True, progress=False
 root: solver=None
 rop: method='forward'

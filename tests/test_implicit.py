@@ -362,3 +362,93 @@ def test_what_returns_another_structure_is_named():
 
     with pytest.raises(errors.ShapeError, match=r"^widened returned a tree \(\*, \*\)"):
         tape.fixed_point(widened, 1.0)
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def by_loop(g: Any, x: Any) -> Any:
+    """A solver that is a loop: a fixed number of Newton's steps, for one number."""
+    return tape.while_loop(
+        lambda s: np.abs(s[1]) > 1e-15 * (1 + np.abs(s[0])),
+        lambda s: (s[0] - s[1], g(s[0] - s[1]) / tape.grad(g)(s[0] - s[1])),
+        (x, g(x) / tape.grad(g)(x)),
+    )[0]
+
+
+COMPILED = {
+    "argument": lambda a: np.sum(linear(None)(a * X)),
+    "closure": lambda a: np.sum(closed_over(None)(a * X)),
+    "tree": lambda a: tape.root(
+        lambda x: {"u": x["u"] ** 2 - a, "v": x["u"] * x["v"] - 1.0}, {"u": 1.0, "v": np.ones(1)}
+    )["v"][0],
+    "fixed point": lambda a: tape.fixed_point(lambda x: np.cos(x) * a / 2, np.ones(2))[0],
+    "narrow": lambda a: tape.fixed_point(lambda x: np.cos(x) / 2, np.float32(1)) * a,
+    "solver": lambda a: tape.root(lambda x: x**3 + x - a, 1.0, solver=by_loop),
+    "table": lambda a: tape.root(lambda x: x * x - 4.0 * a / a, 1.0, solver=lambda g, x: 2.0) * a,
+    "in a loop": lambda a: tape.scan(
+        lambda c, x: (tape.root(lambda y: y**3 + y - c * x, c), None), a, np.array([2.0, 1.5, 3.0])
+    )[0],
+}  # fmt: skip
+DERIVED = {
+    "value": lambda f: f,
+    "grad": tape.grad,
+    "grad of grad": lambda f: tape.grad(tape.grad(f)),
+    "jvp": lambda f: lambda a: tape.jvp(f, (a,), (1.0,))[1],
+    "jvp of grad": lambda f: lambda a: tape.jvp(tape.grad(f), (a,), (1.0,))[1],
+}
+
+
+@pytest.mark.parametrize("derive", DERIVED)
+@pytest.mark.parametrize("name", COMPILED)
+def test_they_are_rows_of_a_program_and_the_same(name, derive):
+    f = DERIVED[derive](COMPILED[name])
+    compiled = tape.compile(f)
+    for a in (0.9, 1.3, 0.9):
+        assert_close(compiled(a), f(a), 1e-6 if name == "narrow" else 1e-10)
+    assert all(not program.explain().callbacks for program in compiled.programs.values())
+
+
+@pytest.mark.parametrize(
+    ("solve", "by_hand", "bad"),
+    [
+        (lambda a: tape.root(lambda x: x * x - a, 1.0), np.sqrt, -1.0),
+        (lambda a: tape.fixed_point(lambda x: a * x + 1, 0.0, max_steps=500), lambda a: 1 / (1 - a), 2.0),
+        (
+            lambda a: tape.scan(lambda c, x: (tape.root(lambda y: y * y - c, 1.0), None), a, length=2)[0],
+            lambda a: a**0.25,
+            -1.0,
+        ),
+    ],
+    ids=["root", "fixed point", "in a loop"],
+)
+def test_a_program_that_does_not_converge_raises_as_the_function_and_works_again(solve, by_hand, bad):
+    for f in (solve, lambda a: tape.value_and_grad(solve)(a)[0]):
+        compiled = tape.compile(f)
+        for a in (0.25, bad, 0.5, bad, 0.25):
+            if a == bad:
+                with np.errstate(all="ignore"), pytest.raises(errors.ConvergenceError):
+                    compiled(a)
+            else:
+                assert_close(compiled(a), by_hand(a), 1e-9)
+        assert not interpreter.OPEN
+
+
+def test_a_singular_jacobian_on_the_way_is_no_other_error_in_a_program():
+    def solve(x0: Any) -> Any:
+        return tape.root(lambda x: x**3 - 8.0, x0)
+
+    compiled = tape.compile(solve)
+    for _ in range(2):
+        assert_close(compiled(1.0), 2.0, 1e-12)
+        for f in (solve, compiled):
+            with pytest.raises(errors.ConvergenceError):
+                f(0.0)
+
+
+def test_a_solver_that_reads_numbers_stays_a_callback():
+    compiled = tape.compile(tape.grad(lambda a: tape.root(lambda x: x * x - a, 1.0, solver=BlackBox())))
+    for a in (4.0, 9.0):
+        assert_close(compiled(a), 0.5 / np.sqrt(a), 1e-7)
+    (program,) = compiled.programs.values()
+    assert list(program.explain().callbacks) == ["root(<lambda>)"]

@@ -1,5 +1,6 @@
 """`odeint`: against closed forms, in both modes and at second order, by everything there is."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,49 +9,57 @@ import pytest
 import tape
 from tape import errors
 from tape.core import interpreter
+from tape.transforms.ode.runge_kutta import _stages
+from tape.transforms.ode.tableaus import TABLEAUS
 from tests.oracles import assert_close, assert_same
 from tests.test_checkpoint import INNER
 
 T = np.array([0.2, 0.5, 0.7, 1.3])
 TIGHT = {"rtol": 1e-11, "atol": 1e-11, "method": "DOP853"}
+OWN = ("Tsit5", "Dopri5")
+WAYS = {
+    "SciPy": TIGHT,
+    **{method: {"rtol": 1e-11, "atol": 1e-11, "method": method} for method in OWN},
+    "Tsit5, adjoint": {"rtol": 1e-11, "atol": 1e-11, "method": "Tsit5", "gradient": "adjoint"},
+}
 
 
 # ---- closed forms --------------------------------------------------------------------------------
 # Each is a pair of functions of (y0, t, p): by integration, and by hand.
 
 
-def growth(y0: Any, t: Any, p: Any) -> Any:
-    return tape.odeint(lambda y, t, p: p * y, y0, t, p, **TIGHT)
+def growth(y0: Any, t: Any, p: Any, **options: Any) -> Any:
+    return tape.odeint(lambda y, t, p: p * y, y0, t, p, **(options or TIGHT))
 
 
 def growth_by_hand(y0: Any, t: Any, p: Any) -> Any:
     return y0 * np.exp(p * (t - t[0]))
 
 
-def forced(y0: Any, t: Any, p: Any) -> Any:
+def forced(y0: Any, t: Any, p: Any, **options: Any) -> Any:
     """Depends on time, and closes over p."""
-    return tape.odeint(lambda y, t: -p * y * t, y0, t, **TIGHT)
+    return tape.odeint(lambda y, t: -p * y * t, y0, t, **(options or TIGHT))
 
 
 def forced_by_hand(y0: Any, t: Any, p: Any) -> Any:
     return y0 * np.exp(-p * (t * t - t[0] * t[0]) / 2)
 
 
-def logistic(y0: Any, t: Any, p: Any) -> Any:
-    return tape.odeint(lambda y, t, p: p["rate"] * y * (1 - y), y0, t, {"rate": p}, **TIGHT)
+def logistic(y0: Any, t: Any, p: Any, **options: Any) -> Any:
+    return tape.odeint(lambda y, t, p: p["rate"] * y * (1 - y), y0, t, {"rate": p}, **(options or TIGHT))
 
 
 def logistic_by_hand(y0: Any, t: Any, p: Any) -> Any:
     return 1 / (1 + (1 / y0 - 1) * np.exp(-p * (t - t[0])))
 
 
-def oscillator(y0: Any, t: Any, p: Any) -> Any:
+def oscillator(y0: Any, t: Any, p: Any, **options: Any) -> Any:
     """Position and speed, a tree; p is the frequency."""
 
     def slope(y: Any, t: Any) -> Any:
         return {"x": y["v"], "v": -(p**2) * y["x"]}
 
-    return tape.odeint(slope, {"x": y0, "v": 2 * y0}, t, **TIGHT)["x"]
+    return tape.odeint(slope, {"x": y0, "v": 2 * y0}, t, **(options or TIGHT))["x"]
 
 
 def oscillator_by_hand(y0: Any, t: Any, p: Any) -> Any:
@@ -58,11 +67,11 @@ def oscillator_by_hand(y0: Any, t: Any, p: Any) -> Any:
     return y0 * np.cos(phase) + 2 * y0 / p * np.sin(phase)
 
 
-def vector(y0: Any, t: Any, p: Any) -> Any:
+def vector(y0: Any, t: Any, p: Any, **options: Any) -> Any:
     """The same as a system, with a matrix."""
     matrix = np.stack([np.stack([0 * p, 1 + 0 * p]), np.stack([-p * p, 0 * p])])
     start = np.stack([y0, 2 * y0])
-    return tape.odeint(lambda y, t, m: m @ y, start, t, matrix, **TIGHT)[:, 0]
+    return tape.odeint(lambda y, t, m: m @ y, start, t, matrix, **(options or TIGHT))[:, 0]
 
 
 EQUATIONS = {
@@ -80,9 +89,11 @@ WEIGHTS = np.array([0.5, -1.0, 2.0, 1.0])
 @pytest.mark.parametrize(
     "times", [T, T[::-1], T - 1, T[2:], T[:1]], ids=["up", "down", "negative", "two", "one"]
 )
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", EQUATIONS)
-def test_values_gradients_and_tangents(name, times):
-    f, by_hand = EQUATIONS[name]
+def test_values_gradients_and_tangents(name, way, times):
+    solve, by_hand = EQUATIONS[name]
+    f = partial(solve, **WAYS[way])
     at = (0.4, times, 1.5)
     moved = (0.3, MOVED[1][: len(times)], -0.7)
     assert_close(f(*at), by_hand(*at), 1e-9)
@@ -90,7 +101,7 @@ def test_values_gradients_and_tangents(name, times):
     def total(f: Any) -> Any:
         return lambda *args: np.sum(np.sin(f(*args)) * WEIGHTS[: len(times)])
 
-    found, expected = (tape.grad(total(g), (0, 1, 2))(*at) for g in EQUATIONS[name])
+    found, expected = (tape.grad(total(g), (0, 1, 2))(*at) for g in (f, by_hand))
     for by_one, expected_by_one in zip(found, expected, strict=True):
         assert_close(by_one, expected_by_one, 1e-8)
     assert_close(tape.jvp(f, at, moved)[1], tape.jvp(by_hand, at, moved)[1], 1e-8)
@@ -146,11 +157,12 @@ SECOND = {
 }
 
 
+@pytest.mark.parametrize("method", ["RK45", *OWN])
 @pytest.mark.parametrize("derive", SECOND)
 @pytest.mark.parametrize("name", ["forced", "logistic"])
-def test_second_order_by_everything(name, derive):
+def test_second_order_by_everything(name, derive, method):
     """By the first state, the parameter and both times together."""
-    loose = {"rtol": 1e-9, "atol": 1e-9}
+    loose = {"rtol": 1e-9, "atol": 1e-9, "method": method}
 
     def forced(y0: Any, t: Any, p: Any) -> Any:
         return tape.odeint(lambda y, t: -p * y * t, y0, t, **loose)
@@ -269,7 +281,7 @@ def test_inside_of_a_checkpoint():
 # ---- methods -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA"])
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA", *OWN])
 def test_every_method(method):
     def end(p: Any) -> Any:
         return tape.odeint(lambda y, t: -p * y, 1.0, [0.0, 1.0], rtol=1e-7, atol=1e-9, method=method)[-1]
@@ -331,6 +343,17 @@ def decay(y: Any, t: Any) -> Any:
         ),
         (lambda: tape.odeint(decay, 1.0, [0, 1], atol="small"), errors.OptionError, "atol is 'small'"),
         (lambda: tape.odeint(decay, 1.0, [0, 1], atol=np.nan), errors.OptionError, "atol is nan"),
+        (lambda: tape.odeint(decay, 1.0, [0, 1], gradient="discrete"), errors.OptionError, "gradient is"),
+        (lambda: tape.odeint(decay, 1.0, [0, 1], gradient="no"), errors.OptionError, "gradient is 'no'"),
+        (lambda: tape.odeint(decay, 1.0, [0, 1], max_steps=9), errors.OptionError, "max_steps is 9"),
+        *[
+            (
+                partial(tape.odeint, decay, 1.0, [0, 1], method="Tsit5", max_steps=most),
+                errors.OptionError,
+                "max",
+            )
+            for most in (0, 1.5, True)
+        ],
     ],
 )
 def test_bad_input(call, error, words):
@@ -420,3 +443,206 @@ def test_derivatives_by_the_only_time_and_of_nothing_are_zero():
     np.testing.assert_array_equal(found, np.zeros(1))
     found = tape.grad(lambda t: np.sum(tape.odeint(lambda y, t: t * y, np.ones(0), t)))(np.array([0.0, 1.0]))
     np.testing.assert_array_equal(found, np.zeros(2))
+
+
+# ---- methods of ours -------------------------------------------------------------------------------
+
+
+def test_they_agree_with_scipy_to_the_tolerance():
+    y0, p, t = np.array([10.0, 5.0]), np.array([1.1, 0.4, 0.4, 0.1]), np.linspace(0.0, 20.0, 50)
+    reference = tape.odeint(lotka_volterra, y0, t, p, **{**TIGHT, "rtol": 1e-12, "atol": 1e-12})
+    for method in OWN:
+        for tolerance in (1e-6, 1e-8, 1e-10):
+            found = tape.odeint(lotka_volterra, y0, t, p, rtol=tolerance, atol=tolerance, method=method)
+            assert np.max(np.abs(found - reference)) < 100 * tolerance
+
+
+def lotka_volterra(y: Any, t: Any, p: Any) -> Any:
+    a, b, c, d = p
+    prey, hunters = y
+    return np.stack([a * prey - b * prey * hunters, -c * hunters + d * prey * hunters])
+
+
+@pytest.mark.parametrize("method", OWN)
+def test_a_compiled_fit_holds_no_callback_and_is_as_the_plain_one(method):
+    y0, t = np.array([10.0, 5.0]), np.linspace(0.0, 20.0, 50)
+
+    def loss(p: Any) -> Any:
+        return np.mean(tape.odeint(lotka_volterra, y0, t, p, method=method) ** 2)
+
+    compiled = tape.compile(tape.value_and_grad(loss))
+    for p in (np.array([1.1, 0.4, 0.4, 0.1]), np.array([0.9, 0.3, 0.5, 0.2])):
+        (value, gradient), (found, by_p) = tape.value_and_grad(loss)(p), compiled(p)
+        assert_close(found, value, 1e-12)
+        assert_close(by_p, gradient, 1e-10)
+    assert all(not program.explain().callbacks for program in compiled.programs.values())
+    adjoint = tape.grad(lambda p: np.mean(tape.odeint(lotka_volterra, y0, t, p, **TIGHT) ** 2))(p)
+    assert_close(gradient, adjoint, 1e-5)
+
+
+@pytest.mark.parametrize("gradient", ["discrete", "adjoint"])
+def test_compiled_second_derivatives_are_the_plain_ones(gradient):
+    options = {"rtol": 1e-7, "method": "Tsit5", "gradient": gradient}
+
+    def end(q: Any) -> Any:
+        return np.sin(tape.odeint(lambda y, t: q[1] * y * (1 - y), q[0], q[2:], **options)[-1])
+
+    q = np.array([0.4, 1.5, 0.2, 0.9])
+    for f in (tape.hessian(end), lambda q: tape.hvp(end)(q, WEIGHTS), tape.jacobian(end, mode="fwd")):
+        compiled = tape.compile(f)
+        for at in (q, 1.1 * q):
+            # The equations for adjoints are solved up to their tolerance.
+            assert_close(compiled(at), f(at), 1e-9 if gradient == "discrete" else 1e-7)
+        if gradient == "discrete":
+            (program,) = compiled.programs.values()
+            assert not program.explain().callbacks
+
+
+@pytest.mark.parametrize("times", [[0.0, 0.3, 0.5], [0.5, 0.3, 0.0], [-1.0, 0.0]])
+def test_times_may_change_between_calls_of_a_program(times):
+    solve = tape.compile(lambda t: tape.odeint(lambda y, t: -y * t, 1.0, t, method="Tsit5"))
+    for t in (np.array(times), 2 * np.array(times)):
+        assert_close(solve(t), np.exp((t[0] ** 2 - t**2) / 2), 1e-6)
+
+
+def test_in_the_body_of_a_loop():
+    def run(x: Any) -> Any:
+        def step(y: Any, rate: Any) -> Any:
+            out = tape.odeint(lambda y, t: rate * y, y, np.array([0.0, 0.3, 0.5]), method="Tsit5")
+            return out[-1], out[1]
+
+        return tape.scan(step, x, np.array([1.0, 2.0, -1.0, 0.5]))
+
+    compiled = tape.compile(tape.grad(lambda x: run(x)[0] * np.sum(run(x)[1])))
+    assert_close(compiled(2.0), tape.grad(lambda x: run(x)[0] * np.sum(run(x)[1]))(2.0), 1e-12)
+    (program,) = compiled.programs.values()
+    assert not program.explain().callbacks
+
+
+def test_a_program_raises_where_a_later_call_fails_and_works_again():
+    def end(y0: Any) -> Any:
+        return tape.odeint(lambda y, t: y * y, y0, [0.0, 0.5], method="Tsit5")[-1]
+
+    def several(y0: Any) -> Any:
+        return tape.scan(lambda y, _: (end(y), None), y0, length=2)[0]
+
+    for f, by_hand, bad in ((end, lambda y: y / (1 - y / 2), 3.0), (several, lambda y: y / (1 - y), 1.5)):
+        solve = tape.compile(f)
+        assert_close(solve(0.5), by_hand(0.5), 1e-7)
+        with pytest.raises(errors.ConvergenceError, match="the state is not finite, or the step"):
+            solve(bad)
+        assert_close(solve(0.25), by_hand(0.25), 1e-7)
+        assert not interpreter.OPEN
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tape.compile], ids=["plain", "compiled"])
+@pytest.mark.parametrize("method", OWN)
+@pytest.mark.parametrize(
+    ("slope", "y0", "t", "most", "words"),
+    [
+        (lambda y, t: -y, 1.0, [0, 1e3], 5, "max_steps = 5 steps were not enough. It reached t = 0"),
+        (
+            lambda y, t: y * y,
+            1.0,
+            [0, 2],
+            None,
+            "not finite, or the step has become too small. It reached t = 1",
+        ),
+        (lambda y, t: -y, np.nan, [0, 1], None, "reached t = 0"),
+        (lambda y, t: np.sqrt(0.5 + 0 * y - t), 1.0, [0, 1], None, "reached t = 0.5"),
+        (lambda y, t: y * np.inf, 1.0, [1, 0], None, "reached t = 1"),
+    ],
+    ids=["too many", "pole", "nan", "undefined", "infinite"],
+)
+def test_what_cannot_be_integrated_ends_with_an_error(slope, y0, t, most, words, method, wrap):
+    with np.errstate(all="ignore"), pytest.raises(errors.ConvergenceError, match=words):
+        wrap(lambda y0: tape.odeint(slope, y0, t, method=method, max_steps=most))(y0)
+    assert not interpreter.OPEN
+
+
+def test_a_rejected_step_where_the_slope_is_undefined_is_repeated():
+    with np.errstate(invalid="ignore"):
+        found = tape.odeint(lambda y, t: -1 - 0 * np.sqrt(y), 100.0, [0, 99.9], atol=1e3, method="Tsit5")
+    assert_close(found, np.array([100.0, 0.1]), 1e-12)
+
+
+@pytest.mark.parametrize("method", OWN)
+def test_orders_of_convergence(method):
+    """Of steps of one size, and of the interpolant in the middle of them, whose local error it is."""
+    tableau = TABLEAUS[method]
+
+    def slope(y: Any, t: Any) -> Any:
+        return np.stack([y[1], -y[0] * (1 + t)])
+
+    exact = partial(tape.odeint, slope, np.array([1.0, 0.5]), **{**TIGHT, "rtol": 1e-13, "atol": 1e-13})
+    by_steps, between = [], []
+    for count in (8, 16, 32):
+        h, y = 1.0 / count, np.array([1.0, 0.5])
+        for k in range(count):
+            after, stages = _stages(slope, k * h, h, y, slope(y, k * h), tableau)
+            if k == 0:
+                weights = tableau.between @ 0.4 ** np.arange(1, 5)
+                middle = y + h * weights @ np.stack(stages)
+                between.append(np.max(np.abs(middle - exact([0.0, 0.4 * h])[-1])))
+            y = after
+        by_steps.append(np.max(np.abs(y - exact([0.0, 1.0])[-1])))
+    assert np.all(np.abs(np.log2(np.divide(by_steps[:-1], by_steps[1:])) - 5) < 0.5)
+    assert np.all(np.abs(np.log2(np.divide(between[:-1], between[1:])) - 5) < 0.5)
+
+
+@pytest.mark.parametrize("method", OWN)
+def test_order_conditions(method):
+    """One for each rooted tree of up to five nodes (Hairer, Norsett and Wanner I, table II.2.2)."""
+    tableau = TABLEAUS[method]
+    a = np.zeros((7, 7))
+    for i, row in enumerate(tableau.a, 1):
+        a[i, : len(row)] = row
+    c = np.array([0.0, *tableau.c])
+    weights = np.array([*tableau.a[-1], 0.0])
+    trees = [
+        (1, 1, c**0), (2, 2, c), (3, 3, c**2), (3, 6, a @ c), (4, 4, c**3), (4, 8, c * (a @ c)),
+        (4, 12, a @ c**2), (4, 24, a @ a @ c), (5, 5, c**4), (5, 10, c**2 * (a @ c)), (5, 15, c * (a @ c**2)),
+        (5, 20, a @ c**3), (5, 20, (a @ c) ** 2), (5, 30, c * (a @ a @ c)), (5, 40, a @ (c * (a @ c))),
+        (5, 60, a @ a @ c**2), (5, 120, a @ a @ a @ c),
+    ]  # fmt: skip
+    assert_close(a @ np.ones(7), c, 1e-14)
+    for order, density, phi in trees:
+        assert_close(weights @ phi, 1 / density, 1e-13)
+        embedded = (weights - tableau.error) @ phi - 1 / density
+        assert order == 5 or abs(embedded) < 1e-13
+        for x in (0.0, 0.2, 0.5, 0.9, 1.0):
+            between = tableau.between @ x ** np.arange(1, 5)
+            assert order == 5 or abs(between @ phi - x**order / density) < 1e-13
+    assert_close(tableau.between[:, 0], np.eye(7)[0], 1e-14)  # slopes at both ends: it is smooth
+    assert_close(tableau.between @ np.arange(1, 5), np.eye(7)[6], 1e-13)
+    assert any(abs((weights - tableau.error) @ phi - 1 / d) > 1e-5 for order, d, phi in trees if order == 5)
+
+
+# ---- stiff equations: SciPy's methods ----------------------------------------------------------------
+
+
+def test_van_der_pol():
+    """At mu = 1000 (Hairer and Wanner II, IV.10); reference by another method and tolerance."""
+
+    def end(mu: Any, **options: Any) -> Any:
+        def slope(y: Any, t: Any) -> Any:
+            return np.stack([y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]])
+
+        return tape.odeint(slope, np.array([2.0, 0.0]), [0.0, 500.0], **options)[-1]
+
+    found = end(1e3, method="Radau", rtol=1e-8, atol=1e-10)
+    assert_close(found, end(1e3, method="LSODA", rtol=1e-11, atol=1e-12), 1e-5)
+
+
+def test_robertson():
+    """The values at t = 40 are those of the test set for initial value problems, to six digits."""
+
+    def slope(y: Any, t: Any, k: Any) -> Any:
+        a, b, c = y
+        made, lost = k[2] * b * c, k[1] * b * b
+        return np.stack([made - k[0] * a, k[0] * a - made - lost, lost])
+
+    k = np.array([0.04, 3e7, 1e4])
+    for method in ("Radau", "BDF", "LSODA"):
+        found = tape.odeint(slope, np.array([1.0, 0.0, 0.0]), [0.0, 40.0], k, method=method, atol=1e-12)[-1]
+        assert_close(found, np.array([0.7158271, 9.185535e-6, 0.2841637]), 1e-6)

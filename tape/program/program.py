@@ -17,6 +17,8 @@ from tape.program.files.archive import content_of, read
 from tape.program.ir.instructions import IR
 from tape.program.ir.rewrite import rewrite
 from tape.program.ir.table import INSTRUCTIONS
+from tape.program.native.opcodes import ARENA
+from tape.program.plan.planner import plan
 from tape.program.record.recording import Constant, Recorded
 from tape.program.report.describe import describe
 from tape.program.report.explain import Explanation, explain
@@ -83,7 +85,12 @@ class Program(Runner):
             self.calling = Calling.of_leaves(len(leaves), result, weak)
         else:
             self.calling = Calling(arguments, result, weak)
-        super().__init__(rewrite(recorded, as_numpy=as_numpy), leaves, known, donated, name)
+        ir = rewrite(recorded, as_numpy=as_numpy)
+        if any(instruction.op == "again" for instruction in ir.instructions):
+            # What a checkpoint computes once more takes time, which only less memory is worth.
+            once = rewrite(recorded, as_numpy=as_numpy, repeats=False)
+            ir = min((once, ir), key=lambda ir: plan(ir, donated).slots[ARENA])
+        super().__init__(ir, leaves, known, donated, name)
 
     @classmethod
     def of_ir(

@@ -1,7 +1,8 @@
 """A segment of Python code as one operation: its operands are the Vars among its arguments and captured Vars.
 
 The code runs on plain arrays, so that nothing of it is recorded; `Captures` finds the Vars it closes
-over. Rules run it again, on a trace of their own.
+over. Rules run it again, on a trace of their own. In a program it becomes rows, if it can: see
+`tape.transforms._inlined`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from tape import errors, ops, tree
 from tape.core.interpreter import OPEN, Interceptor, recorder, resolve
 from tape.core.node import Handle, batch_below, plain, snapshot, traced
 from tape.core.op import Op
+from tape.core.results import Results, unpack
 from tape.core.series import TaylorRule
 from tape.core.trace import Trace
 from tape.transforms._expand import push_series
+from tape.transforms._inlined import Inlined, inlined
 from tape.transforms._merge import merge
 from tape.transforms._record import dtype_of
+from tape.transforms.loops.body import Unrolled
 
 
 def protected(value: Any) -> Any:
@@ -80,18 +84,10 @@ class Captures(Interceptor):
         if trace is not None and trace.level > self.level:
             return var
         if id(var.node) not in self._seen:
-            self._seen[id(var.node)] = value = self._around(var)
+            self._seen[id(var.node)] = value = _around(self, var)
             self.vars.append(var if var.is_batch else var.again())
             self.values.append(snapshot(value))
         return protected(plain(self._seen[id(var.node)]))
-
-    def _around(self, var: Any) -> Any:
-        """Map a Var to its value in the interpreters around this one, which is busy meanwhile."""
-        was_busy, self.is_busy = self.is_busy, True
-        try:
-            return resolve(var)
-        finally:
-            self.is_busy = was_busy
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Compute the operation with plain values."""
@@ -115,12 +111,24 @@ class Substitution(Interceptor):
         self._values = {id(var.node): value for var, value in zip(captured, values, strict=True)}
 
     def resolve(self, var: Any) -> Any:
-        """Map a captured Var to its substitute; return anything else unchanged."""
-        return self._values.get(id(var.node), var) if isinstance(var, Handle) else var
+        """Map a captured Var to its substitute, another one to what it is around this interpreter."""
+        if not isinstance(var, Handle):
+            return var
+        key = id(var.node)
+        return self._values[key] if key in self._values else _around(self, var)
 
     def intercept(self, op: Op, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """Apply the operation to the substitutes."""
         return op(*map(self.resolve, operands), **attrs)
+
+
+def _around(region: Interceptor, var: Any) -> Any:
+    """Map a Var to its value in the interpreters around one, which is busy meanwhile."""
+    was_busy, region.is_busy = region.is_busy, True
+    try:
+        return resolve(var)
+    finally:
+        region.is_busy = was_busy
 
 
 class Packing:
@@ -132,9 +140,12 @@ class Packing:
     ----------
     out : tree
         Plain arrays and numbers.
+    is_joined : bool
+        Whether the operand is one array, or else several results of an operation.
     """
 
-    def __init__(self, out: Any) -> None:
+    def __init__(self, out: Any, *, is_joined: bool = True) -> None:
+        self.is_joined = is_joined
         leaves, self.structure = tree.flatten(out)
         self.leaves = [as_scalar(leaf) for leaf in leaves]
         self.floats = [i for i, leaf in enumerate(self.leaves) if is_float(leaf)]
@@ -145,9 +156,11 @@ class Packing:
         self.dtype = np.result_type(*self.dtypes) if likes else np.dtype(float)
 
     def pack(self, parts: Sequence[Any]) -> Any:
-        """Return the float leaves as one array."""
+        """Return the float leaves as one array, or as several results."""
         if self.is_single:
             return parts[0]
+        if not self.is_joined:
+            return Results(parts)
         if not parts:
             return np.zeros(0)
         return ops.concatenate([ops.astype(ops.ravel(part), self.dtype) for part in parts])
@@ -156,6 +169,8 @@ class Packing:
         """Return the float leaves from one array, or from a stack of such arrays."""
         if self.is_single:
             return [packed]
+        if not self.is_joined:
+            return list(unpack(packed))
         lead = packed.shape[:-1]
         whole = (slice(None),) * len(lead)
         parts, start = [], 0
@@ -214,9 +229,13 @@ class Segment:
         Its arguments: trees, with or without Vars.
     name : str
         Of the function, in messages.
+    is_inlined : bool
+        Whether the function becomes rows of a program that is being recorded, if it can.
 
     Attributes
     ----------
+    inlined : Inlined or None
+        The function as rows of a program.
     operands : list of Var or numpy.ndarray
         The Vars among the arguments, then those captured, as they are in the regions around.
     trace : weakref or None
@@ -225,26 +244,61 @@ class Segment:
         Of the result.
     """
 
-    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any], name: str) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: Any,
+        kwargs: dict[str, Any],
+        name: str,
+        *,
+        is_inlined: bool = True,
+    ) -> None:
         self.f = f
         self.name = name
         leaves, self._structure = tree.flatten((args, kwargs))
         self._leaves = [snapshot(protected(resolve(leaf))) for leaf in leaves]
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Handle)]
         variables = [self._leaves[i] for i in self.places]
-        with Captures() as region, refusing_writes(name):
-            args, kwargs = self.arguments([protected(plain(var)) for var in variables])
-            out = f(*args, **kwargs)
-            out = tree.map_leaves(region.resolve, out)
-        self.captured = region.vars
-        self.operands = variables + region.values
+        self.inlined: Inlined | None = None
+        if is_inlined and OPEN and (program := recorder()) is not None:
+            self.inlined = inlined(self._results, variables, program, name)
+        if self.inlined is not None:
+            self.captured = self.inlined.captured
+            self.operands = self.inlined.operands
+        else:
+            with Captures() as region, refusing_writes(name):
+                args, kwargs = self.arguments([protected(plain(var)) for var in variables])
+                out = f(*args, **kwargs)
+                out = tree.map_leaves(region.resolve, out)
+            self.packing = Packing(out)
+            self.captured = region.vars
+            self.operands = variables + region.values
         refs = [operand.trace_ref for operand in self.operands if isinstance(operand, Handle)]
         traces = [trace for trace in (ref() for ref in refs) if trace is not None]
         self.trace = max(traces, key=lambda trace: trace.level).ref if traces else None
-        self.packing = Packing(out)
         if any(isinstance(traced(var), Handle) or batch_below(var) is not None for var in self.operands):
             self._refuse_frozen()
-        self._first: Any = self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
+        self._first: Any = (
+            self.packing.pack([self.packing.leaves[i] for i in self.packing.floats])
+            if self.inlined is None
+            else self.inlined.first
+        )
+
+    def captured_vars(self) -> list[Any]:
+        """Return the Vars that it closes over, without arrays that are leaves of a program."""
+        if self.inlined is None:
+            return self.captured
+        program: Any = recorder()
+        return [var for var in self.captured if not program.is_constant(var)]
+
+    def _results(self, values: Sequence[Any]) -> list[Any]:
+        """Return the float results for other Vars among the arguments, and note their structure."""
+        args, kwargs = self.arguments(values)
+        leaves, structure = tree.flatten(self.f(*args, **kwargs))
+        self.packing = Packing(tree.restore(structure, [plain(leaf) for leaf in leaves]), is_joined=False)
+        if not self.packing.floats:
+            raise Unrolled("it returns no floats")
+        return [leaves[i] for i in self.packing.floats]
 
     def _refuse_frozen(self) -> None:
         """Raise if the result holds numbers that are not floats, in a program or in a batch."""
@@ -292,14 +346,50 @@ class Segment:
     def forward(self, *operands: Any) -> Any:
         """Return the packed result for plain operands; that of the first run is kept."""
         first, self._first = self._first, None
-        return self.run(*operands) if first is None else first
+        if first is not None:
+            return first
+        return self.run(*operands) if self.inlined is None else self.inlined.forward(*operands)
 
     def as_node(
         self, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None = None
     ) -> Any:
         """Return the result, recorded as one node with these rules; plain if there are no operands."""
+        if self.inlined is not None and self.operands:
+            return self._as_rows(self.inlined, vjp, jvp, taylor)
         op = Op(self.forward, vjp=vjp, jvp=jvp, taylor=taylor, name=self.name, explains_errors=False)
         return self.packing.restore(op(*self.operands) if self.operands else self.forward())
+
+    def _as_rows(
+        self, rows: Inlined, vjp: Callable[..., Any], jvp: Callable[..., Any], taylor: TaylorRule | None
+    ) -> Any:
+        """Return the result, recorded as one node which is rows in a program."""
+        counts = [None] * len(rows.places)
+
+        def push(tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
+            moved = jvp(tangents, rows.floats(out), *operands)
+            if not counts:
+                return moved
+            return Results([*counts, *(moved if type(moved) is Results else [moved])])
+
+        op = Op(
+            self.forward,
+            vjp=lambda g, out, *operands: vjp(rows.floats(g), rows.floats(out), *operands),
+            jvp=push,
+            taylor=None if counts else taylor,
+            name=self.name,
+            lower=rows.lower,
+            explains_errors=False,
+        )
+        return self.packing.restore_parts(rows.guarded(unpack(op(*self.operands))))
+
+    def as_rerun(self) -> Any:
+        """Return the result, recorded as one node whose rules run the function again."""
+        run = self.run if self.inlined is None else self.inlined.run_again
+        return self.as_node(
+            vjp=lambda g, out, *operands: self.checked(pull_through(run, g, operands, self.name)),
+            jvp=lambda tangents, out, *operands: push_through(run, tangents, operands, self.name),
+            taylor=lambda op, out, series, attrs: expand_through(run, out, series, self.name),
+        )
 
 
 def recorded(run: Callable[..., Any], operands: Sequence[Any], name: str) -> tuple[Trace, list[Any], Any]:
@@ -317,35 +407,49 @@ def _is_on(trace: Trace, value: Any) -> bool:
     return isinstance(value, Handle) and value.trace_ref is trace.ref
 
 
+def _each(value: Any) -> Sequence[Any]:
+    return value if type(value) is Results else [value]
+
+
 def pull_through(run: Callable[..., Any], g: Any, operands: Sequence[Any], name: str) -> list[Any]:
     """Return the contribution to each operand: the vjp of running again."""
     trace, params, out = recorded(run, operands, name)
-    if not _is_on(trace, out):
+    seeds: dict[int, Any] = {}
+    for result, adjoint in zip(_each(out), _each(g), strict=True):
+        if adjoint is not None and _is_on(trace, result):
+            seeds[result.id] = seeds[result.id] + adjoint if result.id in seeds else adjoint
+    if not seeds:
         return [None for _ in operands]
-    gradients = iter(trace.pull_back({out.id: g}))
+    gradients = iter(trace.pull_back(seeds))
     return [None if param is None else next(gradients) for param in params]
 
 
 def push_through(run: Callable[..., Any], tangents: Sequence[Any], operands: Sequence[Any], name: str) -> Any:
     """Return the tangent of the result: the jvp of running again."""
     trace, params, out = recorded(run, operands, name)
-    if not _is_on(trace, out):
+    roots = [result.id for result in _each(out) if _is_on(trace, result)]
+    if not roots:
         return None
     seeds = {p.id: t for p, t in zip(params, tangents, strict=True) if p is not None and t is not None}
-    (tangent,) = trace.push_forward(seeds, [out.id])
-    return tangent
+    moved = iter(trace.push_forward(seeds, roots))
+    found = [next(moved) if _is_on(trace, result) else None for result in _each(out)]
+    return Results(found) if type(out) is Results else found[0]
 
 
 def expand_through(run: Callable[..., Any], out: Any, series: Sequence[Any], name: str) -> list[Any]:
     """Return the power series of the result: the Taylor rule of running again."""
     order = len(series[0]) - 1
     trace, params, result = recorded(run, [s[0] for s in series], name)
-    if not _is_on(trace, result):
-        return [out, *[None] * order]
     seeds = {
         p.id: s
         for p, s in zip(params, series, strict=True)
         if p is not None and any(part is not None for part in s[1:])
     }
-    found = push_series(trace.nodes, seeds, order, result.id + 1, where=trace)[result.id]
-    return [out, *[None] * order] if found is None else found
+    stop = 1 + max([one.id for one in _each(result) if _is_on(trace, one)], default=-1)
+    found = push_series(trace.nodes, seeds, order, stop, where=trace)
+    columns = [
+        (found[one.id] if _is_on(trace, one) else None) or [None] * (order + 1) for one in _each(result)
+    ]
+    if type(result) is not Results:
+        return [out, *columns[0][1:]]
+    return [out, *[Results([column[k] for column in columns]) for k in range(1, order + 1)]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tape.transforms._derived import derived
 from tape.transforms._record import name_of
-from tape.transforms._segment import Segment, expand_through, pull_through, push_through
+from tape.transforms._segment import Segment
 
 
 @derived
@@ -49,11 +49,6 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     name = f"checkpoint({name_of(f)})"
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        segment = Segment(f, args, kwargs, name)
-        return segment.as_node(
-            vjp=lambda g, out, *operands: segment.checked(pull_through(segment.run, g, operands, name)),
-            jvp=lambda tangents, out, *operands: push_through(segment.run, tangents, operands, name),
-            taylor=lambda op, out, series, attrs: expand_through(segment.run, out, series, name),
-        )
+        return Segment(f, args, kwargs, name).as_rerun()
 
     return update_wrapper(call, f)

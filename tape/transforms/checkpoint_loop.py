@@ -90,7 +90,9 @@ class _Loop:
         self.snapshots = snapshots
         self.name = f"checkpoint_loop({name_of(body)})"
         self.kept: dict[int, Any] = {}  # snapshots of the last plain run, by step
-        self.segment = Segment(self._run, (tree.map_leaves(as_scalar, state),), {}, self.name)
+        self.segment = Segment(
+            self._run, (tree.map_leaves(as_scalar, state),), {}, self.name, is_inlined=False
+        )
 
     def _run(self, state: Any) -> Any:
         """Run all steps, and keep the snapshots that a reverse sweep needs first."""

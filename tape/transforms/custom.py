@@ -14,6 +14,7 @@ import numpy as np
 from tape import errors, tree
 from tape.core.fitting import fit, fit_tangent
 from tape.core.node import Handle, snapshot
+from tape.core.results import Results
 from tape.core.transposition import pull_transposed, push_transposed
 from tape.system.pickling import reduced
 from tape.transforms._record import check_callable, name_of
@@ -49,9 +50,10 @@ class _WithRule:
                 "positional arguments only. Pass all of them by position"
             )
         call = _Call(self, Segment(self.f, args, {}, name))
-        if call.segment.captured and self.rule is not None:
+        captured = call.segment.captured_vars()
+        if captured and self.rule is not None:
             raise errors.UnsupportedError(
-                f"{name} closes over {call.segment.captured[0]!r}, which its rule does not get. "
+                f"{name} closes over {captured[0]!r}, which its rule does not get. "
                 "Pass it as an argument, or close over its tape.stop_gradient(...).value"
             )
         if call.segment.operands and self.rule is None:
@@ -264,13 +266,25 @@ class _Call:
     def vjp(self, g: Any, out: Any, *operands: Any) -> Sequence[Any]:
         """Apply the reverse rule of the operation."""
         rule = self._given_vjp if self.is_reverse else self._transposed_jvp
-        return self.segment.checked(rule(snapshot(g), snapshot(out), [snapshot(x) for x in operands]))
+        count = len(self.segment.places)  # behind them arrays that it closes over
+        found = rule(self._filled(snapshot(g)), snapshot(out), [snapshot(x) for x in operands[:count]])
+        return [*self.segment.checked(found), *[None] * (len(operands) - count)]
 
     def jvp(self, tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
         """Apply the forward rule of the operation."""
         rule = self._transposed_vjp if self.is_reverse else self._given_jvp
-        tangents, operands = [snapshot(t) for t in tangents], tuple([snapshot(x) for x in operands])
+        count = len(self.segment.places)
+        tangents = [snapshot(t) for t in tangents[:count]]
+        operands = tuple([snapshot(x) for x in operands[:count]])
         return self.segment.checked([rule(tangents, snapshot(out), operands)])[0]
+
+    def _filled(self, g: Any) -> Any:
+        """Return the adjoints of several results with zeros where there is none."""
+        if type(g) is not Results:
+            return g
+        packing = self.segment.packing
+        zeros = map(np.zeros, packing.shapes, packing.dtypes)
+        return Results([zero[()] if part is None else part for part, zero in zip(g, zeros, strict=True)])
 
     def _transposed_jvp(self, g: Any, out: Any, operands: Sequence[Any]) -> list[Any]:
         """Apply the transpose of the rule of a `custom_jvp`."""

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from tape import errors, ops, tree
-from tape.core.node import plain, traced
+from tape.core.interpreter import recorder
+from tape.core.node import Handle, plain, traced
+from tape.transforms._iterations import newton, repeat
 from tape.transforms._parts import RealParts
-from tape.transforms._record import check_callable, name_of
+from tape.transforms._record import check_callable, dtype_of, name_of
 from tape.transforms._segment import Packing, Segment, pull_through, push_through
 from tape.transforms.jacobian import jacobian
 
@@ -36,6 +38,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     solver : callable, optional
         ``solver(g, x0)`` returns the x for which ``g(x)`` is zero, by any method; it gets plain arrays.
         By default `scipy.optimize.root` with the exact Jacobian.
+        In a compiled function a solver of `while_loop` and its like becomes rows of the program.
 
     Returns
     -------
@@ -57,6 +60,10 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     A complex x counts twice: its real and imaginary parts are the unknowns, and ``f`` need not be
     holomorphic.
 
+    In a compiled function the default solver is an iteration of Levenberg and Marquardt, which becomes rows
+    of the program. Calls in which it does not converge run SciPy's. Of several roots they may find different
+    ones.
+
     Examples
     --------
     >>> import numpy as np, tape
@@ -66,7 +73,7 @@ def root(f: Callable[..., Any], x0: Any, *args: Any, solver: Solver | None = Non
     (2.0, 0.25)
     """
     check_callable(f, "root")
-    return _solved(f, x0, args, solver, _scipy_root, is_fixed_point=False)
+    return _solved(f, x0, args, solver, _default_root, is_fixed_point=False)
 
 
 def fixed_point(
@@ -86,6 +93,7 @@ def fixed_point(
     solver : callable, optional
         ``solver(g, x0)`` returns the x for which ``g(x)`` is x, by any method; it gets plain arrays.
         By default ``g`` is applied until x stops changing.
+        In a compiled function a solver of `while_loop` and its like becomes rows of the program.
     tol : float, optional
         The default solver stops when no element changes by more than this, relative to the largest
         element or one. By default 1e-12, or four times the precision of the dtype if that is more.
@@ -131,11 +139,17 @@ def fixed_point(
         )
 
     def iterate(g: Callable[[Any], Any], x: Any) -> Any:
-        change = np.inf
         like = Packing(x)
         enough = (
             max([1e-12, *(4 * float(np.finfo(dtype).eps) for dtype in like.dtypes)]) if tol is None else tol
         )
+        if recorder() is not None:
+            leaves = [like.leaves[i] for i in like.floats]
+            found = repeat(
+                lambda x: like.parts_of(g(like.restore_parts(x)), name_of(f)), leaves, enough, max_steps
+            )
+            return like.restore_parts(found)
+        change = np.inf
         for _ in range(max_steps):
             after = like.restore_parts(like.parts_of(g(x), name_of(f)))
             pairs = zip(tree.flatten(x)[0], tree.flatten(after)[0], strict=True)
@@ -175,12 +189,16 @@ def _solved(
 
     # The initial guess is an argument, so that a program starts from that of its own call.
     segment = Segment(solve, (tree.map_leaves(traced, x0), *args), {}, name)
-    packing = segment.packing
+
+    def joined(parts: Any) -> Any:
+        """Return the results of the operation, or their adjoints, as one array."""
+        pairs = zip(segment.packing.unpack(parts), like.shapes, like.dtypes, strict=True)
+        return like.pack([np.zeros(shape, dtype) if x is None else x for x, shape, dtype in pairs])
 
     def residual(x: Any, *operands: Any) -> Any:
         """Return the equations, zero at the solution, as one vector."""
-        out = segment.call(lambda _, *args: f(packing.restore(x), *args), operands)
-        packed = packing.pack(packing.parts_of(out, name_of(f)))
+        out = segment.call(lambda _, *args: f(like.restore(x), *args), operands)
+        packed = like.pack(like.parts_of(out, name_of(f)))
         return ops.ravel(packed - x if is_fixed_point else packed)
 
     def slopes(x: Any, operands: Sequence[Any]) -> Any:
@@ -189,12 +207,16 @@ def _solved(
         return ops.reshape(matrix, (matrix.shape[0], matrix.shape[0]))
 
     def vjp(g: Any, out: Any, *operands: Any) -> list[Any]:
-        pulled = ops.solve(slopes(out, operands).T, ops.ravel(g))
-        return pull_through(lambda *operands: residual(out, *operands), -pulled, operands, name)
+        x = joined(out)
+        pulled = ops.solve(slopes(x, operands).T, ops.ravel(joined(g)))
+        return pull_through(lambda *operands: residual(x, *operands), -pulled, operands, name)
 
     def jvp(tangents: Sequence[Any], out: Any, *operands: Any) -> Any:
-        moved = push_through(lambda *operands: residual(out, *operands), tangents, operands, name)
-        return None if moved is None else ops.reshape(-ops.solve(slopes(out, operands), moved), out.shape)
+        x = joined(out)
+        moved = push_through(lambda *operands: residual(x, *operands), tangents, operands, name)
+        if moved is None:
+            return None
+        return segment.packing.pack(like.unpack(ops.reshape(-ops.solve(slopes(x, operands), moved), x.shape)))
 
     return segment.as_node(vjp, jvp)
 
@@ -208,9 +230,12 @@ def _like(solution: Any, like: Packing, name: str) -> Any:
             f"{name}: the solver returned {tree.describe(structure)} with shapes {shapes} for x0 "
             f"{tree.describe(like.structure)} with {like.shapes}. Both must be of one structure and shape"
         )
-    if any(np.asarray(leaf).dtype.kind != "f" for leaf in leaves):
+    if any(dtype_of(leaf).kind != "f" for leaf in leaves):
         raise errors.DTypeError(f"{name}: the solver returned {errors.describe(solution)}. Return floats")
-    leaves = [np.asarray(leaf, dtype)[()] for leaf, dtype in zip(leaves, like.dtypes, strict=True)]
+    leaves = [
+        ops.astype(leaf, dtype) if isinstance(leaf, Handle) else np.asarray(leaf, dtype)[()]
+        for leaf, dtype in zip(leaves, like.dtypes, strict=True)
+    ]
     return tree.restore(structure, leaves)
 
 
@@ -231,16 +256,19 @@ def _check_start(like: Packing, what: str) -> None:
         )
 
 
-def _scipy_root(g: Callable[[Any], Any], x0: Any) -> Any:
-    from scipy import optimize  # here, since its import takes longer than all others
-
+def _default_root(g: Callable[[Any], Any], x0: Any) -> Any:
     packing = Packing(x0)
 
     def flat(x: np.ndarray) -> Any:
         parts = packing.parts_of(g(packing.restore(ops.reshape(x, start.shape))), name_of(g))
         return ops.ravel(packing.pack(parts))
 
-    start = np.asarray(packing.pack([packing.leaves[i] for i in packing.floats]))
+    start = packing.pack([packing.leaves[i] for i in packing.floats])
+    if recorder() is not None:
+        return packing.restore(ops.reshape(newton(flat, ops.ravel(start)), start.shape))
+    from scipy import optimize  # here, since its import takes longer than all others
+
+    start = np.asarray(start)
     found = optimize.root(flat, start.ravel(), jac=jacobian(flat), tol=1e-13)
     residual = float(np.max(np.abs(found.fun), initial=0))
     if not found.success and not residual < 1e-9:

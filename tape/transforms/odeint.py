@@ -1,26 +1,32 @@
-"""`odeint`: solutions of ordinary differential equations, differentiated by integrating another one.
+"""`odeint`: solutions of ordinary differential equations, differentiable in both modes and at any order.
 
-`scipy.integrate.solve_ivp` runs on plain arrays. Backwards, the adjoint equation is integrated from the
-last time to the first (Pontryagin; Chen et al., "Neural ordinary differential equations", 2018, appendix
-B); forwards, the variational equation along with the solution. Both call `odeint` again, and so are
-differentiable themselves.
+SciPy's methods run on plain arrays (`scipy.integrate.solve_ivp`). Backwards, the adjoint equation is
+integrated from the last time to the first (Pontryagin; Chen et al., "Neural ordinary differential
+equations", 2018, appendix B); forwards, the variational equation along with the solution. Both call `odeint`
+again, and so are differentiable themselves. Our own methods (`tape.transforms.ode`) are operations on the
+tape, and differentiated like others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tape import errors, ops, tree
+from tape.core.interpreter import recorder, resolve
 from tape.core.node import Handle, plain, traced
 from tape.interpreters.batching import one_by_one
 from tape.transforms._parts import RealParts
 from tape.transforms._record import check_callable, name_of
 from tape.transforms._segment import Packing, Segment, is_float, push_through, recorded
+from tape.transforms.loops.capacity import is_met
+from tape.transforms.ode.runge_kutta import Tolerances, integrate
+from tape.transforms.ode.tableaus import TABLEAUS
 
-_METHODS = ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")
+_OF_SCIPY = ("RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA")
+_MAX_STEPS = 100_000
 
 
 def odeint(
@@ -31,6 +37,8 @@ def odeint(
     rtol: float = 1e-8,
     atol: float = 1e-8,
     method: str = "RK45",
+    gradient: Literal["discrete", "adjoint"] | None = None,
+    max_steps: int | None = None,
 ) -> Any:
     """Solve ``dy/dt = f(y, t, *args)`` at given times; the solution is differentiable in all arguments.
 
@@ -47,25 +55,40 @@ def odeint(
     *args : tree
         Further arguments of ``f``.
     rtol, atol : float
-        Tolerances of the integration, also of that for derivatives.
+        Tolerances of the integration, also of that for derivatives. The error of a step is the root mean
+        square over the state, relative to ``atol + rtol * abs(y)``.
     method : str
-        As `scipy.integrate.solve_ivp`: RK45, RK23, DOP853, or for stiff equations Radau, BDF, LSODA.
+        ``"Tsit5"`` or ``"Dopri5"``: explicit pairs of order 5(4), which are rows of a program in a compiled
+        function. Or a method of `scipy.integrate.solve_ivp`, which a program calls in Python: RK45, RK23,
+        DOP853, or for stiff equations Radau, BDF, LSODA.
+    gradient : {"discrete", "adjoint"}, optional
+        How it is differentiated. ``"discrete"``, the default of Tsit5 and Dopri5: step by step, the sizes of
+        steps being data. That is the derivative of the very numbers that are returned, and takes memory for
+        all steps. ``"adjoint"``, the only way with SciPy's methods: another equation is integrated.
+    max_steps : int, optional
+        The largest number of steps of Tsit5 and Dopri5, rejected ones included; by default 100,000.
 
     Returns
     -------
     tree
-        Like ``y0``, every leaf with a new first axis of length n.
+        Like ``y0``, every leaf with a new first axis of length n. At times between two steps it is
+        interpolated: by Tsit5 and Dopri5 to order 4.
 
     Raises
     ------
     ConvergenceError
-        If the integration fails.
+        If the integration fails: after ``max_steps``, or where the state becomes infinite or NaN.
     ShapeError
         If ``t`` is not a vector, or ``f`` returns a tree of another structure or other shapes than ``y``.
     OptionError
-        If the times are not monotonic, a tolerance is not positive, or the method is unknown.
+        If the times are not monotonic, a tolerance is not positive, or an option is unknown.
     DTypeError
         If ``y0`` holds anything but floats and complex numbers, or ``f`` returns complex numbers for floats.
+
+    Notes
+    -----
+    Derivatives by times are exact up to the fifth order with a discrete gradient. Where a step was rejected
+    because ``f`` has made NaN, that gradient is NaN; the adjoint is not.
 
     Examples
     --------
@@ -74,55 +97,118 @@ def odeint(
     ...     return tape.odeint(lambda y, t, rate: -rate * y, 1.0, np.array([0.0, 1.0]), rate)[-1]
     >>> round(float(decayed(2.0)), 6), round(float(tape.grad(decayed)(2.0)), 6)  # exp(-2), -exp(-2)
     (0.135335, -0.135335)
+    >>> @tape.compile
+    ... @tape.grad
+    ... def height(rate):
+    ...     return tape.odeint(lambda y, t: -rate * y, 1.0, np.array([0.0, 1.0]), method="Tsit5")[-1]
+    >>> round(float(height(2.0)), 6)
+    -0.135335
     """
     check_callable(f, "odeint")
-    if not isinstance(method, str) or method not in _METHODS:
-        raise errors.OptionError(f"odeint: method is {method!r}. Take one of {', '.join(_METHODS)}")
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
-            raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It must be a positive number")
+    options = _options(rtol, atol, method, gradient, max_steps)
     like = Packing(tree.map_leaves(plain, y0))
     leaves, _ = tree.flatten(y0)
+    t = resolve(t)
     t = t if isinstance(t, Handle) else np.asarray(t)
     _check(like, traced(t))
     t = t if isinstance(t, Handle) else t.astype(float, copy=False)
     if like.dtype.kind == "c":
         parts = RealParts(like)
-        found = odeint(parts.inside(f), parts.split(y0, "y0"), t, *args, rtol=rtol, atol=atol, method=method)
-        return parts.join(found)
+        return parts.join(odeint(parts.inside(f), parts.split(y0, "y0"), t, *args, **options))
     start = ops.ravel(like.pack([leaves[i] for i in like.floats]))
-    options = {"rtol": rtol, "atol": atol, "method": method}
-    out = _Solution(f, like, start, t, args, options).as_node()
+    own = _Steps if options["gradient"] == "discrete" else _Solution
+    out = own(f, like, start, t, args, options).solved()
     rows = ops.reshape(out, (len(out), *like.shapes[0])) if like.is_single else out
     return like.restore(rows)
 
 
-class _Solution:
-    """The solution of a differential equation for one vector, with its two rules."""
+def _options(rtol: Any, atol: Any, method: Any, gradient: Any, max_steps: Any) -> dict[str, Any]:
+    """Return the options, checked."""
+    if not isinstance(method, str) or method not in (*TABLEAUS, *_OF_SCIPY):
+        names = ", ".join((*TABLEAUS, *_OF_SCIPY))
+        raise errors.OptionError(f"odeint: method is {method!r}. Take one of {names}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
+            raise errors.OptionError(f"odeint: {name} is {tolerance!r}. It must be a positive number")
+    is_own = method in TABLEAUS
+    if gradient not in (None, "discrete", "adjoint") or (gradient == "discrete" and not is_own):
+        raise errors.OptionError(
+            f"odeint: gradient is {gradient!r}. It is 'adjoint', or 'discrete' with {' or '.join(TABLEAUS)}"
+        )
+    if max_steps is not None and (
+        not is_own or isinstance(max_steps, bool) or not isinstance(max_steps, int) or max_steps < 1
+    ):
+        raise errors.OptionError(
+            f"odeint: max_steps is {max_steps!r}. It is an int, 1 or more, of {' and '.join(TABLEAUS)}"
+        )
+    return {
+        "rtol": rtol,
+        "atol": atol,
+        "method": method,
+        "gradient": gradient or ("discrete" if is_own else "adjoint"),
+        "max_steps": max_steps,
+    }
+
+
+class _Equation:
+    """A differential equation for one vector."""
 
     def __init__(
         self, f: Callable[..., Any], packing: Packing, start: Any, t: Any, args: Any, options: dict[str, Any]
     ) -> None:
         self.f = f
         self.packing = packing
+        self.given = (start, t, *args)
         self.options = options
         self.name = f"odeint({name_of(f)})"
-        self.segment = Segment(self._solve, (start, t, *args), {}, self.name)
 
-    def as_node(self) -> Any:
-        """Return the vectors at all times, ``(times, size)``."""
-        return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
-
-    def _slope(self, y: Any, t: Any, *args: Any) -> Any:
+    def slope(self, y: Any, t: Any, *args: Any) -> Any:
         """Return the right-hand side as a vector."""
         parts = self.packing.unpack(ops.reshape(y, self.packing.shapes[0]) if self.packing.is_single else y)
         out = self.f(tree.restore(self.packing.structure, parts), t, *args)
         return ops.ravel(self.packing.pack(self.packing.parts_of(out, name_of(self.f))))
 
+    def by_steps(self, start: Any, t: Any, *args: Any) -> Any:
+        """Return the solution at all times by a method of ours."""
+        if len(t) == 1 or not start.size:
+            self.slope(start, t[0], *args)  # so that its closures are found
+            return ops.repeat(start[None], len(t), axis=0)
+        narrow, wide = start.dtype, np.result_type(start.dtype, np.float64)
+
+        def slope(y: Any, time: Any) -> Any:
+            return ops.astype(self.slope(ops.astype(y, narrow), time, *args), wide)
+
+        options = self.options
+        tolerances = Tolerances(options["rtol"], options["atol"], options["max_steps"] or _MAX_STEPS)
+        tableau = TABLEAUS[options["method"]]
+        out = integrate(slope, ops.astype(start, wide), t, tableau, tolerances, self.name)
+        return ops.astype(out, narrow)
+
+
+class _Steps(_Equation):
+    """The solution of an equation by steps that are differentiated."""
+
+    def solved(self) -> Any:
+        """Return the vectors at all times, ``(times, size)``: as one node, but in a program as it is."""
+        if recorder() is not None:
+            return self.by_steps(*self.given)
+        return Segment(self.by_steps, self.given, {}, self.name).as_rerun()
+
+
+class _Solution(_Equation):
+    """The solution of an equation whose derivatives are solutions of others."""
+
+    def solved(self) -> Any:
+        """Return the vectors at all times, ``(times, size)``, as one node."""
+        self.segment = Segment(self._solve, self.given, {}, self.name)
+        return self.segment.as_node(one_by_one(self._vjp), one_by_one(self._jvp))
+
     def _solve(self, start: Any, t: Any, *args: Any) -> Any:
+        if self.options["method"] in TABLEAUS:
+            return self.by_steps(start, t, *args)
         times = np.asarray(t, float)
         if len(times) == 1 or not start.size:
-            self._slope(start, times[0], *args)  # so that its closures are found
+            self.slope(start, times[0], *args)  # so that its closures are found
             return np.repeat(start[None], len(times), axis=0)
         return self._integrated(start, times, args, t_eval=times).y.T.astype(start.dtype)
 
@@ -135,10 +221,11 @@ class _Solution:
         def slope(t: float, y: np.ndarray) -> Any:
             nonlocal reached
             reached = t
-            return self._slope(y.astype(start.dtype), t, *args)
+            return self.slope(y.astype(start.dtype), t, *args)
 
         span = (times[0], times[-1])
-        result = solve_ivp(slope, span, np.asarray(start, float), **options, **self.options)
+        options |= {name: self.options[name] for name in ("rtol", "atol", "method")}
+        result = solve_ivp(slope, span, np.asarray(start, float), **options)
         if not result.success:
             message = " ".join(result.message.split())
             raise errors.ConvergenceError(
@@ -157,7 +244,7 @@ class _Solution:
     def _slope_of(self, operands: Sequence[Any]) -> Callable[..., Any]:
         """Return the right-hand side as a function of y, t and all operands."""
         return lambda y, t, *operands: self.segment.call(
-            lambda start, times, *args: self._slope(y, t, *args), operands
+            lambda start, times, *args: self.slope(y, t, *args), operands
         )
 
     def _again(self, f: Callable[..., Any], state: Any, t: Any) -> Any:
@@ -240,6 +327,8 @@ class _Solution:
         times = np.asarray(plain(t), float)
         if len(times) == 1 or not start.size or any(isinstance(x, Handle) for x in operands):
             return None
+        if self.options["method"] in TABLEAUS:
+            return None
 
         def solve(start: Any, t: Any, *args: Any) -> Any:
             return self._integrated(start, times, args, dense_output=True).sol
@@ -259,5 +348,5 @@ def _check(like: Packing, times: Any) -> None:
     if times.ndim != 1 or not times.size:
         raise errors.ShapeError(f"odeint: t has shape {list(times.shape)}. It must be a vector of times")
     steps = times[1:] - times[:-1]
-    if not (np.all(steps > 0) or np.all(steps < 0)):
+    if not is_met(np.all(steps > 0) | np.all(steps < 0)):
         raise errors.OptionError("odeint: the times must be strictly increasing or strictly decreasing")

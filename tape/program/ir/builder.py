@@ -49,10 +49,13 @@ class Builder:
     ----------
     as_numpy : bool
         Whether to round as NumPy does: sums and products by its loops, and no identity that rounds otherwise.
+    repeats : bool
+        Whether what checkpoints compute once more is computed once more.
     """
 
-    def __init__(self, *, as_numpy: bool = False) -> None:
+    def __init__(self, *, as_numpy: bool = False, repeats: bool = True) -> None:
         self.as_numpy = as_numpy
+        self.repeats = repeats
         self.ir = IR()
         self._values: list[Value] = []  # of each instruction
         self._made: dict[Any, Value] = {}  # by instruction: for finding equal ones
@@ -371,6 +374,14 @@ class Builder:
         if value.shape == shape:
             return value
         return self.push("broadcast", (value,), shape=shape)
+
+    def again(self, value: Value) -> Value:
+        """Return a value of which nothing is known, so that what is computed of it is computed once more."""
+        value = self.value(value)
+        if not self.repeats or value.op in ("literal", "broadcast"):
+            return value
+        result = self._append("again", (value.id,), (value,), ())
+        return result.weakened() if value.is_weak else result
 
     def slice(self, value: Value, starts: Shape, steps: Shape, shape: Shape) -> Value:
         """Take regularly spaced elements: one start, step and count for each axis."""

@@ -17,6 +17,7 @@ from tape.core.linear import part
 from tape.core.node import Handle, Node
 from tape.core.op import Op
 from tape.core.results import Results
+from tape.core.table import INTERNAL
 from tape.program.collector import collector_paused
 from tape.program.ir.builder import NATIVE_DTYPES, Builder, CannotLower, Value
 from tape.program.ir.contract import contract
@@ -28,10 +29,11 @@ from tape.program.record.weak import Weak, weak
 
 if TYPE_CHECKING:
     from tape.program.record.recording import Recorded
+    from tape.transforms.loops.body import Body
 
 
 @collector_paused()
-def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
+def rewrite(recorded: Recorded, *, as_numpy: bool = False, repeats: bool = True) -> IR:
     """Lower a recorded tape.
 
     Parameters
@@ -40,6 +42,8 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
         Its outputs that are constants are left out.
     as_numpy : bool
         Whether to round as NumPy does, to the last bit.
+    repeats : bool
+        Whether what checkpoints compute once more is computed once more.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def rewrite(recorded: Recorded, *, as_numpy: bool = False) -> IR:
     nodes = recorded.nodes
     roots = [out for out in recorded.outputs if type(out) is int]
     roots += [guard.node for guard in recorded.guards]
-    builder = Builder(as_numpy=as_numpy)
+    builder = Builder(as_numpy=as_numpy, repeats=repeats)
     values: list[Any] = [None] * len(nodes)
     for id in recorded.inputs:
         value = nodes[id].value
@@ -131,7 +135,10 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
     if op is part:
-        result = builder.part(values[node.inputs[0]], attrs["index"])
+        several = values[node.inputs[0]]
+        if type(several) is Results:
+            return several[attrs["index"]]
+        result = builder.part(several, attrs["index"])
         return result.weakened() if isinstance(out, Weak) else result
     if builder.as_numpy and type(out) is Results:
         raise errors.UnsupportedError("an operation has several results")
@@ -164,6 +171,8 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
         try:
             builder.shape = shape if _depends_on_data(node) else None
             value = op.lower(builder, *operands, **attrs)
+            if type(value) is Results:
+                return value
             if not isinstance(value, Value):
                 value = builder.literal(value, dtype)
             elif (value.dtype is not dtype or value.is_weak) and type(out) is not Results:
@@ -186,6 +195,28 @@ def _depends_on_data(node: Node) -> bool:
     assert node.op is not None
     depends = node.op.data_dependent
     return depends(*node.operands, **node.attrs) if callable(depends) else bool(depends)
+
+
+def lower_body(b: Builder, body: Body, inputs: Sequence[Any]) -> list[Value]:
+    """Lower the nodes of a body where it stands; return the values of its outputs."""
+    nodes = body.nodes
+    values: list[Any] = [None] * len(nodes)
+    for id, given in zip(body.inputs, inputs, strict=True):
+        values[id] = _as_in(b, given, nodes[id].value)
+    needed = _needed(nodes, body.outputs, ())
+    for id, node in enumerate(nodes):
+        if needed[id] and values[id] is None:
+            values[id] = b.fixed(node.value) if node.op is None else _lowered(b, node, values, ())
+    return [_as_in(b, values[id], nodes[id].value) for id in body.outputs]
+
+
+def _as_in(b: Builder, given: Any, like: Any) -> Value:
+    """Return an input of a body as a value that is a number of Python's if that which was recorded is."""
+    value = b.value(given)
+    return value.weakened() if isinstance(like, Weak) else value
+
+
+INTERNAL["lower_body"] = lower_body
 
 
 def _taking_weak(op: Op, operands: Sequence[Any]) -> Op:

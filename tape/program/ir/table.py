@@ -152,6 +152,7 @@ INSTRUCTIONS: dict[str, Definition] = {
     "transpose": _define(rules.transpose, "x; axes", costs.FREE, role="view"),
     "broadcast": _define(rules.broadcast, "x", costs.FREE, role="view"),
     "slice": _define(rules.slice_, "x; start, step", costs.FREE, role="view"),
+    "again": _define(rules.same, "x", costs.FREE, role="view"),  # of which nothing is known
     "part": _define(rules.part, "results; offset", costs.FREE, role="view"),
     # ---- reductions and scans ------------------------------------------------------------------------
     "fold": _define(rules.fold, "x; kind, axes", costs.REDUCTION, reads="contiguous"),

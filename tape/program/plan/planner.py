@@ -202,6 +202,8 @@ class _Planner:
             offset = sum(start * stride for start, stride in zip(starts, base.strides, strict=True))
             strides = [step * stride for step, stride in zip(steps, base.strides, strict=True)]
             return Layout(base.root, base.offset + offset, tuple(strides))
+        if view.op == "again":
+            return base
         if view.op == "part":
             return Layout(base.root, base.offset + view.attrs[0], c_strides(view.shape, view.dtype.itemsize))
         new = reshaped_strides(source.shape, base.strides, view.shape, view.dtype.itemsize)

@@ -140,6 +140,11 @@ class Recorder(Trace):
             known = self._constants[id(value)] = self.push(Leaf(value, False, None))
         return known
 
+    def is_constant(self, var: Any) -> bool:
+        """Return whether a Var is a leaf for an array from outside."""
+        known = self._constants.get(id(var.node.value))
+        return known is not None and known.node is var.node
+
     def release(self) -> list[Node]:
         """Return the tape, and drop all other references to arrays on it."""
         self._constants.clear()

@@ -8,7 +8,7 @@ then no tape, and the loop is recorded step by step.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -24,6 +24,10 @@ from tape.transforms._merge import merged
 
 class Unrolled(errors.ConversionError):
     """Raised where the body of a loop cannot be recorded once, with the reason."""
+
+    def __init__(self, why: str, where: str = "") -> None:
+        super().__init__(why + where)
+        self.why = why
 
 
 class Body:
@@ -193,6 +197,10 @@ class BodyTrace(Trace):
             self.captures.append(known.id)
         return known
 
+    def input(self, value: Any, name: str | None = None) -> Var:
+        """Append a leaf for a value that is data, which may be a Var from outside."""
+        return self.own(value) if isinstance(value, Handle) else super().input(value, name)
+
     def output(self, value: Any) -> int:
         """Return the node of a result of the body."""
         value = self.own(value)
@@ -210,7 +218,7 @@ class BodyTrace(Trace):
 
     def refuse(self, why: str) -> Unrolled:
         """Return the error that the body cannot be recorded once."""
-        self.refused = Unrolled(f"{why}, in the body of a loop: it may be another one in each step")
+        self.refused = Unrolled(why, ", in the body of a loop: it may be another one in each step")
         return self.refused
 
 
@@ -244,6 +252,9 @@ class BodyVar(Var):
         is_integer = self.dtype.kind in "iu" and not self.ndim  # NumPy asks this of arrays, too
         return self._refuse("int()") if is_integer else super().__index__()
 
+    def __hash__(self) -> int:
+        return self._refuse("a key of a dict, or an element of a set,")
+
     def __float__(self) -> NoReturn:
         self._refuse("float()")
 
@@ -263,7 +274,12 @@ BodyTrace.var_type = BodyVar
 
 
 def record(
-    f: Callable[..., Sequence[Any]], examples: Sequence[Any], states: int, name: str, length: int
+    f: Callable[..., Sequence[Any]],
+    examples: Sequence[Any],
+    states: int,
+    name: str,
+    length: int,
+    inside: Callable[[], AbstractContextManager[None]],
 ) -> tuple[Body, list[Any], list[Any]]:
     """Record a function once, as the body of a loop.
 
@@ -282,6 +298,8 @@ def record(
         Of the loop, in messages.
     length : int
         How many steps the loop has.
+    inside : callable
+        Makes the context of each recording, see `tape.transforms.loops.capacity.body_of`.
 
     Returns
     -------
@@ -299,10 +317,12 @@ def record(
     UnsupportedError
         If it does something else each time.
     """
-    body, captured, places = _recorded(f, examples, states, name)
+    with inside():
+        body, captured, places = _recorded(f, examples, states, name)
     if length > 1:
         before = [np.array(plain(value)) for value in captured]
-        again, others, _ = _recorded(f, examples, states, name)
+        with inside():
+            again, others, _ = _recorded(f, examples, states, name)
         after = [np.asarray(plain(value)) for value in others]
         if not _are_alike(before, after) or not _are_alike(body, again):
             raise errors.UnsupportedError(

@@ -13,15 +13,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tape import ops
 from tape.core.node import Handle, batch_below, plain
-from tape.transforms.loops.body import BodyTrace
+from tape.transforms.loops.body import BodyTrace, Unrolled
 
 T = TypeVar("T")
 Place = tuple[int, ...]
 """Which loop of the body of which loop, from the outermost one on."""
 
 _FIRST, _GROWTH = 64, 4
+_UNMET: Place = (0,)
+"""The place of no loop: in place of steps, what is counted there are conditions that do not hold."""
 
 
 class Full(Exception):
@@ -79,6 +83,8 @@ def body_of(place: Place) -> Iterator[None]:
 
 def capacity_of(place: Place) -> int:
     """Return the capacity of the loop at a place."""
+    if place == _UNMET:
+        return 0
     scope = _scope.get()
     return _FIRST if scope is None else scope.capacities.get(place, _FIRST)
 
@@ -90,18 +96,13 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
     one and so on are guards, which tell programs of different capacities apart.
     """
     taken = [(place, _most(count)) for place, count in taken]
+    capacities_for(taken)
     for place, count in taken:
-        if plain(count) > capacity_of(place):
-            raise Full(place)
-    for place, count in taken:
-        inner = count
-        while isinstance(inner, Handle) and not isinstance(inner.trace, BodyTrace):
-            inner = inner.node.value
-        trace: Any = inner.trace if isinstance(inner, Handle) else None
-        if trace is not None:
-            trace.step_counts.append((place, inner))
+        inner = _in_body(count)
+        if inner is not None:
+            inner.trace.step_counts.append((place, inner))
             continue
-        size = _FIRST
+        size = 0 if place == _UNMET else _FIRST
         while bool(count > size):
             size *= _GROWTH
 
@@ -111,3 +112,41 @@ def _most(count: Any) -> Any:
     while (batch := batch_below(count)) is not None:
         count = ops.max(batch.node.value, initial=0)
     return count
+
+
+def capacities_for(taken: Sequence[tuple[Place, Any]]) -> dict[Place, int]:
+    """Return the capacities there are now; raise if one of these numbers of steps is larger."""
+    for place, count in taken:
+        if plain(count) > capacity_of(place):
+            raise Unrolled("a condition does not hold in some step") if place == _UNMET else Full(place)
+    scope = _scope.get()
+    return {} if scope is None else scope.capacities
+
+
+@contextmanager
+def given_capacities(capacities: dict[Place, int]) -> Iterator[None]:
+    """Take capacities for those of the loops of which the numbers of steps are guarded."""
+    with _inside(_Scope(capacities, ())):
+        yield
+
+
+def is_met(condition: Any) -> bool:
+    """Return whether a condition holds that what follows relies on.
+
+    In a program that is a guard. In the body of a loop it has to hold in every step, which is a guard behind
+    the outermost loop; where it does not, the loop is recorded step by step.
+    """
+    inner = _in_body(condition)
+    if inner is None:
+        return bool(condition)
+    if not plain(inner):
+        raise inner.trace.refuse("a condition does not hold")
+    inner.trace.step_counts.append((_UNMET, ops.astype(ops.logical_not(inner), np.int64)))
+    return True
+
+
+def _in_body(value: Any) -> Any:
+    """Return the Var that a value is on the tape of a body that is being recorded; None if it is on none."""
+    while isinstance(value, Handle) and not isinstance(value.trace_ref(), BodyTrace):
+        value = value.node.value
+    return value if isinstance(value, Handle) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isqrt
 from typing import Any, Literal
 
@@ -277,8 +278,8 @@ class _Loop:
         else:
             elements = [np.zeros(np.shape(array)[1:], dtype_of(array))[()] for array in self.arrays]
         examples = [*map(example_of, self.carry.leaves), *elements]
-        with body_of(place):
-            body, captured, places = record(self.step, examples, count, self.name, self.length)
+        inside = partial(body_of, place)
+        body, captured, places = record(self.step, examples, count, self.name, self.length, inside)
         state = [*self.carry.leaves, *[np.int64(0)] * len(places)]
         steps = Steps(body, self.length, len(captured), len(state), self.is_backwards, self.is_recomputed)
         results = list(steps(*captured, *state, *self.arrays))

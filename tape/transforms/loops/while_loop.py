@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tape import ops
+from tape import ops, tree
 from tape.core.interpreter import recorder
 from tape.core.node import batch_below, plain
 from tape.core.var import Var
@@ -65,41 +66,68 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
-    return _While(cond_fun, body_fun, init).run()
+    return _While(cond_fun, lambda state: (body_fun(state), ()), init, name_of(body_fun)).run()[0]
+
+
+def while_collecting(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], tuple[Any, Any]], init: Any
+) -> tuple[Any, Any]:
+    """Run ``state, y = body_fun(state)`` as long as ``cond_fun(state)`` is true, and collect each y.
+
+    Returns
+    -------
+    state : tree
+        The first state for which ``cond_fun`` is false.
+    ys : tree
+        Stacked along a new first axis. In a compiled function it has elements for as many steps as there is
+        room for: arbitrary ones where there was no step. None if there was no step otherwise.
+    """
+    return _While(cond_fun, body_fun, init, name_of(body_fun)).run()
 
 
 class _While:
-    """One call of `while_loop`."""
+    """One call of `while_loop`, or of `while_collecting`."""
 
-    def __init__(self, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init: Any) -> None:
+    def __init__(
+        self, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], tuple[Any, Any]], init: Any, name: str
+    ) -> None:
         self.cond_fun = cond_fun
         self.body_fun = body_fun
-        self.name = f"while_loop({name_of(body_fun)})"
+        self.name = f"while_loop({name})"
         self.carry = Carry(init, "state", self.name)
+        self._result: Any = None  # the structure of what is collected
 
-    def run(self) -> Any:
+    def run(self) -> tuple[Any, Any]:
         """Run the loop: as one operation in a compiled function, and otherwise step by step."""
         if (program := recorder()) is not None:
             try:
-                return self.carry.restored(with_capacity(self._as_one))
+                state, collected = with_capacity(self._as_one)
+                return self.carry.restored(state), tree.restore(self._result, collected)
             except Unrolled as error:
                 program.notes.append(f"{self.name}: {error}")
         state = self.carry.leaves
+        rows: list[list[Any]] = []
         while True:
             answer = self.cond_fun(self.carry.restored(state))
             if (batch := batch_below(answer)) is not None:
                 answer = ops.not_equal(answer, 0)
             if not holds_for_some(answer):
-                return self.carry.restored(state)
+                break
             before = list(map(own, state))
             if batch is None:
-                state = self._step(before)
-                continue
-            after = of_some(answer, self._step, before)
-            state = [ops.where(answer, new, old) for new, old in zip(after, state, strict=True)]
+                state, row = self._step(before)
+            else:
+                after, row = of_some(answer, self._step, before)
+                state = [ops.where(answer, new, old) for new, old in zip(after, state, strict=True)]
+            rows.append(row)
+        columns = [ops.stack(column) for column in zip(*rows, strict=True)]
+        return self.carry.restored(state), tree.restore(self._result, columns) if rows else None
 
-    def _step(self, state: Sequence[Any]) -> list[Any]:
-        return self.carry.after(self.body_fun(self.carry.restored(state)), state)
+    def _step(self, state: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the leaves of the next state and of what is collected."""
+        returned, y = self.body_fun(self.carry.restored(state))
+        collected, self._result = tree.flatten(y)
+        return self.carry.after(returned, state), [as_value(leaf, "a result") for leaf in collected]
 
     def _goes_on(self, state: Sequence[Any]) -> Any:
         """Return whether there is a next step, as a bool or a Var of one."""
@@ -109,19 +137,19 @@ class _While:
         answer = as_value(answer, "the condition")
         return answer if answer.dtype == bool else ops.not_equal(answer, 0)
 
-    def _as_one(self, place: Place) -> list[Any]:
+    def _as_one(self, place: Place) -> tuple[list[Any], list[Any]]:
         """Record as one operation."""
 
         def step(values: Sequence[Any]) -> list[Any]:
             _, count, *state = values
-            state = self._step(state)
-            return [self._goes_on(state), count + 1, *state]
+            state, collected = self._step(state)
+            return [self._goes_on(state), count + 1, *state, *collected]
 
         goes_on = self._goes_on(self.carry.leaves)
         first = [goes_on, np.int64(0), *self.carry.leaves]
         try:
-            with body_of(place):
-                body, captured, places = record(step, list(map(example_of, first)), len(first), self.name, 2)
+            examples = list(map(example_of, first))
+            body, captured, places = record(step, examples, len(first), self.name, 2, partial(body_of, place))
         except (Full, Unrolled):
             raise
         except Exception as error:
@@ -132,5 +160,6 @@ class _While:
         steps = Steps(body, capacity_of(place), len(captured), len(first), ends_by="flag")
         goes_on, count, *state = steps(*captured, *first)
         stop = len(self.carry)
-        guard_step_counts([(place, count + goes_on), *zip(places, state[stop:], strict=True)])
-        return state[:stop]
+        collected = stop + len(places)
+        guard_step_counts([(place, count + goes_on), *zip(places, state[stop:collected], strict=True)])
+        return state[:stop], state[collected:]

@@ -1,0 +1,1 @@
+"""Runge-Kutta methods as operations on a tape: `tableaus` has their coefficients, `runge_kutta` the steps."""
