@@ -122,6 +122,20 @@ TRANSFORMS = {
     "vmap of what is the same": lambda x: tape.vmap(lambda row: row @ x)(W),
     "checkpoint": lambda x: tape.grad(lambda w: np.sum(tape.checkpoint(lambda v: np.sin(v) * x)(w * x)))(x),
     "custom_vjp": lambda x: tape.grad(lambda y: np.sum(doubled_sine(y) ** 2))(x),
+    "custom_vjp beside a number": lambda x: tape.grad(lambda y: doubled_sine(y[0]) * x[1])(x),
+    "root": lambda x: tape.grad(lambda a: tape.root(lambda s, a: s**3 + s - a, 1.0, a))(x[0]),
+    "root closing over": lambda x: tape.root(lambda s: s**3 + s - x[0], 1.0),
+    "fixed_point": lambda x: tape.grad(
+        lambda a: tape.fixed_point(lambda s, a: np.cos(s * np.tanh(a)), 1.0, a)
+    )(x[0]),
+    "odeint": lambda x: tape.grad(
+        lambda k: tape.odeint(lambda y, t, k: -y * k * x[2], x[1], np.array([0.0, 1.0]), k, method="Tsit5")[
+            -1
+        ]
+    )(x[0]),
+    "checkpoint_loop": lambda x: tape.grad(
+        lambda x: np.sum(tape.checkpoint_loop(lambda s, k: np.sin(s) + k, x, 5, 2))
+    )(x),
     "stop_gradient": lambda x: tape.grad(lambda y: np.sum(y * tape.stop_gradient(y * x)))(x),
     "scan": lambda x: tape.scan(lambda c, e: (np.tanh(W @ c) * e, np.sum(c)), x, np.arange(4.0)),
     "scan over the batch": lambda x: tape.scan(lambda c, e: (c * e, c + e), 1.0, x),

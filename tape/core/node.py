@@ -254,6 +254,14 @@ def plain_batch(value: Any) -> Any:
     return value
 
 
+def untraced(value: Any) -> Any:
+    """The array below all traces; of a batch, a batch of these."""
+    if not isinstance(value, Handle):
+        return value
+    below = untraced(value.node.value)
+    return value.trace.batch(below) if value.is_batch else below  # type: ignore[attr-defined]
+
+
 def batch_below(value: Any) -> Any:
     """The batch that a handle is, or that stands below its traces; None if there is none."""
     while isinstance(value, Handle) and not value.is_batch:

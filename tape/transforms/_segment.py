@@ -377,6 +377,7 @@ class Segment:
             jvp=push,
             taylor=None if counts else taylor,
             name=self.name,
+            batch=rows.batch,
             lower=rows.lower,
             explains_errors=False,
         )

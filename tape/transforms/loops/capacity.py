@@ -95,9 +95,9 @@ def guard_step_counts(taken: Sequence[tuple[Place, Any]]) -> None:
     In a later call they may take another number. That they take more than the least capacity, than the next
     one and so on are guards, which tell programs of different capacities apart.
     """
-    taken = [(place, _most(count)) for place, count in taken]
     capacities_for(taken)
     for place, count in taken:
+        count = _most(count)
         inner = _in_body(count)
         if inner is not None:
             inner.trace.step_counts.append((place, inner))
@@ -117,7 +117,7 @@ def _most(count: Any) -> Any:
 def capacities_for(taken: Sequence[tuple[Place, Any]]) -> dict[Place, int]:
     """Return the capacities there are now; raise if one of these numbers of steps is larger."""
     for place, count in taken:
-        if plain(count) > capacity_of(place):
+        if plain(_most(count)) > capacity_of(place):
             raise Unrolled("a condition does not hold in some step") if place == _UNMET else Full(place)
     scope = _scope.get()
     return {} if scope is None else scope.capacities
@@ -136,6 +136,8 @@ def is_met(condition: Any) -> bool:
     In a program that is a guard. In the body of a loop it has to hold in every step, which is a guard behind
     the outermost loop; where it does not, the loop is recorded step by step.
     """
+    while (batch := batch_below(condition)) is not None:
+        condition = ops.all(batch.node.value)
     inner = _in_body(condition)
     if inner is None:
         return bool(condition)
