@@ -44,6 +44,7 @@ from tape.kernels import (
     products,
     scalars,
     scans,
+    small,
     sums,
     systems,
     vectors,
@@ -87,7 +88,7 @@ _GROUPS = {
 
 _SOURCES = (
     columns, convert, copies, factors, folds, headers, indices, kernel, normal, numpy_loops, pointers,
-    products, scalars, scans, sums, systems, vectors, windowed, writes, binding, machine, opcodes,
+    products, scalars, scans, small, sums, systems, vectors, windowed, writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())
