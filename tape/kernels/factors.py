@@ -135,7 +135,7 @@ _pulled64, _pulled32 = _puller(float64s, 8), _puller(float32s, 4)
 def cholesky_pullback(  # type: ignore[no-untyped-def]
     blas, dtype, parameters, start, stop, x, y, z, workspace, out
 ):
-    """Pull adjoints ``y`` of factors ``x`` back to the lower triangles that were factorized."""
+    """Pull adjoints ``y`` of lower factors ``x`` back to what was factorized, for some matrices."""
     n = int64_at(parameters + 8)
     for k in range(start, stop):
         if dtype == FLOAT64:

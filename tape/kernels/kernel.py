@@ -70,6 +70,8 @@ class Kernel:
         The dtypes that it takes, by their codes.
     finds : bool
         Whether the result is int64, whatever the dtype of the operands.
+    failure : str
+        What is wrong with a matrix for which there is no result; empty for kernels of something else.
     """
 
     function: Any
@@ -80,6 +82,7 @@ class Kernel:
     sorting: str = ""
     dtypes: tuple[int, ...] = (FLOAT64, FLOAT32)
     finds: bool = False
+    failure: str = ""
 
 
 # ---- windows --------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tape.kernels import columns, counting, factors, indices, searching, sliding, sorting, windowed
+from tape.kernels import columns, counting, factors, indices, searching, sliding, small, sorting, windowed
 from tape.kernels.kernel import Kernel, Needs
 
 GROUPS: dict[str, dict[str, Kernel]] = {
     "convolution": columns.KERNELS,
     "pooling": windowed.KERNELS,
     "factors": factors.KERNELS,
+    "small": small.KERNELS,
     "writing": indices.KERNELS,
     "sorting": sorting.KERNELS,
     "searching": searching.KERNELS,

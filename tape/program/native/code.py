@@ -47,6 +47,7 @@ from tape.kernels import (
     scans,
     searching,
     sliding,
+    small,
     sorting,
     sums,
     systems,
@@ -91,7 +92,7 @@ _GROUPS = {
 
 _SOURCES = (
     columns, convert, copies, counting, factors, folds, headers, indices, kernel, normal, numpy_loops,
-    pointers, products, scalars, scans, searching, sliding, sorting, sums, systems, vectors, windowed, writes,
+    pointers, products, scalars, scans, searching, sliding, small, sorting, sums, systems, vectors, windowed, writes,
     binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
