@@ -16,6 +16,7 @@ from tape.kernels.kernel import Kernel, Needs
 from tape.kernels.pointers import float32s, float64s, int8s, int32s, int64_at, int64s
 
 _TASK = 8192  # keys of a task
+_FEW = 32  # elements that all keys are compared with
 _SOME = 64  # keys whose intervals are halved in step
 
 
@@ -49,6 +50,9 @@ def _search(blas, dtype, parameters, start, stop, x, keys, z, workspace, out):  
 def _searched(x, length, step, keys, first, last, is_right, found):  # type: ignore[no-untyped-def]
     """Count the elements before each key: from the last one on if the step is -1."""
     begin = 0 if step == 1 else length - 1
+    if length <= _FEW:
+        _compared(x, begin, length, step, keys, first, last, is_right, found)
+        return
     while first < last:
         some = min(_SOME, last - first)
         for k in range(first, first + some):
@@ -67,6 +71,24 @@ def _searched(x, length, step, keys, first, last, is_right, found):  # type: ign
                 is_before = _less(element, key) if is_right == 0 else not _less(key, element)
                 found[k] += 1 if is_before else 0
         first += some
+
+
+@inner
+def _compared(x, begin, length, step, keys, first, last, is_right, found):  # type: ignore[no-untyped-def]
+    """Compare each key with all elements, which vector instructions do fastest for few of them."""
+    while first < last:
+        end = min(first + _SOME, last)
+        for k in range(first, end):
+            found[k] = 0
+        for j in range(length):
+            element = x[begin + step * j]
+            if is_right == 0:
+                for k in range(first, end):
+                    found[k] += _less(element, keys[k])
+            else:
+                for k in range(first, end):
+                    found[k] += 1 - _less(keys[k], element)
+        first = end
 
 
 @inner

@@ -92,8 +92,8 @@ _GROUPS = {
 
 _SOURCES = (
     columns, convert, copies, counting, factors, folds, headers, indices, kernel, normal, numpy_loops,
-    pointers, products, scalars, scans, searching, sliding, small, sorting, sums, systems, vectors, windowed, writes,
-    binding, machine, opcodes,
+    pointers, products, scalars, scans, searching, sliding, small, sorting, sums, systems, vectors, windowed,
+    writes, binding, machine, opcodes,
 )  # fmt: skip
 _C_NAMES = "memcpy memmove memset exp expm1 log log1p pow sqrt sin cos tan tanh atan fmod floor ceil trunc"
 _C_FUNCTIONS = frozenset(_C_NAMES.split())

@@ -16,7 +16,8 @@ import numpy as np
 from tape.kernels.headers import memory_at
 
 _GET_TABLE = 365  # where `_PyDataType_GetArrFuncs` is in the interface: see numpy/__multiarray_api.h
-_SINCE = (2, 0)
+_GET_VERSION = 0  # `PyArray_GetNDArrayCVersion`, which extension modules check
+_VERSION = 0x02000000  # NPY_ABI_VERSION of NumPy 2: the layout below changes with it only
 ROUTINES = {"sort": 33, "argsort": 36, "stable argsort": 38}
 """Where each is in the table: behind 21 casts and 12 other functions; there are three of each, by kind."""
 
@@ -40,25 +41,29 @@ def routine(name: str, dtype: np.dtype[Any]) -> int:
     True
     """
     table = _table_of(dtype)
-    found = memory_at(table + 8 * ROUTINES[name], 8) if table else None
-    address = 0 if found is None else int.from_bytes(found, "little")
-    return address if _is_code(address) and _sorts(address, name, dtype) else 0
+    address = _code_at(table + 8 * ROUTINES[name]) if table else 0
+    return address if address and _sorts(address, name, dtype) else 0
 
 
 def _table_of(dtype: np.dtype[Any]) -> int:
-    version = tuple(map(int, np.__version__.split(".")[:2]))
     capsule = getattr(import_module("numpy._core._multiarray_umath"), "_ARRAY_API", None)
-    if version < _SINCE or capsule is None:
+    if capsule is None:
         return 0
     find = ctypes.pythonapi.PyCapsule_GetPointer
     find.restype = ctypes.c_void_p
     find.argtypes = (ctypes.py_object, ctypes.c_char_p)
     interface = find(capsule, None)
-    found = memory_at(interface + 8 * _GET_TABLE, 8)
-    address = 0 if found is None else int.from_bytes(found, "little")
-    if not _is_code(address):
+    version, table = (_code_at(interface + 8 * index) for index in (_GET_VERSION, _GET_TABLE))
+    if not version or not table or ctypes.PYFUNCTYPE(ctypes.c_uint)(version)() != _VERSION:
         return 0
-    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(address)(dtype) or 0
+    return ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(table)(dtype) or 0
+
+
+def _code_at(place: int) -> int:
+    """Return the address of a function that is written somewhere; 0 if it is none of NumPy's core."""
+    found = memory_at(place, 8)
+    address = 0 if found is None else int.from_bytes(found, "little")
+    return address if _is_code(address) else 0
 
 
 class _About(ctypes.Structure):
