@@ -126,8 +126,8 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) 
     return needed
 
 
-def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Value:
-    """Lower one node; to a callback if there are no instructions for it."""
+def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Any:
+    """Return the value of a node, or several in `Results`; a callback if there are no instructions for it."""
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
     if op is part:
