@@ -636,6 +636,12 @@ def test_code_that_reads_numbers_stays_a_callback():
     assert any("runs in Python: the truth of" in note for note in notes)
 
 
+def test_texts_of_numbers_are_those_of_each_call():
+    compiled = tape.compile(checkpoint(lambda x: x * float(f"{x:.1f}")))
+    for x in (1.04, 2.16, 1.04):
+        assert compiled(x) == x * round(x, 1)
+
+
 def test_a_checkpoint_in_a_program_may_not_write_to_its_arguments_either():
     def written(x: Any) -> Any:
         x += 1.0

@@ -162,6 +162,7 @@ def inlined(
 
     def unwritten(values: list[Any]) -> Any:
         region.trace = innermost_open()
+        region.trace.refuses_text = True
         nodes = [value.node for value in values]
         results = f(values)
         if any(value.node is not node for value, node in zip(values, nodes, strict=True)):

@@ -176,6 +176,8 @@ class _Equation:
         narrow, wide = start.dtype, np.result_type(start.dtype, np.float64)
 
         def slope(y: Any, time: Any) -> Any:
+            if narrow == wide:
+                return self.slope(y, time, *args)
             return ops.astype(self.slope(ops.astype(y, narrow), time, *args), wide)
 
         options = self.options

@@ -8,7 +8,7 @@ end.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -130,8 +130,8 @@ def _needed(nodes: Sequence[Node], roots: Sequence[int], fixed: Container[int]) 
     return needed
 
 
-def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Value:
-    """Lower one node; to a callback if there are no instructions for it."""
+def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Container[int]) -> Any:
+    """Return the value of a node, or several in `Results`; a callback if there are no instructions for it."""
     op, attrs, out = node.call.op, node.call.attrs, node.value
     assert op is not None
     if op is part:
@@ -172,7 +172,7 @@ def _lowered(builder: Builder, node: Node, values: Sequence[Any], unowned: Conta
             builder.shape = shape if _depends_on_data(node) else None
             value = op.lower(builder, *operands, **attrs)
             if type(value) is Results:
-                return value
+                return cast(Any, value)
             if not isinstance(value, Value):
                 value = builder.literal(value, dtype)
             elif (value.dtype is not dtype or value.is_weak) and type(out) is not Results:

@@ -157,11 +157,13 @@ class BodyTrace(Trace):
         The leaf that stands for each of them.
     refused : Unrolled or None
         Why it cannot be recorded, even if the function has caught that.
+    refuses_text : bool
+        Whether numbers may not be formatted: the text would be that of the recording.
     step_counts : list of tuple
         For each loop in it that data end: its place, and a Var of the number of steps that it takes.
     """
 
-    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "step_counts")
+    __slots__ = ("_leaves", "_recorder", "captured", "captures", "refused", "refuses_text", "step_counts")
 
     def __init__(self, name: str) -> None:
         self._recorder = recorder()
@@ -170,6 +172,7 @@ class BodyTrace(Trace):
         self.captured: list[Any] = []
         self.captures: list[int] = []
         self.refused: Unrolled | None = None
+        self.refuses_text = False
         self.step_counts: list[tuple[Any, Any]] = []
         self._leaves: dict[int, Any] = {}  # by the id of the node from outside
 
@@ -254,6 +257,10 @@ class BodyVar(Var):
 
     def __hash__(self) -> int:
         return self._refuse("a key of a dict, or an element of a set,")
+
+    def __format__(self, spec: str) -> str:
+        trace: Any = self.trace
+        return self._refuse("a text") if trace.refuses_text else super().__format__(spec)
 
     def __float__(self) -> NoReturn:
         self._refuse("float()")
