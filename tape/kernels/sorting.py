@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log2
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tape.kernels.folds import DTYPE_CODES, FLOAT32, FLOAT64, INT32, INT64
 from tape.kernels.kernel import Kernel, Needs
 from tape.kernels.pointers import call3, call4, float32s, float64s, int8s, int32s, int64_at, int64s
 
-_ITEMSIZES = np.array([np.dtype(dtype).itemsize for dtype in DTYPE_CODES])
+_ITEMSIZES = np.array([np.dtype(cast(Any, dtype)).itemsize for dtype in DTYPE_CODES])
 _C_INT = 0xFFFFFFFF  # it comes back in the lower half
 
 
