@@ -170,6 +170,10 @@ def _scaled(g: Any, y: Any, like: Any) -> Any:
     return fit(expand_dims(g, -1) * y, like)
 
 
+def conjugated_value(b: Any, x: Any) -> Any:
+    return b.elementwise("conjugate", x) if x.dtype.kind == "c" else x
+
+
 _vecdot = Op(
     np.vecdot,
     name="vecdot",
@@ -179,7 +183,7 @@ _vecdot = Op(
     ],
     linear=True,
     batch=elementwise,
-    lower=lambda b, x, y: b.fold("sum", x * y, -1),
+    lower=lambda b, x, y: b.fold("sum", conjugated_value(b, x) * y, -1),
 )
 declare_cost(matrix_products, _matmul, _vecdot)
 

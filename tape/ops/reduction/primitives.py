@@ -56,13 +56,15 @@ def _lower_total(kind: str) -> Any:
     """Lower to a fold; integers and bools accumulate in int64, as in NumPy."""
 
     def lower(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-        return b.fold(kind, x if x.dtype.kind == "f" else b.cast(x, np.int64), axis, keepdims)
+        return b.fold(kind, x if x.dtype.kind in "fc" else b.cast(x, np.int64), axis, keepdims)
 
     return lower
 
 
 def lower_mean(b: Any, x: Any, axis: Reduced | None, keepdims: bool) -> Any:
-    x = x if x.dtype.kind == "f" else b.cast(x, np.float64)
+    if x.dtype == np.float16:
+        return b.cast(lower_mean(b, b.cast(x, np.float32), axis, keepdims), x.dtype)
+    x = x if x.dtype.kind in "fc" else b.cast(x, np.float64)
     return b.fold("sum", x, axis, keepdims) / b.literal(count_along(x.shape, axis), x.dtype)
 
 

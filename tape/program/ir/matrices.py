@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tape.program.ir.builder import Builder
 
 
+_FLOATS = frozenset(map(np.dtype, ("f4", "f8")))
+
+
 def matmul(b: Builder, x: Value, y: Value) -> Value:
     """Return ``x @ y``, as `numpy.matmul` does for matrices and stacks of them.
 
@@ -33,7 +36,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     Raises
     ------
     CannotLower
-        For dtypes other than float64 and float32.
+        For dtypes without a loop of NumPy's, and stacks of most of them along several axes.
     """
     dtype = np.result_type(x.dtype, y.dtype)
     x, y = b.value(x, dtype), b.value(y, dtype)
@@ -41,7 +44,7 @@ def matmul(b: Builder, x: Value, y: Value) -> Value:
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     if not (rows and inner and columns and prod(batch)):
         return b.broadcast(b.literal(0, dtype), (*batch, rows, columns))
-    if b.as_numpy:
+    if b.as_numpy or dtype not in _FLOATS:
         return b.push("numpy_matmul", (x, y))
     if x.ndim > 2 and y.ndim == 2:
         product = matmul(b, b.reshape(x, (prod(x.shape[:-1]), inner)), y)
